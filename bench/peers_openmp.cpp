@@ -1,0 +1,102 @@
+#include "chainfold/bench/peers_openmp.hpp"
+
+#include <omp.h>
+#include <string.h>
+
+namespace chainfold::bench::openmp {
+
+void set_threads(int threads) { omp_set_num_threads(threads); }
+
+void sum_f32(const float* in, std::int64_t segments, std::int64_t length, float* out) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t s = 0; s < segments; ++s) {
+    float sum = 0;
+    for (std::int64_t i = 0; i < length; ++i) sum += in[s * length + i];
+    out[s] = sum;
+  }
+}
+
+void sum_f32_simd(const float* in, std::int64_t segments, std::int64_t length, float* out) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t s = 0; s < segments; ++s) {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < length; ++i) sum += in[s * length + i];
+    out[s] = sum;
+  }
+}
+
+#if defined(__FLT16_MAX__)
+bool has_f16() { return true; }
+
+__extension__ using Half = _Float16;
+
+void sum_f16(const void* in, std::int64_t segments, std::int64_t length, float* out) {
+  const Half* values = static_cast<const Half*>(in);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t s = 0; s < segments; ++s) {
+    float sum = 0;
+    for (std::int64_t i = 0; i < length; ++i) sum += static_cast<float>(values[s * length + i]);
+    out[s] = sum;
+  }
+}
+
+void sum_f16_simd(const void* in, std::int64_t segments, std::int64_t length, float* out) {
+  const Half* values = static_cast<const Half*>(in);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t s = 0; s < segments; ++s) {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < length; ++i) sum += static_cast<float>(values[s * length + i]);
+    out[s] = sum;
+  }
+}
+#else
+bool has_f16() { return false; }
+void sum_f16(const void*, std::int64_t, std::int64_t, float*) {}
+void sum_f16_simd(const void*, std::int64_t, std::int64_t, float*) {}
+#endif
+
+float sum_all_f32(const float* in, std::int64_t n) {
+  float sum = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += in[i];
+  return sum;
+}
+
+std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::int64_t* qty,
+                const std::int64_t* price, std::int64_t n) {
+  std::int64_t sum = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) {
+    // Without branches, which is the faster form here: the hits are too many to predict.
+    const bool hit =
+        (ship[i] >= 8766) & (ship[i] < 9131) & (disc[i] >= 5) & (disc[i] <= 7) & (qty[i] < 2400);
+    sum += hit ? price[i] * disc[i] : 0;
+  }
+  return sum;
+}
+
+ReadResult read(const std::uint64_t* in, std::int64_t words) {
+  std::uint64_t sum = 0, count = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum, count)
+  for (std::int64_t i = 0; i < words; ++i) {
+    sum += in[i];
+    ++count;
+  }
+  return {sum, count};
+}
+
+void copy(const void* in, void* out, std::int64_t bytes) {
+#pragma omp parallel
+  {
+    const std::int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+    // Whole cache lines a thread.
+    const std::int64_t lines = bytes / 64, begin = lines * me / threads * 64;
+    const std::int64_t end = me + 1 == threads ? bytes : lines * (me + 1) / threads * 64;
+    memcpy(static_cast<char*>(out) + begin, static_cast<const char*>(in) + begin,
+           static_cast<std::size_t>(end - begin));
+  }
+}
+
+}  // namespace chainfold::bench::openmp

@@ -1,0 +1,33 @@
+// The loops that a C++ programmer writes instead, with OpenMP; compiled at -O3 for the machine at
+// hand in a file of their own, which includes nothing whose inline functions could leak into the
+// rest.
+#pragma once
+
+#include <cstdint>
+
+namespace chainfold::bench::openmp {
+
+/// The threads that the loops below use.
+void set_threads(int threads);
+
+/// Sums of segments; plain: as written; simd: with leave to reorder the sum of a segment.
+void sum_f32(const float* in, std::int64_t segments, std::int64_t length, float* out);
+void sum_f32_simd(const float* in, std::int64_t segments, std::int64_t length, float* out);
+/// Whether the compiler has a 16-bit float type; without it the two functions do nothing.
+bool has_f16();
+void sum_f16(const void* in, std::int64_t segments, std::int64_t length, float* out);
+void sum_f16_simd(const void* in, std::int64_t segments, std::int64_t length, float* out);
+/// The sum of everything, threads and lanes adding their own parts.
+float sum_all_f32(const float* in, std::int64_t n);
+/// TPC-H query 6 with the published constants.
+std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::int64_t* qty,
+                const std::int64_t* price, std::int64_t n);
+
+/// The ceilings: the sum of 64-bit words, which accounts for all of them, and a copy.
+struct ReadResult {
+  std::uint64_t sum = 0, words = 0;
+};
+ReadResult read(const std::uint64_t* in, std::int64_t words);
+void copy(const void* in, void* out, std::int64_t bytes);
+
+}  // namespace chainfold::bench::openmp

@@ -1,0 +1,77 @@
+// What a run of the benchmark leaves: a head about the machine and rows, as JSON and as a table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chainfold/bench/cases.hpp"
+
+namespace chainfold::bench {
+
+/// The limits of the machine, measured by the same run.
+struct Ceilings {
+  double read_gbps = 0;
+  double write_gbps = 0;  ///< of a copy's time, what is left after its reads
+  double copy_gbps = 0;   ///< bytes read and written
+
+  Ceilings() = default;
+  /// From the times of reading `bytes` and of copying them.
+  Ceilings(std::int64_t bytes, double read_ms, double copy_ms);
+
+  /// The least milliseconds for these bytes: reads at the read rate, then writes at the write rate.
+  [[nodiscard]] double least_ms(std::int64_t read, std::int64_t written) const {
+    return (static_cast<double>(read) / read_gbps + static_cast<double>(written) / write_gbps) *
+           1e-6;
+  }
+};
+
+struct Row {
+  std::string op, dtype, out_dtype;
+  std::int64_t n = 0;
+  std::int64_t segment = 0;  ///< 0: whole
+  std::string impl;          ///< "chainfold", or the peer
+  std::string plan;          ///< in one line; empty for peers
+  std::string plan_kind;     ///< "mma", "simt" or "mma+simt"
+  double ms = 0;
+  std::size_t repeats = 0;
+  std::optional<double> gbps;  ///< bytes of inputs and outputs
+  std::optional<double>
+      ceiling_ms;               ///< the least time at the ceilings measured between its repeats
+  std::optional<double> ratio;  ///< ceiling_ms / ms
+  std::optional<double> max_err_u;
+};
+
+struct Report {
+  std::string suite, target;
+  std::string device, driver, cuda;
+  std::string commit;
+  std::optional<bool> clean;  ///< unknown where there is no Git
+  std::string date;
+  Ceilings before, after;  ///< measured alone, ahead of the rows and behind them
+  std::vector<Row> rows;
+};
+
+/// A row of a case from the median time of its repeats, and the ceilings measured between them.
+Row make_row(const Case& test, const std::string& impl, double ms, std::size_t repeats,
+             const Ceilings& ceilings);
+/// A row about something that moves no data, e.g. a compilation.
+Row make_plain_row(const std::string& op, const std::string& impl, double ms, std::size_t repeats);
+/// Adds what a kernel's plan tells.
+void set_plan(Row& row, const std::string& plan);
+
+/// The commit the program was built from, or the environment's CHAINFOLD_COMMIT ("<id>" or
+/// "<id>-dirty"), or what Git says where the program runs.
+void describe_build(Report& report);
+
+/// Throws std::runtime_error if the file cannot be written.
+void write_json(const Report& report, const std::filesystem::path& file);
+/// The rows for people.
+std::string table(const Report& report);
+
+/// The middle of some measurements. Takes at least one.
+double median(std::vector<double> values);
+
+}  // namespace chainfold::bench

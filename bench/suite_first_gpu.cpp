@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+
+#include "chainfold/bench/ceilings_gpu.hpp"
+#include "chainfold/bench/suite.hpp"
+#include "chainfold/runtime/jit_nvrtc.hpp"
+
+namespace chainfold::bench {
+namespace {
+
+constexpr std::int64_t kDefaultElements = std::int64_t{1} << 30;  // f16: 2 GiB
+
+/// Cases that share their inputs, so that their repeats can be interleaved.
+using Batch = std::vector<Case>;
+
+std::vector<Batch> batches(std::int64_t elements) {
+  const std::int64_t bytes = elements * size_of(DType::f16);
+  std::vector<Batch> result(5);
+  for (const std::int64_t s :
+       {8, 16, 24, 32, 64, 100, 128, 256, 500, 512, 1000, 1024, 2048, 4096, 16384, 1 << 20}) {
+    result[0].push_back(make_case(Op::sum, DType::f16, DType::f16, elements, s));
+  }
+  result[0].push_back(make_case(Op::sum, DType::f16, DType::f32, elements, 0));
+  result[0].push_back(make_case(Op::mean_rms, DType::f16, DType::f32, elements, 64));
+  result[0].push_back(make_case(Op::max, DType::f16, DType::f16, elements, 64));
+  for (const std::int64_t s : {16, 64, 256, 1000, 1024, 16384, 0})
+    result[1].push_back(make_case(Op::sum, DType::f32, DType::f32, bytes / 4, s));
+  for (const std::int64_t s : {64, 0})
+    result[2].push_back(make_case(Op::sum, DType::f64, DType::f64, bytes / 8, s));
+  for (const std::int64_t s : {64, 1024})
+    result[3].push_back(make_case(Op::sum, DType::i8, DType::i64, bytes, s));
+  result[4].push_back(make_case(Op::q6, DType::i64, DType::i64, bytes / 28, 0));
+  return result;
+}
+
+/// A case ready to be launched: it owns its kernel and outputs; inputs belong to the batch.
+class Prepared {
+ public:
+  Prepared(const Case& test, const runtime::Context& context, const runtime::Stream& stream,
+           const std::vector<runtime::DeviceBuffer>& inputs)
+      : test_(test),
+        inputs_(test.inputs()),
+        context_(context),
+        stream_(stream),
+        kernel_(compile(test.computation, {.target = target("gpu")})) {
+    args_.elements = test.elements;
+    args_.stream = stream.handle();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      args_.inputs.push_back(Binding(inputs_[i].name, inputs[i].data(), inputs_[i].type));
+    }
+    for (std::size_t i = 0; i < test.computation.outputs(); ++i) {
+      const DType type = test.computation.output_type(i);
+      outputs_.emplace_back(context, static_cast<std::size_t>(test.segments() * size_of(type)));
+      args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, test.segments()));
+    }
+    const std::int64_t bytes = kernel_.scratch_bytes(args_);
+    scratch_ = runtime::DeviceBuffer(context, static_cast<std::size_t>(bytes));
+    args_.scratch = {scratch_.data(), bytes};
+  }
+
+  void launch() const { kernel_.launch(args_); }
+
+  /// Runs once on outputs filled with NaN and checks a sample.
+  double check() const {
+    for (const runtime::DeviceBuffer& output : outputs_)
+      runtime::fill_bytes(context_, output.pointer(), 0xff, output.bytes(), stream_.handle());
+    launch();
+    stream_.synchronize();
+    Checker checker(test_, bound_of_plan(kernel_.plan_summary()));
+    for (const std::int64_t segment : checker.sample()) {
+      std::vector<std::vector<std::byte>> values;
+      for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        const auto size = static_cast<std::size_t>(size_of(test_.computation.output_type(i)));
+        values.emplace_back(size);
+        runtime::copy_to_host(context_, values.back().data(),
+                              outputs_[i].pointer() + static_cast<std::uint64_t>(segment) * size,
+                              size, stream_.handle());
+      }
+      stream_.synchronize();
+      checker.check(segment, values);
+    }
+    return checker.max_error_u();
+  }
+
+  [[nodiscard]] const Case& test() const noexcept { return test_; }
+  [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }
+
+ private:
+  const Case& test_;
+  std::vector<Case::Input> inputs_;
+  const runtime::Context& context_;
+  const runtime::Stream& stream_;
+  Kernel kernel_;
+  std::vector<runtime::DeviceBuffer> outputs_;
+  runtime::DeviceBuffer scratch_;
+  LaunchArgs args_;
+};
+
+void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels& kernels,
+               GpuCeilings& ceilings, const runtime::Context& context, Report& report) {
+  const runtime::Stream& stream = ceilings.stream();
+  std::vector<runtime::DeviceBuffer> inputs;
+  for (const Case::Input& input : batch.front().inputs()) {
+    std::int64_t elements = 0;
+    for (const Case& test : batch) elements = std::max(elements, test.elements);
+    inputs.emplace_back(context, static_cast<std::size_t>(elements * size_of(input.type)));
+    kernels.fill(input.source, inputs.back().pointer(), elements, stream.handle());
+  }
+  std::vector<std::unique_ptr<Prepared>> rows;
+  std::vector<double> errors;
+  for (const Case& test : batch) {
+    progress(fmt::format("  {}: compiling and checking", test.name()));
+    rows.push_back(std::make_unique<Prepared>(test, context, stream, inputs));
+    errors.push_back(rows.back()->check());
+  }
+  std::vector<std::function<void()>> round = {[&] { ceilings.read(); }, [&] { ceilings.copy(); }};
+  for (const auto& row : rows) round.push_back([&row] { row->launch(); });
+  const double slowest = [&] {
+    double ms = 0;
+    for (const auto& times : time_rounds(context, stream, round, 3))
+      ms = std::max(ms, median(times));
+    return ms;
+  }();
+  const std::size_t repeats = repeats_for(options, slowest);
+  progress(fmt::format("  timing {} rows, {} interleaved repeats", rows.size(), repeats));
+  const auto times = time_rounds(context, stream, round, repeats);
+  const Ceilings local(ceilings.bytes(), median(times[0]), median(times[1]));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row row = make_row(rows[i]->test(), "chainfold", median(times[i + 2]), repeats, local);
+    set_plan(row, rows[i]->kernel().plan_summary());
+    if (is_float(rows[i]->test().out)) row.max_err_u = errors[i];
+    report.rows.push_back(std::move(row));
+  }
+}
+
+/// What a launch costs the host, once everything is compiled.
+void measure_launch(const runtime::Context& context, const runtime::Stream& stream,
+                    Report& report) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kRounds = 15, kLaunches = 200;
+  const Case test = make_case(Op::sum, DType::f16, DType::f16, 4096, 64);
+  std::vector<runtime::DeviceBuffer> inputs;
+  inputs.emplace_back(context, 4096 * 2);
+  runtime::fill_bytes(context, inputs[0].pointer(), 0, inputs[0].bytes(), stream.handle());
+  const Prepared prepared(test, context, stream, inputs);
+  std::vector<double> times;
+  for (int r = -1; r < kRounds; ++r) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kLaunches; ++i) prepared.launch();
+    const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
+    stream.synchronize();
+    if (r >= 0) times.push_back(spent.count() / kLaunches);
+  }
+  report.rows.push_back(make_plain_row("launch (host)", "chainfold", median(times), times.size()));
+}
+
+}  // namespace
+
+void run_first_gpu(const SuiteOptions& options, Report& report) {
+  const runtime::Context& context = runtime::Context::of(0);
+  const runtime::ContextScope scope(context);
+  const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
+  report.device = fmt::format("{} (sm_{})", context.device().name, context.device().arch());
+  report.driver = version(context.device().driver_version);
+  report.cuda = "NVRTC " + version(runtime::nvrtc_version());
+
+  const std::int64_t elements = options.elements > 0 ? options.elements : kDefaultElements;
+  std::vector<Batch> chosen;
+  for (const Batch& batch : batches(elements)) {
+    Batch kept;
+    for (const Case& test : batch) {
+      if (std::regex_search(test.name() + " gpu", options.only)) kept.push_back(test);
+    }
+    if (!kept.empty()) chosen.push_back(std::move(kept));
+  }
+  const GpuKernels kernels(context);
+  progress("ceilings: finding the fastest way to read and to copy");
+  GpuCeilings ceilings(context, kernels, elements * size_of(DType::f16));
+  report.before = ceilings.measure();
+  progress(fmt::format("  read {:.0f} GB/s, copy {:.0f} GB/s ({})", report.before.read_gbps,
+                       report.before.copy_gbps, ceilings.description()));
+  for (const Batch& batch : chosen) {
+    progress(fmt::format("batch of {} inputs:", chainfold::name_of(batch.front().in)));
+    run_batch(batch, options, kernels, ceilings, context, report);
+  }
+  if (std::regex_search("launch (host) gpu", options.only)) {
+    measure_launch(context, ceilings.stream(), report);
+  }
+  if (std::regex_search("compile gpu", options.only)) {
+    progress("cold compiles");
+    measure_compile(target("gpu"), "nvrtc", report);
+  }
+  report.after = ceilings.measure();
+}
+
+}  // namespace chainfold::bench

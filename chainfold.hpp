@@ -1,0 +1,13 @@
+// Chainfold: folds over arrays, written as C++ expressions and compiled at run time for the machine at
+// hand. This is the one header a program includes.
+#pragma once
+
+#include "chainfold/dsl/expr.hpp"
+#include "chainfold/dsl/fold.hpp"
+#include "chainfold/dsl/input.hpp"
+#include "chainfold/dsl/let.hpp"
+#include "chainfold/dsl/literal.hpp"
+#include "chainfold/dsl/ops.hpp"
+#include "chainfold/dsl/over.hpp"
+#include "chainfold/dsl/partition.hpp"
+#include "chainfold/runtime/kernel.hpp"

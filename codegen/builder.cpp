@@ -1,0 +1,258 @@
+#include "chainfold/codegen/builder.hpp"
+
+#include <algorithm>
+
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen {
+
+Type uniform(DType elem) { return {.elem = elem, .shape = Shape::uniform}; }
+Type lane(DType elem, int width) {
+  return {.elem = elem, .shape = Shape::lane, .width = static_cast<std::int16_t>(width)};
+}
+Type fragment(int mma_row, Operand operand) {
+  const MmaRow& row = mma_table()[static_cast<std::size_t>(mma_row)];
+  return {.elem = operand == Operand::c ? row.accumulator : row.input,
+          .shape = Shape::fragment,
+          .width = static_cast<std::int16_t>(row.elements(operand)),
+          .mma_row = static_cast<std::int16_t>(mma_row),
+          .operand = operand};
+}
+
+namespace {
+enum KeyKind : std::int64_t { kConst, kSpecial, kParam, kCompute, kSplat, kExtract, kFragment };
+}
+
+Builder::Builder(Program& program) : program_(program) {
+  if (program.launches.empty()) throw InternalError("a Builder needs a launch to write to");
+  regions_.push_back(&program.launches.back().body);
+  known_.emplace_back();
+}
+
+ValueId Builder::new_value(const Type& type) {
+  program_.values.push_back(type);
+  return static_cast<ValueId>(program_.values.size() - 1);
+}
+
+ValueId Builder::emit(Operation op, const Type& type, const Key* key) {
+  const ValueId id = new_value(type);
+  regions_.back()->body.push_back({std::move(op), {id}});
+  if (key) known_.back().emplace(*key, id);
+  return id;
+}
+
+ValueId Builder::pure(Operation op, const Type& type, Key key) {
+  for (const auto& scope : known_) {
+    if (auto it = scope.find(key); it != scope.end()) return it->second;
+  }
+  return emit(std::move(op), type, &key);
+}
+
+std::optional<Bits> Builder::constant_of(ValueId id) const {
+  auto it = constants_.find(id);
+  if (it == constants_.end()) return std::nullopt;
+  return it->second;
+}
+
+ValueId Builder::constant(DType elem, Bits bits) {
+  const ValueId id = pure(Const{bits}, uniform(elem),
+                          {kConst, static_cast<std::int64_t>(elem), static_cast<std::int64_t>(bits)});
+  constants_.emplace(id, bits);
+  return id;
+}
+
+ValueId Builder::block() { return pure(Special{Builtin::block}, uniform(DType::i64), {kSpecial, 0}); }
+ValueId Builder::warp() { return pure(Special{Builtin::warp}, uniform(DType::i32), {kSpecial, 1}); }
+ValueId Builder::lane() {
+  return pure(Special{Builtin::lane}, codegen::lane(DType::i32), {kSpecial, 2});
+}
+ValueId Builder::param(int index) {
+  return pure(ParamRef{index}, uniform(program_.params[static_cast<std::size_t>(index)].type),
+              {kParam, index});
+}
+
+ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask) {
+  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
+  return emit(Load{buffer, at, mask}, codegen::lane(elem, width));
+}
+ValueId Builder::load_uniform(int buffer, ValueId base) {
+  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
+  return emit(Load{buffer, {base}, kNoValue}, uniform(elem));
+}
+void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask) {
+  const ValueId wide = splat(value);
+  regions_.back()->body.push_back({Store{buffer, at, mask, wide}, {}});
+}
+ValueId Builder::shared_load(int array, const Address& at, int width, ValueId mask) {
+  const DType elem = program_.launches.back().shared[static_cast<std::size_t>(array)].type;
+  return emit(SharedLoad{array, at, mask}, codegen::lane(elem, width));
+}
+void Builder::shared_store(int array, const Address& at, ValueId value, ValueId mask) {
+  const ValueId wide = splat(value);
+  regions_.back()->body.push_back({SharedStore{array, at, mask, wide}, {}});
+}
+
+ValueId Builder::compute(Op op, Values operands) {
+  Type result = type(operands.back());
+  bool lanes = false;
+  int width = 1;
+  bool constant_operands = true;
+  for (ValueId id : operands) {
+    lanes = lanes || type(id).shape == Shape::lane;
+    width = std::max<int>(width, type(id).width);
+    constant_operands = constant_operands && constant_of(id).has_value();
+  }
+  const DType operand_type = result.elem;
+  if (is_comparison(op) || op == Op::is_finite) result.elem = DType::boolean;
+  result.shape = lanes ? Shape::lane : Shape::uniform;
+  result.width = static_cast<std::int16_t>(width);
+  if (constant_operands) {
+    Bits in[3] = {0, 0, 0};
+    for (std::size_t i = 0; i < operands.size(); ++i) in[i] = *constant_of(operands[i]);
+    return constant(result.elem, evaluate(op, operand_type, result.elem, in[0], in[1], in[2]));
+  }
+  if (op == Op::select) {
+    if (auto c = constant_of(operands[0])) return *c ? operands[1] : operands[2];
+    if (operands[1] == operands[2]) return operands[1];
+  }
+  if (is_integer(operand_type) && operands.size() == 2) {  // identities that hold bit for bit
+    const auto a = constant_of(operands[0]), b = constant_of(operands[1]);
+    if (op == Op::add && a == Bits{0}) return operands[1];
+    if ((op == Op::add || op == Op::sub) && b == Bits{0}) return operands[0];
+    if (op == Op::mul && a == Bits{1}) return operands[1];
+    if ((op == Op::mul || op == Op::div) && b == Bits{1}) return operands[0];
+  }
+  if (operand_type == DType::boolean && operands.size() == 2) {
+    const auto a = constant_of(operands[0]), b = constant_of(operands[1]);
+    if (op == Op::bit_and && a == Bits{1}) return operands[1];
+    if (op == Op::bit_and && b == Bits{1}) return operands[0];
+  }
+  Key key{kCompute, static_cast<std::int64_t>(op), static_cast<std::int64_t>(result.elem)};
+  for (ValueId id : operands) key.push_back(id);
+  return pure(Compute{op, std::move(operands)}, result, std::move(key));
+}
+
+ValueId Builder::convert(ValueId value, DType to) {
+  Type result = type(value);
+  if (result.elem == to) return value;
+  if (auto c = constant_of(value)) return constant(to, evaluate(Op::convert, result.elem, to, *c));
+  result.elem = to;
+  return pure(Compute{Op::convert, {value}}, result,
+              {kCompute, static_cast<std::int64_t>(Op::convert), static_cast<std::int64_t>(to), value});
+}
+
+ValueId Builder::both(ValueId a, ValueId b) {
+  if (a == kNoValue) return b;
+  if (b == kNoValue) return a;
+  return compute(Op::bit_and, {a, b});
+}
+
+ValueId Builder::splat(ValueId value) {
+  Type result = type(value);
+  if (result.shape != Shape::uniform) return value;
+  result.shape = Shape::lane;
+  return pure(Splat{value}, result, {kSplat, value});
+}
+
+ValueId Builder::extract(ValueId value, int first, int width) {
+  Type result = type(value);
+  if (result.shape != Shape::fragment && first == 0 && width == result.width) return value;
+  const Shape shape = result.shape == Shape::uniform ? Shape::uniform : Shape::lane;
+  result = {.elem = result.elem, .shape = shape, .width = static_cast<std::int16_t>(width)};
+  return pure(Extract{value, first}, result, {kExtract, value, first, width});
+}
+
+ValueId Builder::concat(Values parts) {
+  if (parts.size() == 1) return parts[0];
+  Type result = type(parts[0]);
+  int width = 0;
+  for (ValueId& id : parts) {
+    id = splat(id);
+    width += type(id).width;
+  }
+  result.shape = Shape::lane;
+  result.width = static_cast<std::int16_t>(width);
+  return emit(Concat{std::move(parts)}, result);
+}
+
+ValueId Builder::shuffle_xor(ValueId value, int mask) {
+  return emit(Shuffle{ShuffleKind::xor_mask, value, mask, kNoValue}, type(value));
+}
+ValueId Builder::shuffle_from(ValueId value, ValueId source_lane) {
+  return emit(Shuffle{ShuffleKind::from_lane, value, 0, source_lane}, type(value));
+}
+ValueId Builder::permute(ValueId value, std::vector<std::uint8_t> source) {
+  bool identity = true;
+  for (std::size_t l = 0; l < source.size(); ++l) identity = identity && source[l] == l;
+  if (identity) return value;
+  return emit(Permute{value, std::move(source)}, type(value));
+}
+ValueId Builder::any(ValueId lanes) {
+  return emit(Vote{VoteKind::any, lanes}, uniform(DType::boolean));
+}
+ValueId Builder::all(ValueId lanes) {
+  return emit(Vote{VoteKind::all, lanes}, uniform(DType::boolean));
+}
+
+ValueId Builder::const_fragment(int mma_row, Operand operand, const ConstMatrix& matrix) {
+  return pure(ConstFragment{matrix}, fragment(mma_row, operand),
+              {kFragment, mma_row, static_cast<std::int64_t>(operand),
+               static_cast<std::int64_t>(matrix.kind), matrix.parameter, matrix.load_width, matrix.step});
+}
+ValueId Builder::pack(int mma_row, Operand operand, std::vector<std::pair<ValueId, int>> pieces) {
+  return emit(Pack{std::move(pieces)}, fragment(mma_row, operand));
+}
+ValueId Builder::mma(ValueId a, ValueId b, ValueId c) { return emit(Mma{a, b, c}, type(c)); }
+void Builder::barrier() { regions_.back()->body.push_back({Barrier{}, {}}); }
+
+Builder::Values Builder::run_region(Region& region, const std::function<Values()>& fn) {
+  regions_.push_back(&region);
+  known_.emplace_back();
+  Values yields = fn();
+  // Constants of an inner region must not be found from outside it.
+  for (const auto& [key, id] : known_.back()) {
+    if (key[0] == kConst) constants_.erase(id);
+  }
+  known_.pop_back();
+  regions_.pop_back();
+  return yields;
+}
+
+Builder::Values Builder::loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
+                              const std::function<Values(ValueId, const Values&)>& body) {
+  For loop{.lo = lo, .hi = hi, .step = step, .index = new_value(uniform(DType::i64)),
+           .init = init, .carried = {}, .body = {}};
+  Values results;
+  for (ValueId id : init) loop.carried.push_back(new_value(type(id)));
+  for (ValueId id : init) results.push_back(new_value(type(id)));
+  loop.body.yields = run_region(loop.body, [&] {
+    Values next = body(loop.index, loop.carried);
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      if (type(init[i]).shape == Shape::lane) next[i] = splat(next[i]);
+    }
+    return next;
+  });
+  regions_.back()->body.push_back({std::move(loop), results});
+  return results;
+}
+
+Builder::Values Builder::branch(ValueId condition, const std::function<Values()>& then_body,
+                                const std::function<Values()>& else_body) {
+  if (auto c = constant_of(condition)) return *c ? then_body() : else_body();
+  If branch{.condition = condition, .then_body = {}, .else_body = {}};
+  auto splatted = [&](const std::function<Values()>& fn) {
+    return [&] {
+      Values yields = fn();
+      for (ValueId& id : yields) id = splat(id);
+      return yields;
+    };
+  };
+  branch.then_body.yields = run_region(branch.then_body, splatted(then_body));
+  branch.else_body.yields = run_region(branch.else_body, splatted(else_body));
+  Values results;
+  for (ValueId id : branch.then_body.yields) results.push_back(new_value(type(id)));
+  regions_.back()->body.push_back({std::move(branch), results});
+  return results;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,197 @@
+// choose_plan: the default plan, by rules that hold without measuring.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/plan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// From here on a segment gives several blocks work: bytes of its widest input.
+constexpr std::int64_t kPartsFromBytes = 128 * 1024;
+/// Blocks that the merging launch can take without being noticed.
+constexpr std::int64_t kMaxParts = 4096;
+/// A CPU's parts do not depend on its threads, so that neither do its results.
+constexpr std::int64_t kCpuParts = 512;
+
+int ceil_log2(std::int64_t value) {
+  return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
+}
+
+int widest_input(const Graph& graph) {
+  int bytes = 1;
+  for (const GraphInput& input : graph.inputs) bytes = std::max(bytes, size_of(input.type));
+  return bytes;
+}
+
+/// Elements of each input that a lane can load at once.
+int widest_load(const Graph& graph, const Target& target, int base_alignment) {
+  const int bytes = std::min(target.vector_bytes, base_alignment);
+  return std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
+}
+
+void place_rows(Plan& plan, const Target& target, int widest) {
+  const std::int64_t s = plan.segment;
+  plan.strategy = Strategy::rows;
+  plan.load_width = widest;
+  while (s % plan.load_width != 0) plan.load_width /= 2;
+  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
+  if (plan.load_width < widest && s >= 4LL * Plan::kWarp * widest) {
+    plan.load_width = widest;
+    plan.edges = true;
+  }
+  const std::int64_t loads = (s + plan.load_width - 1) / plan.load_width;
+  plan.lanes_per_segment = static_cast<int>(std::min<std::int64_t>(
+      Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
+  const std::int64_t tiles = (loads + Plan::kWarp - 1) / Plan::kWarp;
+  plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, target.loads_in_flight));
+  if (plan.edges) plan.depth = std::min(plan.depth, 4);
+  // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
+  const std::int64_t budget = target.max_warps == 1 ? 64 : target.loads_in_flight;
+  const std::int64_t most = target.max_warps == 1 ? plan.lanes_per_segment : budget;
+  plan.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(budget / std::max<std::int64_t>(1, tiles), 1, most))));
+  if (plan.edges || tiles > plan.depth) plan.rows = 1;
+  plan.load_rows_first = target.max_warps > 1;
+  plan.launches = 1;
+}
+
+void place_parts(Plan& plan, const Graph& graph, const Target& target, int widest) {
+  plan.strategy = Strategy::parts;
+  plan.load_width = widest;
+  plan.edges = widest > 1 && (plan.segment == 0 || plan.segment % widest != 0);
+  plan.depth = std::min(target.loads_in_flight, 4);
+  plan.lanes_per_segment = Plan::kWarp;
+  plan.rows = 1;
+  // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do not
+  // depend on the alignment of the pointers.
+  const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
+  plan.part_quantum = static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
+  // A quantum of at least 16 loads a lane on the CPU, where a part is a task of its own.
+  if (target.max_warps == 1) plan.part_quantum *= 32;
+  plan.parts_wanted = target.max_warps == 1
+                          ? kCpuParts
+                          : std::min<std::int64_t>(kMaxParts, 2LL * target.processors * target.resident_warps / plan.warps);
+  plan.combine_states = true;
+  plan.launches = 2;
+}
+
+bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const Node& node,
+             FoldPlan& how) {
+  const MmaOperands data = mma_operands(graph, node);
+  if (data.a == kNoNode || !target.has_mma) return false;
+  const DType type = graph.node(data.a).type;
+  const int index = find_mma(type, target.arch);
+  if (index < 0 || type == DType::f32) return false;  // f32 would have to be split in three
+  const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
+  // A sum that is asked for in a wider float would lose what the accumulator cannot hold.
+  if (is_float(row.accumulator) && row.accumulator != node.type) return false;
+  const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
+  if (plan.load_width % row.elements(Operand::b) != 0) return false;
+  if (data.b != kNoNode && small) return false;
+  if (small && plan.segment != static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width) return false;
+  how.unit = data.b == kNoNode ? Unit::mma_ones : Unit::mma_diagonal;
+  how.mma_row = index;
+  return true;
+}
+
+/// The proven error in units of the fold's rounding unit times the sum of absolute values: what the
+/// matrix instruction gives away, one unit a level of plain additions, two for the compensated merge
+/// and its final rounding.
+double error_bound(const Graph& graph, const Plan& plan, const Target& target, std::size_t fold) {
+  const Fold& f = graph.folds[fold];
+  if (!is_float(f.result()) || !f.linear) return 0;
+  const FoldPlan& how = plan.folds[fold];
+  double bound = 0;
+  int lanes = plan.lanes_per_segment;
+  const std::int64_t step = static_cast<std::int64_t>(Plan::kWarp) * plan.load_width;
+  const bool looped = plan.strategy == Strategy::parts || plan.edges || plan.segment > step * plan.depth;
+  bool states = looped;
+  if (how.unit == Unit::simt) {
+    bound += ceil_log2(static_cast<std::int64_t>(plan.load_width) * plan.depth);
+  } else {
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+    const int steps = plan.load_width / row.elements(Operand::b);
+    const double one = mma_error_bound(row, target.arch) * (f.result() == DType::f64 ? 0x1p29 : 1.0);
+    const bool chained = row.rounding != MmaRounding::toward_zero;
+    bound += chained ? one * steps : one + ceil_log2(steps);
+    states = states || (!chained && plan.depth > 1);
+    if (chained) bound += ceil_log2(plan.depth);
+    lanes = std::max(1, lanes / 4);  // the quads' other lanes add exact zeros
+  }
+  if (states) bound += 2;
+  if (!plan.combine_states) bound += ceil_log2(lanes);
+  return bound;
+}
+
+double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy, std::size_t fold) {
+  if (graph.folds[fold].result() == DType::f64) return 4.0 * 40;  // 4 log2(n) u, n up to 2^40
+  if (accuracy == Accuracy::fast) return 64;
+  return target.arch == 0 || target.arch >= 90 ? 16 : 32;
+}
+
+}  // namespace
+
+Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request) {
+  if (request.accuracy == Accuracy::exact || request.accuracy == Accuracy::reproducible) {
+    throw UserError(ErrorCode::unsupported,
+                    "accuracy 'exact' and 'reproducible' are not supported yet; use Accuracy::accurate (the default)",
+                    "accuracy");
+  }
+  if (request.determinism == Determinism::gpu_to_gpu) {
+    throw UserError(ErrorCode::unsupported,
+                    "determinism 'gpu_to_gpu' is not supported yet; use Determinism::run_to_run (the default)",
+                    "determinism");
+  }
+  Plan plan;
+  plan.segment = request.segment;
+  plan.accuracy = request.accuracy;
+  plan.nonfinite = request.nonfinite;
+  plan.determinism = request.determinism;
+  plan.base_alignment = request.base_alignment;
+  plan.warps = std::min(8, target.max_warps);
+  plan.folds.resize(graph.folds.size());
+  for (const Fold& fold : graph.folds) {
+    for (DType type : fold.state) plan.state_bytes += size_of(type);
+  }
+  const int widest = widest_load(graph, target, request.base_alignment);
+  const bool long_segments = plan.segment == 0 || plan.segment * widest_input(graph) >= kPartsFromBytes;
+  if (long_segments) {
+    place_parts(plan, graph, target, widest);
+  } else {
+    place_rows(plan, target, widest);
+  }
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.kind != NodeKind::fold || !request.allow_mma) continue;
+    const auto f = static_cast<std::size_t>(node.index);
+    try_mma(graph, plan, target, node, plan.folds[f]);
+  }
+  const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
+  for (const FoldPlan& how : plan.folds) {
+    plan.guard = plan.guard || (how.unit != Unit::simt && small && plan.nonfinite == NonFinite::ieee);
+  }
+  // Merging rounded values is cheaper; whole states where the bound asks for it.
+  auto bounded = [&] {
+    bool within = true;
+    for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+      plan.folds[f].error_bound_u = error_bound(graph, plan, target, f);
+      within = within && plan.folds[f].error_bound_u <= allowed_error(graph, target, plan.accuracy, f);
+    }
+    return within;
+  };
+  if (!bounded()) {
+    plan.combine_states = true;
+    if (!bounded()) throw InternalError("no plan keeps the promised error bound", print(plan, graph));
+  }
+  verify(plan, graph, target);
+  return plan;
+}
+
+}  // namespace chainfold::codegen

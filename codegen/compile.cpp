@@ -1,0 +1,33 @@
+#include "chainfold/codegen/compile.hpp"
+
+#include "chainfold/codegen/emit_cuda.hpp"
+#include "chainfold/codegen/emit_llvm.hpp"
+#include "chainfold/codegen/lower.hpp"
+
+namespace chainfold::codegen {
+
+Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
+  verify(plan, graph, target);
+  Compiled compiled{.plan = std::move(plan), .program = {}};
+  compiled.program = lower(graph, compiled.plan, target);
+  verify(compiled.program);
+  eliminate_dead(compiled.program);
+  verify(compiled.program);
+  return compiled;
+}
+
+Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request) {
+  verify(graph);
+  return compile_plan(graph, target, choose_plan(graph, target, request));
+}
+
+Source emit(const Program& program, const Target& target) {
+  if (target.backend == Backend::cuda) {
+    CudaSource source = emit_cuda(program, target.arch);
+    return {std::move(source.text), std::move(source.kernels_text), std::move(source.kernels)};
+  }
+  LlvmSource source = emit_llvm(program);
+  return {source.text, source.text, std::move(source.symbols)};
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,41 @@
+// From a graph to the text of a kernel: the ordered list of passes. Start reading the compiler here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/plan.hpp"
+#include "chainfold/codegen/program.hpp"
+#include "chainfold/codegen/target.hpp"
+
+namespace chainfold::codegen {
+
+/// A program with the plan that it realises.
+struct Compiled {
+  Plan plan;
+  Program program;
+};
+
+/// Chooses a plan, lowers, cleans and verifies. Pure: equal arguments give equal results. Takes about a
+/// millisecond. Throws UserError(unsupported) for what no plan can meet.
+Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request);
+
+/// The same for a plan that is given.
+Compiled compile_plan(const Graph& graph, const Target& target, Plan plan);
+
+/// Source text in the language of the target's backend, and the symbols of its launches in order.
+struct Source {
+  std::string text;        ///< all that the compiler gets
+  std::string kernels;     ///< without the fixed helpers: what people read
+  std::vector<std::string> symbols;
+};
+Source emit(const Program& program, const Target& target);
+
+/// What stands behind a kernel, for people: the expression, the graph, the plan, which constant
+/// matrices and why, bytes an element, the program and the source.
+std::string explain_graph(const Graph& graph, const Target& target, const PlanRequest& request);
+/// The expression in infix form: "over(segments(64), sum(f32(x)) / 64)".
+std::string print_expression(const Graph& graph);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,122 @@
+// Loads and stores. A value moves between memory and registers as 1, 2 or 4 parts of one size: the
+// elements themselves where they have 4 or 8 bytes, else 32-bit words, or one 16-bit or 8-bit part.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdlib>
+#include <limits>
+
+#include "chainfold/codegen/emit_cuda_body.hpp"
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen::cuda {
+namespace {
+
+bool is_half_word(const Type& type) { return type.width * size_of(type.elem) == 2; }
+
+// The type of the parts that memory is accessed in.
+std::string_view part_type(const Type& type) {
+  if (size_of(type.elem) >= 4) return type_name(type.elem);
+  if (type.width == 1) return memory_type_name(type.elem);
+  return is_half_word(type) ? "unsigned short" : "unsigned";
+}
+
+int part_count(const Type& type) {
+  if (size_of(type.elem) >= 4) return type.width;
+  const int bytes = type.width * size_of(type.elem);
+  return bytes <= 4 ? 1 : bytes / 4;
+}
+
+// Whether the parts are the value's own variables.
+bool parts_are_variables(const Type& type) {
+  if (type.elem == DType::boolean) return false;
+  return size_of(type.elem) >= 4 || type.width == 1 || !is_half_word(type);
+}
+
+}  // namespace
+
+std::string BodyEmitter::address(const std::string& array, const Address& at, const Type& t) const {
+  std::string text = fmt::format("{} + {}", array, name(at.base));
+  if (t.shape == Shape::uniform) return text;
+  const int group_bits = std::countr_zero(static_cast<unsigned>(at.group));
+  if (at.group < kWarpWidth && at.stride != 0) {
+    const std::int64_t groups = kWarpWidth / at.group;
+    const std::string group = group_bits == 0 ? "lane" : fmt::format("(lane >> {})", group_bits);
+    const bool fits = std::llabs(at.stride) <= std::numeric_limits<std::int32_t>::max() / groups;
+    const DType type = fits ? DType::i32 : DType::i64;
+    text += fmt::format(" + {} * {}", group, literal(type, static_cast<Bits>(at.stride)));
+  }
+  if (at.group == 1) return text;
+  const std::string within =
+      at.group == kWarpWidth ? "lane" : fmt::format("(lane & {})", at.group - 1);
+  return text +
+         (t.width == 1 ? fmt::format(" + {}", within) : fmt::format(" + {} * {}", within, t.width));
+}
+
+std::string BodyEmitter::mask_argument(ValueId mask) const {
+  return mask == kNoValue ? std::string() : name(mask) + ", ";
+}
+
+void BodyEmitter::emit_load(ValueId result, std::string_view function, const std::string& pointer,
+                            ValueId mask) {
+  const Type& t = type(result);
+  std::vector<std::string> parts;
+  for (int i = 0; i < part_count(t); ++i)
+    parts.push_back(parts_are_variables(t) ? variable(result, t, i)
+                                           : fmt::format("v{}_r{}", result, i));
+  line(fmt::format("{} {};", part_type(t), fmt::join(parts, ", ")));
+  line(fmt::format("{}{}({}{}, {});", function, mask == kNoValue ? "" : "_if", mask_argument(mask),
+                   pointer, fmt::join(parts, ", ")));
+  if (parts_are_variables(t)) return;
+  if (t.elem != DType::boolean) return declare(result, parts);  // 16 bits into a word
+  std::vector<std::string> elements;
+  for (int i = 0; i < t.width; ++i) {
+    elements.push_back(t.width == 1
+                           ? fmt::format("{} != 0", parts[0])
+                           : fmt::format("({} >> {} & 0xff) != 0", parts[i / 4], i % 4 * 8));
+  }
+  define(result, elements);
+}
+
+void BodyEmitter::emit_store(ValueId value, std::string_view function, const std::string& pointer,
+                             ValueId mask) {
+  const Type& t = type(value);
+  std::vector<std::string> parts;
+  for (int i = 0; i < part_count(t); ++i) {
+    std::string part;
+    if (t.elem != DType::boolean || t.width == 1) {
+      part = word_of(value, i);
+    } else {
+      std::vector<std::string> bytes;
+      for (int j = i * 4; j < std::min<int>(t.width, i * 4 + 4); ++j)
+        bytes.push_back(element_of(value, j));
+      part = packed_word(bytes, 4);
+    }
+    parts.push_back(parts_are_variables(t) ? part : fmt::format("({}){}", part_type(t), part));
+  }
+  line(fmt::format("{}{}({}{}, {});", function, mask == kNoValue ? "" : "_if", mask_argument(mask),
+                   pointer, fmt::join(parts, ", ")));
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
+  const bool input = program_.buffers.at(op.buffer).role == BufferRole::input;
+  emit_load(instr.results[0], input ? "cf_ldg" : "cf_ld",
+            address(buffer_name(program_, op.buffer), op.at, type(instr.results[0])), op.mask);
+}
+
+void BodyEmitter::emit_op(const Instr&, const Store& op) {
+  emit_store(op.value, "cf_st", address(buffer_name(program_, op.buffer), op.at, type(op.value)),
+             op.mask);
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const SharedLoad& op) {
+  emit_load(instr.results[0], "cf_lds",
+            address(shared_name(launch_, op.array), op.at, type(instr.results[0])), op.mask);
+}
+
+void BodyEmitter::emit_op(const Instr&, const SharedStore& op) {
+  emit_store(op.value, "cf_sts", address(shared_name(launch_, op.array), op.at, type(op.value)),
+             op.mask);
+}
+
+}  // namespace chainfold::codegen::cuda

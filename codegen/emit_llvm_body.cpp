@@ -1,0 +1,221 @@
+// Values, exchanges between lanes and control.
+#include "chainfold/codegen/emit_llvm_body.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen::llvm {
+
+std::string buffer_name(int buffer) { return fmt::format("%buffer{}", buffer); }
+std::string param_name(int param) { return fmt::format("%param{}", param); }
+
+void BodyEmitter::emit(const Region& region) {
+  for (const Instr& instr : region.body)
+    std::visit([&](const auto& op) { emit_op(instr, op); }, instr.op);
+}
+
+template <class Unsupported>
+void BodyEmitter::emit_op(const Instr& instr, const Unsupported&) {
+  throw InternalError("the CPU has no shared memory, barriers and matrix instructions: " +
+                          print(program_, launch_, instr),
+                      print(program_));
+}
+
+std::string BodyEmitter::element(ValueId id, int i, int lanes) {
+  const Names& all = names(id);
+  const std::string& one = all.size() == 1 ? all[0] : all[static_cast<std::size_t>(i)];
+  if (lanes == 0 || lanes_of(type(id)) != 0) return one;
+  return out_.splat(register_type(type(id).elem), one, lanes);
+}
+
+// --- values
+// -----------------------------------------------------------------------------------------
+
+void BodyEmitter::emit_op(const Instr& instr, const Const& op) {
+  const ValueId id = instr.results[0];
+  values_[id] = {literal(type(id).elem, op.bits)};
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Special& op) {
+  std::string& value = values_[instr.results[0]].emplace_back();
+  switch (op.which) {
+    case Builtin::block: value = kBlockName; return;
+    case Builtin::warp: value = "0"; return;
+    case Builtin::lane:
+      value = "<";
+      for (int l = 0; l < kWarpWidth; ++l) value += fmt::format("{}i32 {}", l == 0 ? "" : ", ", l);
+      value += ">";
+      return;
+  }
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const ParamRef& op) {
+  values_[instr.results[0]] = {param_name(op.index)};
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
+  const ValueId id = instr.results[0];
+  const Type& t = type(id);
+  const int lanes = lanes_of(t);
+  OpWriter ops(out_, lanes);
+  for (int i = 0; i < t.width; ++i) {
+    if (op.op == Op::select) {
+      // A uniform condition chooses whole vectors.
+      const ValueId condition = op.operands[0];
+      const std::string text = vector_of(register_type(t.elem), lanes);
+      const std::string a = element(op.operands[1], i, lanes),
+                        b = element(op.operands[2], i, lanes);
+      values_[id].push_back(
+          out_.let(fmt::format("select {0} {1}, {2} {3}, {2} {4}", text_type(condition),
+                               element(condition, i, lanes_of(type(condition))), text, a, b)));
+      continue;
+    }
+    std::vector<std::string> args;
+    for (const ValueId operand : op.operands) args.push_back(element(operand, i, lanes));
+    values_[id].push_back(ops.compute(op.op, type(op.operands[0]).elem, t.elem, args));
+  }
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Splat& op) {
+  for (int i = 0; i < type(op.value).width; ++i)
+    values_[instr.results[0]].push_back(element(op.value, i, kWarpWidth));
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Extract& op) {
+  const ValueId id = instr.results[0];
+  for (int i = 0; i < type(id).width; ++i)
+    values_[id].push_back(names(op.value)[static_cast<std::size_t>(op.first + i)]);
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Concat& op) {
+  const ValueId id = instr.results[0];
+  for (const ValueId part : op.parts)
+    for (int i = 0; i < type(part).width; ++i)
+      values_[id].push_back(element(part, i, lanes_of(type(id))));
+}
+
+// --- exchanges between lanes
+// ------------------------------------------------------------------------
+
+void BodyEmitter::permute(ValueId result, ValueId value, const std::vector<int>& source) {
+  for (const std::string& vector : names(value)) {
+    values_[result].push_back(
+        out_.shuffle(register_type(type(value).elem), kWarpWidth, vector, {}, source));
+  }
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
+  const ValueId id = instr.results[0];
+  if (op.kind == ShuffleKind::xor_mask) {
+    std::vector<int> source;
+    for (int l = 0; l < kWarpWidth; ++l) source.push_back(l ^ op.mask);
+    return permute(id, op.value, source);
+  }
+  const std::string_view elem = register_type(type(op.value).elem);
+  const std::string vector = vector_of(elem, kWarpWidth);
+  const int source_lanes = lanes_of(type(op.source));
+  const std::string which =
+      OpWriter(out_, source_lanes)
+          .compute(Op::bit_and, DType::i32, DType::i32,
+                   std::array{name(op.source), constant("i32", "31", source_lanes)});
+  for (const std::string& value : names(op.value)) {
+    const auto fetch = [&](const std::string& from) {
+      return out_.let(fmt::format("extractelement {} {}, i32 {}", vector, value, from));
+    };
+    if (source_lanes == 0) {
+      values_[id].push_back(out_.splat(elem, fetch(which), kWarpWidth));
+      continue;
+    }
+    std::string all = "poison";
+    for (int l = 0; l < kWarpWidth; ++l) {
+      const std::string from =
+          out_.let(fmt::format("extractelement <32 x i32> {}, i32 {}", which, l));
+      all = out_.let(
+          fmt::format("insertelement {} {}, {} {}, i32 {}", vector, all, elem, fetch(from), l));
+    }
+    values_[id].push_back(all);
+  }
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Permute& op) {
+  permute(instr.results[0], op.value, {op.source.begin(), op.source.end()});
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Vote& op) {
+  const std::string vector = vector_of("i1", kWarpWidth);
+  values_[instr.results[0]] = {
+      out_.intrinsic(op.kind == VoteKind::any ? "vector.reduce.or" : "vector.reduce.and", "i1",
+                     std::array{vector}, std::array{Argument{vector, name(op.value)}})};
+}
+
+// --- control
+// ----------------------------------------------------------------------------------------
+
+void BodyEmitter::emit_op(const Instr& instr, const For& op) {
+  const std::string label = fmt::format("loop{}", out_.fresh());
+  const std::string before = out_.current_label();
+  // The values that come back to the loop's head are known only after its body.
+  std::string text = out_.take_text();
+  values_[op.index] = {fmt::format("%{}.index", label)};
+  for (std::size_t r = 0; r < op.carried.size(); ++r) {
+    for (int i = 0; i < type(op.carried[r]).width; ++i)
+      values_[op.carried[r]].push_back(fmt::format("%{}.carried{}.{}", label, r, i));
+  }
+  out_.label(label + ".body");
+  emit(op.body);
+  const std::string back = out_.current_label();
+  const std::string next =
+      out_.let(fmt::format("add nsw i64 {}, {}", name(op.index), name(op.step)));
+  out_.line(fmt::format("br label %{}.head", label));
+  const std::string body = out_.take_text();
+
+  text += fmt::format("  br label %{0}.head\n{0}.head:\n", label);
+  const auto phi = [&](const std::string& result, const std::string& phi_type,
+                       const std::string& first, const std::string& later) {
+    text += fmt::format("  {} = phi {} [ {}, %{} ], [ {}, %{} ]\n", result, phi_type, first, before,
+                        later, back);
+  };
+  phi(name(op.index), "i64", name(op.lo), next);
+  for (std::size_t r = 0; r < op.carried.size(); ++r) {
+    for (std::size_t i = 0; i < names(op.carried[r]).size(); ++i) {
+      phi(names(op.carried[r])[i], text_type(op.carried[r]), names(op.init[r])[i],
+          names(op.body.yields[r])[i]);
+    }
+  }
+  text += fmt::format(
+      "  %{0}.more = icmp slt i64 {1}, {2}\n  br i1 %{0}.more, label %{0}.body, label %{0}.done\n",
+      label, name(op.index), name(op.hi));
+  out_.append(text + body);
+  out_.label(label + ".done");
+  for (std::size_t r = 0; r < instr.results.size(); ++r)
+    values_[instr.results[r]] = names(op.carried[r]);
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const If& op) {
+  const std::string label = fmt::format("if{}", out_.fresh());
+  out_.line(fmt::format("br i1 {0}, label %{1}.then, label %{1}.else", name(op.condition), label));
+  const auto side = [&](const Region& region, std::string_view which) {
+    out_.label(fmt::format("{}.{}", label, which));
+    emit(region);
+    const std::string last = out_.current_label();
+    out_.line(fmt::format("br label %{}.done", label));
+    return last;
+  };
+  const std::string then_last = side(op.then_body, "then");
+  const std::string else_last = side(op.else_body, "else");
+  out_.label(label + ".done");
+  for (std::size_t r = 0; r < instr.results.size(); ++r) {
+    const ValueId a = op.then_body.yields[r], b = op.else_body.yields[r];
+    for (int i = 0; i < type(a).width; ++i) {
+      values_[instr.results[r]].push_back(out_.let(fmt::format(
+          "phi {} [ {}, %{} ], [ {}, %{} ]", text_type(a), names(a)[static_cast<std::size_t>(i)],
+          then_last, names(b)[static_cast<std::size_t>(i)], else_last)));
+    }
+  }
+}
+
+}  // namespace chainfold::codegen::llvm

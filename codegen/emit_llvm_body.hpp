@@ -1,0 +1,75 @@
+// Writes the body of one launch: what one warp does in one block, in program order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "chainfold/codegen/emit_llvm_ops.hpp"
+#include "chainfold/codegen/emit_llvm_text.hpp"
+#include "chainfold/codegen/program.hpp"
+
+namespace chainfold::codegen::llvm {
+
+/// The names of the function's arguments that hold a buffer's pointer and a parameter; of the
+/// block.
+std::string buffer_name(int buffer);
+std::string param_name(int param);
+inline constexpr const char* kBlockName = "%block";
+
+class BodyEmitter {
+ public:
+  BodyEmitter(const Program& program, const Launch& launch, FunctionWriter& out)
+      : program_(program), launch_(launch), out_(out), values_(program.values.size()) {}
+  /// Appends the instructions of `region` to the writer.
+  void emit(const Region& region);
+
+ private:
+  using Names =
+      std::vector<std::string>;  // one a element of a value: a vector of lanes, or a scalar
+
+  void emit_op(const Instr& instr, const Const& op);
+  void emit_op(const Instr& instr, const Special& op);
+  void emit_op(const Instr& instr, const ParamRef& op);
+  void emit_op(const Instr& instr, const Load& op);
+  void emit_op(const Instr& instr, const Store& op);
+  void emit_op(const Instr& instr, const Compute& op);
+  void emit_op(const Instr& instr, const Splat& op);
+  void emit_op(const Instr& instr, const Extract& op);
+  void emit_op(const Instr& instr, const Concat& op);
+  void emit_op(const Instr& instr, const Shuffle& op);
+  void emit_op(const Instr& instr, const Permute& op);
+  void emit_op(const Instr& instr, const Vote& op);
+  void emit_op(const Instr& instr, const For& op);
+  void emit_op(const Instr& instr, const If& op);
+  template <class Unsupported>
+  void emit_op(const Instr& instr, const Unsupported&);
+
+  std::string load_run(int buffer, const std::string& pointer, int count, const std::string& mask);
+  std::string pointer_to(int buffer, const Address& at, std::int64_t offset);
+  /// The mask of `count` elements of which `width` belong to each lane, from lane `first` on; empty
+  /// for all.
+  std::string run_mask(const std::string& lanes, int first, int count, int width);
+  std::string lane_mask(ValueId mask);
+  void permute(ValueId result, ValueId value, const std::vector<int>& source);
+
+  [[nodiscard]] const Type& type(ValueId id) const { return program_.type(id); }
+  [[nodiscard]] static int lanes_of(const Type& t) {
+    return t.shape == Shape::lane ? kWarpWidth : 0;
+  }
+  /// The LLVM type of one element of a value.
+  [[nodiscard]] std::string text_type(ValueId id) const {
+    return vector_of(register_type(type(id).elem), lanes_of(type(id)));
+  }
+  [[nodiscard]] const Names& names(ValueId id) const { return values_[id]; }
+  [[nodiscard]] const std::string& name(ValueId id) const { return values_[id][0]; }
+  /// Element i of a value (any i of a width-1 value is that value) as a scalar, or as a vector of
+  /// lanes.
+  std::string element(ValueId id, int i, int lanes);
+
+  const Program& program_;
+  const Launch& launch_;
+  FunctionWriter& out_;
+  std::vector<Names> values_;
+};
+
+}  // namespace chainfold::codegen::llvm

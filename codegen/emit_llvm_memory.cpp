@@ -1,0 +1,143 @@
+// Loads and stores: contiguous runs of memory, one a group of lanes, and never a gather.
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+
+#include "chainfold/codegen/emit_llvm_body.hpp"
+
+namespace chainfold::codegen::llvm {
+namespace {
+
+std::vector<int> range(int first, int count) {
+  std::vector<int> indices(static_cast<std::size_t>(count));
+  std::iota(indices.begin(), indices.end(), first);
+  return indices;
+}
+
+/// Vectors of `count` elements each, end to end.
+std::string joined(FunctionWriter& out, std::string_view element, std::vector<std::string> pieces,
+                   int count) {
+  while (pieces.size() > 1) {
+    std::vector<std::string> next;
+    const std::vector<int> indices = range(0, 2 * count);
+    for (std::size_t i = 0; i + 1 < pieces.size(); i += 2)
+      next.push_back(out.shuffle(element, count, pieces[i], pieces[i + 1], indices));
+    pieces = std::move(next);
+    count *= 2;
+  }
+  return pieces[0];
+}
+
+/// Lanes whose elements lie end to end in memory.
+int run_lanes(const Address& at, const Type& type) {
+  if (type.shape != Shape::lane) return 1;
+  return at.stride == static_cast<std::int64_t>(at.group) * type.width ? kWarpWidth : at.group;
+}
+
+}  // namespace
+
+std::string BodyEmitter::pointer_to(int buffer, const Address& at, std::int64_t offset) {
+  std::string index = name(at.base);
+  if (offset != 0) index = out_.let(fmt::format("add i64 {}, {}", index, offset));
+  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
+  return out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", memory_type(elem),
+                              buffer_name(buffer), index));
+}
+
+std::string BodyEmitter::lane_mask(ValueId mask) {
+  return mask == kNoValue ? std::string() : element(mask, 0, kWarpWidth);
+}
+
+std::string BodyEmitter::run_mask(const std::string& lanes, int first, int count, int width) {
+  if (lanes.empty() || (count == kWarpWidth && width == 1)) return lanes;
+  std::vector<int> indices;
+  for (int i = 0; i < count; ++i) indices.push_back(first + i / width);
+  return out_.shuffle("i1", kWarpWidth, lanes, {}, indices);
+}
+
+std::string BodyEmitter::load_run(int buffer, const std::string& pointer, int count,
+                                  const std::string& mask) {
+  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
+  const std::string vector = vector_of(memory_type(elem), count);
+  const int align = size_of(elem);
+  if (mask.empty())
+    return out_.let(fmt::format("load {}, ptr {}, align {}", vector, pointer, align));
+  return out_.intrinsic(
+      "masked.load", vector, std::array<std::string, 2>{vector, "ptr"},
+      std::array{Argument{"ptr", pointer}, Argument{"i32", std::to_string(align)},
+                 Argument{vector_of("i1", count), mask}, Argument{vector, "zeroinitializer"}});
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
+  const ValueId id = instr.results[0];
+  const Type& t = type(id);
+  const std::string_view elem = memory_type(t.elem);
+  const int lanes = t.shape == Shape::lane ? kWarpWidth : 1;
+  const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = lanes * t.width;
+  std::string mask;
+  if (op.mask != kNoValue) {
+    mask = lanes == 1 ? out_.splat("i1", name(op.mask), t.width) : lane_mask(op.mask);
+  }
+  std::vector<std::string> runs;
+  for (int lane = 0; lane < lanes; lane += per_run) {
+    const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run * op.at.stride);
+    const std::string part = lanes == 1 ? mask : run_mask(mask, lane, count, t.width);
+    runs.push_back(load_run(op.buffer, pointer, count, part));
+  }
+  std::string all = joined(out_, elem, std::move(runs), count);
+  std::string_view registers = elem;
+  if (t.elem == DType::boolean) {
+    all = out_.let(fmt::format("icmp ne {} {}, zeroinitializer", vector_of(elem, total), all));
+    registers = "i1";
+  }
+  for (int e = 0; e < t.width; ++e) {
+    if (lanes == 1) {
+      values_[id].push_back(out_.let(
+          fmt::format("extractelement {} {}, i32 {}", vector_of(registers, total), all, e)));
+    } else if (t.width == 1) {
+      values_[id].push_back(all);
+    } else {
+      std::vector<int> indices;
+      for (int l = 0; l < kWarpWidth; ++l) indices.push_back(l * t.width + e);
+      values_[id].push_back(out_.shuffle(registers, total, all, {}, indices));
+    }
+  }
+}
+
+void BodyEmitter::emit_op(const Instr&, const Store& op) {
+  const Type& t = type(op.value);
+  const std::string_view elem = memory_type(t.elem);
+  const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = kWarpWidth * t.width;
+  const int align = size_of(t.elem);
+  std::vector<std::string> elements = names(op.value);
+  if (t.elem == DType::boolean) {
+    for (std::string& e : elements)
+      e = out_.let(fmt::format("zext {} {} to {}", vector_of("i1", kWarpWidth), e,
+                               vector_of("i8", kWarpWidth)));
+  }
+  std::string all = joined(out_, elem, std::move(elements), kWarpWidth);
+  if (t.width > 1) {
+    std::vector<int> indices;
+    for (int i = 0; i < total; ++i) indices.push_back(i % t.width * kWarpWidth + i / t.width);
+    all = out_.shuffle(elem, total, all, {}, indices);
+  }
+  const std::string mask = lane_mask(op.mask), vector = vector_of(elem, count);
+  for (int lane = 0; lane < kWarpWidth; lane += per_run) {
+    const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run * op.at.stride);
+    const std::string part = per_run == kWarpWidth
+                                 ? all
+                                 : out_.shuffle(elem, total, all, {}, range(lane * t.width, count));
+    if (mask.empty()) {
+      out_.line(fmt::format("store {} {}, ptr {}, align {}", vector, part, pointer, align));
+      continue;
+    }
+    out_.intrinsic(
+        "masked.store", "void", std::array<std::string, 2>{vector, "ptr"},
+        std::array{Argument{vector, part}, Argument{"ptr", pointer},
+                   Argument{"i32", std::to_string(align)},
+                   Argument{vector_of("i1", count), run_mask(mask, lane, count, t.width)}});
+  }
+}
+
+}  // namespace chainfold::codegen::llvm

@@ -1,0 +1,263 @@
+#include "chainfold/codegen/fold.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen {
+
+// --- Lambda
+// -----------------------------------------------------------------------------------------
+
+DType Lambda::type(int value) const {
+  const auto v = static_cast<std::size_t>(value);
+  return v < params.size() ? params[v] : steps[v - params.size()].type;
+}
+
+int Lambda::constant(DType type, Bits bits) {
+  steps.push_back({.op = Op::add, .type = type, .operands = {}, .bits = bits});
+  return static_cast<int>(params.size() + steps.size()) - 1;
+}
+
+int Lambda::apply(Op op, std::vector<int> operands) {
+  const int values = static_cast<int>(params.size() + steps.size());
+  bool legal = op != Op::convert && static_cast<int>(operands.size()) == arity(op);
+  for (int operand : operands) legal = legal && operand >= 0 && operand < values;
+  if (!legal) throw InternalError(fmt::format("a lambda applies {} wrongly", name_of(op)));
+  const DType in = type(operands.back());
+  for (std::size_t i = op == Op::select ? 1 : 0; i < operands.size(); ++i) {
+    legal = legal && type(operands[i]) == in;
+  }
+  if (op == Op::select) legal = legal && type(operands[0]) == DType::boolean;
+  if (!legal || !is_defined(op, in)) {
+    throw InternalError(fmt::format("a lambda applies {} to {}", name_of(op), name_of(in)));
+  }
+  const DType out = is_comparison(op) || op == Op::is_finite ? DType::boolean : in;
+  steps.push_back({.op = op, .type = out, .operands = std::move(operands), .bits = 0});
+  return values;
+}
+
+int Lambda::convert(int value, DType to) {
+  if (type(value) == to) return value;
+  steps.push_back({.op = Op::convert, .type = to, .operands = {value}, .bits = 0});
+  return static_cast<int>(params.size() + steps.size()) - 1;
+}
+
+std::vector<Bits> evaluate(const Lambda& lambda, std::span<const Bits> arguments) {
+  if (arguments.size() != lambda.params.size()) {
+    throw InternalError(fmt::format("a lambda of {} parameters is called with {}",
+                                    lambda.params.size(), arguments.size()));
+  }
+  std::vector<Bits> values(arguments.begin(), arguments.end());
+  for (const Lambda::Step& step : lambda.steps) {
+    if (step.operands.empty()) {
+      values.push_back(step.bits);
+      continue;
+    }
+    Bits in[3] = {};
+    for (std::size_t i = 0; i < step.operands.size(); ++i) {
+      in[i] = values[static_cast<std::size_t>(step.operands[i])];
+    }
+    const DType type = lambda.type(step.operands.back());
+    values.push_back(evaluate(step.op, type, step.type, in[0], in[1], in[2]));
+  }
+  std::vector<Bits> results;
+  for (int result : lambda.results) results.push_back(values[static_cast<std::size_t>(result)]);
+  return results;
+}
+
+// --- the built-in folds
+// -----------------------------------------------------------------------------
+
+namespace {
+
+Lambda identity(DType type) { return {.params = {type}, .steps = {}, .results = {0}}; }
+
+/// A fold whose state is the value itself and whose merge is one operation.
+Fold plain(std::string_view name, DType type, Op op, Bits neutral) {
+  Fold fold;
+  fold.name = fmt::format("{}.{}", name, name_of(type));
+  fold.operands = fold.state = {type};
+  fold.init = {neutral};
+  fold.lift = fold.finalize = identity(type);
+  fold.merge.params = {type, type};
+  fold.merge.results = {fold.merge.apply(op, {0, 1})};
+  fold.tile = op;
+  fold.tile_identity = neutral;
+  return fold;
+}
+
+/// The end of the type's range at which max (lowest) or min (highest) starts.
+Bits range_end(DType type, bool highest) {
+  if (is_float(type)) {
+    const double inf = std::numeric_limits<double>::infinity();
+    return bits_of_double(type, highest ? inf : -inf);
+  }
+  const int width = 8 * size_of(type);
+  const Bits ones = width == 64 ? ~Bits{0} : (Bits{1} << width) - 1;
+  const Bits top = Bits{1} << (width - 1);
+  if (is_signed(type)) return highest ? ones ^ top : top;
+  return highest ? ones : 0;
+}
+
+void require(bool legal, std::string_view fold, DType type) {
+  if (!legal) throw InternalError(fmt::format("no {} in {}", fold, name_of(type)));
+}
+
+/// Two floats (high, low) with high + low the sum and |low| at most half an ulp of high. A field is
+/// never -0 and low is 0 where high is not finite; lift establishes that and merge keeps it. Then
+/// (0, 0) is an identity bit for bit.
+Fold float_sum(DType type) {
+  Fold fold;
+  fold.name = fmt::format("sum.{}", name_of(type));
+  fold.operands = {type};
+  fold.state = {type, type};
+  fold.init = {0, 0};
+
+  Lambda& lift = fold.lift;
+  lift.params = {type};
+  const int zero = lift.constant(type, 0);
+  lift.results = {lift.apply(Op::add, {0, zero}), zero};
+
+  Lambda& m = fold.merge;
+  m.params = {type, type, type, type};
+  auto add = [&m](int a, int b) { return m.apply(Op::add, {a, b}); };
+  auto sub = [&m](int a, int b) { return m.apply(Op::sub, {a, b}); };
+  const int none = m.constant(type, 0);
+  auto if_finite = [&](int v) {
+    return m.apply(Op::select, {m.apply(Op::is_finite, {v}), v, none});
+  };
+  const int sum = add(0, 2);
+  const int right = sub(sum, 0);
+  const int error = add(sub(0, sub(sum, right)), sub(2, right));
+  // Where the sum is not finite its error is NaN, which must not reach the high part.
+  const int low = if_finite(add(error, add(1, 3)));
+  // Renormalised, so that the low parts' own rounding errors stay of second order.
+  const int high = add(sum, low);
+  m.results = {high, if_finite(sub(low, sub(high, sum)))};
+
+  fold.finalize.params = {type, type};
+  fold.finalize.results = {fold.finalize.apply(Op::add, {0, 1})};
+  fold.tile = Op::add;
+  fold.tile_identity = 0;
+  fold.linear = true;
+  return fold;
+}
+
+}  // namespace
+
+Fold make_sum(DType type) {
+  require(type == sum_type(type), "sum", type);
+  if (is_float(type)) return float_sum(type);
+  Fold fold = plain("sum", type, Op::add, 0);
+  fold.linear = true;
+  return fold;
+}
+
+Fold make_min(DType type) {
+  require(is_defined(Op::min, type), "min", type);
+  return plain("min", type, Op::min, range_end(type, true));
+}
+
+Fold make_max(DType type) {
+  require(is_defined(Op::max, type), "max", type);
+  return plain("max", type, Op::max, range_end(type, false));
+}
+
+Fold make_any() { return plain("any", DType::boolean, Op::bit_or, 0); }
+Fold make_all() { return plain("all", DType::boolean, Op::bit_and, 1); }
+
+Fold make_variance(DType type) {
+  require(type == DType::f32 || type == DType::f64, "variance", type);
+  constexpr DType kCount = DType::i64;
+  Fold fold;
+  fold.name = fmt::format("variance.{}", name_of(type));
+  fold.operands = {type};
+  fold.state = {kCount, type, type};
+  fold.init = {0, 0, 0};
+
+  // x - x is 0, or NaN where x has no deviation from itself.
+  fold.lift.params = {type};
+  const int one = fold.lift.constant(kCount, 1);
+  fold.lift.results = {one, 0, fold.lift.apply(Op::sub, {0, 0})};
+
+  Lambda& m = fold.merge;
+  m.params = {kCount, type, type, kCount, type, type};
+  auto apply = [&m](Op op, int a, int b) { return m.apply(op, {a, b}); };
+  constexpr int kCountA = 0, kMeanA = 1, kSquaresA = 2, kCountB = 3, kMeanB = 4, kSquaresB = 5;
+  const int none = m.constant(kCount, 0);
+  const int count = apply(Op::add, kCountA, kCountB);
+  const int share = apply(Op::div, m.convert(kCountB, type), m.convert(count, type));
+  const int delta = apply(Op::sub, kMeanB, kMeanA);
+  const int step = apply(Op::mul, delta, share);
+  const int mean = apply(Op::add, kMeanA, step);
+  const int between = apply(Op::mul, delta, apply(Op::mul, step, m.convert(kCountA, type)));
+  const int squares = apply(Op::add, apply(Op::add, kSquaresA, kSquaresB), between);
+  const int empty_a = apply(Op::eq, kCountA, none), empty_b = apply(Op::eq, kCountB, none);
+  // The formula is no exact identity for an empty side (and 0 / 0 for two): the other side counts.
+  auto choose = [&](int a, int b, int both) {
+    return m.apply(Op::select, {empty_b, a, m.apply(Op::select, {empty_a, b, both})});
+  };
+  m.results = {count, choose(kMeanA, kMeanB, mean), choose(kSquaresA, kSquaresB, squares)};
+
+  Lambda& finalize = fold.finalize;
+  finalize.params = fold.state;
+  const int n = finalize.convert(0, type);
+  finalize.results = {finalize.apply(Op::div, {2, n})};
+  return fold;
+}
+
+// --- print
+// ------------------------------------------------------------------------------------------
+
+namespace {
+
+template <class T, class Text>
+std::string joined(const std::vector<T>& items, Text text) {
+  std::string out;
+  for (const T& item : items) out += (out.empty() ? "" : ", ") + std::string(text(item));
+  return out;
+}
+
+void print_lambda(std::string& out, std::string_view name, const Lambda& lambda) {
+  auto value = [](int v) { return fmt::format("%{}", v); };
+  int next = 0;
+  auto param = [&](DType type) { return fmt::format("%{}: {}", next++, name_of(type)); };
+  out += fmt::format("  {}({})\n", name, joined(lambda.params, param));
+  for (const Lambda::Step& step : lambda.steps) {
+    const std::string what =
+        step.operands.empty()
+            ? "constant " + text_of_bits(step.type, step.bits)
+            : fmt::format("{} {}", name_of(step.op), joined(step.operands, value));
+    out += fmt::format("    %{} = {} : {}\n", next++, what, name_of(step.type));
+  }
+  out += fmt::format("    yield {}\n", joined(lambda.results, value));
+}
+
+}  // namespace
+
+std::string print(const Fold& fold) {
+  auto name = [](DType type) { return name_of(type); };
+  std::string init;
+  for (std::size_t i = 0; i < fold.state.size(); ++i) {
+    init += (i ? ", " : "") + text_of_bits(fold.state[i], fold.init[i]);
+  }
+  std::string out = fmt::format("fold {} ({}) -> state ({}) init ({}) -> {}\n", fold.name,
+                                joined(fold.operands, name), joined(fold.state, name), init,
+                                name_of(fold.result()));
+  if (fold.tile) {
+    out += fmt::format("  tile {} identity {}\n", name_of(*fold.tile),
+                       text_of_bits(fold.operands[0], fold.tile_identity));
+  }
+  out += fmt::format("  {}, {}\n", fold.linear ? "linear" : "not linear",
+                     fold.commutative ? "commutative" : "not commutative");
+  print_lambda(out, "lift", fold.lift);
+  print_lambda(out, "merge", fold.merge);
+  print_lambda(out, "finalize", fold.finalize);
+  return out;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,113 @@
+// Graph: what is computed. A typed, hash-consed, canonical DAG; equal inputs and equal subexpressions
+// are one node. The DSL writes it through GraphBuilder; everything after reads it.
+//
+// Semantics. Every node has an element type and a level: `uniform` (one value a launch: parameters,
+// literals, constants), `segment` (one a segment: folds and what is computed from them) or `element` (one
+// an element of the input). A compute node has the highest level of its operands. A fold node consumes
+// element-level operands of one segment, those elements for which its filter (a boolean node) is true,
+// and gives one segment-level value. `extent` is the number of elements of the segment.
+// Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chainfold/codegen/fold.hpp"
+#include "chainfold/codegen/ops.hpp"
+#include "chainfold/codegen/types.hpp"
+
+namespace chainfold::codegen {
+
+using NodeId = std::int32_t;
+inline constexpr NodeId kNoNode = -1;
+
+enum class Level : std::uint8_t { uniform, segment, element };
+enum class NodeKind : std::uint8_t { input, param, literal, constant, compute, fold, extent };
+
+struct Node {
+  NodeKind kind = NodeKind::constant;
+  DType type = DType::i64;
+  Level level = Level::uniform;
+  Op op = Op::add;                ///< compute
+  int index = 0;                  ///< input, param, literal or fold: position in the graph's list
+  Bits bits = 0;                  ///< constant
+  std::vector<NodeId> operands;   ///< compute and fold
+  NodeId filter = kNoNode;        ///< fold
+};
+
+/// How the input is cut: as one segment, or into runs of `size` elements.
+struct Partition {
+  enum class Kind : std::uint8_t { whole, segments } kind = Kind::whole;
+  std::int64_t size = 0;   ///< segments: the constant size, 0 if a parameter gives it
+  int size_param = -1;     ///< segments: the parameter that gives it at launch
+  bool tail = false;       ///< segments: whether the last segment may be shorter
+};
+
+struct GraphInput { std::string name; DType type; };
+struct GraphParam { std::string name; DType type; };
+struct GraphLiteral { DType type; Bits bits; };
+
+struct Graph {
+  std::vector<GraphInput> inputs;
+  std::vector<GraphParam> params;
+  std::vector<GraphLiteral> literals;
+  std::vector<Fold> folds;        ///< one a fold node, in the order of their nodes' index
+  std::vector<Node> nodes;        ///< operands before users
+  std::vector<NodeId> outputs;    ///< segment-level nodes, in the order of `over`'s arguments
+  Partition partition;
+
+  [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
+};
+
+/// The stable text of a graph. Values of literals are left out: it identifies the kernel.
+std::string print(const Graph& graph);
+/// Throws InternalError at the first violation of the rules above.
+void verify(const Graph& graph);
+
+/// Writes a canonical graph: constants are evaluated, commutative operands ordered, equal nodes
+/// found. Throws UserError for one name with two types and for operations undefined on their type.
+class GraphBuilder {
+ public:
+  NodeId input(std::string_view name, DType type);
+  NodeId param(std::string_view name, DType type);
+  NodeId literal(DType type, Bits bits);    ///< 0, 1 and -1 become constants
+  NodeId constant(DType type, Bits bits);
+  NodeId extent();                          ///< i64, segment level
+  /// Operands must have one type (select: the last two); no implicit conversion happens here.
+  NodeId compute(Op op, std::vector<NodeId> operands);
+  NodeId convert(NodeId value, DType type);
+  /// `filter` is a boolean element- or uniform-level node, or kNoNode.
+  NodeId fold(Fold fold, std::vector<NodeId> operands, NodeId filter = kNoNode);
+
+  /// Sum in sum_type of the operand's type.
+  NodeId sum(NodeId value, NodeId filter = kNoNode);
+  /// Elements that pass the filter, i64; without one, the extent of the segment.
+  NodeId count(NodeId filter = kNoNode);
+  /// sum / count in mean_type of the operand's type.
+  NodeId mean(NodeId value, NodeId filter = kNoNode);
+  NodeId variance(NodeId value, NodeId filter = kNoNode);
+  /// Smallest and largest; they keep the type (f16 and bf16 compare in f32).
+  NodeId min(NodeId value, NodeId filter = kNoNode);
+  NodeId max(NodeId value, NodeId filter = kNoNode);
+
+  [[nodiscard]] DType type(NodeId id) const { return graph_.node(id).type; }
+  [[nodiscard]] Level level(NodeId id) const { return graph_.node(id).level; }
+  /// The position of a parameter's node among the parameters, for Partition::size_param.
+  [[nodiscard]] int param_index(NodeId id) const { return graph_.node(id).index; }
+  /// Ends the writing: sets outputs and partition, drops unused nodes, verifies.
+  Graph finish(std::vector<NodeId> outputs, Partition partition);
+
+ private:
+  NodeId add(Node node);
+  NodeId name(NodeKind kind, std::string_view name, DType type);
+  [[nodiscard]] bool before(NodeId a, NodeId b) const;
+  [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
+  Graph graph_;
+  std::map<std::string, NodeId> known_;
+  std::vector<std::uint64_t> shapes_;  ///< one a node: a hash of its tree without literals' values
+};
+
+}  // namespace chainfold::codegen

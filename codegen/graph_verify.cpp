@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/graph.hpp"
+
+namespace chainfold::codegen {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Graph& graph) : graph_(graph) {}
+
+  void run() {
+    fold_used_.assign(graph_.folds.size(), false);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) node(static_cast<NodeId>(i));
+    for (std::size_t i = 0; i < fold_used_.size(); ++i) {
+      require(fold_used_[i], "fold {} has no node", i);
+    }
+    require(!graph_.outputs.empty(), "it has no output");
+    for (const NodeId output : graph_.outputs) {
+      require(output >= 0 && output < static_cast<NodeId>(graph_.nodes.size()),
+              "output %{} does not exist", output);
+      require(graph_.node(output).level == Level::segment, "output %{} is no value of a segment",
+              output);
+    }
+    partition();
+  }
+
+ private:
+  template <class... Args>
+  void require(bool holds, fmt::format_string<Args...> what, Args&&... args) const {
+    if (!holds) {
+      throw InternalError(
+          "the graph is not valid: " + fmt::format(what, std::forward<Args>(args)...),
+          print(graph_));
+    }
+  }
+
+  template <class List>
+  bool in(int index, const List& list) const {
+    return index >= 0 && index < static_cast<int>(list.size());
+  }
+
+  void node(NodeId id) {
+    const Node& n = graph_.node(id);
+    for (const NodeId operand : n.operands) {
+      require(operand >= 0 && operand < id, "%{} uses %{} before it is written", id, operand);
+    }
+    require(n.kind == NodeKind::compute || n.kind == NodeKind::fold || n.operands.empty(),
+            "%{} is a leaf with operands", id);
+    require(n.kind == NodeKind::fold || n.filter == kNoNode, "%{} is no fold but has a filter", id);
+    switch (n.kind) {
+      case NodeKind::input:
+        leaf(id, Level::element,
+             in(n.index, graph_.inputs) && graph_.inputs[at(n.index)].type == n.type);
+        break;
+      case NodeKind::param:
+        leaf(id, Level::uniform,
+             in(n.index, graph_.params) && graph_.params[at(n.index)].type == n.type);
+        break;
+      case NodeKind::literal:
+        leaf(id, Level::uniform,
+             in(n.index, graph_.literals) && graph_.literals[at(n.index)].type == n.type);
+        break;
+      case NodeKind::constant: leaf(id, Level::uniform, true); break;
+      case NodeKind::extent: leaf(id, Level::segment, n.type == DType::i64); break;
+      case NodeKind::compute: compute(id, n); break;
+      case NodeKind::fold: fold(id, n); break;
+    }
+  }
+
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+  void leaf(NodeId id, Level level, bool listed) const {
+    require(graph_.node(id).level == level, "%{} has the wrong level", id);
+    require(listed, "%{} is not in its list, or has another type there", id);
+  }
+
+  void compute(NodeId id, const Node& n) const {
+    require(static_cast<int>(n.operands.size()) == arity(n.op), "%{} has {} operands", id,
+            n.operands.size());
+    Level level = Level::uniform;
+    bool element = false, segment = false;
+    for (const NodeId operand : n.operands) {
+      const Level l = graph_.node(operand).level;
+      level = std::max(level, l);
+      element = element || l == Level::element;
+      segment = segment || l == Level::segment;
+    }
+    require(n.level == level, "%{} has the wrong level", id);
+    require(!(element && segment), "%{} mixes element and segment operands", id);
+    const DType in = graph_.node(n.operands.back()).type;
+    if (n.op == Op::convert) return;
+    for (std::size_t i = 0; i < n.operands.size(); ++i) {
+      const DType expected = n.op == Op::select && i == 0 ? DType::boolean : in;
+      require(graph_.node(n.operands[i]).type == expected, "operand {} of %{} has the wrong type",
+              i, id);
+    }
+    require(is_defined(n.op, in), "%{}: {} is not defined on {}", id, name_of(n.op), name_of(in));
+    const DType out = is_comparison(n.op) || n.op == Op::is_finite ? DType::boolean : in;
+    require(n.type == out, "%{} has the wrong type", id);
+  }
+
+  void fold(NodeId id, const Node& n) {
+    require(in(n.index, graph_.folds), "%{} names no fold", id);
+    require(!fold_used_[at(n.index)], "%{} shares its fold with another node", id);
+    fold_used_[at(n.index)] = true;
+    const Fold& f = graph_.folds[at(n.index)];
+    require(n.level == Level::segment && n.type == f.result(), "%{} has the wrong type or level",
+            id);
+    require(n.operands.size() == f.operands.size() && !n.operands.empty(), "%{} has {} operands",
+            id, n.operands.size());
+    for (std::size_t i = 0; i < n.operands.size(); ++i) {
+      const Node& operand = graph_.node(n.operands[i]);
+      require(operand.type == f.operands[i] && operand.level == Level::element,
+              "operand {} of %{} is not an element-level {}", i, id, name_of(f.operands[i]));
+    }
+    if (n.filter == kNoNode) return;
+    require(n.filter >= 0 && n.filter < id, "%{} uses %{} before it is written", id, n.filter);
+    const Node& filter = graph_.node(n.filter);
+    require(filter.type == DType::boolean && filter.level != Level::segment,
+            "the filter of %{} is not a condition on elements", id);
+  }
+
+  void partition() const {
+    const Partition& p = graph_.partition;
+    if (p.kind == Partition::Kind::whole) {
+      require(p.size == 0 && p.size_param < 0 && !p.tail,
+              "a whole partition has a segment size or a tail");
+    } else if (p.size_param >= 0) {
+      require(in(p.size_param, graph_.params) && p.size == 0,
+              "the segment size is no parameter of the graph");
+      require(is_integer(graph_.params[at(p.size_param)].type),
+              "the segment size is not an integer");
+    } else {
+      require(p.size >= 1, "the segment size is {}", p.size);
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<bool> fold_used_;
+};
+
+}  // namespace
+
+void verify(const Graph& graph) { Verifier(graph).run(); }
+
+}  // namespace chainfold::codegen

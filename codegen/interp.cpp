@@ -1,0 +1,155 @@
+#include "chainfold/codegen/interp.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/interp_machine.hpp"
+
+namespace chainfold::codegen {
+namespace {
+
+constexpr int kMostStepsInARow = 32;  // Schedule::random switches warps at the latest after so many
+
+struct Block {
+  BlockState state;
+  std::vector<Warp> warps;
+};
+
+/// Runs the blocks of one launch, `resident` at a time, in the schedule's order.
+class Scheduler {
+ public:
+  Scheduler(LaunchContext& context, std::int64_t grid, const InterpOptions& options)
+      : context_(context), options_(options), random_(options.seed), grid_(grid) {
+    if (options.schedule == Schedule::random) {
+      order_.resize(static_cast<std::size_t>(grid));
+      std::iota(order_.begin(), order_.end(), std::int64_t{0});
+      std::shuffle(order_.begin(), order_.end(), random_);
+    }
+    const std::int64_t resident =
+        std::min<std::int64_t>(grid, std::max(1, options.resident_blocks));
+    for (std::int64_t i = 0; i < resident; ++i) {
+      blocks_.push_back(std::make_unique<Block>());
+      blocks_.back()->warps.resize(static_cast<std::size_t>(context.launch.warps));
+      start(*blocks_.back());
+    }
+  }
+
+  void run() {
+    while (!blocks_.empty()) {
+      const std::size_t at = is_random() ? random_() % blocks_.size() : 0;
+      Block& block = *blocks_[at];
+      if (run_warp(block)) continue;
+      if (waits(block)) {
+        pass_barrier(block);
+        continue;
+      }
+      std::unique_ptr<Block> finished = std::move(blocks_[at]);
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+      if (started_ == grid_) continue;
+      start(*finished);
+      blocks_.push_back(std::move(finished));
+    }
+  }
+
+ private:
+  bool is_random() const { return options_.schedule == Schedule::random; }
+
+  void start(Block& block) {
+    const std::int64_t next = started_++;
+    block.state.index = options_.schedule == Schedule::in_order ? next
+                        : options_.schedule == Schedule::reversed
+                            ? grid_ - 1 - next
+                            : order_[static_cast<std::size_t>(next)];
+    block.state.epoch = 0;
+    block.state.shared.resize(context_.launch.shared.size());
+    for (std::size_t i = 0; i < block.state.shared.size(); ++i) {
+      block.state.shared[i].reset(static_cast<std::size_t>(context_.launch.shared[i].elements));
+    }
+    for (std::size_t w = 0; w < block.warps.size(); ++w) {
+      block.warps[w].start(context_, block.state, static_cast<int>(w));
+    }
+  }
+
+  // Lets one runnable warp of the block run for a while; false if there is none.
+  bool run_warp(Block& block) {
+    runnable_.clear();
+    for (Warp& warp : block.warps) {
+      if (warp.status() == WarpStatus::ready) runnable_.push_back(&warp);
+    }
+    if (runnable_.empty()) return false;
+    const std::size_t last = runnable_.size() - 1;
+    const std::size_t chosen = is_random()                               ? random_() % (last + 1)
+                               : options_.schedule == Schedule::reversed ? last
+                                                                         : 0;
+    Warp& warp = *runnable_[chosen];
+    std::uint64_t steps = is_random() ? 1 + random_() % kMostStepsInARow : ~std::uint64_t{0};
+    while (warp.status() == WarpStatus::ready && steps-- > 0) warp.step();
+    return true;
+  }
+
+  static bool waits(const Block& block) {
+    return std::any_of(block.warps.begin(), block.warps.end(),
+                       [](const Warp& warp) { return warp.status() == WarpStatus::at_barrier; });
+  }
+
+  // No warp of the block can run and one waits: all must wait, and at the same barrier.
+  static void pass_barrier(Block& block) {
+    const Warp& waiting =
+        *std::find_if(block.warps.begin(), block.warps.end(),
+                      [](const Warp& warp) { return warp.status() == WarpStatus::at_barrier; });
+    for (const Warp& warp : block.warps) {
+      if (warp.status() == WarpStatus::done) {
+        waiting.fail(
+            fmt::format("a deadlock: warp {} ended without reaching this barrier", warp.index()));
+      }
+      if (warp.barrier() != waiting.barrier()) {
+        waiting.fail(fmt::format("a deadlock: warp {} waits at another barrier", warp.index()));
+      }
+    }
+    ++block.state.epoch;
+    for (Warp& warp : block.warps) warp.pass_barrier();
+  }
+
+  LaunchContext& context_;
+  const InterpOptions& options_;
+  std::mt19937_64 random_;
+  std::int64_t grid_;
+  std::int64_t started_ = 0;
+  std::vector<std::int64_t> order_;
+  std::vector<std::unique_ptr<Block>> blocks_;  // by pointer: warps hold their block's state
+  std::vector<Warp*> runnable_;
+};
+
+}  // namespace
+
+void interpret(const Program& program, std::span<const InterpBuffer> buffers,
+               std::span<const std::uint64_t> params, const InterpOptions& options, int only) {
+  if (buffers.size() != program.buffers.size() || params.size() != program.params.size()) {
+    throw InternalError(fmt::format(
+        "program {} has {} buffers and {} parameters; {} and {} were given", program.name,
+        program.buffers.size(), program.params.size(), buffers.size(), params.size()));
+  }
+  const auto launches = static_cast<int>(program.launches.size());
+  if (only >= launches)
+    throw InternalError(fmt::format("program {} has no launch {}", program.name, only));
+  std::vector<GlobalArray> memory;
+  memory.reserve(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    memory.emplace_back(program.buffers[i], buffers[i], only > 0);
+  for (int i = 0; i < launches; ++i) {
+    if (only >= 0 && i != only) continue;
+    LaunchContext context(program, i, memory, params, options.arch);
+    const std::int64_t grid = context.launch.grid.evaluate(params);
+    if (grid < 0)
+      throw InternalError(fmt::format("launch {}: a grid of {} blocks", context.launch.name, grid));
+    Scheduler(context, grid, options).run();
+  }
+}
+
+}  // namespace chainfold::codegen

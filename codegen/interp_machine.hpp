@@ -1,0 +1,126 @@
+// The interpreter's machine: one warp that executes a launch's body step by step.
+//
+// A warp holds its values and a stack of frames, nothing of the host's stack, so it can be left and
+// resumed at any instruction.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "chainfold/codegen/interp_memory.hpp"
+#include "chainfold/codegen/program.hpp"
+
+namespace chainfold::codegen {
+
+/// What all warps of one launch share: the code, where each value lives, global memory, parameters.
+struct LaunchContext {
+  LaunchContext(const Program& program, int launch_index, std::vector<GlobalArray>& buffers,
+                std::span<const std::uint64_t> params, int arch);
+
+  const Program& program;
+  const Launch& launch;
+  std::vector<GlobalArray>& buffers;
+  std::span<const std::uint64_t> params;
+  int arch;
+  std::uint32_t number;             ///< of the launch, from 1
+  std::vector<std::size_t> offset;  ///< of each value of this launch in Warp::values
+  std::size_t value_words = 0;
+  std::uint64_t accesses = 0;  ///< instructions that touched memory so far
+
+ private:
+  void place(ValueId id);
+  void place_region(const Region& region);
+};
+
+/// The state of one block.
+struct BlockState {
+  std::int64_t index = 0;
+  std::uint32_t epoch = 0;  ///< barriers passed
+  std::vector<SharedMemory> shared;
+};
+
+enum class WarpStatus : std::uint8_t { ready, at_barrier, done };
+
+class Warp {
+ public:
+  /// Starts warp `index` of `block`; reuses this object's memory. Both must outlive the run.
+  void start(LaunchContext& context, BlockState& block, int index);
+  /// Executes one instruction, or ends one round of a region. Needs status ready.
+  void step();
+  [[nodiscard]] WarpStatus status() const { return status_; }
+  [[nodiscard]] const Instr* barrier() const { return barrier_; }  ///< where it waits
+  void pass_barrier() { status_ = WarpStatus::ready; }
+  [[nodiscard]] int index() const { return index_; }
+  /// Throws InternalError that names launch, block, warp and the instruction at hand.
+  [[noreturn]] void fail(std::string_view problem, int lane = -1) const;
+
+ private:
+  struct Frame {
+    const Region* region = nullptr;
+    const Instr* owner = nullptr;  // For or If; null for the body
+    std::size_t next = 0;
+    std::int64_t index = 0, hi = 0, step = 0;
+  };
+  // A value seen lane by lane: a uniform or width-1 value counts everywhere.
+  struct View {
+    const Bits* data;
+    std::size_t lane_stride, element_stride;
+    Bits at(std::size_t lane, std::size_t element) const {
+      return data[lane * lane_stride + element * element_stride];
+    }
+  };
+
+  Bits* slot(ValueId id) { return values_.data() + context_->offset[id]; }
+  [[nodiscard]] const Bits* slot(ValueId id) const { return values_.data() + context_->offset[id]; }
+  [[nodiscard]] const Type& type(ValueId id) const { return context_->program.type(id); }
+  [[nodiscard]] std::size_t words(ValueId id) const;
+  [[nodiscard]] View view(ValueId id) const;
+  [[nodiscard]] std::int64_t integer(ValueId id) const {
+    return static_cast<std::int64_t>(*slot(id));
+  }
+  void copy(std::span<const ValueId> from, std::span<const ValueId> to);
+  void end_region();
+
+  void execute(const Const& op, const Instr& instr);
+  void execute(const Special& op, const Instr& instr);
+  void execute(const ParamRef& op, const Instr& instr);
+  void execute(const Load& op, const Instr& instr);
+  void execute(const Store& op, const Instr& instr);
+  void execute(const SharedLoad& op, const Instr& instr);
+  void execute(const SharedStore& op, const Instr& instr);
+  void execute(const Compute& op, const Instr& instr);
+  void execute(const Splat& op, const Instr& instr);
+  void execute(const Extract& op, const Instr& instr);
+  void execute(const Concat& op, const Instr& instr);
+  void execute(const Shuffle& op, const Instr& instr);
+  void execute(const Permute& op, const Instr& instr);
+  void execute(const Vote& op, const Instr& instr);
+  void execute(const ConstFragment& op, const Instr& instr);
+  void execute(const Pack& op, const Instr& instr);
+  void execute(const Mma& op, const Instr& instr);
+  void execute(const Barrier& op, const Instr& instr);
+  void execute(const For& op, const Instr& instr);
+  void execute(const If& op, const Instr& instr);
+
+  template <class Array, class F>
+  void for_each_place(Array& array, const Address& at, ValueId mask, const Type& type, F&& fn);
+  template <class Array>
+  void read(Array& array, const Address& at, ValueId mask, ValueId result);
+  template <class Array>
+  void write(Array& array, const Address& at, ValueId mask, ValueId value);
+  void gather_lanes(ValueId from, ValueId to, std::span<const std::uint8_t> source);
+
+  LaunchContext* context_ = nullptr;
+  BlockState* block_ = nullptr;
+  int index_ = 0;
+  WarpStatus status_ = WarpStatus::done;
+  const Instr* barrier_ = nullptr;
+  const Instr* current_ = nullptr;
+  std::vector<Frame> frames_;
+  std::vector<Bits> values_;   // lane-major: element e of lane l of a value at [l * width + e]
+  std::vector<Bits> staging_;  // yields on their way to carried values
+};
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,110 @@
+#include "chainfold/codegen/interp_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen {
+
+void Shadow::reset(std::size_t elements, bool initialised) {
+  Cell cell;
+  cell.initialised = initialised;
+  cells_.assign(elements, cell);
+}
+
+std::string Shadow::other_writer(const Cell& cell, const Accessor& who) {
+  if (cell.write_launch != who.launch) return {};
+  if (cell.writer_block != who.block) {
+    return fmt::format("a race: block {} writes it in the same launch", cell.writer_block);
+  }
+  if (cell.writer_warp != who.warp && cell.write_epoch == who.epoch) {
+    return fmt::format("a race: warp {} writes it with no barrier between", cell.writer_warp);
+  }
+  return {};
+}
+
+std::string Shadow::read(std::size_t element, const Accessor& who) {
+  Cell& cell = cells_[element];
+  if (!cell.initialised) return "it was never written";
+  if (std::string problem = other_writer(cell, who); !problem.empty()) return problem;
+  if (cell.read_launch != who.launch) {
+    cell.read_launch = who.launch;
+    cell.reader_block = who.block;
+    cell.many_blocks_read = false;
+    cell.reader_warps = 0;
+  }
+  if (cell.reader_block != who.block) cell.many_blocks_read = true;
+  if (cell.read_epoch != who.epoch) cell.reader_warps = 0;
+  cell.read_epoch = who.epoch;
+  cell.reader_warps |= 1u << who.warp;
+  return {};
+}
+
+std::string Shadow::write(std::size_t element, const Accessor& who) {
+  Cell& cell = cells_[element];
+  if (cell.write_access == who.access) return "two lanes of one store write it";
+  if (std::string problem = other_writer(cell, who); !problem.empty()) return problem;
+  if (cell.read_launch == who.launch) {
+    if (cell.many_blocks_read || cell.reader_block != who.block) {
+      return "a race: another block reads it in the same launch";
+    }
+    if (cell.read_epoch == who.epoch && (cell.reader_warps & ~(1u << who.warp)) != 0) {
+      return "a race: another warp reads it with no barrier between";
+    }
+  }
+  cell.initialised = true;
+  cell.write_launch = who.launch;
+  cell.writer_block = who.block;
+  cell.writer_warp = static_cast<std::uint8_t>(who.warp);
+  cell.write_epoch = who.epoch;
+  cell.write_access = who.access;
+  return {};
+}
+
+GlobalArray::GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised)
+    : type_(buffer.type), memory_(memory) {
+  if (memory.elements < 0 || (memory.elements > 0 && memory.data == nullptr)) {
+    throw InternalError(
+        fmt::format("buffer {}: {} elements at {}", buffer.name, memory.elements, memory.data));
+  }
+  if (reinterpret_cast<std::uintptr_t>(memory.data) %
+          static_cast<std::uintptr_t>(buffer.alignment) !=
+      0) {
+    throw InternalError(fmt::format("buffer {}: memory is not aligned to the declared {} bytes",
+                                    buffer.name, buffer.alignment));
+  }
+  if (buffer.role != BufferRole::input) {
+    shadow_.reset(static_cast<std::size_t>(memory.elements), initialised);
+  }
+}
+
+bool GlobalArray::aligned(std::int64_t element, int width) const {
+  const auto size = static_cast<std::uintptr_t>(size_of(type_));
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(memory_.data) + static_cast<std::uintptr_t>(element) * size;
+  return address % (size * static_cast<std::uintptr_t>(width)) == 0;
+}
+
+Bits GlobalArray::get(std::int64_t element) const {
+  const auto size = static_cast<std::size_t>(size_of(type_));
+  Bits bits = 0;  // the low bytes come first on every host this runs on
+  std::memcpy(
+      &bits, static_cast<const std::byte*>(memory_.data) + static_cast<std::size_t>(element) * size,
+      size);
+  return type_ == DType::boolean ? Bits{bits != 0} : bits;
+}
+
+void GlobalArray::set(std::int64_t element, Bits bits) {
+  const auto size = static_cast<std::size_t>(size_of(type_));
+  std::memcpy(static_cast<std::byte*>(memory_.data) + static_cast<std::size_t>(element) * size,
+              &bits, size);
+}
+
+void SharedMemory::reset(std::size_t elements) {
+  values_.assign(elements, 0);
+  shadow_.reset(elements, false);
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,81 @@
+// Memory as the interpreter sees it: elements, and beside each what hardware does not tell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chainfold/codegen/interp.hpp"
+
+namespace chainfold::codegen {
+
+/// Who accesses memory, and when: launches, blocks and warps by number; `epoch` counts the barriers
+/// its block has passed; `access` is another number for every executed instruction.
+struct Accessor {
+  std::uint32_t launch = 0;
+  std::int64_t block = 0;
+  int warp = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t access = 0;
+};
+
+/// Remembers of every element of a writable array whether it was written, by whom, and who read it.
+/// Two accesses of one launch conflict if one of them writes and they come from different blocks,
+/// or from different warps of one block with no barrier between.
+class Shadow {
+ public:
+  void reset(std::size_t elements, bool initialised);
+  [[nodiscard]] bool tracks() const { return !cells_.empty(); }
+  /// Empty if all is well; else what is wrong, in words.
+  std::string read(std::size_t element, const Accessor& who);
+  std::string write(std::size_t element, const Accessor& who);
+
+ private:
+  struct Cell {
+    std::int64_t writer_block = -1, reader_block = -1;
+    std::uint64_t write_access = 0;
+    std::uint32_t write_launch = 0, write_epoch = 0;
+    std::uint32_t read_launch = 0, read_epoch = 0;
+    std::uint32_t reader_warps = 0;  // of read_epoch, as bits
+    std::uint8_t writer_warp = 0;
+    bool initialised = false, many_blocks_read = false;
+  };
+  static std::string other_writer(const Cell& cell, const Accessor& who);
+  std::vector<Cell> cells_;
+};
+
+/// One buffer of the program: the caller's bytes and their shadow (none for inputs).
+class GlobalArray {
+ public:
+  GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised);
+  [[nodiscard]] std::int64_t elements() const { return memory_.elements; }
+  [[nodiscard]] bool aligned(std::int64_t element, int width) const;
+  [[nodiscard]] Bits get(std::int64_t element) const;
+  void set(std::int64_t element, Bits bits);
+  Shadow& shadow() { return shadow_; }
+
+ private:
+  DType type_;
+  InterpBuffer memory_;
+  Shadow shadow_;
+};
+
+/// One shared array of one block.
+class SharedMemory {
+ public:
+  void reset(std::size_t elements);
+  [[nodiscard]] std::int64_t elements() const { return static_cast<std::int64_t>(values_.size()); }
+  [[nodiscard]] bool aligned(std::int64_t element, int width) const { return element % width == 0; }
+  [[nodiscard]] Bits get(std::int64_t element) const {
+    return values_[static_cast<std::size_t>(element)];
+  }
+  void set(std::int64_t element, Bits bits) { values_[static_cast<std::size_t>(element)] = bits; }
+  Shadow& shadow() { return shadow_; }
+
+ private:
+  std::vector<Bits> values_;
+  Shadow shadow_;
+};
+
+}  // namespace chainfold::codegen

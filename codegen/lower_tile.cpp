@@ -1,0 +1,313 @@
+#include "chainfold/codegen/lower_tile.hpp"
+
+#include <algorithm>
+
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+std::vector<bool> inputs_used(const Graph& graph) {
+  std::vector<bool> used(graph.inputs.size(), false);
+  for (const Node& node : graph.nodes) {
+    if (node.kind == NodeKind::input) used[static_cast<std::size_t>(node.index)] = true;
+  }
+  return used;
+}
+
+/// Whether the node is zero where all inputs are zero, so that masked lanes need no further care.
+bool keeps_zero(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.kind == NodeKind::input) return true;
+  if (node.kind != NodeKind::compute) return false;
+  if (node.op == Op::convert || node.op == Op::abs) return keeps_zero(graph, node.operands[0]);
+  return node.op == Op::mul && keeps_zero(graph, node.operands[0]) && keeps_zero(graph, node.operands[1]);
+}
+
+}  // namespace
+
+int add_param(Program& program, std::string name, DType type, ParamRole role, int index) {
+  program.params.push_back({std::move(name), type, role, index});
+  return static_cast<int>(program.params.size()) - 1;
+}
+
+void declare_graph(Program& program, const Graph& graph, const Plan& plan) {
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const GraphInput& input = graph.inputs[i];
+    const int wide = std::min(16, plan.load_width * size_of(input.type));
+    program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
+                               static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const DType type = graph.node(graph.outputs[i]).type;
+    program.buffers.push_back({"out_" + std::to_string(i), type, BufferRole::output,
+                               static_cast<int>(i), size_of(type), 0});
+  }
+  for (std::size_t i = 0; i < graph.literals.size(); ++i) {
+    add_param(program, "literal_" + std::to_string(i), graph.literals[i].type, ParamRole::literal,
+              static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    add_param(program, "user_" + std::to_string(i), graph.params[i].type, ParamRole::user,
+              static_cast<int>(i));
+  }
+}
+
+TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& plan)
+    : b_(builder), graph_(graph), plan_(plan), input_used_(inputs_used(graph)) {
+  fold_nodes_.assign(graph.folds.size(), kNoNode);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.kind == NodeKind::fold) fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
+  }
+}
+
+const Node& TileLowering::fold_node(std::size_t fold) const { return graph_.node(fold_nodes_[fold]); }
+
+Loaded TileLowering::load(const Address& at, int width, ValueId mask) {
+  Loaded tile{.inputs = {}, .mask = mask, .width = width};
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+    tile.inputs.push_back(input_used_[i] ? b_.load(static_cast<int>(i), at, width, mask) : kNoValue);
+  }
+  return tile;
+}
+
+ValueId TileLowering::uniform_value(NodeId id) {
+  const Node& node = graph_.node(id);
+  const int literals = static_cast<int>(graph_.literals.size());
+  switch (node.kind) {
+    case NodeKind::constant: return b_.constant(node.type, node.bits);
+    case NodeKind::literal: return b_.param(node.index);
+    case NodeKind::param: return b_.param(literals + node.index);
+    default: return kNoValue;
+  }
+}
+
+ValueId TileLowering::node_value(NodeId id, Scope& scope) {
+  if (auto it = scope.values.find(id); it != scope.values.end()) return it->second;
+  const Node& node = graph_.node(id);
+  ValueId value = uniform_value(id);
+  if (node.kind == NodeKind::compute) {
+    Builder::Values operands;
+    for (NodeId operand : node.operands) operands.push_back(node_value(operand, scope));
+    value = node.op == Op::convert ? b_.convert(operands[0], node.type) : b_.compute(node.op, operands);
+  }
+  if (value == kNoValue) throw InternalError("a node is read before it has a value", print(graph_));
+  scope.values.emplace(id, value);
+  return value;
+}
+
+std::vector<ValueId> TileLowering::call(const Lambda& lambda, const std::vector<ValueId>& arguments) {
+  std::vector<ValueId> values = arguments;
+  for (const Lambda::Step& step : lambda.steps) {
+    if (step.operands.empty()) {
+      values.push_back(b_.constant(step.type, step.bits));
+      continue;
+    }
+    Builder::Values operands;
+    for (int operand : step.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
+    values.push_back(step.op == Op::convert ? b_.convert(operands[0], step.type)
+                                            : b_.compute(step.op, operands));
+  }
+  std::vector<ValueId> results;
+  for (int result : lambda.results) results.push_back(values[static_cast<std::size_t>(result)]);
+  return results;
+}
+
+Partial TileLowering::identity(std::size_t fold) {
+  const Fold& f = graph_.folds[fold];
+  Partial partial{.fields = {}, .lifted = true};
+  for (std::size_t i = 0; i < f.state.size(); ++i) partial.fields.push_back(b_.constant(f.state[i], f.init[i]));
+  return partial;
+}
+
+Partial TileLowering::lift(std::size_t fold, const Partial& a) {
+  if (a.lifted) return a;
+  return {.fields = call(graph_.folds[fold].lift, a.fields), .lifted = true, .complete = a.complete};
+}
+
+Partials TileLowering::lift(Partials a) {
+  for (std::size_t f = 0; f < a.size(); ++f) a[f] = lift(f, a[f]);
+  return a;
+}
+
+Partials TileLowering::collapse(Partials a) {
+  for (std::size_t f = 0; f < a.size(); ++f) {
+    if (!a[f].lifted || !graph_.folds[f].tile) continue;
+    a[f].fields = call(graph_.folds[f].finalize, a[f].fields);
+    a[f].lifted = false;
+  }
+  return a;
+}
+
+Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b) {
+  const Fold& f = graph_.folds[fold];
+  if (!a.lifted && !b.lifted) return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}};
+  std::vector<ValueId> arguments = lift(fold, a).fields;
+  const std::vector<ValueId> right = lift(fold, b).fields;
+  arguments.insert(arguments.end(), right.begin(), right.end());
+  return {.fields = call(f.merge, arguments), .lifted = true};
+}
+
+Partials TileLowering::merge(const Partials& a, const Partials& b) {
+  Partials merged;
+  for (std::size_t f = 0; f < a.size(); ++f) merged.push_back(merge(f, a[f], b[f]));
+  return merged;
+}
+
+Partial TileLowering::tree(std::size_t fold, std::vector<Partial> parts) {
+  // Values that a matrix instruction has already rounded are summed with compensation: its own error
+  // takes up most of the bound.
+  const FoldPlan& how = plan_.folds[fold];
+  const bool rounded = how.unit != Unit::simt && how.mma_row >= 0 &&
+                       mma_table()[static_cast<std::size_t>(how.mma_row)].rounding == MmaRounding::toward_zero;
+  if (rounded && parts.size() > 1) {
+    for (Partial& part : parts) part = lift(fold, part);
+  }
+  while (parts.size() > 1) {
+    std::vector<Partial> next;
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) next.push_back(merge(fold, parts[i], parts[i + 1]));
+    if (parts.size() % 2) next.push_back(parts.back());
+    parts = std::move(next);
+  }
+  return parts[0];
+}
+
+Partials TileLowering::fold_tile(const Loaded& tile) {
+  Scope scope;
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    if (node.kind == NodeKind::input) {
+      scope.values[static_cast<NodeId>(i)] = tile.inputs[static_cast<std::size_t>(node.index)];
+    }
+  }
+  Partials partials;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
+    partials.push_back(plan_.folds[f].unit != Unit::simt && whole_vector ? fold_mma(f, tile)
+                                                                         : fold_simt(f, tile, scope));
+  }
+  return partials;
+}
+
+Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
+  const Fold& f = graph_.folds[fold];
+  const Node& node = fold_node(fold);
+  const ValueId filter = node.filter == kNoNode ? kNoValue : node_value(node.filter, scope);
+  Partial part{.fields = {}, .lifted = !f.tile};
+  for (NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
+  if (part.lifted) part.fields = call(f.lift, part.fields);
+  auto keep = [&](ValueId condition) {
+    for (std::size_t i = 0; i < part.fields.size(); ++i) {
+      const DType type = b_.type(part.fields[i]).elem;
+      const Bits neutral = part.lifted ? f.init[i] : f.tile_identity;
+      part.fields[i] = b_.select(condition, part.fields[i], b_.constant(type, neutral));
+    }
+  };
+  if (filter != kNoValue) keep(filter);
+  // A field that is one constant for all elements (a count of 1) stays one while halves are merged.
+  auto half = [&](ValueId v, int width, int which) {
+    return b_.type(v).width == width ? b_.extract(v, which * width / 2, width / 2) : v;
+  };
+  bool wide = false;
+  for (ValueId v : part.fields) wide = wide || b_.type(v).width == tile.width;
+  if (!wide) part.fields[0] = b_.concat(Builder::Values(static_cast<std::size_t>(tile.width), part.fields[0]));
+  for (int width = tile.width; width > 1; width /= 2) {
+    Partial low = part, high = part;
+    for (std::size_t i = 0; i < part.fields.size(); ++i) {
+      low.fields[i] = half(part.fields[i], width, 0);
+      high.fields[i] = half(part.fields[i], width, 1);
+    }
+    part = merge(fold, low, high);
+  }
+  const bool harmless = f.tile == Op::add && filter == kNoValue && keeps_zero(graph_, node.operands[0]);
+  if (tile.mask != kNoValue && !harmless) keep(tile.mask);
+  return part;
+}
+
+Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
+  const FoldPlan& how = plan_.folds[fold];
+  const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+  const MmaOperands data = mma_operands(graph_, fold_node(fold));
+  const int e = row.elements(Operand::b), steps = tile.width / e;
+  const bool small = plan_.strategy == Strategy::rows && plan_.lanes_per_segment < 4;
+  const ValueId va = tile.inputs[static_cast<std::size_t>(graph_.node(data.a).index)];
+  const ValueId zero = b_.const_fragment(how.mma_row, Operand::c, {.kind = MatrixKind::zeros});
+  const bool chained = row.rounding != MmaRounding::toward_zero;
+  ValueId c0 = kNoValue, c1 = kNoValue, chain = zero;
+  for (int step = 0; step < steps; ++step) {
+    const ValueId b = b_.pack(how.mma_row, Operand::b, {{b_.extract(va, step * e, e), e}});
+    ValueId a;
+    if (how.unit == Unit::mma_ones) {
+      const ConstMatrix matrix{.kind = small ? MatrixKind::segments : MatrixKind::ones,
+                               .parameter = small ? plan_.lanes_per_segment * tile.width : 0,
+                               .load_width = tile.width,
+                               .step = step};
+      a = b_.const_fragment(how.mma_row, Operand::a, matrix);
+    } else {
+      // Row g of A takes the slots that column g of B has in the same lanes; rows g + 8 stay empty.
+      const ValueId vb = tile.inputs[static_cast<std::size_t>(graph_.node(data.b).index)];
+      std::vector<std::pair<ValueId, int>> pieces;
+      for (int i = 0; i < row.elements(Operand::a); ++i) {
+        const MatrixPosition at = row.position(Operand::a, 0, i);
+        int slot = -1;
+        for (int j = 0; at.row == 0 && j < e; ++j) {
+          if (row.position(Operand::b, 0, j).row == at.column) slot = j;
+        }
+        if (slot >= 0) {
+          pieces.emplace_back(b_.extract(vb, step * e + slot), 1);
+        } else {
+          pieces.emplace_back(kNoValue, 1);
+        }
+      }
+      a = b_.pack(how.mma_row, Operand::a, std::move(pieces));
+    }
+    const ValueId d = b_.mma(a, b, chain);
+    if (chained) chain = d;
+    if (chained && step + 1 < steps) continue;
+    const ValueId d0 = b_.extract(d, 0), d1 = b_.extract(d, 1);
+    c0 = c0 == kNoValue ? d0 : b_.add(c0, d0);
+    c1 = c1 == kNoValue ? d1 : b_.add(c1, d1);
+  }
+  // Column n holds quad n's sum; D keeps it in element n & 1 of the lanes with t = n / 2.
+  const ValueId lane = b_.lane();
+  const ValueId odd_quad = b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(4)}), b_.i32(0)});
+  const ValueId half_quad = b_.compute(Op::shr, {lane, b_.i32(3)});
+  const ValueId t = b_.compute(Op::bit_and, {lane, b_.i32(3)});
+  const DType type = graph_.folds[fold].operands[0];
+  if (!small) {
+    const ValueId own = b_.select(odd_quad, c1, c0);
+    const ValueId value = b_.convert(own, type);
+    return {.fields = {b_.select(b_.compute(Op::eq, {t, half_quad}), value, b_.constant(type, 0))}};
+  }
+  // Row m holds segment m of each quad: fetch (row of this lane's segment, column of its quad).
+  const ValueId segment = b_.div(t, b_.i32(plan_.lanes_per_segment));
+  const ValueId source = b_.add(b_.mul(segment, b_.i32(4)), half_quad);
+  ValueId value = b_.select(odd_quad, b_.shuffle_from(c1, source), b_.shuffle_from(c0, source));
+  value = b_.convert(value, type);
+  if (plan_.guard && is_float(type)) {
+    // 0 * NaN = NaN: one bad element would spoil the other segments of its quad.
+    const ValueId bad = b_.compute(Op::eq, {b_.compute(Op::is_finite, {value}), b_.boolean(false)});
+    value = b_.branch(
+        b_.any(bad),
+        [&] {
+          Scope scope;
+          for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+            const Node& node = graph_.nodes[i];
+            if (node.kind == NodeKind::input) {
+              scope.values[static_cast<NodeId>(i)] = tile.inputs[static_cast<std::size_t>(node.index)];
+            }
+          }
+          Partial part = fold_simt(fold, tile, scope);
+          for (int mask = 1; mask < plan_.lanes_per_segment; mask *= 2) {
+            part = merge(fold, part, Partial{.fields = {b_.shuffle_xor(part.fields[0], mask)}});
+          }
+          return Builder::Values{part.fields[0]};
+        },
+        [&] { return Builder::Values{value}; })[0];
+  }
+  return {.fields = {value}, .complete = true};
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,89 @@
+// @helper CF_DEVICE
+// Integer arithmetic as ops.hpp defines it: wrapping, and defined for every divisor. Elements of one and two
+// bytes are promoted to int by the caller and cast back. Pure C++: tests run these on the host as well.
+#ifndef CF_DEVICE
+#define CF_DEVICE __device__ __forceinline__
+#endif
+
+// @helper cf_neg
+CF_DEVICE int cf_neg(int a) { return (int)(0u - (unsigned)a); }
+CF_DEVICE long long cf_neg(long long a) { return (long long)(0ull - (unsigned long long)a); }
+
+// @helper cf_abs
+CF_DEVICE int cf_abs(int a) { return a < 0 ? cf_neg(a) : a; }
+CF_DEVICE long long cf_abs(long long a) { return a < 0 ? cf_neg(a) : a; }
+
+// @helper cf_add
+CF_DEVICE int cf_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
+CF_DEVICE long long cf_add(long long a, long long b) {
+  return (long long)((unsigned long long)a + (unsigned long long)b);
+}
+
+// @helper cf_sub
+CF_DEVICE int cf_sub(int a, int b) { return (int)((unsigned)a - (unsigned)b); }
+CF_DEVICE long long cf_sub(long long a, long long b) {
+  return (long long)((unsigned long long)a - (unsigned long long)b);
+}
+
+// @helper cf_mul
+CF_DEVICE int cf_mul(int a, int b) { return (int)((unsigned)a * (unsigned)b); }
+CF_DEVICE long long cf_mul(long long a, long long b) {
+  return (long long)((unsigned long long)a * (unsigned long long)b);
+}
+
+// x / 0 = 0; dividing by -1 is negating, which unlike the quotient cannot overflow.
+// @helper cf_div
+CF_DEVICE int cf_div(int a, int b) { return b == 0 ? 0 : b == -1 ? cf_neg(a) : a / b; }
+CF_DEVICE long long cf_div(long long a, long long b) {
+  return b == 0 ? 0 : b == -1 ? cf_neg(a) : a / b;
+}
+CF_DEVICE unsigned cf_div(unsigned a, unsigned b) { return b == 0 ? 0 : a / b; }
+CF_DEVICE unsigned long long cf_div(unsigned long long a, unsigned long long b) {
+  return b == 0 ? 0 : a / b;
+}
+
+// x % 0 = x; x % -1 = 0.
+// @helper cf_rem
+CF_DEVICE int cf_rem(int a, int b) { return b == 0 ? a : b == -1 ? 0 : a % b; }
+CF_DEVICE long long cf_rem(long long a, long long b) { return b == 0 ? a : b == -1 ? 0 : a % b; }
+CF_DEVICE unsigned cf_rem(unsigned a, unsigned b) { return b == 0 ? a : a % b; }
+CF_DEVICE unsigned long long cf_rem(unsigned long long a, unsigned long long b) {
+  return b == 0 ? a : a % b;
+}
+
+// @helper cf_min
+CF_DEVICE int cf_min(int a, int b) { return a < b ? a : b; }
+CF_DEVICE unsigned cf_min(unsigned a, unsigned b) { return a < b ? a : b; }
+CF_DEVICE long long cf_min(long long a, long long b) { return a < b ? a : b; }
+CF_DEVICE unsigned long long cf_min(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
+
+// @helper cf_max
+CF_DEVICE int cf_max(int a, int b) { return a < b ? b : a; }
+CF_DEVICE unsigned cf_max(unsigned a, unsigned b) { return a < b ? b : a; }
+CF_DEVICE long long cf_max(long long a, long long b) { return a < b ? b : a; }
+CF_DEVICE unsigned long long cf_max(unsigned long long a, unsigned long long b) { return a < b ? b : a; }
+
+// @helper cf_clamp
+CF_DEVICE int cf_clamp(int x, int lo, int hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+// Elements of one and two bytes, packed in 32-bit words with the first element in the low bits.
+// @helper cf_pack2
+CF_DEVICE unsigned cf_pack2(unsigned short a, unsigned short b) { return a | (unsigned)b << 16; }
+
+// @helper cf_pack4
+CF_DEVICE unsigned cf_pack4(unsigned char a, unsigned char b, unsigned char c, unsigned char d) {
+  return a | (unsigned)b << 8 | (unsigned)c << 16 | (unsigned)d << 24;
+}
+
+// Lane l's word of a constant fragment: `bits` in the lanes that `lanes` names, else 0.
+// @helper cf_lanes
+CF_DEVICE unsigned cf_lanes(unsigned lanes, int lane, unsigned bits) {
+  return (lanes >> lane & 1u) ? bits : 0u;
+}
+
+// Entry `lane` of a table of 32 lane numbers, kept as its five bit planes.
+// @helper cf_table
+CF_DEVICE int cf_table(int lane, unsigned p0, unsigned p1, unsigned p2, unsigned p3, unsigned p4) {
+  return (int)((p0 >> lane & 1u) | (p1 >> lane & 1u) << 1 | (p2 >> lane & 1u) << 2 |
+               (p3 >> lane & 1u) << 3 | (p4 >> lane & 1u) << 4);
+}

@@ -1,0 +1,100 @@
+// for_each_operand and for_each_region of program.hpp: the one place that knows where operations
+// keep their operands.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "chainfold/codegen/program.hpp"
+
+namespace chainfold::codegen {
+namespace detail {
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+}  // namespace detail
+
+template <class F>
+void for_each_operand(Operation& op, F&& fn) {
+  auto maybe = [&](ValueId& id) {
+    if (id != kNoValue) fn(id);
+  };
+  std::visit(detail::Overloaded{[](Const&) {},
+                                [](Special&) {},
+                                [](ParamRef&) {},
+                                [](ConstFragment&) {},
+                                [](Barrier&) {},
+                                [&](Load& o) {
+                                  fn(o.at.base);
+                                  maybe(o.mask);
+                                },
+                                [&](Store& o) {
+                                  fn(o.at.base);
+                                  maybe(o.mask);
+                                  fn(o.value);
+                                },
+                                [&](SharedLoad& o) {
+                                  fn(o.at.base);
+                                  maybe(o.mask);
+                                },
+                                [&](SharedStore& o) {
+                                  fn(o.at.base);
+                                  maybe(o.mask);
+                                  fn(o.value);
+                                },
+                                [&](Compute& o) {
+                                  for (auto& id : o.operands) fn(id);
+                                },
+                                [&](Splat& o) { fn(o.value); },
+                                [&](Extract& o) { fn(o.value); },
+                                [&](Concat& o) {
+                                  for (auto& id : o.parts) fn(id);
+                                },
+                                [&](Shuffle& o) {
+                                  fn(o.value);
+                                  maybe(o.source);
+                                },
+                                [&](Permute& o) { fn(o.value); },
+                                [&](Vote& o) { fn(o.value); },
+                                [&](Pack& o) {
+                                  for (auto& piece : o.pieces) maybe(piece.first);
+                                },
+                                [&](Mma& o) {
+                                  fn(o.a);
+                                  fn(o.b);
+                                  fn(o.c);
+                                },
+                                [&](For& o) {
+                                  fn(o.lo);
+                                  fn(o.hi);
+                                  fn(o.step);
+                                  for (auto& id : o.init) fn(id);
+                                },
+                                [&](If& o) { fn(o.condition); }},
+             op);
+}
+
+template <class F>
+void for_each_region(Operation& op, F&& fn) {
+  if (auto* loop = std::get_if<For>(&op)) {
+    fn(loop->body);
+  } else if (auto* branch = std::get_if<If>(&op)) {
+    fn(branch->then_body);
+    fn(branch->else_body);
+  }
+}
+
+template <class F>
+void for_each_operand(const Operation& op, F&& fn) {
+  for_each_operand(const_cast<Operation&>(op), [&](ValueId& id) { fn(ValueId{id}); });
+}
+
+template <class F>
+void for_each_region(const Operation& op, F&& fn) {
+  for_each_region(const_cast<Operation&>(op), [&](Region& region) { fn(std::as_const(region)); });
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,82 @@
+#include "chainfold/codegen/target.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen {
+namespace {
+
+struct GpuRow {
+  int arch;
+  int processors;      // of a typical device
+  int resident_warps;  // CUDA C++ programming guide, technical specifications
+};
+constexpr GpuRow kGpus[] = {
+    {75, 40, 32},  {80, 108, 64},  {86, 84, 48},   {87, 16, 48},   {89, 142, 48},
+    {90, 132, 64}, {100, 148, 64}, {103, 148, 64}, {120, 170, 48}, {121, 48, 48},
+};
+
+std::string known_targets() {
+  std::string names = "cpu";
+  for (const GpuRow& row : kGpus) names += fmt::format(", sm_{}", row.arch);
+  return names;
+}
+
+}  // namespace
+
+Target gpu_target(int arch, int processors) {
+  for (const GpuRow& row : kGpus) {
+    if (row.arch != arch) continue;
+    Target target;
+    target.name = fmt::format("sm_{}", arch);
+    target.backend = Backend::cuda;
+    target.arch = arch;
+    target.processors = processors > 0 ? processors : row.processors;
+    target.resident_warps = row.resident_warps;
+    return target;
+  }
+  throw UserError(
+      ErrorCode::unsupported,
+      fmt::format("architecture sm_{} is not supported; known targets: {}", arch, known_targets()));
+}
+
+Target cpu_target(int threads) {
+  if (threads < 1) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("a CPU target needs at least one thread, not {}", threads));
+  }
+  Target target;
+  target.name = "cpu";
+  target.backend = Backend::llvm;
+  target.processors = threads;
+  target.vector_bytes = 0;
+  target.max_warps = 1;
+  target.resident_warps = 1;
+  target.shared_bytes = 0;
+  target.has_mma = false;
+  return target;
+}
+
+Target parse_target(std::string_view name) {
+  if (name == "cpu") return cpu_target(1);
+  constexpr std::string_view kPrefix = "sm_";
+  if (name.starts_with(kPrefix)) {
+    std::string_view digits = name.substr(kPrefix.size());
+    // "a" asks for one architecture's own instructions; what this library emits runs without them.
+    if (digits.ends_with('a')) digits.remove_suffix(1);
+    int arch = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), arch);
+    if (error == std::errc{} && end == digits.data() + digits.size()) {
+      Target target = gpu_target(arch);
+      target.name = name;
+      return target;
+    }
+  }
+  throw UserError(ErrorCode::invalid_argument,
+                  fmt::format("\"{}\" is no target; known targets: {}", name, known_targets()));
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,147 @@
+// Expressions: what all of them share.
+//
+// The type of an expression is its tree. The element type and the level of every node, one value an
+// element, a segment or a launch, are known to the compiler, which checks them as the expression is
+// written. Operands are held by value and names copied, so nothing dangles; copying is cheap and an
+// expression never changes. `cf::over` walks the tree once into a graph, where equal inputs and
+// equal subexpressions become one node.
+//
+// A tree of more than kMaxNodes nodes is refused at compile time: `cf::let(part)` makes one node of
+// a part of it.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/ops.hpp"
+#include "chainfold/codegen/types.hpp"
+
+namespace chainfold {
+
+/// How many values an expression has: one a launch (uniform), one a segment or one an element.
+using codegen::Level;
+
+/// The base of every expression. It makes the operators of namespace chainfold findable.
+struct ExpressionBase {};
+
+/// An expression over the elements of a launch: an input or what was written with it.
+template <class E>
+concept Expression = std::derived_from<std::remove_cvref_t<E>, ExpressionBase>;
+
+/// The element type of an expression.
+template <Expression E>
+inline constexpr DType kTypeOf = std::remove_cvref_t<E>::kType;
+/// The level of an expression.
+template <Expression E>
+inline constexpr Level kLevelOf = std::remove_cvref_t<E>::kLevel;
+
+/// The most nodes that the tree of one expression may have.
+inline constexpr int kMaxNodes = 2000;
+/// The most operations that may lie inside one another, e.g. in a sum written x + y + z + ...
+inline constexpr int kMaxDepth = 256;
+
+namespace dsl {
+
+/// One walk from expressions into a graph.
+struct Walk {
+  codegen::GraphBuilder builder;
+  std::unordered_map<const void*, codegen::NodeId> lets;  ///< what is written already
+};
+
+/// What an expression class tells of itself: N nodes, at most D of them inside one another.
+/// `let_depth`: how many cf::let lie inside one another.
+template <DType T, Level L, int N, int D>
+struct Node : ExpressionBase {
+  static_assert(N <= kMaxNodes,
+                "chainfold: this expression has more than 2000 nodes; write `auto part = "
+                "cf::let(...)` for a part of it, which then counts as one node");
+  static_assert(
+      D <= kMaxDepth,
+      "chainfold: more than 256 operations of this expression lie inside one another; write "
+      "`auto part = cf::let(...)` for a part of it, which then counts as one node");
+  explicit Node(int depth = 0) noexcept : let_depth(depth) {}
+  static constexpr DType kType = T;
+  static constexpr Level kLevel = L;
+  static constexpr int kNodes = N <= kMaxNodes ? N : 1;  // one message is enough
+  static constexpr int kDepth = D <= kMaxDepth ? D : 1;
+  int let_depth;
+};
+template <DType T, Level L>
+using Leaf = Node<T, L, 1, 1>;
+/// An operation on A...: one more node than they have together.
+template <DType T, Level L, class... A>
+using Operation = Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...})>;
+
+template <Level A, Level B>
+struct LevelRule {
+  static_assert(A == B || A == Level::uniform || B == Level::uniform,
+                "chainfold: one operand has a value for each element, the other a value for the "
+                "segment (a fold); broadcasting a fold back to the elements is not supported yet");
+  static constexpr Level kLevel = std::max(A, B);
+};
+
+template <class... A>
+inline constexpr Level kJoined = Level::uniform;
+template <class A>
+inline constexpr Level kJoined<A> = A::kLevel;
+template <class A, class... Rest>
+inline constexpr Level kJoined<A, Rest...> = LevelRule<A::kLevel, kJoined<Rest...>>::kLevel;
+
+/// An operation on one expression, computed in P, of type T.
+template <codegen::Op O, DType T, DType P, class A>
+struct Unary : Operation<T, A::kLevel, A> {
+  explicit Unary(A operand)
+      : Operation<T, A::kLevel, A>(operand.let_depth), a(std::move(operand)) {}
+  codegen::NodeId write(Walk& walk) const {
+    const codegen::NodeId x = a.write(walk);
+    if constexpr (O == codegen::Op::convert) {
+      return walk.builder.convert(x, T);
+    } else {
+      return walk.builder.compute(O, {walk.builder.convert(x, P)});
+    }
+  }
+  A a;
+};
+
+/// An operation on two expressions, both computed in P, of type T.
+template <codegen::Op O, DType T, DType P, class A, class B>
+struct Binary : Operation<T, kJoined<A, B>, A, B> {
+  Binary(A x, B y)
+      : Operation<T, kJoined<A, B>, A, B>(std::max(x.let_depth, y.let_depth)),
+        a(std::move(x)),
+        b(std::move(y)) {}
+  codegen::NodeId write(Walk& walk) const {
+    const codegen::NodeId x = walk.builder.convert(a.write(walk), P);
+    const codegen::NodeId y = walk.builder.convert(b.write(walk), P);
+    return walk.builder.compute(O, {x, y});
+  }
+  A a;
+  B b;
+};
+
+/// fma, or select with a boolean first operand; the others are computed in T.
+template <codegen::Op O, DType T, class A, class B, class C>
+struct Ternary : Operation<T, kJoined<A, B, C>, A, B, C> {
+  Ternary(A x, B y, C z)
+      : Operation<T, kJoined<A, B, C>, A, B, C>(std::max({x.let_depth, y.let_depth, z.let_depth})),
+        a(std::move(x)),
+        b(std::move(y)),
+        c(std::move(z)) {}
+  codegen::NodeId write(Walk& walk) const {
+    codegen::NodeId x = a.write(walk);
+    if (O != codegen::Op::select) x = walk.builder.convert(x, T);
+    const codegen::NodeId y = walk.builder.convert(b.write(walk), T);
+    const codegen::NodeId z = walk.builder.convert(c.write(walk), T);
+    return walk.builder.compute(O, {x, y, z});
+  }
+  A a;
+  B b;
+  C c;
+};
+
+}  // namespace dsl
+}  // namespace chainfold

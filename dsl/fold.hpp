@@ -1,0 +1,273 @@
+// Folds: from the elements of a segment to one value.
+//
+// Each takes, as its last argument, an optional filter cf::where(condition): elements for which it
+// is false do not take part (whatever their value, NaN included). What is computed from folds and
+// parameters, e.g. cf::sqrt(cf::mean(x * x)), is again one value a segment.
+//
+// Types. Sums of floats up to 32 bits are f32, of f64 f64, of signed integers i64, of unsigned
+// integers and bool u64; integer sums wrap. mean, variance and norm are f32 for types up to 16 bits
+// and f32, else f64. min and max keep the type. Empty segments, or those of which the filter leaves
+// nothing: sum, count, dot and norm are 0, mean and variance NaN, min and max +inf and -inf or the
+// type's largest and smallest value, any false, all true. A sum is never -0.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "chainfold/dsl/expr.hpp"
+#include "chainfold/dsl/ops.hpp"
+
+namespace chainfold {
+namespace dsl {
+
+enum class FoldKind { sum, mean, variance, min, max, any, all };
+
+struct NoFilter {
+  static constexpr int kNodes = 0;
+  static constexpr int kDepth = 0;
+  int let_depth = 0;
+  codegen::NodeId write(Walk&) const { return codegen::kNoNode; }
+};
+
+/// A condition on the elements; see cf::where. It is an argument of folds, not an expression.
+template <class C>
+struct Filter {
+  static constexpr int kNodes = C::kNodes;
+  static constexpr int kDepth = C::kDepth;
+  explicit Filter(C expression)
+      : let_depth(expression.let_depth), condition(std::move(expression)) {}
+  codegen::NodeId write(Walk& walk) const { return condition.write(walk); }
+  int let_depth;
+  C condition;
+};
+
+constexpr DType fold_type(FoldKind kind, DType in) noexcept {
+  switch (kind) {
+    case FoldKind::sum: return sum_type(in);
+    case FoldKind::mean:
+    case FoldKind::variance: return mean_type(in);
+    case FoldKind::min:
+    case FoldKind::max: return in;
+    case FoldKind::any:
+    case FoldKind::all: return DType::boolean;
+  }
+  return in;
+}
+
+template <FoldKind K, DType T, Level L>
+struct FoldRule {
+  static_assert(L != Level::segment,
+                "chainfold: a fold of a value that is one for the segment already; fold an "
+                "expression of the inputs");
+  static_assert(
+      L != Level::uniform,
+      "chainfold: a fold of parameters or constants alone; fold an expression of the inputs");
+  static_assert((K != FoldKind::min && K != FoldKind::max) || T != DType::boolean,
+                "chainfold: min and max are not defined on bool; use cf::all and cf::any");
+  static_assert((K != FoldKind::any && K != FoldKind::all) || T == DType::boolean,
+                "chainfold: cf::any and cf::all take a bool expression; write a comparison, e.g. "
+                "cf::any(x != 0)");
+};
+
+/// The fold K of expression E over the elements that pass F.
+template <FoldKind K, class E, class F>
+struct FoldOf : Operation<fold_type(K, E::kType), Level::segment, E, F> {
+  FoldOf(E operand, F where)
+      : Operation<fold_type(K, E::kType), Level::segment, E, F>(
+            std::max(operand.let_depth, where.let_depth)),
+        e(std::move(operand)),
+        filter(std::move(where)) {}
+  codegen::NodeId write(Walk& walk) const {
+    const codegen::NodeId value = e.write(walk);
+    const codegen::NodeId condition = filter.write(walk);
+    codegen::GraphBuilder& builder = walk.builder;
+    switch (K) {
+      case FoldKind::sum: return builder.sum(value, condition);
+      case FoldKind::mean: return builder.mean(value, condition);
+      case FoldKind::variance: return builder.variance(value, condition);
+      case FoldKind::min: return builder.min(value, condition);
+      case FoldKind::max: return builder.max(value, condition);
+      case FoldKind::any: return builder.fold(codegen::make_any(), {value}, condition);
+      case FoldKind::all: return builder.fold(codegen::make_all(), {value}, condition);
+    }
+    return codegen::kNoNode;
+  }
+  E e;
+  F filter;
+};
+
+template <class F>
+struct Count : Operation<DType::i64, Level::segment, F> {
+  explicit Count(F where)
+      : Operation<DType::i64, Level::segment, F>(where.let_depth), filter(std::move(where)) {}
+  codegen::NodeId write(Walk& walk) const { return walk.builder.count(filter.write(walk)); }
+  F filter;
+};
+
+template <FoldKind K, class E, class F = NoFilter>
+auto fold_of(E&& e, F&& filter = {}) {
+  (void)FoldRule<K, kTypeOf<E>, kLevelOf<E>>{};
+  return FoldOf<K, std::remove_cvref_t<E>, std::remove_cvref_t<F>>(std::forward<E>(e),
+                                                                   std::forward<F>(filter));
+}
+
+/// What dot and norm multiply in: integers in a type that holds every product of elements of up to
+/// 32 bits, floats in their common type.
+constexpr DType product_type(DType a, DType b) noexcept {
+  const DType common = promote(a, b);
+  if (!is_integer(common)) return common;
+  const bool narrow = size_of(a) <= 2 && size_of(b) <= 2 && !(a == DType::u16 && b == DType::u16);
+  return narrow ? DType::i32 : sum_type(common);
+}
+
+template <class A, class B>
+auto product(A&& a, B&& b) {
+  using Left = std::remove_cvref_t<A>;
+  using Right = std::remove_cvref_t<B>;
+  (void)CommonType<Left::kType, Right::kType>{};
+  constexpr DType kIn = product_type(Left::kType, Right::kType);
+  (void)TypeRule<Use::arithmetic, kIn>{};
+  return Binary<Op::mul, kIn, kIn, Left, Right>(std::forward<A>(a), std::forward<B>(b));
+}
+
+template <class C>
+struct WhereRule {
+  static constexpr bool kIsExpression = Expression<C>;
+  static_assert(kIsExpression,
+                "chainfold: cf::where takes a bool expression of the inputs, e.g. x > 0");
+};
+template <DType T, Level L>
+struct FilterRule {
+  static_assert(
+      T == DType::boolean,
+      "chainfold: the condition of cf::where must be bool; write a comparison, e.g. x != 0");
+  static_assert(L != Level::segment,
+                "chainfold: the condition of cf::where has one value for the segment; broadcasting "
+                "a fold back to the elements is not supported yet");
+};
+
+template <class F>
+struct IsFilter {
+  static constexpr bool kIs = false;
+};
+template <class C>
+struct IsFilter<Filter<C>> {
+  static constexpr bool kIs = true;
+};
+template <class F>
+concept AFilter = IsFilter<std::remove_cvref_t<F>>::kIs;
+
+}  // namespace dsl
+
+/// The filter of a fold: only elements for which `condition`, a bool expression of inputs and
+/// parameters, is true take part.
+template <class C>
+auto where(C&& condition) {
+  (void)dsl::WhereRule<C>{};
+  if constexpr (Expression<C>) {
+    (void)dsl::FilterRule<kTypeOf<C>, kLevelOf<C>>{};
+    return dsl::Filter<std::remove_cvref_t<C>>(std::forward<C>(condition));
+  }
+}
+
+/// The sum, in the type named at the top of this file.
+template <Expression E>
+auto sum(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::sum>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto sum(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::sum>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The sum over the count. Integers are summed exactly (modulo 2^64) and rounded once.
+template <Expression E>
+auto mean(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::mean>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto mean(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::mean>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The population variance: the mean of the squared deviations from the mean, in one pass.
+template <Expression E>
+auto variance(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::variance>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto variance(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::variance>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The smallest element; NaN if any is NaN, and -0 < +0.
+template <Expression E>
+auto min(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::min>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto min(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::min>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The largest element; NaN if any is NaN, and -0 < +0.
+template <Expression E>
+auto max(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::max>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto max(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::max>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// Whether a bool expression is true for some element.
+template <Expression E>
+auto any(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::any>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto any(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::any>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// Whether a bool expression is true for every element.
+template <Expression E>
+auto all(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::all>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto all(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::all>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// How many elements the segment has, or how many pass the filter; i64.
+inline auto count() { return dsl::Count<dsl::NoFilter>(dsl::NoFilter{}); }
+template <dsl::AFilter F>
+auto count(F&& filter) {
+  return dsl::Count<std::remove_cvref_t<F>>(std::forward<F>(filter));
+}
+
+/// The sum of a * b. Integer products of elements of up to 32 bits do not wrap.
+template <Expression A, Expression B>
+auto dot(A&& a, B&& b) {
+  return sum(dsl::product(std::forward<A>(a), std::forward<B>(b)));
+}
+template <Expression A, Expression B, dsl::AFilter F>
+auto dot(A&& a, B&& b, F&& filter) {
+  return sum(dsl::product(std::forward<A>(a), std::forward<B>(b)), std::forward<F>(filter));
+}
+
+/// The Euclidean norm: the square root of dot(e, e).
+template <Expression E>
+auto norm(E&& e) {
+  constexpr DType kOut = mean_type(kTypeOf<E>);
+  return sqrt(dsl::Unary<codegen::Op::convert, kOut, kOut, decltype(dot(e, e))>(dot(e, e)));
+}
+template <Expression E, dsl::AFilter F>
+auto norm(E&& e, F&& filter) {
+  constexpr DType kOut = mean_type(kTypeOf<E>);
+  return sqrt(
+      dsl::Unary<codegen::Op::convert, kOut, kOut, decltype(dot(e, e, filter))>(dot(e, e, filter)));
+}
+
+}  // namespace chainfold

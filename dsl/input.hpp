@@ -1,0 +1,46 @@
+// Inputs and parameters: the names that a launch binds.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "chainfold/dsl/expr.hpp"
+
+namespace chainfold {
+namespace dsl {
+
+/// An array of T, one value an element.
+template <DType T>
+struct Input : Leaf<T, Level::element> {
+  explicit Input(std::string_view text) : name(text) {}
+  codegen::NodeId write(Walk& walk) const { return walk.builder.input(name, T); }
+  std::string name;
+};
+
+/// A number given at launch.
+template <DType T>
+struct Param : Leaf<T, Level::uniform> {
+  explicit Param(std::string_view text) : name(text) {}
+  codegen::NodeId write(Walk& walk) const { return walk.builder.param(name, T); }
+  std::string name;
+};
+
+}  // namespace dsl
+
+/// The input array `name` of element type T: one of f16, bf16, float, double, the integers of 8 to
+/// 64 bits, and bool (one byte, 0 or 1). Two inputs of one name are the same input; `cf::over`
+/// throws UserError(duplicate_input) if their types differ or a parameter has the name, and
+/// UserError(invalid_argument) for an empty name.
+template <Element T>
+auto input(std::string_view name) {
+  return dsl::Input<kDType<T>>(name);
+}
+
+/// A single value of type T, bound to `name` at launch and the same for all elements. Names follow
+/// the rules of `input`.
+template <Element T>
+auto param(std::string_view name) {
+  return dsl::Param<kDType<T>>(name);
+}
+
+}  // namespace chainfold

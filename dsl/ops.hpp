@@ -1,0 +1,374 @@
+// Element-wise operations. Their exact meaning stands in codegen/ops.hpp.
+//
+// Types. Both operands enter their compute type (f16 and bf16: f32; integers below 32 bits: i32)
+// and then the smallest type that holds both; so an integer of more than 16 bits beside an f32
+// gives f64. u64 beside a signed integer has no such type and is refused. Comparisons give bool.
+// Shifts have the type of their left operand. Integers wrap; x / 0 is 0, x % 0 is x.
+//
+// Levels. A parameter or literal goes with anything. An operand for each element beside one for the
+// segment (a fold) is refused: broadcasting is not supported yet.
+#pragma once
+
+#include <utility>
+
+#include "chainfold/dsl/expr.hpp"
+#include "chainfold/dsl/literal.hpp"
+
+namespace chainfold {
+namespace dsl {
+
+using codegen::Op;
+
+/// What kind of operand an operation takes.
+enum class Use { arithmetic, comparison, equality, logic, bitwise, shift, real };
+
+template <Use U, DType T>
+struct TypeRule {
+  static_assert(
+      U != Use::arithmetic || T != DType::boolean,
+      "chainfold: arithmetic and order are not defined on bool; cast it to a number, e.g. "
+      "cf::cast<std::int32_t>(b), or use cf::select");
+  static_assert(
+      U != Use::comparison || T != DType::boolean,
+      "chainfold: arithmetic and order are not defined on bool; cast it to a number, e.g. "
+      "cf::cast<std::int32_t>(b), or use cf::select");
+  static_assert(U != Use::logic || T == DType::boolean,
+                "chainfold: &&, || and ! take bool expressions; write a comparison, e.g. x != 0");
+  static_assert(U != Use::bitwise || !is_float(T),
+                "chainfold: &, | and ^ are defined on integers and bool only");
+  static_assert(U != Use::shift || is_integer(T),
+                "chainfold: <<, >> and ~ are defined on integers only");
+  static_assert(U != Use::real || is_float(T),
+                "chainfold: sqrt, exp, log, pow and floor need a floating-point expression; cast "
+                "the integer first, e.g. cf::sqrt(cf::cast<float>(x))");
+};
+
+template <DType A, DType B>
+struct CommonType {
+  static_assert((A == DType::boolean) == (B == DType::boolean),
+                "chainfold: a bool and a number have no common type; compare the number (x != 0) "
+                "or cast the bool (cf::cast<std::int32_t>(b))");
+  static_assert((A == DType::boolean) != (B == DType::boolean) || has_common_type(A, B),
+                "chainfold: u64 and a signed integer have no common type; cast one of them, e.g. "
+                "cf::cast<std::int64_t>(x)");
+  static constexpr DType kType = promote(A, B);
+};
+
+/// The common type of the expressions among some operands, what literals beside them must fit.
+template <class... X>
+struct Beside;
+template <class X>
+struct Beside<X> {
+  static constexpr bool kAny = Expression<X>;
+  static constexpr DType kType = [] {
+    if constexpr (Expression<X>) {
+      return kTypeOf<X>;
+    } else {
+      return kOwnType<X>;
+    }
+  }();
+};
+template <class X, class... Rest>
+struct Beside<X, Rest...> {
+  static constexpr bool kAny = true;
+  static constexpr DType kType = [] {
+    if constexpr (!Expression<X>) {
+      return Beside<Rest...>::kType;
+    } else if constexpr (!(Expression<Rest> || ...)) {
+      return kTypeOf<X>;
+    } else {
+      return CommonType<kTypeOf<X>, Beside<Rest...>::kType>::kType;
+    }
+  }();
+};
+
+template <Use U, Op O, class A>
+auto unary(A&& a) {
+  constexpr DType kIn = compute_type(kTypeOf<A>);
+  (void)TypeRule<U, kIn>{};
+  return Unary<O, kIn, kIn, std::remove_cvref_t<A>>(std::forward<A>(a));
+}
+
+template <Use U, Op O, bool ConstantRight = false, class A, class B>
+auto binary(A&& a, B&& b) {
+  constexpr DType kBeside = Beside<A, B>::kType;
+  constexpr DType kIn = promote(kBeside, kBeside);  // its compute type
+  (void)TypeRule<U, kIn>{};
+  auto x = as_expression<kIn, kBeside>(std::forward<A>(a));
+  auto y = as_expression<kIn, kBeside, ConstantRight>(std::forward<B>(b));
+  constexpr DType kOut = codegen::is_comparison(O) ? DType::boolean : kIn;
+  return Binary<O, kOut, kIn, decltype(x), decltype(y)>(std::move(x), std::move(y));
+}
+
+/// Shifts: the amount is of any integer type and does not take part in the result's.
+template <Op O, class A, class B>
+auto shift(A&& a, B&& b) {
+  if constexpr (Expression<A> && Expression<B>) {
+    (void)TypeRule<Use::shift, kTypeOf<B>>{};
+    constexpr DType kIn = compute_type(kTypeOf<A>);
+    (void)TypeRule<Use::shift, kIn>{};
+    using Left = std::remove_cvref_t<A>;
+    using Right = std::remove_cvref_t<B>;
+    return Binary<O, kIn, kIn, Left, Right>(std::forward<A>(a), std::forward<B>(b));
+  } else {
+    return binary<Use::shift, O>(std::forward<A>(a), std::forward<B>(b));
+  }
+}
+
+template <DType C>
+struct ConditionRule {
+  static_assert(
+      C == DType::boolean,
+      "chainfold: the condition of cf::select must be bool; write a comparison, e.g. x != 0");
+};
+
+template <class A, class B>
+constexpr DType selected_type() {
+  if constexpr (!Expression<A> && !Expression<B>) {
+    static_assert(kOwnType<A> == kOwnType<B>,
+                  "chainfold: the two literals of cf::select must have one type");
+    return kOwnType<A>;
+  } else if constexpr (!Expression<A>) {
+    return literal_type(kTypeOf<B>);
+  } else if constexpr (!Expression<B>) {
+    return literal_type(kTypeOf<A>);
+  } else if constexpr (kTypeOf<A> == kTypeOf<B>) {
+    return kTypeOf<A>;
+  } else {
+    return CommonType<kTypeOf<A>, kTypeOf<B>>::kType;
+  }
+}
+
+}  // namespace dsl
+
+// --- arithmetic
+// --------------------------------------------------------------------------------------
+
+/// a + b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator+(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::add>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// a - b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator-(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::sub>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// a * b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator*(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::mul>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// a / b; integers truncate, x / 0 is 0, the smallest integer / -1 is itself.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator/(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::div>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// The remainder of a / b, with the sign of a (floats: C's fmod); x % 0 is x in integers.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator%(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::rem>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// -a; unsigned integers wrap.
+template <Expression A>
+auto operator-(A&& a) {
+  return dsl::unary<dsl::Use::arithmetic, codegen::Op::neg>(std::forward<A>(a));
+}
+
+// --- comparisons, to bool; with NaN all are false but !=
+// ----------------------------------------------
+
+/// a == b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator==(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::equality, codegen::Op::eq>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a != b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator!=(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::equality, codegen::Op::ne>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a < b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator<(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::comparison, codegen::Op::lt>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a <= b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator<=(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::comparison, codegen::Op::le>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a > b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator>(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::comparison, codegen::Op::gt>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a >= b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator>=(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::comparison, codegen::Op::ge>(std::forward<A>(a), std::forward<B>(b));
+}
+
+// --- logic, on bool; both sides are always computed
+// ---------------------------------------------------
+
+/// a and b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator&&(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::logic, codegen::Op::bit_and>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a or b.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator||(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::logic, codegen::Op::bit_or>(std::forward<A>(a), std::forward<B>(b));
+}
+/// not a.
+template <Expression A>
+auto operator!(A&& a) {
+  return dsl::unary<dsl::Use::logic, codegen::Op::bit_not>(std::forward<A>(a));
+}
+
+// --- bits, on integers (&, | and ^ also on bool)
+// ------------------------------------------------------
+
+/// Bitwise and.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator&(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::bitwise, codegen::Op::bit_and>(std::forward<A>(a),
+                                                              std::forward<B>(b));
+}
+/// Bitwise or.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator|(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::bitwise, codegen::Op::bit_or>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// Bitwise exclusive or.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator^(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::bitwise, codegen::Op::bit_xor>(std::forward<A>(a),
+                                                              std::forward<B>(b));
+}
+/// Bitwise not.
+template <Expression A>
+auto operator~(A&& a) {
+  return dsl::unary<dsl::Use::shift, codegen::Op::bit_not>(std::forward<A>(a));
+}
+/// a shifted left; the amount counts modulo the width of a's compute type.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator<<(A&& a, B&& b) {
+  return dsl::shift<codegen::Op::shl>(std::forward<A>(a), std::forward<B>(b));
+}
+/// a shifted right, with its sign; the amount counts modulo the width of a's compute type.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto operator>>(A&& a, B&& b) {
+  return dsl::shift<codegen::Op::shr>(std::forward<A>(a), std::forward<B>(b));
+}
+
+// --- functions
+// ---------------------------------------------------------------------------------------
+
+/// The smaller of two; NaN if either is NaN, and -0 < +0. With one argument, cf::min is a fold.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto min(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::min>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// The larger of two; NaN if either is NaN, and -0 < +0. With one argument, cf::max is a fold.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto max(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::arithmetic, codegen::Op::max>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// The absolute value; that of the smallest integer is itself.
+template <Expression A>
+auto abs(A&& a) {
+  return dsl::unary<dsl::Use::arithmetic, codegen::Op::abs>(std::forward<A>(a));
+}
+/// The square root, correctly rounded, of floats.
+template <Expression A>
+auto sqrt(A&& a) {
+  return dsl::unary<dsl::Use::real, codegen::Op::sqrt>(std::forward<A>(a));
+}
+/// e to the a, of floats.
+template <Expression A>
+auto exp(A&& a) {
+  return dsl::unary<dsl::Use::real, codegen::Op::exp>(std::forward<A>(a));
+}
+/// The natural logarithm, of floats.
+template <Expression A>
+auto log(A&& a) {
+  return dsl::unary<dsl::Use::real, codegen::Op::log>(std::forward<A>(a));
+}
+/// The largest whole number not above a, of floats.
+template <Expression A>
+auto floor(A&& a) {
+  return dsl::unary<dsl::Use::real, codegen::Op::floor>(std::forward<A>(a));
+}
+/// a to the b, of floats; an exponent given as a literal is part of the kernel.
+template <class A, class B>
+  requires dsl::Operands<A, B>
+auto pow(A&& a, B&& b) {
+  return dsl::binary<dsl::Use::real, codegen::Op::pow, true>(std::forward<A>(a),
+                                                             std::forward<B>(b));
+}
+/// a * b + c, rounded once in floats.
+template <class A, class B, class C>
+  requires dsl::Operands<A, B, C>
+auto fma(A&& a, B&& b, C&& c) {
+  constexpr DType kBeside = dsl::Beside<A, B, C>::kType;
+  constexpr DType kIn = promote(kBeside, kBeside);
+  (void)dsl::TypeRule<dsl::Use::arithmetic, kIn>{};
+  auto x = dsl::as_expression<kIn, kBeside>(std::forward<A>(a));
+  auto y = dsl::as_expression<kIn, kBeside>(std::forward<B>(b));
+  auto z = dsl::as_expression<kIn, kBeside>(std::forward<C>(c));
+  return dsl::Ternary<codegen::Op::fma, kIn, decltype(x), decltype(y), decltype(z)>(
+      std::move(x), std::move(y), std::move(z));
+}
+/// a where the condition is true, else b; both are always computed. Operands of one type keep it,
+/// two literals too; others take their common type.
+template <Expression C, class A, class B>
+  requires dsl::Operands<C, A, B>
+auto select(C&& condition, A&& a, B&& b) {
+  (void)dsl::ConditionRule<kTypeOf<C>>{};
+  constexpr DType kOut = dsl::selected_type<A, B>();
+  constexpr DType kBeside = Expression<A> ? dsl::Beside<A>::kType : dsl::Beside<B>::kType;
+  auto x = dsl::as_expression<kOut, kBeside>(std::forward<A>(a));
+  auto y = dsl::as_expression<kOut, kBeside>(std::forward<B>(b));
+  return dsl::Ternary<codegen::Op::select, kOut, std::remove_cvref_t<C>, decltype(x), decltype(y)>(
+      std::forward<C>(condition), std::move(x), std::move(y));
+}
+/// a as a T, in the kernel: integers wrap, floats round to nearest even; float to integer truncates
+/// and saturates, NaN gives 0; anything to bool is a != 0.
+template <Element T, Expression A>
+auto cast(A&& a) {
+  return dsl::Unary<codegen::Op::convert, kDType<T>, kTypeOf<A>, std::remove_cvref_t<A>>(
+      std::forward<A>(a));
+}
+
+}  // namespace chainfold

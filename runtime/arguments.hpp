@@ -1,0 +1,61 @@
+// From what a user bound to what a launch needs: names looked up, types, lengths and sizes checked.
+// Everything is checked before anything runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/program.hpp"
+#include "chainfold/runtime/bindings.hpp"
+
+namespace chainfold::runtime {
+
+/// Bound arguments in the graph's order.
+struct Arguments {
+  std::array<const std::byte*, kMaxBindings> inputs{};
+  std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
+  std::int64_t elements = 0;
+  std::int64_t segment = 0;        ///< elements a segment; 0 for the whole
+  std::int64_t segments = 0;       ///< full segments (1 for the whole)
+  std::int64_t tail_elements = 0;  ///< elements of a last, shorter segment
+  [[nodiscard]] std::int64_t outputs() const { return segments + (tail_elements > 0 ? 1 : 0); }
+};
+
+/// `elements` < 0: every input tells its own count, and they must agree. Throws UserError.
+Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
+
+/// Checks number, types, capacity, null and alignment of outputs of `count` values. Throws UserError.
+void check_outputs(const codegen::Graph& graph, const Outputs& outputs, std::int64_t count);
+
+/// The largest power of two up to 16 that all input pointers are multiples of.
+int common_alignment(const codegen::Graph& graph, const Arguments& arguments);
+
+/// Slots of a program's launches, filled by role.
+class Slots {
+ public:
+  /// Values that differ from launch to launch.
+  struct Range {
+    std::int64_t segments = 0, elements = 0, origin = 0, part_begin = 0, part_end = 0, parts = 1, part_length = 0;
+  };
+  Slots(const codegen::Graph& graph, const codegen::Program& program, const Arguments& arguments, const Range& range);
+  void set_buffer(codegen::BufferRole role, int index, const void* pointer);
+  /// Cuts `base` into the program's scratch arrays.
+  void set_scratch(void* base);
+  /// Bytes that set_scratch needs.
+  [[nodiscard]] std::int64_t scratch_bytes() const;
+  [[nodiscard]] std::int64_t grid(std::size_t launch) const;
+  [[nodiscard]] const std::uint64_t* data() const { return slots_.data(); }
+  [[nodiscard]] std::size_t size() const { return program_.buffers.size() + program_.params.size(); }
+
+ private:
+  [[nodiscard]] std::span<const std::uint64_t> params() const {
+    return std::span(slots_).subspan(program_.buffers.size(), program_.params.size());
+  }
+  const codegen::Program& program_;
+  std::array<std::uint64_t, 4 * kMaxBindings> slots_{};
+};
+
+}  // namespace chainfold::runtime

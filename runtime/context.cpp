@@ -1,0 +1,55 @@
+#include "chainfold/runtime/context.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace chainfold::runtime {
+
+Context::Context(const DeviceInfo& device) : device_(device), process_(getpid()) {
+  check(driver().primary_context_retain(&handle_, device.handle), "cuDevicePrimaryCtxRetain",
+        fmt::format("device {} ({})", device.ordinal, device.name));
+}
+
+const Context& Context::of(int device) {
+  struct Registry {
+    std::mutex mutex;
+    std::map<int, std::unique_ptr<Context>> contexts;
+  };
+  // Before the lock: another thread may have held it when this process was forked.
+  check_not_forked();
+  static Registry* const kRegistry = new Registry;  // never destroyed, see the class
+  const DeviceInfo& info = device_info(device);
+  const std::lock_guard lock(kRegistry->mutex);
+  std::unique_ptr<Context>& context = kRegistry->contexts[device];
+  if (!context) context.reset(new Context(info));
+  if (context->process() != getpid()) {
+    throw DeviceError(
+        ErrorCode::device_failed,
+        fmt::format("the CUDA context of device {} belongs to process {}, and this is "
+                    "its child {}. Fix: start processes that use CUDA with exec",
+                    device, context->process(), getpid()));
+  }
+  return *context;
+}
+
+ContextScope::ContextScope(const Context& context) {
+  check_not_forked();
+  const DriverApi& api = driver();
+  ContextHandle current = nullptr;
+  check(api.context_get_current(&current), "cuCtxGetCurrent");
+  if (current == context.handle()) return;
+  check(api.context_push_current(context.handle()), "cuCtxPushCurrent");
+  pushed_ = true;
+}
+
+ContextScope::~ContextScope() {
+  if (!pushed_ || driver_lost_by_fork()) return;
+  ContextHandle popped = nullptr;
+  driver().context_pop_current(&popped);  // fails only where CUDA is gone, and then nothing is left
+}
+
+}  // namespace chainfold::runtime

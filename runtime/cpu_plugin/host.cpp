@@ -1,0 +1,80 @@
+#include "host.hpp"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CodeGen.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+namespace chainfold::runtime::cpu {
+namespace {
+
+using FeatureMap = std::map<std::string, bool, std::less<>>;
+
+std::int32_t widest_useful_vector(std::string_view cpu, const FeatureMap& features) {
+  const auto has = [&](std::string_view name) {
+    const auto it = features.find(name);
+    return it != features.end() && it->second;
+  };
+  // These lower their clock under 512-bit instructions by more than the width gains.
+  constexpr std::array<std::string_view, 4> kThrottling = {"skylake-avx512", "cascadelake",
+                                                           "cooperlake", "cannonlake"};
+  const bool throttles =
+      std::find(kThrottling.begin(), kThrottling.end(), cpu) != kThrottling.end();
+  if (has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq") && !throttles) {
+    return 512;
+  }
+  return has("avx2") ? 256 : 128;
+}
+
+Host detect_host() {
+  Host h;
+  h.triple = llvm::sys::getProcessTriple();
+  h.cpu = llvm::sys::getHostCPUName().str();
+  FeatureMap features;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    features.emplace(feature.getKey().str(), feature.getValue());
+  }
+  for (const auto& [name, present] : features) {
+    if (!h.features.empty()) h.features += ',';
+    h.features += (present ? '+' : '-') + name;
+  }
+  h.vector_bits = widest_useful_vector(h.cpu, features);
+  return h;
+}
+
+}  // namespace
+
+const Host& host() {
+  static const Host detected = detect_host();
+  return detected;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
+  static std::once_flag registered;
+  std::call_once(registered, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(host().triple, error);
+  if (target == nullptr) return nullptr;
+  llvm::TargetOptions options;
+  // Contraction is explicit in the IR (llvm.fma): every executor must round alike.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      host().triple, host().cpu, host().features, options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
+  if (!machine) error = "LLVM has no target machine for " + host().triple;
+  return machine;
+}
+
+}  // namespace chainfold::runtime::cpu

@@ -1,0 +1,29 @@
+// What LLVM knows about the processor this process runs on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace chainfold::runtime::cpu {
+
+/// The host as LLVM names it; `features` is sorted, so that it can be part of a cache key.
+struct Host {
+  std::string triple;
+  std::string cpu;
+  std::string features;
+  std::int32_t vector_bits;  ///< widest vector registers worth using
+};
+
+/// The host, detected on the first call. Thread-safe.
+const Host& host();
+
+/// A new target machine for the host, for one thread; null, with `error` filled, when LLVM has
+/// none.
+std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error);
+
+}  // namespace chainfold::runtime::cpu

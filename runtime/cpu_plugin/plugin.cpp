@@ -1,0 +1,153 @@
+// The table behind chainfold_cpu_plugin_get: no exception and no C++ type crosses it.
+#include <llvm/Config/llvm-config.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <tbb/blocked_range.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cfenv>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <new>
+#include <semaphore>
+
+#include "chainfold/runtime/cpu_plugin_abi.h"
+#include "compiler.hpp"
+#include "host.hpp"
+#include "linker.hpp"
+
+struct chainfold_cpu_module {
+  std::unique_ptr<chainfold::runtime::cpu::LinkedObject> code;
+};
+
+namespace {
+
+namespace cpu = chainfold::runtime::cpu;
+
+int fail(chainfold_cpu_error* error, const char* message, std::int32_t line) {
+  if (error != nullptr) {
+    error->message = strdup(message);
+    error->line = line;
+  }
+  return 1;
+}
+
+/// A compilation holds tens of megabytes and a core: more of them than cores only costs memory.
+class CompileSlot {
+ public:
+  CompileSlot() { slots().acquire(); }
+  ~CompileSlot() { slots().release(); }
+  CompileSlot(const CompileSlot&) = delete;
+  CompileSlot& operator=(const CompileSlot&) = delete;
+
+ private:
+  static std::counting_semaphore<>& slots() {
+    static auto* const instance =
+        new std::counting_semaphore<>(std::max(1, tbb::info::default_concurrency()));
+    return *instance;
+  }
+};
+
+int compile(const char* ir, std::size_t length, const char* const* symbols, std::size_t count,
+            chainfold_cpu_launch* functions, chainfold_cpu_module** module,
+            chainfold_cpu_error* error) {
+  try {
+    const std::string text(ir, length);  // LLVM's lexer needs the closing null byte
+    cpu::Failure failure;
+    const CompileSlot slot;
+    auto object = cpu::compile_to_object(text, failure);
+    if (!object) return fail(error, failure.message.c_str(), failure.line);
+    auto code = cpu::LinkedObject::link(std::move(object), symbols, count, functions, failure);
+    if (!code) return fail(error, failure.message.c_str(), failure.line);
+    *module = new chainfold_cpu_module{std::move(code)};
+    return 0;
+  } catch (const std::exception& e) {
+    return fail(error, e.what(), 0);
+  } catch (...) {
+    return fail(error, "unknown exception in the CPU plugin", 0);
+  }
+}
+
+void destroy(chainfold_cpu_module* module) { delete module; }
+
+void free_error(chainfold_cpu_error* error) {
+  std::free(error->message);
+  *error = {};
+}
+
+/// Kernels round to nearest and keep subnormals, whatever the calling thread or a worker of a
+/// shared pool was set to: otherwise results would depend on which thread ran a block.
+class DefaultFloatEnvironment {
+ public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+
+ private:
+  std::fenv_t saved_{};
+};
+
+int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
+                 const std::uint64_t* args) {
+  if (blocks <= 0) return 0;
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    const DefaultFloatEnvironment environment;
+    launch(begin, end, args);
+  };
+  grain = std::clamp<std::int64_t>(grain, 1, blocks);
+  if (blocks / grain < 2) {
+    run(0, blocks);
+    return 0;
+  }
+  try {
+    // A blocked_range is halved while it is longer than its grain: twice ours, less one, keeps both
+    // halves at ours or above.
+    const tbb::blocked_range<std::int64_t> range(0, blocks,
+                                                 static_cast<std::size_t>(2 * grain - 1));
+    // Isolated, so that a thread that waits here never picks up a task of the host program, which
+    // might take a lock this thread holds.
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(
+          range, [&](const tbb::blocked_range<std::int64_t>& r) { run(r.begin(), r.end()); },
+          tbb::auto_partitioner{});
+    });
+    return 0;
+  } catch (...) {
+    return 1;  // the kernel throws nothing: the scheduler found no memory or no threads
+  }
+}
+
+chainfold_cpu_plugin make_table() {
+  const cpu::Host& host = cpu::host();
+  return {.abi_version = CHAINFOLD_CPU_PLUGIN_ABI_VERSION,
+          .struct_size = sizeof(chainfold_cpu_plugin),
+          .llvm_version = LLVM_VERSION_STRING,
+          .host_cpu = host.cpu.c_str(),
+          .host_features = host.features.c_str(),
+          .vector_bits = host.vector_bits,
+          .threads = std::max(1, tbb::info::default_concurrency()),
+          .compile = compile,
+          .destroy = destroy,
+          .free_error = free_error,
+          .parallel_for = parallel_for};
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const chainfold_cpu_plugin*
+chainfold_cpu_plugin_get() {
+  try {
+    static const chainfold_cpu_plugin table = make_table();
+    return &table;
+  } catch (...) {
+    return nullptr;
+  }
+}

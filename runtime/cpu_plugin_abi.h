@@ -1,0 +1,61 @@
+/* The C interface between libchainfold and its CPU plugin, the one place where LLVM and oneTBB are
+ * linked. libchainfold opens the plugin on demand, so it neither needs them nor exports their symbols.
+ *
+ * A compiled launch is one function over a range of thread blocks of the program:
+ *     void f(int64_t block_begin, int64_t block_end, const uint64_t* args);
+ * args holds one 8-byte slot a kernel parameter, in the program's order: a pointer, or a scalar in
+ * the slot's low bytes. The function runs the blocks one after the other, allocates nothing and keeps
+ * no state; calls over disjoint ranges may run at once. */
+#ifndef CHAINFOLD_RUNTIME_CPU_PLUGIN_ABI_H
+#define CHAINFOLD_RUNTIME_CPU_PLUGIN_ABI_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 1u
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void (*chainfold_cpu_launch)(int64_t block_begin, int64_t block_end, const uint64_t* args);
+typedef struct chainfold_cpu_module chainfold_cpu_module;
+
+/* Why a call failed; release with free_error. `line` is the 1-based line of the IR text, 0 if unknown. */
+typedef struct chainfold_cpu_error {
+  char* message;
+  int32_t line;
+} chainfold_cpu_error;
+
+typedef struct chainfold_cpu_plugin {
+  uint32_t abi_version; /* CHAINFOLD_CPU_PLUGIN_ABI_VERSION */
+  uint32_t struct_size; /* sizeof(chainfold_cpu_plugin) */
+  const char* llvm_version;
+  const char* host_cpu;      /* LLVM's name of this processor, e.g. "znver4" */
+  const char* host_features; /* the full feature vector, "+avx2,-sse4a,..." */
+  int32_t vector_bits;       /* widest vector registers worth using: 512, 256 or 128 */
+  int32_t threads;           /* what parallel_for uses at most */
+
+  /* Compiles a module of textual LLVM IR for this host at O3 and looks `count` symbols up in it.
+   * 0 on success; otherwise `error` is filled. Thread-safe. */
+  int (*compile)(const char* ir, size_t length, const char* const* symbols, size_t count,
+                 chainfold_cpu_launch* functions, chainfold_cpu_module** module,
+                 chainfold_cpu_error* error);
+  void (*destroy)(chainfold_cpu_module* module);
+  void (*free_error)(chainfold_cpu_error* error);
+
+  /* Runs launch(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all cores;
+   * returns when all have run. Which thread runs which range varies; the set of blocks does not.
+   * Each range runs in the default floating-point environment: to nearest, subnormals kept.
+   * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
+  int (*parallel_for)(chainfold_cpu_launch launch, int64_t blocks, int64_t grain,
+                      const uint64_t* args);
+} chainfold_cpu_plugin;
+
+/* The plugin's one exported symbol. */
+typedef const chainfold_cpu_plugin* (*chainfold_cpu_plugin_entry)(void);
+#define CHAINFOLD_CPU_PLUGIN_ENTRY "chainfold_cpu_plugin_get"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,170 @@
+// run_staged: host data through a GPU in chunks. While one chunk is computed, the next is copied to the
+// device and the one after that into pinned memory. Chunk bounds follow from the sizes alone, and parts
+// keep their absolute bounds, so the result does not depend on the chunks at all.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/kernel_state.hpp"
+
+namespace chainfold::runtime {
+
+namespace {
+
+using codegen::BufferRole;
+using Piece = Kernel::State::Piece;
+
+constexpr std::int64_t kChunkBytes = 64LL << 20;  // of all inputs together
+constexpr int kLanes = 3;                         // chunks in flight
+
+/// One chunk's worth of memory and its stream.
+struct StagingLane {
+  explicit StagingLane(const Context& context) : stream(context), done(context) {}
+  Stream stream;
+  Event done;
+  std::vector<PinnedBuffer> pinned_in, pinned_out;
+  std::vector<DeviceBuffer> device_in, device_out;
+  bool busy = false;
+  std::int64_t out_begin = 0, out_count = 0;  // what pinned_out will hold
+};
+
+class Staging {
+ public:
+  Staging(const Context& context, const Piece& piece, const Outputs& outputs)
+      : context_(context), piece_(piece), graph_(*piece.graph), outputs_(outputs),
+        parts_(piece.variant->compiled.plan.strategy == codegen::Strategy::parts) {
+    std::int64_t element_bytes = 0;
+    for (const auto& input : graph_.inputs) element_bytes += size_of(input.type);
+    // A unit is what cannot be cut: a segment, or a part.
+    unit_ = parts_ ? piece.range.part_length : piece.arguments.segment;
+    units_ = parts_ ? piece.range.part_end : piece.arguments.segments;
+    units_per_chunk_ = std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_ * element_bytes), 1, std::max<std::int64_t>(1, units_));
+  }
+
+  void run() {
+    const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
+    for (int i = 0; i < lanes; ++i) allocate(lanes_.emplace_back(context_));
+    if (parts_) {
+      const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
+      scratch_ = DeviceBuffer(context_, static_cast<std::size_t>(sizes.scratch_bytes()));
+    }
+    std::size_t next = 0;
+    for (std::int64_t begin = 0; begin < units_; begin += units_per_chunk_) {
+      StagingLane& lane = lanes_[next++ % lanes_.size()];
+      finish(lane);
+      start(lane, begin, std::min(units_, begin + units_per_chunk_));
+    }
+    for (StagingLane& lane : lanes_) finish(lane);
+    if (parts_) merge_parts();
+  }
+
+ private:
+  void allocate(StagingLane& lane) {
+    for (const auto& input : graph_.inputs) {
+      const auto bytes = static_cast<std::size_t>(units_per_chunk_ * unit_ * size_of(input.type));
+      lane.pinned_in.emplace_back(context_, bytes);
+      lane.device_in.emplace_back(context_, bytes);
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const std::int64_t values = parts_ ? piece_.arguments.segments : units_per_chunk_;
+      const auto bytes = static_cast<std::size_t>(values * size_of(outputs_[i].type()));
+      lane.pinned_out.emplace_back(context_, bytes);
+      lane.device_out.emplace_back(context_, bytes);
+    }
+  }
+
+  /// The element at which unit `u` begins; behind the last one, the end of the input.
+  [[nodiscard]] std::int64_t element_of(std::int64_t u) const {
+    if (!parts_) return u * unit_;
+    const std::int64_t length = piece_.arguments.segment > 0 ? piece_.arguments.segment : piece_.arguments.elements;
+    return u / piece_.range.parts * length + std::min(length, u % piece_.range.parts * unit_);
+  }
+
+  void start(StagingLane& lane, std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = element_of(begin), count = element_of(end) - first;
+    const StreamHandle stream = lane.stream.handle();
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const int size = size_of(graph_.inputs[i].type);
+      const auto bytes = static_cast<std::size_t>(count * size);
+      if (bytes == 0) continue;
+      std::memcpy(lane.pinned_in[i].data(), piece_.arguments.inputs[i] + first * size, bytes);
+      copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes, stream);
+    }
+    Slots::Range range = piece_.range;
+    if (parts_) {
+      range.origin = first;
+      range.part_begin = begin;
+      range.part_end = end;
+    } else {
+      range.segments = end - begin;
+    }
+    const codegen::Program& program = piece_.variant->compiled.program;
+    Slots slots(graph_, program, piece_.arguments, range);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
+    for (std::size_t i = 0; i < outputs_.size(); ++i) slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
+    slots.set_scratch(scratch_.data());
+    const std::size_t launches = parts_ ? 1 : program.launches.size();
+    for (std::size_t i = 0; i < launches; ++i) {
+      piece_.variant->executable->launch(i, slots.grid(i), slots.data(), slots.size(), stream);
+    }
+    if (!parts_) download(lane, begin, end - begin);
+    lane.done.record(stream);
+    lane.busy = true;
+  }
+
+  void download(StagingLane& lane, std::int64_t begin, std::int64_t count) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      copy_to_host(context_, lane.pinned_out[i].data(), lane.device_out[i].pointer(),
+                   static_cast<std::size_t>(count * size_of(outputs_[i].type())), lane.stream.handle());
+    }
+    lane.out_begin = piece_.output_offset + begin;
+    lane.out_count = count;
+  }
+
+  /// Waits for the lane's chunk and hands its outputs over.
+  void finish(StagingLane& lane) {
+    if (!lane.busy) return;
+    lane.done.synchronize();
+    for (std::size_t i = 0; i < outputs_.size() && lane.out_count > 0; ++i) {
+      const int size = size_of(outputs_[i].type());
+      std::memcpy(static_cast<std::byte*>(outputs_[i].data()) + lane.out_begin * size, lane.pinned_out[i].data(),
+                  static_cast<std::size_t>(lane.out_count * size));
+    }
+    lane.out_count = 0;
+    lane.busy = false;
+  }
+
+  void merge_parts() {
+    StagingLane& lane = lanes_[0];
+    const codegen::Program& program = piece_.variant->compiled.program;
+    Slots slots(graph_, program, piece_.arguments, piece_.range);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
+    slots.set_scratch(scratch_.data());
+    piece_.variant->executable->launch(1, slots.grid(1), slots.data(), slots.size(), lane.stream.handle());
+    download(lane, 0, piece_.arguments.segments);
+    lane.done.record(lane.stream.handle());
+    lane.busy = true;
+    finish(lane);
+  }
+
+  const Context& context_;
+  const Piece& piece_;
+  const codegen::Graph& graph_;
+  const Outputs& outputs_;
+  bool parts_;
+  std::int64_t unit_ = 0, units_ = 0, units_per_chunk_ = 1;
+  std::vector<StagingLane> lanes_;
+  DeviceBuffer scratch_;
+};
+
+}  // namespace
+
+void run_staged(Kernel::State& state, const std::vector<Piece>& pieces, const Outputs& outputs) {
+  const Context& context = Context::of(state.device);
+  const ContextScope scope(context);
+  for (const Piece& piece : pieces) Staging(context, piece, outputs).run();
+}
+
+}  // namespace chainfold::runtime

@@ -1,0 +1,67 @@
+// Code for the host processor: the CPU plugin, opened on demand, and the modules it compiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chainfold/runtime/cpu_plugin_abi.h"
+#include "chainfold/runtime/library_search.hpp"
+
+namespace chainfold::runtime {
+
+/// The CPU plugin: opened on the first call, never closed. Thread-safe. A failed search is repeated
+/// by the next call.
+/// \throws DeviceError (missing_library) with every place looked at and what the loader said there.
+const chainfold_cpu_plugin& cpu_plugin();
+
+/// Whether cpu_plugin() succeeds.
+bool cpu_plugin_available() noexcept;
+
+/// Where cpu_plugin() looks, in order. The file named by CHAINFOLD_CPU_PLUGIN alone if that is set;
+/// else beside libchainfold, in chainfold/ and ../lib/chainfold/ from there, and last the loader's
+/// path.
+std::vector<SearchPlace> cpu_plugin_places();
+
+/// Opens the first file of `places` that is a CPU plugin of this interface.
+/// \throws DeviceError (missing_library), as cpu_plugin() does.
+const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& places);
+
+/// A compiled module; its functions are valid while it lives. Immutable and thread-safe.
+class CpuModule {
+ public:
+  /// Compiles textual LLVM IR for this host at O3 and looks `symbols` up in it. Equal symbols of
+  /// two modules never meet.
+  /// \throws JitError with the refused line, LLVM's log and the source; DeviceError
+  ///         (missing_library) without the plugin.
+  static std::shared_ptr<const CpuModule> compile(const std::string& ir,
+                                                  const std::vector<std::string>& symbols);
+  ~CpuModule();
+  CpuModule(const CpuModule&) = delete;
+  CpuModule& operator=(const CpuModule&) = delete;
+
+  /// The i-th of the symbols given to compile().
+  /// \throws InternalError when there is none.
+  [[nodiscard]] chainfold_cpu_launch function(std::size_t i) const;
+
+  /// Runs function(i) over [0, blocks) on all cores, in ranges of at least `grain` blocks, with one
+  /// 8-byte slot of `args` a kernel parameter; returns when all have run. Nothing for blocks <= 0.
+  /// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
+  void run(std::size_t i, std::int64_t blocks, std::int64_t grain, const std::uint64_t* args) const;
+
+  /// Wall-clock milliseconds that compile() took in the plugin.
+  [[nodiscard]] double compile_ms() const noexcept { return compile_ms_; }
+
+ private:
+  CpuModule(const chainfold_cpu_plugin& plugin, std::size_t symbols)
+      : plugin_(plugin), functions_(symbols) {}
+
+  const chainfold_cpu_plugin& plugin_;
+  chainfold_cpu_module* module_ = nullptr;
+  std::vector<chainfold_cpu_launch> functions_;
+  double compile_ms_ = 0;
+};
+
+}  // namespace chainfold::runtime

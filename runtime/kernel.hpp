@@ -1,0 +1,121 @@
+// Kernel: a compiled computation, and everything that can be done with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "chainfold/codegen/plan.hpp"
+#include "chainfold/codegen/target.hpp"
+#include "chainfold/dsl/over.hpp"
+#include "chainfold/runtime/bindings.hpp"
+
+namespace chainfold {
+
+/// Where a kernel runs or is explained for: see target().
+using Target = codegen::Target;
+
+/// A target by name: "cpu"; "gpu" or "gpu:1", a device of this machine (throws DeviceError where there
+/// is none); or "sm_75" to "sm_120", an architecture to explain a kernel for without having it.
+Target target(std::string_view name);
+
+/// How plans are chosen. Only `off` (the default plan, without measuring) is supported yet.
+enum class Tuning : std::uint8_t { off, cached, measure };
+
+/// What compile() should respect. An option that is not supported yet is a UserError, never ignored.
+struct Options {
+  std::optional<Target> target{};  ///< default: the first GPU if there is one, else the CPU
+  Accuracy accuracy = Accuracy::accurate;
+  NonFinite nonfinite = NonFinite::ieee;
+  Determinism determinism = Determinism::run_to_run;
+  Tuning tuning = Tuning::off;
+};
+
+/// The vector that run() returns for an output type: std::vector<T>, bytes for bool.
+template <class T>
+using HostVector = std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
+
+/// Figures about a kernel's compilations so far.
+struct KernelStats {
+  std::int64_t compiled = 0;   ///< variants compiled by this process for this kernel
+  std::int64_t reused = 0;     ///< variants found in the process's cache
+  double compile_ms = 0;       ///< spent in NVRTC or LLVM
+};
+
+/// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
+/// compiled for a segment size when it is first needed: at compile() where the expression fixes the
+/// size, else at the first run, launch or prepare() with that size.
+class Kernel {
+ public:
+  struct State;  ///< opaque
+  /// Runs on host memory: spans in, vectors out, always a tuple in the order of over's outputs, one
+  /// value a segment. On a GPU the data goes through in pieces, so it may be larger than the device's
+  /// memory. Every input must have the same length; parameters are bound by name like inputs.
+  /// Throws UserError for bindings that do not fit the expression (nothing is run then).
+  template <class... Out>
+  std::tuple<HostVector<Out>...> run(const Bindings& bindings) const {
+    const DType types[] = {kDType<Out>...};
+    check_output_types(types, sizeof...(Out));
+    std::tuple<HostVector<Out>...> results;
+    const auto count = static_cast<std::size_t>(output_count(bindings));
+    run_sized<Out...>(bindings, results, count, std::index_sequence_for<Out...>{});
+    return results;
+  }
+  /// The same into arrays that the caller holds; each needs room for output_count(bindings) values.
+  void run_into(const Bindings& bindings, const Outputs& outputs) const;
+
+  /// Values an output has for these bindings: the number of segments.
+  [[nodiscard]] std::int64_t output_count(const Bindings& bindings) const;
+
+  /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
+  /// where it returns when it is done). On a GPU nothing is allocated or synchronised; once prepare()
+  /// or a launch of the same segment size and alignment has run, nothing is compiled either, and the
+  /// launch can be captured in a CUDA graph. Throws UserError before anything is queued.
+  void launch(const LaunchArgs& args) const;
+  /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented folds.
+  [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
+  /// Compiles and loads what launch would need for these elements, parameters and alignments.
+  void prepare(const LaunchArgs& args) const;
+
+  /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain.
+  [[nodiscard]] std::string explain() const;
+  [[nodiscard]] const Target& target() const;
+  /// "NVIDIA H200" or "CPU, 16 threads".
+  [[nodiscard]] std::string device_name() const;
+  /// One line: strategy, unit, lanes, loads; of the variant compiled last.
+  [[nodiscard]] std::string plan_summary() const;
+  [[nodiscard]] KernelStats stats() const;
+
+ private:
+  friend Kernel compile(const Computation& computation, const Options& options);
+  explicit Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  void check_output_types(const DType* types, std::size_t count) const;
+  template <class... Out, std::size_t... I>
+  void run_sized(const Bindings& bindings, std::tuple<HostVector<Out>...>& results, std::size_t count,
+                 std::index_sequence<I...>) const {
+    (std::get<I>(results).resize(count), ...);
+    Outputs outputs;
+    (outputs.push_back(OutputBinding(std::get<I>(results).data(), kDType<Out>, static_cast<std::int64_t>(count))), ...);
+    run_into(bindings, outputs);
+  }
+  std::shared_ptr<State> state_;
+};
+
+/// Compiles a computation for the GPU if there is one, else the CPU, or for options.target.
+/// Throws UserError for what is not supported, DeviceError where a compiler or the CPU plugin is
+/// missing, JitError where a compiler refuses the generated code.
+Kernel compile(const Computation& computation, const Options& options = {});
+
+/// What a computation becomes on a target: the expression, graph, plan, which constant matrices and
+/// why, bytes an element, the program and the kernel's source. Needs neither a GPU nor a compiler;
+/// where NVRTC is found, registers are told too. A segment size that a parameter gives is explained
+/// for `segment`.
+std::string explain(const Computation& computation, const Target& target, std::int64_t segment = 256);
+
+}  // namespace chainfold

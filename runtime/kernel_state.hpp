@@ -1,0 +1,62 @@
+// Kernel::State: what a Kernel's copies share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/runtime/arguments.hpp"
+#include "chainfold/runtime/executable.hpp"
+#include "chainfold/runtime/kernel.hpp"
+
+namespace chainfold {
+
+/// A kernel specialised for one segment size and alignment.
+struct KernelVariant {
+  codegen::Compiled compiled;
+  std::shared_ptr<const runtime::Executable> executable;
+};
+
+struct Kernel::State {
+  std::shared_ptr<const codegen::Graph> graph;
+  /// The same outputs over one segment of whatever length: what a shorter last segment goes through.
+  std::optional<codegen::Graph> tail_graph;
+  Options options;
+  Target target;
+  int device = -1;  // < 0: the CPU
+
+  /// The variant for segments of `segment` elements (0: the whole) in memory aligned to `alignment`.
+  const KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
+
+  /// One piece of work on memory of the target: full segments, or the tail as a whole.
+  struct Piece {
+    const KernelVariant* variant = nullptr;
+    const codegen::Graph* graph = nullptr;
+    runtime::Arguments arguments;
+    runtime::Slots::Range range;
+    std::int64_t output_offset = 0;
+  };
+  /// The one or two pieces of a call, compiled; `alignment` that of the inputs' memory.
+  std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment);
+  void launch_piece(const Piece& piece, const Outputs& outputs, void* stream, void* scratch);
+
+  std::mutex mutex;
+  struct Slot {
+    std::once_flag once;
+    KernelVariant variant;
+  };
+  std::map<std::tuple<bool, std::int64_t, int>, std::unique_ptr<Slot>> variants;
+  KernelStats stats;
+  std::string last_plan;
+};
+
+namespace runtime {
+/// Runs a kernel's pieces over host memory on a GPU: through pinned buffers, in chunks whose bounds
+/// depend on the sizes alone, with copies and kernels overlapped.
+void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces, const Outputs& outputs);
+}  // namespace runtime
+
+}  // namespace chainfold

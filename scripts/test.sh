@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Installs what is needed, builds Chainfold and runs its tests; the last line counts them.
+#
+# usage: scripts/test.sh [--quick] [--tidy] [--skip-setup]
+#   --quick       only the release build and its tests
+#   --tidy        clang-tidy over every source file as well (slow)
+#   --skip-setup  install nothing
+# Stages: release build with -Werror and all tests; address and undefined-behaviour sanitizers over the
+# unit, interp and error tests; the thread sanitizer over the concurrent ones; clang over the library,
+# its unit and compile-fail tests and every public header alone; clang-format. Needs no GPU: tests that
+# need one say why they did not run.
+# The exit status is 0 only if nothing failed.
+
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/lib.sh"
+
+quick=no tidy=no setup=yes
+for argument in "$@"; do
+  case $argument in
+    --quick) quick=yes ;;
+    --tidy) tidy=yes ;;
+    --skip-setup) setup=no ;;
+    -h | --help) usage && exit 0 ;;
+    *) die "unknown option $argument (see --help)" ;;
+  esac
+done
+
+jobs="$(nproc)"
+results="$ROOT/build/results"
+rm -rf "$results"
+mkdir -p "$results"
+
+# A stage that is not a ctest run counts as one test: check NAME COMMAND...
+check() {
+  local name=$1 start=$SECONDS
+  shift
+  say "$name"
+  if "$@"; then
+    echo passed >"$results/$name.check"
+    say "$name: passed ($((SECONDS - start)) s)"
+  else
+    echo failed >"$results/$name.check"
+    say "$name: FAILED ($((SECONDS - start)) s)"
+    return 1
+  fi
+}
+
+configure_and_build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" --log-level=WARNING -B "build/$build" -DCHAINFOLD_WERROR="$werror" \
+    >/dev/null &&
+    cmake --build "build/$build" "$@"
+}
+
+# run_ctest NAME ARGUMENTS...: tests of build/NAME; their counts come from the JUnit report.
+run_ctest() {
+  local name=$1
+  shift
+  say "$name: tests"
+  "${wrap[@]}" ctest --test-dir "build/$name" --parallel "$jobs" --output-on-failure --no-tests=error \
+    --output-junit "$results/$name.xml" "$@" || true
+  [[ -s $results/$name.xml ]] || echo failed >"$results/$name-ctest.check"
+}
+
+with_sanitizers() {
+  local targets kind
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1
+  export TSAN_OPTIONS="halt_on_error=1:suppressions=$ROOT/tests/tsan.supp"
+  targets=(chainfold chainfold_cpu)
+  for kind in unit interp error; do
+    if compgen -G "tests/$kind/*_test.cpp" >/dev/null; then targets+=("chainfold_${kind}_tests"); fi
+  done
+  # GCC's warnings are false more often in instrumented code; the release build has them as errors.
+  werror=OFF
+  build="asan"
+  if check build-asan configure_and_build asan --target "${targets[@]}"; then
+    run_ctest asan -L '^(unit|interp|error)'
+  fi
+  # The thread sanitizer's memory map does not fit the address randomisation of some kernels.
+  if setarch -R true 2>/dev/null; then wrap=(setarch -R); fi
+  build="tsan"
+  if check build-tsan configure_and_build tsan --target "${targets[@]}"; then
+    run_ctest tsan -L 'tsan$'
+  fi
+  wrap=()
+  werror=ON
+}
+
+# Every public header alone, so that the order of includes never matters.
+headers_stand_alone() {
+  local probes=build/headers header
+  rm -rf "$probes"
+  mkdir -p "$probes"
+  for header in $(compgen -G 'chainfold.hpp'; compgen -G '*/*.hpp' | grep -E '^(dsl|codegen|runtime)/'); do
+    printf '#include "chainfold/%s"\n' "$header" >"$probes/${header//\//.}.cpp"
+  done
+  printf '%s\n' "$probes"/*.cpp | xargs -P "$jobs" -n 1 clang++ -std=c++20 -fsyntax-only -Wall -Wextra \
+    -Wpedantic -Werror -I build/clang/include
+}
+
+source_files() {
+  find chainfold.hpp dsl codegen runtime tests examples bench -name '*.[ch]pp' -o -name '*.h' -o -name '*.cuh'
+}
+
+format_is_right() { source_files | xargs clang-format-19 --dry-run -Werror; }
+
+tidy_is_quiet() { run-clang-tidy-19 -quiet -j "$jobs" -p build/clang "$ROOT/(dsl|codegen|runtime)/.*\.cpp"; }
+
+[[ $setup == no ]] || scripts/setup.sh
+use_wheel_nvrtc
+wrap=() werror=ON
+
+build="test"
+if check build-release configure_and_build release; then run_ctest test; fi
+if [[ $quick == no ]]; then
+  with_sanitizers
+  build="clang"
+  targets=(chainfold chainfold_cpu)
+  if compgen -G "tests/unit/*_test.cpp" >/dev/null; then targets+=(chainfold_unit_tests); fi
+  if check build-clang configure_and_build clang --target "${targets[@]}"; then
+    run_ctest clang -L '^(unit|compile_fail)'
+  fi
+  check headers headers_stand_alone || true
+  check format format_is_right || true
+  [[ $tidy == no ]] || check tidy tidy_is_quiet || true
+fi
+
+say "finished"
+python3 scripts/test_summary.py "$results"

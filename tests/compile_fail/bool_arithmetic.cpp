@@ -1,0 +1,15 @@
+// expect: chainfold: arithmetic and order are not defined on bool; cast it to a number
+#include "chainfold/dsl/fold.hpp"
+#include "chainfold/dsl/let.hpp"
+#include "chainfold/dsl/over.hpp"
+
+namespace cf = chainfold;
+
+int main() {
+  auto b = cf::input<bool>("b");
+#ifndef CHAINFOLD_COMPILE_FAIL_CONTROL
+  (void)(b + b);
+#else
+  (void)(cf::cast<std::int32_t>(b) + 1);
+#endif
+}

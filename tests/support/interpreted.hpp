@@ -1,0 +1,38 @@
+// Runs compiled graphs in the interpreter on test data and holds them against the reference.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/interp.hpp"
+#include "chainfold/tests/support/programs.hpp"
+#include "chainfold/tests/support/reference.hpp"
+
+namespace chainfold::test {
+
+/// One run: how many elements, in segments of how many (0: the whole), on what data.
+struct InterpCase {
+  std::int64_t segment = 0;
+  std::int64_t elements = 0;
+  Fill fill = Fill::uniform;
+  std::uint64_t seed = 1;
+  int base_alignment = 16;
+  /// Parts of a `parts` plan handed over in this many launches, each with its own piece of the
+  /// input; a `rows` plan runs as many pieces of its segments.
+  int chunks = 1;
+  NonFinite nonfinite = NonFinite::ieee;
+  codegen::InterpOptions options{};
+};
+
+/// The graph's outputs over `inputs`, poisoned before and with sentinels behind.
+std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::Compiled& compiled,
+                                    const std::vector<Column>& inputs,
+                                    const std::vector<Bits>& params, const InterpCase& what);
+
+/// Compiles, interprets and compares: what went wrong, empty if nothing did.
+Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,
+                          const InterpCase& what);
+
+}  // namespace chainfold::test

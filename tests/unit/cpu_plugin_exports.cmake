@@ -1,0 +1,15 @@
+# The CPU plugin must export its entry and nothing else, or its LLVM would clash with a host program's.
+execute_process(COMMAND ${NM} -D --defined-only --format=posix ${PLUGIN}
+  OUTPUT_VARIABLE output RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${NM} failed on ${PLUGIN}")
+endif()
+string(REGEX MATCHALL "[^\n]+" lines "${output}")
+set(names)
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE " .*" "" name "${line}")
+  list(APPEND names "${name}")
+endforeach()
+if(NOT names STREQUAL "chainfold_cpu_plugin_get")
+  message(FATAL_ERROR "the CPU plugin exports more or less than chainfold_cpu_plugin_get: ${names}")
+endif()

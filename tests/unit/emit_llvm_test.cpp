@@ -1,0 +1,150 @@
+// The LLVM emitter's text: what must and must not stand in it, and which programs it refuses.
+#include "chainfold/codegen/emit_llvm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/error.hpp"
+
+namespace chainfold::codegen {
+namespace {
+
+/// A launch over an f32 input and an f32 output.
+Program copy_program() {
+  Program program;
+  program.name = "test";
+  program.buffers = {{"x", DType::f32, BufferRole::input, 0, 16, 0},
+                     {"y", DType::f32, BufferRole::output, 0, 4, 0}};
+  program.params = {{"count", DType::i64, ParamRole::segments, 0},
+                    {"flag", DType::boolean, ParamRole::user, 0}};
+  program.launches.push_back({.name = "copy", .grid = 1, .warps = 1});
+  return program;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string message_of(const Program& program) {
+  try {
+    emit_llvm(program);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(EmitLlvm, OneFunctionALaunchInTheirOrder) {
+  Program program = copy_program();
+  program.launches.push_back({.name = "again", .grid = 1, .warps = 1});
+  const LlvmSource source = emit_llvm(program);
+  EXPECT_EQ(source.symbols, (std::vector<std::string>{"copy", "again"}));
+  EXPECT_TRUE(contains(source.text, "define void @copy(i64 %begin, i64 %end, ptr %args)"));
+  EXPECT_TRUE(contains(source.text, "define void @again(i64 %begin, i64 %end, ptr %args)"));
+}
+
+TEST(EmitLlvm, ArgumentsComeFromSlotsOfEightBytes) {
+  const std::string text = emit_llvm(copy_program()).text;
+  EXPECT_TRUE(contains(text, "%param0.slot = getelementptr i64, ptr %args, i64 2"));
+  EXPECT_TRUE(contains(text, "%param1.byte.slot = getelementptr i64, ptr %args, i64 3"));
+  EXPECT_TRUE(contains(text, "%param1 = icmp ne i8 %param1.byte, 0"));
+}
+
+TEST(EmitLlvm, OnlyInputsAreReadOnly) {
+  const std::string text = emit_llvm(copy_program()).text;
+  EXPECT_TRUE(contains(text, "ptr noalias nocapture readonly align 16 %buffer0"));
+  EXPECT_TRUE(contains(text, "ptr noalias nocapture align 4 %buffer1"));
+}
+
+TEST(EmitLlvm, GroupsAreRunsAndNeverGathers) {
+  Program program = copy_program();
+  Builder b(program);
+  const ValueId mask = b.lt(b.lane(), b.i32(20));
+  const ValueId base = b.block();
+  for (const int group : {1, 2, 4, 8, 16, 32}) {
+    const ValueId x = b.load(0, {base, group, 37}, 1, mask);
+    b.store(1, {base, group, 64}, x, mask);
+    b.store(1, {base, group, 64}, b.load(0, {base, group, 37}));
+  }
+  verify(program);
+  const std::string text = emit_llvm(program).text;
+  EXPECT_FALSE(contains(text, "gather"));
+  EXPECT_FALSE(contains(text, "scatter"));
+  EXPECT_TRUE(contains(text, "@llvm.masked.load.v8f32.p0"));
+  EXPECT_TRUE(contains(text, "load <8 x float>"));
+  EXPECT_TRUE(contains(text, "load <32 x float>"));
+}
+
+TEST(EmitLlvm, GroupsWithoutGapsAreOneRun) {
+  Program program = copy_program();
+  Builder b(program);
+  b.store(1, {b.block()}, b.load(0, {b.block(), 4, 4}));
+  const std::string text = emit_llvm(program).text;
+  EXPECT_TRUE(contains(text, "load <32 x float>"));
+  EXPECT_FALSE(contains(text, "load <4 x float>"));
+}
+
+TEST(EmitLlvm, NoFastMathAndNoImplicitFusion) {
+  Program program = copy_program();
+  Builder b(program);
+  const ValueId x = b.load(0, {b.block()});
+  const ValueId y = b.compute(Op::fma, {x, x, b.add(b.mul(x, x), b.sub(x, b.div(x, x)))});
+  b.store(1, {b.block()}, y);
+  const std::string text = emit_llvm(program).text;
+  for (const char* flag :
+       {"fast", "nnan", "ninf", "nsz", "contract", "reassoc", "arcp", "afn", "fmuladd"})
+    EXPECT_FALSE(contains(text, std::string(" ") + flag)) << flag;
+  EXPECT_FALSE(contains(text, "fmuladd"));
+  EXPECT_TRUE(contains(text, "@llvm.fma.v32f32"));
+}
+
+TEST(EmitLlvm, TextIsAPureFunctionOfTheProgram) {
+  Program program = copy_program();
+  Builder b(program);
+  b.store(1, {b.block()}, b.compute(Op::min, {b.load(0, {b.block()}), b.constant(DType::f32, 0)}));
+  EXPECT_EQ(emit_llvm(program).text, emit_llvm(program).text);
+}
+
+TEST(EmitLlvm, RefusesSeveralWarps) {
+  Program program = copy_program();
+  program.launches[0].warps = 8;
+  EXPECT_TRUE(contains(message_of(program), "launch copy has 8 warps a block"));
+}
+
+TEST(EmitLlvm, RefusesSharedArrays) {
+  Program program = copy_program();
+  program.launches[0].shared.push_back({"partial", DType::f32, 8});
+  EXPECT_TRUE(contains(message_of(program), "1 shared arrays"));
+}
+
+TEST(EmitLlvm, RefusesBarriersAlsoInside) {
+  Program program = copy_program();
+  Builder b(program);
+  b.branch(
+      b.lt(b.block(), b.i64(3)),
+      [&] {
+        b.barrier();
+        return Builder::Values{};
+      },
+      [] { return Builder::Values{}; });
+  EXPECT_TRUE(
+      contains(message_of(program), "no shared memory, barriers and matrix instructions: barrier"));
+}
+
+TEST(EmitLlvm, RefusesMatrixInstructions) {
+  Program program = copy_program();
+  Builder b(program);
+  const int row = find_mma(DType::f16, 80);
+  ASSERT_GE(row, 0);
+  const ConstMatrix zeros{.kind = MatrixKind::zeros};
+  b.mma(b.const_fragment(row, Operand::a, {.kind = MatrixKind::ones}),
+        b.pack(row, Operand::b,
+               {{kNoValue, mma_table()[static_cast<std::size_t>(row)].elements(Operand::b)}}),
+        b.const_fragment(row, Operand::c, zeros));
+  EXPECT_TRUE(contains(message_of(program), "matrix instructions"));
+}
+
+}  // namespace
+}  // namespace chainfold::codegen
