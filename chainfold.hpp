@@ -1,5 +1,5 @@
-// Chainfold: folds over arrays, written as C++ expressions and compiled at run time for the machine at
-// hand. This is the one header a program includes.
+// Chainfold: folds over arrays, written as C++ expressions and compiled at run time for the machine
+// at hand. This is the one header a program includes.
 #pragma once
 
 #include "chainfold/dsl/expr.hpp"

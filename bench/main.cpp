@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
 #include <optional>
+#include <regex>
 #include <string>
 
 #include "chainfold/bench/suite.hpp"

@@ -77,14 +77,40 @@ std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::i
   return sum;
 }
 
-ReadResult read(const std::uint64_t* in, std::int64_t words) {
+namespace {
+
+constexpr std::int64_t kBlock = 64;  // words that one stream reads before the next one's turn
+
+template <int Streams>
+ReadResult read_streams(const std::uint64_t* in, std::int64_t words) {
   std::uint64_t sum = 0, count = 0;
-#pragma omp parallel for simd schedule(static) reduction(+ : sum, count)
-  for (std::int64_t i = 0; i < words; ++i) {
+  const std::int64_t length = words / Streams / kBlock;  // blocks a stream
+#pragma omp parallel for schedule(static) reduction(+ : sum, count)
+  for (std::int64_t block = 0; block < length; ++block) {
+    for (int k = 0; k < Streams; ++k) {
+      const std::uint64_t* from = in + (k * length + block) * kBlock;
+      std::uint64_t part = 0;
+      for (std::int64_t i = 0; i < kBlock; ++i) part += from[i];
+      sum += part;
+      count += kBlock;
+    }
+  }
+  for (std::int64_t i = length * Streams * kBlock; i < words; ++i) {
     sum += in[i];
     ++count;
   }
   return {sum, count};
+}
+
+}  // namespace
+
+ReadResult read(const std::uint64_t* in, std::int64_t words, int streams) {
+  switch (streams) {
+    case 8: return read_streams<8>(in, words);
+    case 4: return read_streams<4>(in, words);
+    case 2: return read_streams<2>(in, words);
+    default: return read_streams<1>(in, words);
+  }
 }
 
 void copy(const void* in, void* out, std::int64_t bytes) {

@@ -23,11 +23,12 @@ float sum_all_f32(const float* in, std::int64_t n);
 std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::int64_t* qty,
                 const std::int64_t* price, std::int64_t n);
 
-/// The ceilings: the sum of 64-bit words, which accounts for all of them, and a copy.
+/// The ceilings: the sum of 64-bit words, which accounts for all of them, and a copy. Every thread
+/// reads `streams` places at once (1, 2, 4 or 8): more than one keep more of the memory busy.
 struct ReadResult {
   std::uint64_t sum = 0, words = 0;
 };
-ReadResult read(const std::uint64_t* in, std::int64_t words);
+ReadResult read(const std::uint64_t* in, std::int64_t words, int streams);
 void copy(const void* in, void* out, std::int64_t bytes);
 
 }  // namespace chainfold::bench::openmp

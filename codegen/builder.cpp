@@ -55,13 +55,16 @@ std::optional<Bits> Builder::constant_of(ValueId id) const {
 }
 
 ValueId Builder::constant(DType elem, Bits bits) {
-  const ValueId id = pure(Const{bits}, uniform(elem),
-                          {kConst, static_cast<std::int64_t>(elem), static_cast<std::int64_t>(bits)});
+  const ValueId id =
+      pure(Const{bits}, uniform(elem),
+           {kConst, static_cast<std::int64_t>(elem), static_cast<std::int64_t>(bits)});
   constants_.emplace(id, bits);
   return id;
 }
 
-ValueId Builder::block() { return pure(Special{Builtin::block}, uniform(DType::i64), {kSpecial, 0}); }
+ValueId Builder::block() {
+  return pure(Special{Builtin::block}, uniform(DType::i64), {kSpecial, 0});
+}
 ValueId Builder::warp() { return pure(Special{Builtin::warp}, uniform(DType::i32), {kSpecial, 1}); }
 ValueId Builder::lane() {
   return pure(Special{Builtin::lane}, codegen::lane(DType::i32), {kSpecial, 2});
@@ -137,8 +140,9 @@ ValueId Builder::convert(ValueId value, DType to) {
   if (result.elem == to) return value;
   if (auto c = constant_of(value)) return constant(to, evaluate(Op::convert, result.elem, to, *c));
   result.elem = to;
-  return pure(Compute{Op::convert, {value}}, result,
-              {kCompute, static_cast<std::int64_t>(Op::convert), static_cast<std::int64_t>(to), value});
+  return pure(
+      Compute{Op::convert, {value}}, result,
+      {kCompute, static_cast<std::int64_t>(Op::convert), static_cast<std::int64_t>(to), value});
 }
 
 ValueId Builder::both(ValueId a, ValueId b) {
@@ -195,9 +199,10 @@ ValueId Builder::all(ValueId lanes) {
 }
 
 ValueId Builder::const_fragment(int mma_row, Operand operand, const ConstMatrix& matrix) {
-  return pure(ConstFragment{matrix}, fragment(mma_row, operand),
-              {kFragment, mma_row, static_cast<std::int64_t>(operand),
-               static_cast<std::int64_t>(matrix.kind), matrix.parameter, matrix.load_width, matrix.step});
+  return pure(
+      ConstFragment{matrix}, fragment(mma_row, operand),
+      {kFragment, mma_row, static_cast<std::int64_t>(operand),
+       static_cast<std::int64_t>(matrix.kind), matrix.parameter, matrix.load_width, matrix.step});
 }
 ValueId Builder::pack(int mma_row, Operand operand, std::vector<std::pair<ValueId, int>> pieces) {
   return emit(Pack{std::move(pieces)}, fragment(mma_row, operand));
@@ -220,8 +225,13 @@ Builder::Values Builder::run_region(Region& region, const std::function<Values()
 
 Builder::Values Builder::loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
                               const std::function<Values(ValueId, const Values&)>& body) {
-  For loop{.lo = lo, .hi = hi, .step = step, .index = new_value(uniform(DType::i64)),
-           .init = init, .carried = {}, .body = {}};
+  For loop{.lo = lo,
+           .hi = hi,
+           .step = step,
+           .index = new_value(uniform(DType::i64)),
+           .init = init,
+           .carried = {},
+           .body = {}};
   Values results;
   for (ValueId id : init) loop.carried.push_back(new_value(type(id)));
   for (ValueId id : init) results.push_back(new_value(type(id)));

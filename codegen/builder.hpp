@@ -1,8 +1,10 @@
-// Builder: appends well-typed instructions to a Program. Lowerings and tests write programs through it.
+// Builder: appends well-typed instructions to a Program. Lowerings and tests write programs through
+// it.
 //
-// It infers result types, evaluates operations on constants with ops.hpp's definition (so an executor
-// never sees them), and returns the earlier value where the same pure operation on the same operands
-// already stands in the region or around it. It simplifies nothing that could change a bit.
+// It infers result types, evaluates operations on constants with ops.hpp's definition (so an
+// executor never sees them), and returns the earlier value where the same pure operation on the
+// same operands already stands in the region or around it. It simplifies nothing that could change
+// a bit.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +33,14 @@ class Builder {
 
   ValueId constant(DType type, Bits bits);
   ValueId i64(std::int64_t value) { return constant(DType::i64, static_cast<Bits>(value)); }
-  ValueId i32(std::int32_t value) { return constant(DType::i32, static_cast<std::uint32_t>(value)); }
+  ValueId i32(std::int32_t value) {
+    return constant(DType::i32, static_cast<std::uint32_t>(value));
+  }
   ValueId boolean(bool value) { return constant(DType::boolean, value ? 1 : 0); }
-  ValueId block();            ///< uniform i64
-  ValueId warp();             ///< uniform i32
-  ValueId lane();             ///< lane i32
-  ValueId param(int index);   ///< uniform
+  ValueId block();           ///< uniform i64
+  ValueId warp();            ///< uniform i32
+  ValueId lane();            ///< lane i32
+  ValueId param(int index);  ///< uniform
 
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.
   ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue);
@@ -56,7 +60,9 @@ class Builder {
   ValueId lt(ValueId a, ValueId b) { return compute(Op::lt, {a, b}); }
   /// Conjunction of masks; kNoValue stands for "all true".
   ValueId both(ValueId a, ValueId b);
-  ValueId select(ValueId condition, ValueId a, ValueId b) { return compute(Op::select, {condition, a, b}); }
+  ValueId select(ValueId condition, ValueId a, ValueId b) {
+    return compute(Op::select, {condition, a, b});
+  }
   /// The lane form of a uniform value; lane values pass through.
   ValueId splat(ValueId value);
   ValueId extract(ValueId value, int first, int width = 1);
@@ -71,8 +77,8 @@ class Builder {
   ValueId mma(ValueId a, ValueId b, ValueId c);
   void barrier();
 
-  /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried values,
-  /// which have the types of `init`. Returns the values after the last round.
+  /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried
+  /// values, which have the types of `init`. Returns the values after the last round.
   Values loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
               const std::function<Values(ValueId, const Values&)>& body);
   /// Both functions return the same number of values; uniform ones beside lane ones are splatted.

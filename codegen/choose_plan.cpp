@@ -33,7 +33,8 @@ int widest_input(const Graph& graph) {
 /// Elements of each input that a lane can load at once.
 int widest_load(const Graph& graph, const Target& target, int base_alignment) {
   const int bytes = std::min(target.vector_bytes, base_alignment);
-  return std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
+  return std::max(1, static_cast<int>(std::bit_floor(
+                         static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
 }
 
 void place_rows(Plan& plan, const Target& target, int widest) {
@@ -53,7 +54,7 @@ void place_rows(Plan& plan, const Target& target, int widest) {
   plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, target.loads_in_flight));
   if (plan.edges) plan.depth = std::min(plan.depth, 4);
   // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
-  const std::int64_t budget = target.max_warps == 1 ? 64 : target.loads_in_flight;
+  const std::int64_t budget = target.max_warps == 1 ? 16 : target.loads_in_flight / 2;
   const std::int64_t most = target.max_warps == 1 ? plan.lanes_per_segment : budget;
   plan.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(budget / std::max<std::int64_t>(1, tiles), 1, most))));
@@ -69,15 +70,18 @@ void place_parts(Plan& plan, const Graph& graph, const Target& target, int wides
   plan.depth = std::min(target.loads_in_flight, 4);
   plan.lanes_per_segment = Plan::kWarp;
   plan.rows = 1;
-  // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do not
-  // depend on the alignment of the pointers.
+  // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
+  // not depend on the alignment of the pointers.
   const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
-  plan.part_quantum = static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
+  plan.part_quantum =
+      static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
   // A quantum of at least 16 loads a lane on the CPU, where a part is a task of its own.
   if (target.max_warps == 1) plan.part_quantum *= 32;
-  plan.parts_wanted = target.max_warps == 1
-                          ? kCpuParts
-                          : std::min<std::int64_t>(kMaxParts, 2LL * target.processors * target.resident_warps / plan.warps);
+  plan.parts_wanted =
+      target.max_warps == 1
+          ? kCpuParts
+          : std::min<std::int64_t>(kMaxParts,
+                                   2LL * target.processors * target.resident_warps / plan.warps);
   plan.combine_states = true;
   plan.launches = 2;
 }
@@ -95,15 +99,16 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
   const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
   if (plan.load_width % row.elements(Operand::b) != 0) return false;
   if (data.b != kNoNode && small) return false;
-  if (small && plan.segment != static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width) return false;
+  if (small && plan.segment != static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width)
+    return false;
   how.unit = data.b == kNoNode ? Unit::mma_ones : Unit::mma_diagonal;
   how.mma_row = index;
   return true;
 }
 
 /// The proven error in units of the fold's rounding unit times the sum of absolute values: what the
-/// matrix instruction gives away, one unit a level of plain additions, two for the compensated merge
-/// and its final rounding.
+/// matrix instruction gives away, one unit a level of plain additions, two for the compensated
+/// merge and its final rounding.
 double error_bound(const Graph& graph, const Plan& plan, const Target& target, std::size_t fold) {
   const Fold& f = graph.folds[fold];
   if (!is_float(f.result()) || !f.linear) return 0;
@@ -111,14 +116,16 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
   double bound = 0;
   int lanes = plan.lanes_per_segment;
   const std::int64_t step = static_cast<std::int64_t>(Plan::kWarp) * plan.load_width;
-  const bool looped = plan.strategy == Strategy::parts || plan.edges || plan.segment > step * plan.depth;
+  const bool looped =
+      plan.strategy == Strategy::parts || plan.edges || plan.segment > step * plan.depth;
   bool states = looped;
   if (how.unit == Unit::simt) {
     bound += ceil_log2(static_cast<std::int64_t>(plan.load_width) * plan.depth);
   } else {
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
     const int steps = plan.load_width / row.elements(Operand::b);
-    const double one = mma_error_bound(row, target.arch) * (f.result() == DType::f64 ? 0x1p29 : 1.0);
+    const double one =
+        mma_error_bound(row, target.arch) * (f.result() == DType::f64 ? 0x1p29 : 1.0);
     const bool chained = row.rounding != MmaRounding::toward_zero;
     bound += chained ? one * steps : one + ceil_log2(steps);
     states = states || (!chained && plan.depth > 1);
@@ -130,7 +137,8 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
   return bound;
 }
 
-double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy, std::size_t fold) {
+double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy,
+                     std::size_t fold) {
   if (graph.folds[fold].result() == DType::f64) return 4.0 * 40;  // 4 log2(n) u, n up to 2^40
   if (accuracy == Accuracy::fast) return 64;
   return target.arch == 0 || target.arch >= 90 ? 16 : 32;
@@ -141,13 +149,15 @@ double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request) {
   if (request.accuracy == Accuracy::exact || request.accuracy == Accuracy::reproducible) {
     throw UserError(ErrorCode::unsupported,
-                    "accuracy 'exact' and 'reproducible' are not supported yet; use Accuracy::accurate (the default)",
+                    "accuracy 'exact' and 'reproducible' are not supported yet; use "
+                    "Accuracy::accurate (the default)",
                     "accuracy");
   }
   if (request.determinism == Determinism::gpu_to_gpu) {
-    throw UserError(ErrorCode::unsupported,
-                    "determinism 'gpu_to_gpu' is not supported yet; use Determinism::run_to_run (the default)",
-                    "determinism");
+    throw UserError(
+        ErrorCode::unsupported,
+        "determinism 'gpu_to_gpu' is not supported yet; use Determinism::run_to_run (the default)",
+        "determinism");
   }
   Plan plan;
   plan.segment = request.segment;
@@ -161,7 +171,8 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
     for (DType type : fold.state) plan.state_bytes += size_of(type);
   }
   const int widest = widest_load(graph, target, request.base_alignment);
-  const bool long_segments = plan.segment == 0 || plan.segment * widest_input(graph) >= kPartsFromBytes;
+  const bool long_segments =
+      plan.segment == 0 || plan.segment >= kPartsFromBytes / widest_input(graph);
   if (long_segments) {
     place_parts(plan, graph, target, widest);
   } else {
@@ -175,20 +186,23 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
   }
   const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
   for (const FoldPlan& how : plan.folds) {
-    plan.guard = plan.guard || (how.unit != Unit::simt && small && plan.nonfinite == NonFinite::ieee);
+    plan.guard =
+        plan.guard || (how.unit != Unit::simt && small && plan.nonfinite == NonFinite::ieee);
   }
   // Merging rounded values is cheaper; whole states where the bound asks for it.
   auto bounded = [&] {
     bool within = true;
     for (std::size_t f = 0; f < plan.folds.size(); ++f) {
       plan.folds[f].error_bound_u = error_bound(graph, plan, target, f);
-      within = within && plan.folds[f].error_bound_u <= allowed_error(graph, target, plan.accuracy, f);
+      within =
+          within && plan.folds[f].error_bound_u <= allowed_error(graph, target, plan.accuracy, f);
     }
     return within;
   };
   if (!bounded()) {
     plan.combine_states = true;
-    if (!bounded()) throw InternalError("no plan keeps the promised error bound", print(plan, graph));
+    if (!bounded())
+      throw InternalError("no plan keeps the promised error bound", print(plan, graph));
   }
   verify(plan, graph, target);
   return plan;

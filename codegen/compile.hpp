@@ -1,4 +1,5 @@
-// From a graph to the text of a kernel: the ordered list of passes. Start reading the compiler here.
+// From a graph to the text of a kernel: the ordered list of passes. Start reading the compiler
+// here.
 #pragma once
 
 #include <string>
@@ -17,8 +18,8 @@ struct Compiled {
   Program program;
 };
 
-/// Chooses a plan, lowers, cleans and verifies. Pure: equal arguments give equal results. Takes about a
-/// millisecond. Throws UserError(unsupported) for what no plan can meet.
+/// Chooses a plan, lowers, cleans and verifies. Pure: equal arguments give equal results. Takes
+/// about a millisecond. Throws UserError(unsupported) for what no plan can meet.
 Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request);
 
 /// The same for a plan that is given.
@@ -26,8 +27,8 @@ Compiled compile_plan(const Graph& graph, const Target& target, Plan plan);
 
 /// Source text in the language of the target's backend, and the symbols of its launches in order.
 struct Source {
-  std::string text;        ///< all that the compiler gets
-  std::string kernels;     ///< without the fixed helpers: what people read
+  std::string text;     ///< all that the compiler gets
+  std::string kernels;  ///< without the fixed helpers: what people read
   std::vector<std::string> symbols;
 };
 Source emit(const Program& program, const Target& target);

@@ -30,7 +30,7 @@ struct ConstMatrix {
   int parameter = 0;   ///< window or segment length where the kind has one
   int load_width = 0;  ///< elements a lane loads at once (the layout that permutes the columns); 0:
                        ///< slot k holds position k
-  int step = 0;  ///< which of the instructions that share one load
+  int step = 0;        ///< which of the instructions that share one load
   friend bool operator==(const ConstMatrix&, const ConstMatrix&) = default;
 };
 

@@ -18,7 +18,6 @@ constexpr char kPrelude[] =
     ;
 
 // --- the helpers a text needs
-// ---------------------------------------------------------------------------
 
 // A stretch of the prelude from one "// @helper names" line to the next.
 struct Helper {
@@ -58,7 +57,6 @@ std::vector<Helper> helpers_of(std::string_view prelude) {
 }
 
 // --- kernels
-// --------------------------------------------------------------------------------------------
 
 std::string slot_value(DType type, const std::string& slot) {
   switch (type) {

@@ -202,10 +202,11 @@ void BodyEmitter::emit_op(const Instr&, const Barrier&) { line("__syncthreads();
 void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   for (std::size_t r = 0; r < instr.results.size(); ++r) {
     const Type& t = type(instr.results[r]);
-    for (int i = 0; i < variable_count(t); ++i) {
-      line(fmt::format("{} {} = {};", variable_type(t), variable(instr.results[r], t, i),
-                       word_of(op.init[r], i)));
-    }
+    std::vector<std::string> parts;
+    for (int i = 0; i < variable_count(t); ++i)
+      parts.push_back(
+          fmt::format("{} = {}", variable(instr.results[r], t, i), word_of(op.init[r], i)));
+    line(fmt::format("{} {};", variable_type(t), fmt::join(parts, ", ")));
   }
   line("#pragma unroll 1");
   const std::string index = name(op.index);

@@ -43,8 +43,8 @@ std::string BodyEmitter::address(const std::string& array, const Address& at, co
     const std::int64_t groups = kWarpWidth / at.group;
     const std::string group = group_bits == 0 ? "lane" : fmt::format("(lane >> {})", group_bits);
     const bool fits = std::llabs(at.stride) <= std::numeric_limits<std::int32_t>::max() / groups;
-    const DType type = fits ? DType::i32 : DType::i64;
-    text += fmt::format(" + {} * {}", group, literal(type, static_cast<Bits>(at.stride)));
+    const DType offset_type = fits ? DType::i32 : DType::i64;
+    text += fmt::format(" + {} * {}", group, literal(offset_type, static_cast<Bits>(at.stride)));
   }
   if (at.group == 1) return text;
   const std::string within =

@@ -33,7 +33,6 @@ std::string BodyEmitter::element(ValueId id, int i, int lanes) {
 }
 
 // --- values
-// -----------------------------------------------------------------------------------------
 
 void BodyEmitter::emit_op(const Instr& instr, const Const& op) {
   const ValueId id = instr.results[0];
@@ -99,7 +98,6 @@ void BodyEmitter::emit_op(const Instr& instr, const Concat& op) {
 }
 
 // --- exchanges between lanes
-// ------------------------------------------------------------------------
 
 void BodyEmitter::permute(ValueId result, ValueId value, const std::vector<int>& source) {
   for (const std::string& vector : names(value)) {
@@ -153,7 +151,6 @@ void BodyEmitter::emit_op(const Instr& instr, const Vote& op) {
 }
 
 // --- control
-// ----------------------------------------------------------------------------------------
 
 void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   const std::string label = fmt::format("loop{}", out_.fresh());

@@ -12,23 +12,24 @@ namespace chainfold {
 
 /// What kind of mistake or failure an Error reports; stable, so that callers can branch on it.
 enum class ErrorCode : std::uint8_t {
-  invalid_argument,   ///< a value out of its range: S < 1, a negative count, a bad option value
-  unknown_input,      ///< a binding whose name the expression does not use
-  missing_input,      ///< an input or parameter of the expression that was not bound
-  duplicate_input,    ///< one name bound twice, or declared with two types
-  type_mismatch,      ///< a binding, output or argument of another type than the expression's
-  length_mismatch,    ///< inputs of one run that differ in length
-  not_a_multiple,     ///< the element count is no multiple of the segment size and no tail is asked for
-  null_pointer,       ///< a null pointer where data is needed
-  misaligned,         ///< a pointer that is not aligned to its element type
-  wrong_memory,       ///< a host pointer where a device pointer is needed
-  too_small,          ///< scratch or output capacity below what the launch needs
-  unsupported,        ///< a program or option this version does not support (never ignored)
-  missing_library,    ///< libcuda, libnvrtc or the CPU plugin was not found or does not fit
-  jit_failed,         ///< a compiler rejected generated code
-  device_failed,      ///< the driver reported an error
-  out_of_memory,      ///< host or device memory ran out
-  internal,           ///< a defect of Chainfold itself
+  invalid_argument,  ///< a value out of its range: S < 1, a negative count, a bad option value
+  unknown_input,     ///< a binding whose name the expression does not use
+  missing_input,     ///< an input or parameter of the expression that was not bound
+  duplicate_input,   ///< one name bound twice, or declared with two types
+  type_mismatch,     ///< a binding, output or argument of another type than the expression's
+  length_mismatch,   ///< inputs of one run that differ in length
+  not_a_multiple,    ///< the element count is no multiple of the segment size and no tail is asked
+                     ///< for
+  null_pointer,      ///< a null pointer where data is needed
+  misaligned,        ///< a pointer that is not aligned to its element type
+  wrong_memory,      ///< a host pointer where a device pointer is needed
+  too_small,         ///< scratch or output capacity below what the launch needs
+  unsupported,       ///< a program or option this version does not support (never ignored)
+  missing_library,   ///< libcuda, libnvrtc or the CPU plugin was not found or does not fit
+  jit_failed,        ///< a compiler rejected generated code
+  device_failed,     ///< the driver reported an error
+  out_of_memory,     ///< host or device memory ran out
+  internal,          ///< a defect of Chainfold itself
 };
 
 /// The stable lower-case name of a code, e.g. "not_a_multiple".
@@ -80,7 +81,8 @@ class DeviceError : public Error {
 class InternalError : public Error {
  public:
   explicit InternalError(const std::string& message, std::string dump = {})
-      : Error(ErrorCode::internal, "internal error: " + message + (dump.empty() ? "" : "\n" + dump)),
+      : Error(ErrorCode::internal,
+              "internal error: " + message + (dump.empty() ? "" : "\n" + dump)),
         dump_(std::move(dump)) {}
   [[nodiscard]] const std::string& dump() const noexcept { return dump_; }
 

@@ -36,7 +36,8 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
   const Node& node = graph.node(id);
   auto list = [&](const std::vector<NodeId>& operands) {
     std::string text;
-    for (NodeId operand : operands) text += (text.empty() ? "" : ", ") + expression(graph, operand, true);
+    for (NodeId operand : operands)
+      text += (text.empty() ? "" : ", ") + expression(graph, operand, true);
     return text;
   };
   switch (node.kind) {
@@ -56,7 +57,8 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     }
     case NodeKind::compute: break;
   }
-  if (node.op == Op::convert) return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
+  if (node.op == Op::convert)
+    return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
   if (const char* symbol = infix(node.op)) {
     const std::string text = expression(graph, node.operands[0], false) + " " + symbol + " " +
                              expression(graph, node.operands[1], false);
@@ -94,13 +96,18 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
     const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
     if (how.unit == Unit::mma_diagonal) {
-      text += fmt::format("  fold {} ({}): {} with data as both operands; the diagonal of D holds each quad's sum of products\n", f, name, row.name);
+      text += fmt::format(
+          "  fold {} ({}): {} with data as both operands; the diagonal of D holds each quad's sum "
+          "of products\n",
+          f, name, row.name);
     } else {
       const ConstMatrix matrix{.kind = small ? MatrixKind::segments : MatrixKind::ones,
                                .parameter = small ? plan.lanes_per_segment * plan.load_width : 0,
                                .load_width = plan.load_width};
-      text += fmt::format("  fold {} ({}): P = {} times data in {}; columns of P permuted to the order of a {}-byte load, so the data is used as it comes\n", f, name, print(matrix), row.name,
-                          plan.load_width * size_of(row.input));
+      text += fmt::format(
+          "  fold {} ({}): P = {} times data in {}; columns of P permuted to the order of a "
+          "{}-byte load, so the data is used as it comes\n",
+          f, name, print(matrix), row.name, plan.load_width * size_of(row.input));
     }
   }
   return text;
@@ -114,7 +121,8 @@ std::string print_expression(const Graph& graph) {
   if (p.kind == Partition::Kind::whole) {
     text += "whole()";
   } else {
-    text += "segments(" + (p.size > 0 ? std::to_string(p.size) : graph.params[static_cast<std::size_t>(p.size_param)].name);
+    text += "segments(" + (p.size > 0 ? std::to_string(p.size)
+                                      : graph.params[static_cast<std::size_t>(p.size_param)].name);
     text += p.tail ? ", partial tail)" : ")";
   }
   for (NodeId output : graph.outputs) text += ", " + expression(graph, output, true);
@@ -126,11 +134,14 @@ std::string explain_graph(const Graph& graph, const Target& target, const PlanRe
   int read = 0, written = 0;
   for (const GraphInput& input : graph.inputs) read += size_of(input.type);
   for (NodeId output : graph.outputs) written += size_of(graph.node(output).type);
-  std::string text = fmt::format("expression\n  {}\n\ntarget\n  {}\n\n{}\n", print_expression(graph), target.name, print(graph));
+  std::string text = fmt::format("expression\n  {}\n\ntarget\n  {}\n\n{}\n",
+                                 print_expression(graph), target.name, print(graph));
   text += print(compiled.plan, graph);
   text += "\nmatrices\n" + matrices(graph, compiled.plan, target);
-  text += fmt::format("\ntraffic\n  {} bytes read an element, {} bytes written a segment\n", read, written);
-  text += fmt::format("\n{}\nsource\n{}", print(compiled.program), emit(compiled.program, target).kernels);
+  text += fmt::format("\ntraffic\n  {} bytes read an element, {} bytes written a segment\n", read,
+                      written);
+  text += fmt::format("\n{}\nsource\n{}", print(compiled.program),
+                      emit(compiled.program, target).kernels);
   return text;
 }
 

@@ -10,7 +10,6 @@
 namespace chainfold::codegen {
 
 // --- Lambda
-// -----------------------------------------------------------------------------------------
 
 DType Lambda::type(int value) const {
   const auto v = static_cast<std::size_t>(value);
@@ -70,7 +69,6 @@ std::vector<Bits> evaluate(const Lambda& lambda, std::span<const Bits> arguments
 }
 
 // --- the built-in folds
-// -----------------------------------------------------------------------------
 
 namespace {
 
@@ -132,7 +130,9 @@ Fold float_sum(DType type) {
   };
   const int sum = add(0, 2);
   const int right = sub(sum, 0);
-  const int error = add(sub(0, sub(sum, right)), sub(2, right));
+  const int left = sub(sum, right);
+  const int left_error = sub(0, left);
+  const int error = add(left_error, sub(2, right));
   // Where the sum is not finite its error is NaN, which must not reach the high part.
   const int low = if_finite(add(error, add(1, 3)));
   // Renormalised, so that the low parts' own rounding errors stay of second order.
@@ -190,7 +190,8 @@ Fold make_variance(DType type) {
   constexpr int kCountA = 0, kMeanA = 1, kSquaresA = 2, kCountB = 3, kMeanB = 4, kSquaresB = 5;
   const int none = m.constant(kCount, 0);
   const int count = apply(Op::add, kCountA, kCountB);
-  const int share = apply(Op::div, m.convert(kCountB, type), m.convert(count, type));
+  const int weight = m.convert(kCountB, type), total = m.convert(count, type);
+  const int share = apply(Op::div, weight, total);
   const int delta = apply(Op::sub, kMeanB, kMeanA);
   const int step = apply(Op::mul, delta, share);
   const int mean = apply(Op::add, kMeanA, step);
@@ -211,7 +212,6 @@ Fold make_variance(DType type) {
 }
 
 // --- print
-// ------------------------------------------------------------------------------------------
 
 namespace {
 

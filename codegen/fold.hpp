@@ -1,9 +1,10 @@
 // Fold: the contract that every aggregate, built in or a user's own, is an instance of.
 //
-// Semantics. A fold turns a sequence of elements into one value: state = init; for each element in order
-// state = merge(state, lift(element)); the value is finalize(state). merge is associative up to rounding
-// and init is its identity, so the sequence may be cut anywhere: chunks, lanes, warps, blocks, launches
-// and engines merge partial states and use nothing else. Code of a fold is written once, as Lambdas.
+// Semantics. A fold turns a sequence of elements into one value: state = init; for each element in
+// order state = merge(state, lift(element)); the value is finalize(state). merge is associative up
+// to rounding and init is its identity, so the sequence may be cut anywhere: chunks, lanes, warps,
+// blocks, launches and engines merge partial states and use nothing else. Code of a fold is written
+// once, as Lambdas.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ namespace chainfold::codegen {
 struct Lambda {
   struct Step {
     Op op = Op::add;
-    DType type = DType::i64;           ///< of the result
-    std::vector<int> operands;         ///< empty: a constant
-    Bits bits = 0;                     ///< of the constant
+    DType type = DType::i64;    ///< of the result
+    std::vector<int> operands;  ///< empty: a constant
+    Bits bits = 0;              ///< of the constant
   };
   std::vector<DType> params;
   std::vector<Step> steps;
@@ -33,39 +34,41 @@ struct Lambda {
   [[nodiscard]] DType type(int value) const;
   // Writing one:
   int constant(DType type, Bits bits);
-  int apply(Op op, std::vector<int> operands);       ///< result type from the operands
+  int apply(Op op, std::vector<int> operands);  ///< result type from the operands
   int convert(int value, DType type);
 };
 
 struct Fold {
-  std::string name;                 ///< "sum.f32"; equal names are equal folds
-  std::vector<DType> operands;      ///< of one element
+  std::string name;             ///< "sum.f32"; equal names are equal folds
+  std::vector<DType> operands;  ///< of one element
   std::vector<DType> state;
-  std::vector<Bits> init;           ///< the identity of merge, a value a state field
-  Lambda lift;                      ///< operands -> state
-  Lambda merge;                     ///< state a (earlier), state b (later) -> state
-  Lambda finalize;                  ///< state -> one value
+  std::vector<Bits> init;  ///< the identity of merge, a value a state field
+  Lambda lift;             ///< operands -> state
+  Lambda merge;            ///< state a (earlier), state b (later) -> state
+  Lambda finalize;         ///< state -> one value
   /// Where lift(x) merged with lift(y) is lift(x op y) up to rounding: elements of a tile may be
   /// combined by this one operation first. `identity` is its neutral element.
   std::optional<Op> tile;
   Bits tile_identity = 0;
-  bool linear = false;              ///< a sum: may go through a matrix instruction
+  bool linear = false;  ///< a sum: may go through a matrix instruction
   bool commutative = true;
 
   [[nodiscard]] DType result() const { return finalize.type(finalize.results[0]); }
 };
 
-/// Sum in `type` (a sum_type). Integers wrap. Floats keep (high, low) by TwoSum (Knuth), so merging n
-/// states costs a rounding error that does not grow with n (to first order).
+/// Sum in `type` (a sum_type). Integers wrap. Floats keep (high, low) by TwoSum (Knuth), so merging
+/// n states costs a rounding error that does not grow with n (to first order).
 Fold make_sum(DType type);
-/// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN wins.
+/// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN
+/// wins.
 Fold make_min(DType type);
 Fold make_max(DType type);
 /// Whether any or all elements are true; of nothing: false, true.
 Fold make_any();
 Fold make_all();
-/// The sum of squared deviations from the mean over the count (population variance) in `type` (f32 or
-/// f64): states (count, mean, M2) merged by Chan, Golub and LeVeque's formula (1979). Of nothing: NaN.
+/// The sum of squared deviations from the mean over the count (population variance) in `type` (f32
+/// or f64): states (count, mean, M2) merged by Chan, Golub and LeVeque's formula (1979). Of
+/// nothing: NaN.
 Fold make_variance(DType type);
 
 /// Evaluates a Lambda on scalars with ops.hpp's definition.

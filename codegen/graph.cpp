@@ -98,7 +98,6 @@ bool GraphBuilder::before(NodeId a, NodeId b) const {
 }
 
 // --- leaves
-// -----------------------------------------------------------------------------------------
 
 NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
   auto word = [](NodeKind k) { return k == NodeKind::input ? "input" : "param"; };
@@ -182,7 +181,6 @@ NodeId GraphBuilder::extent() {
 }
 
 // --- operations
-// -------------------------------------------------------------------------------------
 
 NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
   if (op == Op::convert || static_cast<int>(operands.size()) != arity(op)) {
@@ -290,7 +288,6 @@ NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter
 }
 
 // --- the folds of the language
-// ----------------------------------------------------------------------
 
 NodeId GraphBuilder::sum(NodeId value, NodeId filter) {
   const DType wide = sum_type(type(value));
@@ -326,7 +323,6 @@ NodeId GraphBuilder::max(NodeId value, NodeId filter) {
 }
 
 // --- the end
-// ----------------------------------------------------------------------------------------
 
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
 /// outputs meets them: what was written in another order, or in vain, leaves no trace.

@@ -1,12 +1,13 @@
-// Graph: what is computed. A typed, hash-consed, canonical DAG; equal inputs and equal subexpressions
-// are one node. The DSL writes it through GraphBuilder; everything after reads it.
+// Graph: what is computed. A typed, hash-consed, canonical DAG; equal inputs and equal
+// subexpressions are one node. The DSL writes it through GraphBuilder; everything after reads it.
 //
 // Semantics. Every node has an element type and a level: `uniform` (one value a launch: parameters,
-// literals, constants), `segment` (one a segment: folds and what is computed from them) or `element` (one
-// an element of the input). A compute node has the highest level of its operands. A fold node consumes
-// element-level operands of one segment, those elements for which its filter (a boolean node) is true,
-// and gives one segment-level value. `extent` is the number of elements of the segment.
-// Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part of it.
+// literals, constants), `segment` (one a segment: folds and what is computed from them) or
+// `element` (one an element of the input). A compute node has the highest level of its operands. A
+// fold node consumes element-level operands of one segment, those elements for which its filter (a
+// boolean node) is true, and gives one segment-level value. `extent` is the number of elements of
+// the segment. Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part
+// of it.
 #pragma once
 
 #include <cstdint>
@@ -31,32 +32,41 @@ struct Node {
   NodeKind kind = NodeKind::constant;
   DType type = DType::i64;
   Level level = Level::uniform;
-  Op op = Op::add;                ///< compute
-  int index = 0;                  ///< input, param, literal or fold: position in the graph's list
-  Bits bits = 0;                  ///< constant
-  std::vector<NodeId> operands;   ///< compute and fold
-  NodeId filter = kNoNode;        ///< fold
+  Op op = Op::add;               ///< compute
+  int index = 0;                 ///< input, param, literal or fold: position in the graph's list
+  Bits bits = 0;                 ///< constant
+  std::vector<NodeId> operands;  ///< compute and fold
+  NodeId filter = kNoNode;       ///< fold
 };
 
 /// How the input is cut: as one segment, or into runs of `size` elements.
 struct Partition {
   enum class Kind : std::uint8_t { whole, segments } kind = Kind::whole;
-  std::int64_t size = 0;   ///< segments: the constant size, 0 if a parameter gives it
-  int size_param = -1;     ///< segments: the parameter that gives it at launch
-  bool tail = false;       ///< segments: whether the last segment may be shorter
+  std::int64_t size = 0;  ///< segments: the constant size, 0 if a parameter gives it
+  int size_param = -1;    ///< segments: the parameter that gives it at launch
+  bool tail = false;      ///< segments: whether the last segment may be shorter
 };
 
-struct GraphInput { std::string name; DType type; };
-struct GraphParam { std::string name; DType type; };
-struct GraphLiteral { DType type; Bits bits; };
+struct GraphInput {
+  std::string name;
+  DType type;
+};
+struct GraphParam {
+  std::string name;
+  DType type;
+};
+struct GraphLiteral {
+  DType type;
+  Bits bits;
+};
 
 struct Graph {
   std::vector<GraphInput> inputs;
   std::vector<GraphParam> params;
   std::vector<GraphLiteral> literals;
-  std::vector<Fold> folds;        ///< one a fold node, in the order of their nodes' index
-  std::vector<Node> nodes;        ///< operands before users
-  std::vector<NodeId> outputs;    ///< segment-level nodes, in the order of `over`'s arguments
+  std::vector<Fold> folds;      ///< one a fold node, in the order of their nodes' index
+  std::vector<Node> nodes;      ///< operands before users
+  std::vector<NodeId> outputs;  ///< segment-level nodes, in the order of `over`'s arguments
   Partition partition;
 
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
@@ -73,9 +83,9 @@ class GraphBuilder {
  public:
   NodeId input(std::string_view name, DType type);
   NodeId param(std::string_view name, DType type);
-  NodeId literal(DType type, Bits bits);    ///< 0, 1 and -1 become constants
+  NodeId literal(DType type, Bits bits);  ///< 0, 1 and -1 become constants
   NodeId constant(DType type, Bits bits);
-  NodeId extent();                          ///< i64, segment level
+  NodeId extent();  ///< i64, segment level
   /// Operands must have one type (select: the last two); no implicit conversion happens here.
   NodeId compute(Op op, std::vector<NodeId> operands);
   NodeId convert(NodeId value, DType type);

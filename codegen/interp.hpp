@@ -1,9 +1,9 @@
 // The interpreter: the definition of what a Program means, lane by lane.
 //
-// Each warp is a resumable machine with an explicit stack of region frames, so that any scheduler can
-// run warps of any resident blocks in any order. Shadow state finds what hardware hides: reads of
-// uninitialised shared memory or scratch, races of warps between barriers and of blocks within a launch,
-// accesses outside a buffer, and barriers that not all warps reach.
+// Each warp is a resumable machine with an explicit stack of region frames, so that any scheduler
+// can run warps of any resident blocks in any order. Shadow state finds what hardware hides: reads
+// of uninitialised shared memory or scratch, races of warps between barriers and of blocks within a
+// launch, accesses outside a buffer, and barriers that not all warps reach.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace chainfold::codegen {
 enum class Schedule : std::uint8_t { in_order, reversed, random };
 
 struct InterpOptions {
-  int arch = 90;                   ///< which rounding model float mma follows
+  int arch = 90;  ///< which rounding model float mma follows
   Schedule schedule = Schedule::in_order;
-  std::uint64_t seed = 0;          ///< of Schedule::random
-  int resident_blocks = 4;         ///< blocks in flight at once; at least 1
+  std::uint64_t seed = 0;   ///< of Schedule::random
+  int resident_blocks = 4;  ///< blocks in flight at once; at least 1
 };
 
 /// Memory behind one buffer of the program: host bytes, aligned as the buffer declares. Scratch and
@@ -31,11 +31,13 @@ struct InterpBuffer {
   std::int64_t elements = 0;  ///< accesses outside [0, elements) are errors
 };
 
-/// Runs all launches (or only launch `only`, if not negative) of a program that passed `verify`. `buffers` has one entry a program buffer,
-/// `params` one slot a parameter. Throws InternalError, naming launch, block, warp, lane and the
-/// instruction's print, on an access out of bounds, a misaligned wide access, a read of poison, a race or
-/// a deadlock. Cost: about a microsecond an instruction a warp.
+/// Runs all launches (or only launch `only`, if not negative) of a program that passed `verify`.
+/// `buffers` has one entry a program buffer, `params` one slot a parameter. Throws InternalError,
+/// naming launch, block, warp, lane and the instruction's print, on an access out of bounds, a
+/// misaligned wide access, a read of poison, a race or a deadlock. Cost: about a microsecond an
+/// instruction a warp.
 void interpret(const Program& program, std::span<const InterpBuffer> buffers,
-               std::span<const std::uint64_t> params, const InterpOptions& options = {}, int only = -1);
+               std::span<const std::uint64_t> params, const InterpOptions& options = {},
+               int only = -1);
 
 }  // namespace chainfold::codegen

@@ -95,7 +95,6 @@ void Warp::end_region() {
 }
 
 // --- values
-// -------------------------------------------------------------------------------------------
 
 std::size_t Warp::words(ValueId id) const {
   const Type& t = type(id);
@@ -120,7 +119,6 @@ void Warp::copy(std::span<const ValueId> from, std::span<const ValueId> to) {
 }
 
 // --- operations on values
-// -----------------------------------------------------------------------------
 
 void Warp::execute(const Const& op, const Instr& instr) { *slot(instr.results[0]) = op.bits; }
 
@@ -250,7 +248,6 @@ void Warp::execute(const Mma& op, const Instr& instr) {
 }
 
 // --- memory
-// -------------------------------------------------------------------------------------------
 
 // Calls fn(lane, first element) for every lane that takes part, after the checks that all accesses
 // share.
@@ -326,7 +323,6 @@ void Warp::execute(const SharedStore& op, const Instr&) {
 }
 
 // --- control
-// ------------------------------------------------------------------------------------------
 
 void Warp::execute(const Barrier&, const Instr& instr) {
   barrier_ = &instr;

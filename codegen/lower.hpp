@@ -7,14 +7,15 @@
 
 namespace chainfold::codegen {
 
-/// Before: a verified graph and plan. After: a program whose launches write every output; buffers are
-/// the graph's inputs, outputs, then scratch arrays; parameters carry their roles.
+/// Before: a verified graph and plan. After: a program whose launches write every output; buffers
+/// are the graph's inputs, outputs, then scratch arrays; parameters carry their roles.
 Program lower(const Graph& graph, const Plan& plan, const Target& target);
 
 Program lower_rows(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target);
 
-/// Pass. Before: any program. After: instructions without effect whose results nobody uses are gone.
+/// Pass. Before: any program. After: instructions without effect whose results nobody uses are
+/// gone.
 void eliminate_dead(Program& program);
 
 }  // namespace chainfold::codegen

@@ -6,14 +6,16 @@
 
 namespace chainfold::codegen {
 
-std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask) {
+std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit,
+                                             ValueId row_mask) {
   const int width = plan_.load_width, step = kWarpWidth * width;
   std::vector<Loaded> loaded;
   for (int i = 0; i < tiles; ++i) {
     const ValueId at = b_.add(begin, b_.i64(static_cast<std::int64_t>(i) * step));
     ValueId mask = row_mask;
     if (limit != kNoValue) {
-      const ValueId offset = b_.convert(b_.mul(b_.lane(), b_.i32(width)), DType::i64);
+      const ValueId offset =
+          b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(width)}), DType::i64);
       mask = b_.both(mask, b_.lt(offset, b_.sub(limit, at)));
     }
     loaded.push_back(load({at}, width, mask));
@@ -33,7 +35,8 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch) {
   return result;
 }
 
-Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mask, ValueId warp, int warps) {
+Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mask, ValueId warp,
+                                  int warps) {
   const int width = plan_.load_width, step = kWarpWidth * width;
   const std::int64_t chunk = static_cast<std::int64_t>(step) * plan_.depth;
   const auto known = b_.constant_of(length);
@@ -48,10 +51,12 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mas
     } else if (full > 1) {
       Partials start;
       for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(identity(f));
-      sum = unflatten(b_.loop(begin, b_.add(begin, b_.i64(full * chunk)), b_.i64(chunk), flatten(start),
-                              [&](ValueId at, const Builder::Values& carried) {
-                                return flatten(lift(merge(unflatten(carried), fold_batch(load_batch(at, plan_.depth, kNoValue, row_mask)))));
-                              }));
+      const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
+      sum = unflatten(b_.loop(
+          begin, behind, stride, flatten(start), [&](ValueId at, const Builder::Values& carried) {
+            return flatten(lift(merge(
+                unflatten(carried), fold_batch(load_batch(at, plan_.depth, kNoValue, row_mask)))));
+          }));
     }
     if (rest > 0) {
       const auto tiles = static_cast<int>((rest + step - 1) / step);
@@ -74,21 +79,34 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mas
     from = b_.min(up, end);
     to = b_.compute(Op::max, {b_.mul(b_.div(end, wide), wide), from});
   }
-  const ValueId batches = b_.div(b_.sub(to, from), b_.i64(chunk));
+  const ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)});
   const ValueId rest_at = b_.add(from, b_.mul(batches, b_.i64(chunk)));
   const ValueId my_warp = b_.convert(warp, DType::i64);
   Partials start;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(identity(f));
+  const ValueId first = b_.add(from, b_.mul(my_warp, b_.i64(chunk))),
+                stride = b_.i64(chunk * warps);
   Builder::Values sum = b_.loop(
-      b_.add(from, b_.mul(my_warp, b_.i64(chunk))), rest_at, b_.i64(chunk * warps), flatten(start),
-      [&](ValueId at, const Builder::Values& carried) {
-        return flatten(lift(merge(unflatten(carried), fold_batch(load_batch(at, plan_.depth, kNoValue, row_mask)))));
+      first, rest_at, stride, flatten(start), [&](ValueId at, const Builder::Values& carried) {
+        return flatten(lift(merge(unflatten(carried),
+                                  fold_batch(load_batch(at, plan_.depth, kNoValue, row_mask)))));
       });
   const ValueId mine = b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
-  sum = b_.branch(
-      b_.both(b_.lt(rest_at, to), mine),
-      [&] { return flatten(lift(merge(unflatten(sum), fold_batch(load_batch(rest_at, plan_.depth, to, row_mask))))); },
-      [&] { return sum; });
+  if (plan_.strategy == Strategy::parts) {
+    // Only the last part of a segment has a rest: small code counts for more than loads in flight.
+    const ValueId rest = b_.select(mine, rest_at, to), tile = b_.i64(step);
+    sum = b_.loop(rest, to, tile, sum, [&](ValueId at, const Builder::Values& carried) {
+      return flatten(lift(merge(unflatten(carried), fold_batch(load_batch(at, 1, to, row_mask)))));
+    });
+  } else {
+    sum = b_.branch(
+        b_.both(b_.lt(rest_at, to), mine),
+        [&] {
+          return flatten(lift(
+              merge(unflatten(sum), fold_batch(load_batch(rest_at, plan_.depth, to, row_mask)))));
+        },
+        [&] { return sum; });
+  }
   if (plan_.edges) {
     auto edge = [&](ValueId at, ValueId limit) {
       const ValueId offset = b_.convert(b_.lane(), DType::i64);

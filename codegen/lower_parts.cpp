@@ -1,9 +1,9 @@
-// lower_parts: segments are cut into parts of equal length, one a block; every part's fold states go
-// to scratch, and a second launch merges the states of each segment in the order of its parts.
+// lower_parts: segments are cut into parts of equal length, one a block; every part's fold states
+// go to scratch, and a second launch merges the states of each segment in the order of its parts.
 //
-// Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin` is the
-// element at which the input buffers begin, so that the host may pass a long input piece by piece
-// without changing any part's bounds.
+// Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
+// is the element at which the input buffers begin, so that the host may pass a long input piece by
+// piece without changing any part's bounds.
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
@@ -13,7 +13,7 @@ namespace chainfold::codegen {
 namespace {
 
 /// Rounds of loads that the second launch keeps in flight.
-constexpr int kStateLoads = 4;
+constexpr int kStateLoads = 2;
 
 int next_power_of_two(int value) {
   int power = 1;
@@ -34,10 +34,11 @@ class PartsLowering {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
     const ValueId parts = b.param(params_.parts), part_length = b.param(params_.part_length);
-    const ValueId part = b.add(b.param(params_.part_begin), b.block());
+    const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);
     const ValueId segment = b.div(part, parts), within = b.mul(b.rem(part, parts), part_length);
-    const ValueId begin = b.sub(b.add(b.mul(segment, length), within), b.param(params_.origin));
+    const ValueId begin =
+        b.compute(Op::sub, {b.add(b.mul(segment, length), within), b.param(params_.origin)});
     const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
     Partials partials = tile.lift(tile.fold_range(begin, size, kNoValue, b.warp(), plan_.warps));
     partials = reduce_block(b, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
@@ -52,18 +53,20 @@ class PartsLowering {
     const int stride = kWarpWidth * plan_.warps * kStateLoads;
     Partials start;
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(tile.identity(f));
-    const ValueId my = b.mul(b.convert(b.warp(), DType::i64), b.i64(kWarpWidth));
+    const ValueId my = b.compute(Op::mul, {b.convert(b.warp(), DType::i64), b.i64(kWarpWidth)});
     const Builder::Values sum =
-        b.loop(my, parts, b.i64(stride), tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
-          std::vector<Partials> rounds;
-          for (int i = 0; i < kStateLoads; ++i) {
-            const ValueId position = b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * plan_.warps));
-            rounds.push_back(load_states(b, tile, first, position, parts));
-          }
-          Partials merged = tile.unflatten(carried);
-          for (const Partials& round : rounds) merged = tile.merge(merged, round);
-          return tile.flatten(merged);
-        });
+        b.loop(my, parts, b.i64(stride), tile.flatten(start),
+               [&](ValueId at, const Builder::Values& carried) {
+                 std::vector<Partials> rounds;
+                 for (int i = 0; i < kStateLoads; ++i) {
+                   const ValueId position =
+                       b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * plan_.warps));
+                   rounds.push_back(load_states(b, tile, first, position, parts));
+                 }
+                 Partials merged = tile.unflatten(carried);
+                 for (const Partials& round : rounds) merged = tile.merge(merged, round);
+                 return tile.flatten(merged);
+               });
     Partials partials = tile.reduce_lanes(tile.unflatten(sum), 1, kWarpWidth);
     partials = reduce_block(b, tile, std::move(partials));
     on_first_warp(b, [&] {
@@ -80,7 +83,9 @@ class PartsLowering {
     return plan_.segment > 0 ? b.i64(plan_.segment) : b.param(params_.elements);
   }
   static ValueId first_lane(Builder& b) { return b.compute(Op::eq, {b.lane(), b.i32(0)}); }
-  int first_scratch() const { return static_cast<int>(graph_.inputs.size() + graph_.outputs.size()); }
+  int first_scratch() const {
+    return static_cast<int>(graph_.inputs.size() + graph_.outputs.size());
+  }
 
   template <class F>
   void on_first_warp(Builder& b, F&& body) {
@@ -106,11 +111,12 @@ class PartsLowering {
       }
     }
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      b.shared_store(static_cast<int>(i), {b.convert(b.warp(), DType::i64)}, fields[i], first_lane(b));
+      b.shared_store(static_cast<int>(i), {b.convert(b.warp(), DType::i64)}, fields[i],
+                     first_lane(b));
     }
     b.barrier();
     const int lanes = next_power_of_two(plan_.warps);
-    const ValueId mask = b.lt(b.lane(), b.i32(plan_.warps));
+    const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(plan_.warps)});
     std::size_t array = 0;
     for (std::size_t f = 0; f < partials.size(); ++f) {
       for (std::size_t i = 0; i < partials[f].fields.size(); ++i, ++array) {
@@ -129,7 +135,8 @@ class PartsLowering {
     }
   }
 
-  Partials load_states(Builder& b, TileLowering& tile, ValueId first, ValueId position, ValueId parts) {
+  Partials load_states(Builder& b, TileLowering& tile, ValueId first, ValueId position,
+                       ValueId parts) {
     const ValueId offset = b.convert(b.lane(), DType::i64);
     const ValueId mask = b.lt(offset, b.sub(parts, position));
     const Address at{b.add(first, position)};
@@ -137,7 +144,8 @@ class PartsLowering {
     int array = first_scratch();
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
       Partial state = tile.identity(f);
-      for (ValueId& field : state.fields) field = b.select(mask, b.load(array++, at, 1, mask), field);
+      for (ValueId& field : state.fields)
+        field = b.select(mask, b.load(array++, at, 1, mask), field);
       states.push_back(std::move(state));
     }
     return states;
@@ -155,7 +163,9 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target&) {
   Program program;
   program.name = "fold_parts";
   declare_graph(program, graph, plan);
-  auto declare = [&](const char* name, ParamRole role) { return add_param(program, name, DType::i64, role); };
+  auto declare = [&](const char* name, ParamRole role) {
+    return add_param(program, name, DType::i64, role);
+  };
   const PartParams params{.elements = declare("elements", ParamRole::elements),
                           .origin = declare("origin", ParamRole::origin),
                           .part_begin = declare("part_begin", ParamRole::part_begin),
@@ -163,12 +173,15 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target&) {
                           .parts = declare("parts", ParamRole::parts),
                           .part_length = declare("part_length", ParamRole::part_length),
                           .segments = declare("segments", ParamRole::segments)};
-  auto param = [&](int index) { return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name); };
+  auto param = [&](int index) {
+    return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
+  };
   int scratch = 0;
   for (const Fold& fold : graph.folds) {
     for (DType type : fold.state) {
-      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch, scratch,
-                                 size_of(type), param(params.segments) * param(params.parts)});
+      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch,
+                                 scratch, size_of(type),
+                                 param(params.segments) * param(params.parts)});
       ++scratch;
     }
   }
@@ -178,7 +191,8 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target&) {
                               .grid = param(params.part_end) - param(params.part_begin),
                               .warps = plan.warps});
   lowering.lower_fold();
-  program.launches.push_back({.name = "merge_parts", .grid = param(params.segments), .warps = plan.warps});
+  program.launches.push_back(
+      {.name = "merge_parts", .grid = param(params.segments), .warps = plan.warps});
   lowering.lower_merge();
   return program;
 }

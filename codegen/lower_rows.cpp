@@ -1,8 +1,9 @@
 // lower_rows: groups of `lanes_per_segment` lanes own whole segments; a warp handles `rows` times
 // 32 / lanes_per_segment consecutive segments and stores their results side by side.
 //
-// Rows are merged in pairs while lanes are merged (pair_rows), so a group's lane u ends up with row u and
-// the exchanges are shared: R rows over G lanes cost R - 1 exchanges and log2(G / R) more, not R * log2(G).
+// Rows are merged in pairs while lanes are merged (pair_rows), so a group's lane u ends up with row
+// u and the exchanges are shared: R rows over G lanes cost R - 1 exchanges and log2(G / R) more,
+// not R * log2(G).
 #include <algorithm>
 #include <functional>
 
@@ -16,10 +17,16 @@ namespace {
 
 class RowsLowering {
  public:
-  RowsLowering(Builder& builder, const Graph& graph, const Plan& plan, int segments_param, ValueId first)
-      : b_(builder), graph_(graph), plan_(plan), tile_(builder, graph, plan),
-        lanes_(plan.lanes_per_segment), per_row_(kWarpWidth / plan.lanes_per_segment),
-        segments_(builder.param(segments_param)), first_(first) {}
+  RowsLowering(Builder& builder, const Graph& graph, const Plan& plan, int segments_param,
+               ValueId first)
+      : b_(builder),
+        graph_(graph),
+        plan_(plan),
+        tile_(builder, graph, plan),
+        lanes_(plan.lanes_per_segment),
+        per_row_(kWarpWidth / plan.lanes_per_segment),
+        segments_(builder.param(segments_param)),
+        first_(first) {}
 
   /// The whole warp tile; `masked` where its last segments may not exist.
   void lower_tile(bool masked) {
@@ -37,22 +44,37 @@ class RowsLowering {
 
  private:
   [[nodiscard]] bool in_one_batch() const {
-    return plan_.segment <= static_cast<std::int64_t>(kWarpWidth) * plan_.load_width * plan_.depth && !plan_.edges;
+    return plan_.segment <=
+               static_cast<std::int64_t>(kWarpWidth) * plan_.load_width * plan_.depth &&
+           !plan_.edges;
   }
-  ValueId first_segment(int u) { return b_.add(first_, b_.i64(static_cast<std::int64_t>(u) * per_row_)); }
+  ValueId first_segment(int u) {
+    return b_.add(first_, b_.i64(static_cast<std::int64_t>(u) * per_row_));
+  }
+
+  /// The first element of row u. A row of which nothing exists points at the last segment instead:
+  /// its lanes are all masked, but some processors are slow to mask what lies in no page.
+  ValueId row_base(int u, bool masked) {
+    ValueId segment = first_segment(u);
+    if (masked) {
+      const ValueId last = b_.sub(segments_, b_.i64(1));
+      segment = b_.min(segment, last);
+    }
+    return b_.mul(segment, b_.i64(plan_.segment));
+  }
 
   /// Lanes of row u whose segment exists.
   ValueId row_mask(int u, bool masked) {
     if (!masked) return kNoValue;
     const ValueId left = b_.sub(segments_, first_segment(u));
-    const ValueId group = b_.convert(b_.div(b_.lane(), b_.i32(lanes_)), DType::i64);
+    const ValueId group = b_.convert(b_.compute(Op::div, {b_.lane(), b_.i32(lanes_)}), DType::i64);
     return b_.lt(group, left);
   }
 
   void load_row(int u, bool masked) {
     if (!in_one_batch()) return;
     std::vector<Loaded>& row = rows_[static_cast<std::size_t>(u)];
-    const ValueId base = b_.mul(first_segment(u), b_.i64(plan_.segment));
+    const ValueId base = row_base(u, masked);
     const int width = plan_.load_width;
     ValueId mask = row_mask(u, masked);
     if (lanes_ == kWarpWidth) {
@@ -67,7 +89,8 @@ class RowsLowering {
     if (plan_.segment == static_cast<std::int64_t>(lanes_) * width) {
       at = {.base = base};  // groups follow each other without a gap: one run
     } else {
-      const ValueId within = b_.mul(b_.rem(b_.lane(), b_.i32(lanes_)), b_.i32(width));
+      const ValueId within =
+          b_.compute(Op::mul, {b_.compute(Op::rem, {b_.lane(), b_.i32(lanes_)}), b_.i32(width)});
       mask = b_.both(mask, b_.lt(within, b_.i32(static_cast<std::int32_t>(plan_.segment))));
     }
     row = {tile_.load(at, width, mask)};
@@ -79,15 +102,17 @@ class RowsLowering {
       if (!plan_.load_rows_first) load_row(u, masked);
       partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)]);
     } else {
-      const ValueId base = b_.mul(first_segment(u), b_.i64(plan_.segment));
+      const ValueId base = row_base(u, masked);
       partials = tile_.fold_range(base, b_.i64(plan_.segment), row_mask(u, masked), b_.i32(0), 1);
     }
-    return plan_.combine_states ? tile_.lift(std::move(partials)) : tile_.collapse(std::move(partials));
+    return plan_.combine_states ? tile_.lift(std::move(partials))
+                                : tile_.collapse(std::move(partials));
   }
 
   Partials merge_rows(int u, int span, bool masked) {
     if (span == 1) return fold_row(u, masked);
-    const Partials low = merge_rows(u, span / 2, masked), high = merge_rows(u + span / 2, span / 2, masked);
+    const Partials low = merge_rows(u, span / 2, masked),
+                   high = merge_rows(u + span / 2, span / 2, masked);
     return tile_.pair_rows(low, high, span / 2);
   }
 
@@ -100,8 +125,10 @@ class RowsLowering {
     }
     const ValueId base = b_.add(first_, b_.i64(offset));
     ValueId mask = kNoValue;
-    if (count < kWarpWidth) mask = b_.lt(b_.lane(), b_.i32(count));
-    if (masked) mask = b_.both(mask, b_.lt(b_.convert(b_.lane(), DType::i64), b_.sub(segments_, base)));
+    if (count < kWarpWidth) mask = b_.compute(Op::lt, {b_.lane(), b_.i32(count)});
+    if (masked)
+      mask = b_.both(
+          mask, b_.compute(Op::lt, {b_.convert(b_.lane(), DType::i64), b_.sub(segments_, base)}));
     const std::vector<ValueId> outputs = tile_.finish(merged, b_.i64(plan_.segment));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       ValueId value = outputs[i];
@@ -131,7 +158,8 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target&) {
                               .grid = ceil_div(SizeExpr::param(segments, "segments"), per_block),
                               .warps = plan.warps});
   Builder b(program);
-  const ValueId tile = b.add(b.mul(b.block(), b.i64(plan.warps)), b.convert(b.warp(), DType::i64));
+  const ValueId tile = b.compute(Op::add, {b.compute(Op::mul, {b.block(), b.i64(plan.warps)}),
+                                           b.convert(b.warp(), DType::i64)});
   const ValueId first = b.mul(tile, b.i64(plan.segments_per_warp()));
   const ValueId behind = b.add(first, b.i64(plan.segments_per_warp()));
   const ValueId whole = b.compute(Op::le, {behind, b.param(segments)});

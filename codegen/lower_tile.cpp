@@ -22,7 +22,8 @@ bool keeps_zero(const Graph& graph, NodeId id) {
   if (node.kind == NodeKind::input) return true;
   if (node.kind != NodeKind::compute) return false;
   if (node.op == Op::convert || node.op == Op::abs) return keeps_zero(graph, node.operands[0]);
-  return node.op == Op::mul && keeps_zero(graph, node.operands[0]) && keeps_zero(graph, node.operands[1]);
+  return node.op == Op::mul && keeps_zero(graph, node.operands[0]) &&
+         keeps_zero(graph, node.operands[1]);
 }
 
 }  // namespace
@@ -59,16 +60,20 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
   fold_nodes_.assign(graph.folds.size(), kNoNode);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (node.kind == NodeKind::fold) fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
+    if (node.kind == NodeKind::fold)
+      fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
   }
 }
 
-const Node& TileLowering::fold_node(std::size_t fold) const { return graph_.node(fold_nodes_[fold]); }
+const Node& TileLowering::fold_node(std::size_t fold) const {
+  return graph_.node(fold_nodes_[fold]);
+}
 
 Loaded TileLowering::load(const Address& at, int width, ValueId mask) {
   Loaded tile{.inputs = {}, .mask = mask, .width = width};
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
-    tile.inputs.push_back(input_used_[i] ? b_.load(static_cast<int>(i), at, width, mask) : kNoValue);
+    tile.inputs.push_back(input_used_[i] ? b_.load(static_cast<int>(i), at, width, mask)
+                                         : kNoValue);
   }
   return tile;
 }
@@ -91,14 +96,16 @@ ValueId TileLowering::node_value(NodeId id, Scope& scope) {
   if (node.kind == NodeKind::compute) {
     Builder::Values operands;
     for (NodeId operand : node.operands) operands.push_back(node_value(operand, scope));
-    value = node.op == Op::convert ? b_.convert(operands[0], node.type) : b_.compute(node.op, operands);
+    value =
+        node.op == Op::convert ? b_.convert(operands[0], node.type) : b_.compute(node.op, operands);
   }
   if (value == kNoValue) throw InternalError("a node is read before it has a value", print(graph_));
   scope.values.emplace(id, value);
   return value;
 }
 
-std::vector<ValueId> TileLowering::call(const Lambda& lambda, const std::vector<ValueId>& arguments) {
+std::vector<ValueId> TileLowering::call(const Lambda& lambda,
+                                        const std::vector<ValueId>& arguments) {
   std::vector<ValueId> values = arguments;
   for (const Lambda::Step& step : lambda.steps) {
     if (step.operands.empty()) {
@@ -118,13 +125,15 @@ std::vector<ValueId> TileLowering::call(const Lambda& lambda, const std::vector<
 Partial TileLowering::identity(std::size_t fold) {
   const Fold& f = graph_.folds[fold];
   Partial partial{.fields = {}, .lifted = true};
-  for (std::size_t i = 0; i < f.state.size(); ++i) partial.fields.push_back(b_.constant(f.state[i], f.init[i]));
+  for (std::size_t i = 0; i < f.state.size(); ++i)
+    partial.fields.push_back(b_.constant(f.state[i], f.init[i]));
   return partial;
 }
 
 Partial TileLowering::lift(std::size_t fold, const Partial& a) {
   if (a.lifted) return a;
-  return {.fields = call(graph_.folds[fold].lift, a.fields), .lifted = true, .complete = a.complete};
+  return {
+      .fields = call(graph_.folds[fold].lift, a.fields), .lifted = true, .complete = a.complete};
 }
 
 Partials TileLowering::lift(Partials a) {
@@ -157,17 +166,19 @@ Partials TileLowering::merge(const Partials& a, const Partials& b) {
 }
 
 Partial TileLowering::tree(std::size_t fold, std::vector<Partial> parts) {
-  // Values that a matrix instruction has already rounded are summed with compensation: its own error
-  // takes up most of the bound.
+  // Values that a matrix instruction has already rounded are summed with compensation: its own
+  // error takes up most of the bound.
   const FoldPlan& how = plan_.folds[fold];
-  const bool rounded = how.unit != Unit::simt && how.mma_row >= 0 &&
-                       mma_table()[static_cast<std::size_t>(how.mma_row)].rounding == MmaRounding::toward_zero;
+  const bool rounded =
+      how.unit != Unit::simt && how.mma_row >= 0 &&
+      mma_table()[static_cast<std::size_t>(how.mma_row)].rounding == MmaRounding::toward_zero;
   if (rounded && parts.size() > 1) {
     for (Partial& part : parts) part = lift(fold, part);
   }
   while (parts.size() > 1) {
     std::vector<Partial> next;
-    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) next.push_back(merge(fold, parts[i], parts[i + 1]));
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+      next.push_back(merge(fold, parts[i], parts[i + 1]));
     if (parts.size() % 2) next.push_back(parts.back());
     parts = std::move(next);
   }
@@ -185,8 +196,9 @@ Partials TileLowering::fold_tile(const Loaded& tile) {
   Partials partials;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
-    partials.push_back(plan_.folds[f].unit != Unit::simt && whole_vector ? fold_mma(f, tile)
-                                                                         : fold_simt(f, tile, scope));
+    partials.push_back(plan_.folds[f].unit != Unit::simt && whole_vector
+                           ? fold_mma(f, tile)
+                           : fold_simt(f, tile, scope));
   }
   return partials;
 }
@@ -212,7 +224,9 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   };
   bool wide = false;
   for (ValueId v : part.fields) wide = wide || b_.type(v).width == tile.width;
-  if (!wide) part.fields[0] = b_.concat(Builder::Values(static_cast<std::size_t>(tile.width), part.fields[0]));
+  if (!wide)
+    part.fields[0] =
+        b_.concat(Builder::Values(static_cast<std::size_t>(tile.width), part.fields[0]));
   for (int width = tile.width; width > 1; width /= 2) {
     Partial low = part, high = part;
     for (std::size_t i = 0; i < part.fields.size(); ++i) {
@@ -221,7 +235,8 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
     }
     part = merge(fold, low, high);
   }
-  const bool harmless = f.tile == Op::add && filter == kNoValue && keeps_zero(graph_, node.operands[0]);
+  const bool harmless =
+      f.tile == Op::add && filter == kNoValue && keeps_zero(graph_, node.operands[0]);
   if (tile.mask != kNoValue && !harmless) keep(tile.mask);
   return part;
 }
@@ -266,25 +281,29 @@ Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
     const ValueId d = b_.mma(a, b, chain);
     if (chained) chain = d;
     if (chained && step + 1 < steps) continue;
-    const ValueId d0 = b_.extract(d, 0), d1 = b_.extract(d, 1);
+    const ValueId d0 = b_.extract(d, 0);
+    const ValueId d1 = b_.extract(d, 1);
     c0 = c0 == kNoValue ? d0 : b_.add(c0, d0);
     c1 = c1 == kNoValue ? d1 : b_.add(c1, d1);
   }
   // Column n holds quad n's sum; D keeps it in element n & 1 of the lanes with t = n / 2.
   const ValueId lane = b_.lane();
-  const ValueId odd_quad = b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(4)}), b_.i32(0)});
+  const ValueId odd_quad =
+      b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(4)}), b_.i32(0)});
   const ValueId half_quad = b_.compute(Op::shr, {lane, b_.i32(3)});
   const ValueId t = b_.compute(Op::bit_and, {lane, b_.i32(3)});
   const DType type = graph_.folds[fold].operands[0];
   if (!small) {
     const ValueId own = b_.select(odd_quad, c1, c0);
     const ValueId value = b_.convert(own, type);
-    return {.fields = {b_.select(b_.compute(Op::eq, {t, half_quad}), value, b_.constant(type, 0))}};
+    return {.fields = {b_.compute(
+                Op::select, {b_.compute(Op::eq, {t, half_quad}), value, b_.constant(type, 0)})}};
   }
   // Row m holds segment m of each quad: fetch (row of this lane's segment, column of its quad).
   const ValueId segment = b_.div(t, b_.i32(plan_.lanes_per_segment));
   const ValueId source = b_.add(b_.mul(segment, b_.i32(4)), half_quad);
-  ValueId value = b_.select(odd_quad, b_.shuffle_from(c1, source), b_.shuffle_from(c0, source));
+  ValueId value =
+      b_.compute(Op::select, {odd_quad, b_.shuffle_from(c1, source), b_.shuffle_from(c0, source)});
   value = b_.convert(value, type);
   if (plan_.guard && is_float(type)) {
     // 0 * NaN = NaN: one bad element would spoil the other segments of its quad.
@@ -296,14 +315,15 @@ Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
           for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
             const Node& node = graph_.nodes[i];
             if (node.kind == NodeKind::input) {
-              scope.values[static_cast<NodeId>(i)] = tile.inputs[static_cast<std::size_t>(node.index)];
+              scope.values[static_cast<NodeId>(i)] =
+                  tile.inputs[static_cast<std::size_t>(node.index)];
             }
           }
           Partial part = fold_simt(fold, tile, scope);
           for (int mask = 1; mask < plan_.lanes_per_segment; mask *= 2) {
             part = merge(fold, part, Partial{.fields = {b_.shuffle_xor(part.fields[0], mask)}});
           }
-          return Builder::Values{part.fields[0]};
+          return Builder::Values{b_.select(bad, part.fields[0], value)};
         },
         [&] { return Builder::Values{value}; })[0];
   }

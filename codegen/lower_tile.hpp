@@ -1,5 +1,5 @@
-// What all lowerings share: from loaded vectors to partial results of every fold, across the lanes of a
-// warp, to the values of the outputs.
+// What all lowerings share: from loaded vectors to partial results of every fold, across the lanes
+// of a warp, to the values of the outputs.
 #pragma once
 
 #include <map>
@@ -12,7 +12,8 @@
 
 namespace chainfold::codegen {
 
-/// A partial result of one fold. Not lifted: one tile value that stands for lift(value). Lifted: a state.
+/// A partial result of one fold. Not lifted: one tile value that stands for lift(value). Lifted: a
+/// state.
 struct Partial {
   std::vector<ValueId> fields;
   bool lifted = false;
@@ -54,7 +55,8 @@ class TileLowering {
   Partials lift(Partials a);
   /// Lifted sums and the like back to one rounded value, so that later merges are cheap.
   Partials collapse(Partials a);
-  /// Every lane of a group of `lanes` lanes receives the merge over bits [first, lanes) of the group.
+  /// Every lane of a group of `lanes` lanes receives the merge over bits [first, lanes) of the
+  /// group.
   Partials reduce_lanes(Partials a, int first, int lanes);
   /// Two rows in, one out: lanes with bit `mask` clear hold a's pair merge, the others b's.
   Partials pair_rows(const Partials& a, const Partials& b, int mask);
@@ -62,8 +64,8 @@ class TileLowering {
   std::vector<ValueId> flatten(const Partials& lifted);
   Partials unflatten(const std::vector<ValueId>& fields);
 
-  /// The outputs, in the graph's order, from every fold's finished partial. `extent` is the i64 number
-  /// of elements of the segment.
+  /// The outputs, in the graph's order, from every fold's finished partial. `extent` is the i64
+  /// number of elements of the segment.
   std::vector<ValueId> finish(const Partials& partials, ValueId extent);
 
  private:

@@ -38,7 +38,6 @@ Bits encode(T value) noexcept {
 }
 
 // --- conversions
-// ------------------------------------------------------------------------------------
 
 // Rounds to odd: truncated, and the last bit set if anything was lost. A later rounding to a type
 // with at least two bits less then gives what one direct rounding would.
@@ -134,7 +133,6 @@ Bits convert(DType from, DType to, Bits bits) {
 }
 
 // --- arithmetic
-// -------------------------------------------------------------------------------------
 
 [[noreturn]] void undefined(Op op, DType type) {
   throw InternalError(

@@ -2,24 +2,27 @@
 //
 // Semantics. Every operation acts on each element alone. Operands of one operation have one type
 // (except where stated) and so has the result:
-//   neg abs                 wrap in integers (abs(INT_MIN) = INT_MIN); clear or flip the sign bit in floats
-//   add sub mul             wrap in integers; round to nearest even in floats
-//   div rem                 integers truncate; x / 0 = 0, x % 0 = x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0;
+//   neg abs                 wrap in integers (abs(INT_MIN) = INT_MIN); clear or flip the sign bit
+//   in floats add sub mul             wrap in integers; round to nearest even in floats div rem
+//   integers truncate; x / 0 = 0, x % 0 = x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0;
 //                           floats: div rounds to nearest even, rem is C's fmod
 //   min max                 floats: NaN if either is NaN; -0 < +0
 //   sqrt fma                correctly rounded; fma (a*b+c) rounds once. In integers fma is mul, add
 //   floor                   floats only
-//   exp log pow             floats only, within 2 ulp (f32) or 1 ulp (f64) of the exact value; the one
+//   exp log pow             floats only, within 2 ulp of the exact value; the one
 //                           place where executors may differ in the last bits
 //   bit_and bit_or bit_xor  integers and booleans
 //   bit_not                 integers; on booleans it is "not"
-//   shl shr                 integers; the amount is taken modulo the width; shr keeps the sign of signed types
-//   eq ne lt le gt ge       to boolean; every comparison with NaN is false but ne
+//   shl shr                 integers; the amount is taken modulo the width; shr keeps the sign of
+//   signed types eq ne lt le gt ge       to boolean; every comparison with NaN is false but ne
 //   select                  (boolean, x, y) -> x or y
-//   convert                 integers wrap; to float rounds to nearest even; float to integer truncates and
-//                           saturates, NaN gives 0; anything to boolean is x != 0; boolean gives 0 or 1
+//   convert                 integers wrap; to float rounds to nearest even; float to integer
+//   truncates and
+//                           saturates, NaN gives 0; anything to boolean is x != 0; boolean gives 0
+//                           or 1
 //   is_finite               float to boolean: neither NaN nor infinite
-// f16 and bf16 appear only as operands and results of convert (and select): nothing is computed in them.
+// f16 and bf16 appear only as operands and results of convert (and select): nothing is computed in
+// them.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +34,36 @@
 namespace chainfold::codegen {
 
 enum class Op : std::uint8_t {
-  neg, abs, sqrt, floor, exp, log, bit_not, is_finite, convert,                      // one operand
-  add, sub, mul, div, rem, min, max, pow, bit_and, bit_or, bit_xor, shl, shr,        // two operands
-  eq, ne, lt, le, gt, ge,                                                            // two, to boolean
-  fma, select,                                                                       // three
+  neg,
+  abs,
+  sqrt,
+  floor,
+  exp,
+  log,
+  bit_not,
+  is_finite,
+  convert,  // one operand
+  add,
+  sub,
+  mul,
+  div,
+  rem,
+  min,
+  max,
+  pow,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shl,
+  shr,  // two operands
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,  // two, to boolean
+  fma,
+  select,  // three
 };
 inline constexpr int kOpCount = static_cast<int>(Op::select) + 1;
 
@@ -54,8 +83,8 @@ bool is_defined(Op op, DType type) noexcept;
 /// One element of any type, in the low bytes of 64 bits (the rest zero; signed integers too).
 using Bits = std::uint64_t;
 
-/// The definition of the operations: evaluates `op` on elements given as bits. `type` is the type of
-/// the operands (of x and y for select), `result` that of the result (differs for comparisons,
+/// The definition of the operations: evaluates `op` on elements given as bits. `type` is the type
+/// of the operands (of x and y for select), `result` that of the result (differs for comparisons,
 /// is_finite and convert). This is the reference that the executors are held against.
 Bits evaluate(Op op, DType type, DType result, Bits a, Bits b = 0, Bits c = 0);
 

@@ -40,13 +40,15 @@ MmaOperands mma_operands(const Graph& graph, const Node& fold) {
   if (!f.linear || fold.filter != kNoNode) return {};
   const NodeId operand = fold.operands[0];
   if (const NodeId a = input_behind(graph, operand); a != kNoNode) return {.a = a};
-  // A product: products of the element types are exact in the accumulator, so widening before or after
-  // the multiplication is the same as long as it does not wrap.
+  // A product: products of the element types are exact in the accumulator, so widening before or
+  // after the multiplication is the same as long as it does not wrap.
   NodeId product = operand;
   while (graph.node(product).kind == NodeKind::compute && graph.node(product).op == Op::convert) {
     const NodeId inner = graph.node(product).operands[0];
     const DType from = graph.node(inner).type;
-    if (!is_integer(from) || !is_integer(graph.node(product).type) || !widens(from, graph.node(product).type)) return {};
+    if (!is_integer(from) || !is_integer(graph.node(product).type) ||
+        !widens(from, graph.node(product).type))
+      return {};
     product = inner;
   }
   const Node& node = graph.node(product);
@@ -60,35 +62,42 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
   if (length <= 0 || segments <= 0) return {.parts = 1, .part_length = plan.part_quantum};
   const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
   const std::int64_t even = (length + wanted - 1) / wanted;
-  const std::int64_t part_length = (even + plan.part_quantum - 1) / plan.part_quantum * plan.part_quantum;
+  const std::int64_t part_length =
+      (even + plan.part_quantum - 1) / plan.part_quantum * plan.part_quantum;
   return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
 }
 
 std::string print(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format(
-      "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane, {} in flight, base aligned to {} bytes\n",
+      "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane, {} in flight, base "
+      "aligned to {} bytes\n",
       plan.strategy == Strategy::rows ? "rows" : "parts",
-      plan.segment > 0 ? std::to_string(plan.segment) : "known at launch", plan.load_width, plan.depth,
-      plan.base_alignment);
+      plan.segment > 0 ? std::to_string(plan.segment) : "known at launch", plan.load_width,
+      plan.depth, plan.base_alignment);
   if (plan.strategy == Strategy::rows) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
   } else {
-    text += fmt::format("  part_quantum {}, parts_wanted {}\n", plan.part_quantum, plan.parts_wanted);
+    text +=
+        fmt::format("  part_quantum {}, parts_wanted {}\n", plan.part_quantum, plan.parts_wanted);
   }
-  text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps, plan.edges ? "scalar" : "none",
-                      plan.combine_states ? "states" : "values");
+  text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
+                      plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
     text += fmt::format("  fold {}: {} on {}", f, graph.folds[f].name, name_of(how.unit));
-    if (how.unit != Unit::simt) text += fmt::format(" ({})", mma_table()[static_cast<std::size_t>(how.mma_row)].name);
-    text += is_float(graph.folds[f].result()) ? fmt::format(", error bound {:g} u\n", how.error_bound_u) : ", exact\n";
+    if (how.unit != Unit::simt)
+      text += fmt::format(" ({})", mma_table()[static_cast<std::size_t>(how.mma_row)].name);
+    text += is_float(graph.folds[f].result())
+                ? fmt::format(", error bound {:g} u\n", how.error_bound_u)
+                : ", exact\n";
   }
   constexpr const char* kAccuracy[] = {"exact", "reproducible", "accurate", "fast"};
   constexpr const char* kDeterminism[] = {"not_guaranteed", "run_to_run", "gpu_to_gpu"};
-  text += fmt::format("  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
-                      kAccuracy[static_cast<int>(plan.accuracy)], kDeterminism[static_cast<int>(plan.determinism)],
-                      plan.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite", plan.guard ? "on" : "off");
+  text += fmt::format(
+      "  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
+      kAccuracy[static_cast<int>(plan.accuracy)], kDeterminism[static_cast<int>(plan.determinism)],
+      plan.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite", plan.guard ? "on" : "off");
   text += fmt::format("  launches {}, scratch {} bytes a part, carry {} bytes\n}}\n", plan.launches,
                       plan.strategy == Strategy::parts ? plan.state_bytes : 0, plan.state_bytes);
   return text;
@@ -98,7 +107,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   auto require = [&](bool holds, const char* rule) {
     if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
   };
-  auto power = [](std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); };
+  auto power = [](std::int64_t v) {
+    return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v));
+  };
   require(power(plan.load_width) && power(plan.lanes_per_segment) && power(plan.rows),
           "load_width, lanes_per_segment and rows are powers of two");
   require(plan.lanes_per_segment <= Plan::kWarp, "lanes_per_segment is at most a warp");
@@ -106,10 +117,13 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);
-    require(plan.load_width == 1 || bytes <= std::max(target.vector_bytes, size_of(input.type)), "loads fit the target");
-    require(bytes <= std::max(plan.base_alignment, size_of(input.type)), "loads fit the base alignment");
+    require(plan.load_width == 1 || bytes <= std::max(target.vector_bytes, size_of(input.type)),
+            "loads fit the target");
+    require(bytes <= std::max(plan.base_alignment, size_of(input.type)),
+            "loads fit the base alignment");
   }
-  const bool fits = plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
+  const bool fits =
+      plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   require(fits || plan.edges, "segments begin and end on the load width, or edges are peeled");
   if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
@@ -118,8 +132,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "a group of fewer lanes than a warp loads its segment at once");
     require(!plan.edges || plan.lanes_per_segment == Plan::kWarp, "edges need a warp a segment");
   } else {
-    require(plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
-            "parts have a quantum and a number");
+    require(
+        plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
+        "parts have a quantum and a number");
   }
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
@@ -130,9 +145,11 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(plan.load_width % row.elements(Operand::b) == 0, "a load fills whole fragments");
     const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
     require(how.unit == Unit::mma_ones || !small, "the diagonal holds sums of whole quads");
-    require(!small || plan.segment == static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,
+    require(!small ||
+                plan.segment == static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,
             "segments below a quad fill their lanes");
-    require(!small || row.rounding == MmaRounding::exact || plan.guard || plan.nonfinite == NonFinite::assume_finite,
+    require(!small || row.rounding == MmaRounding::exact || plan.guard ||
+                plan.nonfinite == NonFinite::assume_finite,
             "segments that share a quad are guarded against each other's NaN");
   }
 }

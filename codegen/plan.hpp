@@ -1,5 +1,5 @@
-// Plan: how a graph is computed on a target for one segment size. A plan is data: the lowerings read it,
-// choose_plan makes the default one, a tuner may try others.
+// Plan: how a graph is computed on a target for one segment size. A plan is data: the lowerings
+// read it, choose_plan makes the default one, a tuner may try others.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct PlanRequest {
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
   Determinism determinism = Determinism::run_to_run;
-  std::int64_t segment = 0;   ///< elements a segment; 0: one segment, its length known at launch
-  int base_alignment = 16;    ///< bytes that every input pointer is a multiple of
-  bool allow_mma = true;      ///< false: SIMT only, for comparison
+  std::int64_t segment = 0;  ///< elements a segment; 0: one segment, its length known at launch
+  int base_alignment = 16;   ///< bytes that every input pointer is a multiple of
+  bool allow_mma = true;     ///< false: SIMT only, for comparison
 };
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
@@ -47,15 +47,15 @@ struct FoldPlan {
 
 struct Plan {
   Strategy strategy = Strategy::rows;
-  std::int64_t segment = 0;    ///< elements a segment; 0: known at launch (parts only)
-  int load_width = 1;          ///< elements of each input a lane loads at once
-  int depth = 1;               ///< such loads a lane has in flight along its segment
-  int lanes_per_segment = 32;  ///< rows: lanes that share a segment; a power of two
-  int rows = 1;                ///< rows: segments a group of lanes handles at once; a power of two
-  bool load_rows_first = true; ///< rows: all loads of a tile are issued before the first use
-  bool edges = false;          ///< segments may begin off the load width: scalar head and tail
-  int warps = 8;               ///< warps a block
-  bool combine_states = false; ///< lanes merge whole states (compensated), not rounded values
+  std::int64_t segment = 0;     ///< elements a segment; 0: known at launch (parts only)
+  int load_width = 1;           ///< elements of each input a lane loads at once
+  int depth = 1;                ///< such loads a lane has in flight along its segment
+  int lanes_per_segment = 32;   ///< rows: lanes that share a segment; a power of two
+  int rows = 1;                 ///< rows: segments a group of lanes handles at once; a power of two
+  bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
+  bool edges = false;           ///< segments may begin off the load width: scalar head and tail
+  int warps = 8;                ///< warps a block
+  bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
   std::int64_t part_quantum = 0;  ///< parts: a part's length is a multiple of this many elements
   std::int64_t parts_wanted = 0;  ///< parts: blocks that fill the target
   std::vector<FoldPlan> folds;    ///< one a fold of the graph
@@ -63,10 +63,11 @@ struct Plan {
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
   Determinism determinism = Determinism::run_to_run;
-  bool guard = false;          ///< tiles with non-finite results are redone without the tensor core
+  bool guard = false;  ///< tiles with non-finite results are redone without the tensor core
   int launches = 1;
   int base_alignment = 16;
-  std::int64_t state_bytes = 0;   ///< of all folds' states of one part: scratch and carry are made of it
+  std::int64_t state_bytes =
+      0;  ///< of all folds' states of one part: scratch and carry are made of it
 
   /// Segments one warp handles (rows).
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
@@ -78,23 +79,24 @@ std::string print(const Plan& plan, const Graph& graph);
 /// Throws InternalError if the plan is not legal for the graph, the request and the target.
 void verify(const Plan& plan, const Graph& graph, const Target& target);
 
-/// Parts a segment and their length for segments of `length` elements, `segments` of them: depends on
-/// nothing but the plan and these two numbers.
+/// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
+/// on nothing but the plan and these two numbers.
 struct PartCut {
   std::int64_t parts = 1;
   std::int64_t part_length = 0;
 };
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments);
 
-/// The sums that a matrix instruction can take: the input (or the two inputs) behind a fold's operand.
+/// The sums that a matrix instruction can take: the input (or the two inputs) behind a fold's
+/// operand.
 struct MmaOperands {
   NodeId a = kNoNode, b = kNoNode;  ///< input nodes; b only for products
 };
 /// What of fold node `fold` the tensor cores of `target` could do; a == kNoNode for nothing.
 MmaOperands mma_operands(const Graph& graph, const Node& fold);
 
-/// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no plan
-/// meets.
+/// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no
+/// plan meets.
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
 
 }  // namespace codegen

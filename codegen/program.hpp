@@ -1,29 +1,35 @@
-// Program: the launches of one kernel in full, lane-accurate. It has one meaning and several executors:
-// the interpreter (interp.hpp, the definition), CUDA text (emit_cuda.hpp) and LLVM text (emit_llvm.hpp).
+// Program: the launches of one kernel in full, lane-accurate. It has one meaning and several
+// executors: the interpreter (interp.hpp, the definition), CUDA text (emit_cuda.hpp) and LLVM text
+// (emit_llvm.hpp).
 //
 // Semantics
-// - A program runs its launches in order; each runs `grid` thread blocks of `warps` warps of kWarpWidth
-//   lanes. Blocks of a launch are independent: any order, any number at once. All stores of a launch are
-//   visible to the next.
+// - A program runs its launches in order; each runs `grid` thread blocks of `warps` warps of
+// kWarpWidth
+//   lanes. Blocks of a launch are independent: any order, any number at once. All stores of a
+//   launch are visible to the next.
 // - A value is `uniform` (one for the warp), `lane` (one a lane) or a `fragment` of a matrix
 //   instruction. A value of width w > 1 is a short vector of w elements a lane (or uniform).
-// - Regions are straight-line lists of SSA instructions with structured control. A value is visible in
-//   its region after its definition and in the regions nested there. There is no divergent branch: lanes
-//   differ by masks. Every warp of a block runs the whole body; conditions and bounds are uniform, and
-//   around a barrier they must be the same for all warps of the block.
-// - Elementwise operations follow ops.hpp; a uniform operand beside a lane operand counts for every lane;
-//   a width-1 operand beside a wide one counts for every element. Executors agree bit for bit except
-//   for exp, log and pow and for float mma, which agrees within its row's bound, and exactly on data
-//   whose sums are exact.
+// - Regions are straight-line lists of SSA instructions with structured control. A value is visible
+// in
+//   its region after its definition and in the regions nested there. There is no divergent branch:
+//   lanes differ by masks. Every warp of a block runs the whole body; conditions and bounds are
+//   uniform, and around a barrier they must be the same for all warps of the block.
+// - Elementwise operations follow ops.hpp; a uniform operand beside a lane operand counts for every
+// lane;
+//   a width-1 operand beside a wide one counts for every element. Executors agree bit for bit
+//   except for exp, log and pow and for float mma, which agrees within its row's bound, and exactly
+//   on data whose sums are exact.
 // - Addresses: Load and Store touch, for each lane l of the warp, the `width` consecutive elements
-//   that start at base + (l / group) * stride + (l % group) * width; base is uniform. With group = 32
-//   that is one contiguous run a warp. Lanes whose mask is false touch nothing and load zeros. A uniform
-//   Load reads the one element run at base. Loads of width w need addresses aligned to w * size bytes,
-//   which the lowering guarantees from the buffer's declared alignment. Stores take lane values, and no two lanes
-//   of one store touch the same element.
-// - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see each
+//   that start at base + (l / group) * stride + (l % group) * width; base is uniform. With group =
+//   32 that is one contiguous run a warp. Lanes whose mask is false touch nothing and load zeros. A
+//   uniform Load reads the one element run at base. Loads of width w need addresses aligned to w *
+//   size bytes, which the lowering guarantees from the buffer's declared alignment. Stores take
+//   lane values, and no two lanes of one store touch the same element.
+// - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
+// each
 //   other's shared stores only after a barrier.
-// - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then `params`.
+// - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
+// `params`.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +50,12 @@ inline constexpr int kWarpWidth = 32;
 
 enum class Shape : std::uint8_t { uniform, lane, fragment };
 
-/// The type of a value. For fragments: the MMA row and operand; `elem` is then the row's element type.
+/// The type of a value. For fragments: the MMA row and operand; `elem` is then the row's element
+/// type.
 struct Type {
   DType elem = DType::i64;
   Shape shape = Shape::uniform;
-  std::int16_t width = 1;    ///< elements (a lane); for fragments the row's elements(operand)
+  std::int16_t width = 1;  ///< elements (a lane); for fragments the row's elements(operand)
   std::int16_t mma_row = -1;
   Operand operand = Operand::a;
   friend bool operator==(const Type&, const Type&) = default;
@@ -68,69 +75,128 @@ struct Region {
   std::vector<ValueId> yields;
 };
 
-// --- the operations; each has `results` given by Instr ------------------------------------------------
+// --- the operations; each has `results` given by Instr
+// ------------------------------------------------
 
-struct Const { Bits bits = 0; };                        ///< uniform scalar; its type says which
+struct Const {
+  Bits bits = 0;
+};  ///< uniform scalar; its type says which
 enum class Builtin : std::uint8_t { block, warp, lane };
-struct Special { Builtin which; };                      ///< block: uniform i64; warp: uniform i32; lane: lane i32
-struct ParamRef { int index = 0; };                     ///< uniform, of the parameter's type
-struct Address { ValueId base = kNoValue; std::int32_t group = kWarpWidth; std::int64_t stride = 0; };
-struct Load { int buffer = 0; Address at; ValueId mask = kNoValue; };
-struct Store { int buffer = 0; Address at; ValueId mask = kNoValue; ValueId value = kNoValue; };
-struct SharedLoad { int array = 0; Address at; ValueId mask = kNoValue; };
-struct SharedStore { int array = 0; Address at; ValueId mask = kNoValue; ValueId value = kNoValue; };
-struct Compute { Op op; std::vector<ValueId> operands; };  ///< elementwise (ops.hpp)
-struct Splat { ValueId value; };                        ///< uniform to lane
-struct Extract { ValueId value; int first = 0; };       ///< `width` elements from `first` on, of a vector or of a C fragment
-struct Concat { std::vector<ValueId> parts; };          ///< a wider vector out of scalars and vectors
+struct Special {
+  Builtin which;
+};  ///< block: uniform i64; warp: uniform i32; lane: lane i32
+struct ParamRef {
+  int index = 0;
+};  ///< uniform, of the parameter's type
+struct Address {
+  ValueId base = kNoValue;
+  std::int32_t group = kWarpWidth;
+  std::int64_t stride = 0;
+};
+struct Load {
+  int buffer = 0;
+  Address at;
+  ValueId mask = kNoValue;
+};
+struct Store {
+  int buffer = 0;
+  Address at;
+  ValueId mask = kNoValue;
+  ValueId value = kNoValue;
+};
+struct SharedLoad {
+  int array = 0;
+  Address at;
+  ValueId mask = kNoValue;
+};
+struct SharedStore {
+  int array = 0;
+  Address at;
+  ValueId mask = kNoValue;
+  ValueId value = kNoValue;
+};
+struct Compute {
+  Op op;
+  std::vector<ValueId> operands;
+};  ///< elementwise (ops.hpp)
+struct Splat {
+  ValueId value;
+};  ///< uniform to lane
+struct Extract {
+  ValueId value;
+  int first = 0;
+};  ///< `width` elements from `first` on, of a vector or of a C fragment
+struct Concat {
+  std::vector<ValueId> parts;
+};  ///< a wider vector out of scalars and vectors
 enum class ShuffleKind : std::uint8_t { xor_mask, from_lane };
-/// Every lane receives the value of lane (l ^ mask), or of the lane that `source` (lane i32) names modulo 32.
-struct Shuffle { ShuffleKind kind; ValueId value; int mask = 0; ValueId source = kNoValue; };
+/// Every lane receives the value of lane (l ^ mask), or of the lane that `source` (lane i32) names
+/// modulo 32.
+struct Shuffle {
+  ShuffleKind kind;
+  ValueId value;
+  int mask = 0;
+  ValueId source = kNoValue;
+};
 /// Every lane receives the value of the lane that a constant table names.
-struct Permute { ValueId value; std::vector<std::uint8_t> source; };
+struct Permute {
+  ValueId value;
+  std::vector<std::uint8_t> source;
+};
 enum class VoteKind : std::uint8_t { any, all };
-struct Vote { VoteKind kind; ValueId value; };          ///< lane boolean to uniform boolean
-struct ConstFragment { ConstMatrix matrix; };           ///< its type says the row and the operand
-/// A fragment out of vectors of the row's input type that fill its elements in order; kNoValue with a
-/// count stands for that many zeros.
-struct Pack { std::vector<std::pair<ValueId, int>> pieces; };
-struct Mma { ValueId a, b, c; };                        ///< a fragment C of the row
-struct Barrier {};                                      ///< all warps of the block
-/// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform i64.
+struct Vote {
+  VoteKind kind;
+  ValueId value;
+};  ///< lane boolean to uniform boolean
+struct ConstFragment {
+  ConstMatrix matrix;
+};  ///< its type says the row and the operand
+/// A fragment out of vectors of the row's input type that fill its elements in order; kNoValue with
+/// a count stands for that many zeros.
+struct Pack {
+  std::vector<std::pair<ValueId, int>> pieces;
+};
+struct Mma {
+  ValueId a, b, c;
+};                  ///< a fragment C of the row
+struct Barrier {};  ///< all warps of the block
+/// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform
+/// i64.
 struct For {
   ValueId lo, hi, step;
-  ValueId index;                  ///< defined in the body
-  std::vector<ValueId> init;      ///< one a result
-  std::vector<ValueId> carried;   ///< defined in the body; same types as the results
-  Region body;                    ///< yields the next carried values
+  ValueId index;                 ///< defined in the body
+  std::vector<ValueId> init;     ///< one a result
+  std::vector<ValueId> carried;  ///< defined in the body; same types as the results
+  Region body;                   ///< yields the next carried values
 };
 struct If {
-  ValueId condition;              ///< uniform boolean
-  Region then_body, else_body;    ///< both yield one value a result
+  ValueId condition;            ///< uniform boolean
+  Region then_body, else_body;  ///< both yield one value a result
 };
 
-using Operation =
-    std::variant<Const, Special, ParamRef, Load, Store, SharedLoad, SharedStore, Compute, Splat,
-                 Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier, For, If>;
+using Operation = std::variant<Const, Special, ParamRef, Load, Store, SharedLoad, SharedStore,
+                               Compute, Splat, Extract, Concat, Shuffle, Permute, Vote,
+                               ConstFragment, Pack, Mma, Barrier, For, If>;
 
 struct Instr {
   Operation op;
   std::vector<ValueId> results;
 };
 
-// --- the program ---------------------------------------------------------------------------------------
+// --- the program
+// ---------------------------------------------------------------------------------------
 
 /// Why a parameter exists; the runtime fills it by this.
 enum class ParamRole : std::uint8_t {
-  segments,      ///< segments of this launch
-  elements,      ///< elements of the whole input (absolute, also when a chunk of it is at hand)
-  origin,        ///< the element index at which the input buffers begin
-  part_begin,    ///< the first part of this launch
-  part_end,      ///< one behind the last part of this launch
-  parts,         ///< parts a segment
-  part_length,   ///< elements a part (the last of a segment may be shorter)
-  literal,       ///< a literal of the expression; `index` says which
-  user,          ///< a param<T> of the expression; `index` says which
+  segments,     ///< segments of this launch
+  elements,     ///< elements of the whole input (absolute, also when a chunk of it is at hand)
+  origin,       ///< the element index at which the input buffers begin
+  part_begin,   ///< the first part of this launch
+  part_end,     ///< one behind the last part of this launch
+  parts,        ///< parts a segment
+  part_length,  ///< elements a part (the last of a segment may be shorter)
+  literal,      ///< a literal of the expression; `index` says which
+  user,         ///< a param<T> of the expression; `index` says which
 };
 struct Param {
   std::string name;
@@ -156,10 +222,10 @@ struct SharedArray {
 };
 
 struct Launch {
-  std::string name;   ///< the kernel's symbol, e.g. "fold_rows"
-  SizeExpr grid;      ///< blocks; over `params` of the program
-  int warps = 1;      ///< warps a block
-  int min_blocks = 0; ///< wanted resident blocks a multiprocessor, 0: no wish
+  std::string name;    ///< the kernel's symbol, e.g. "fold_rows"
+  SizeExpr grid;       ///< blocks; over `params` of the program
+  int warps = 1;       ///< warps a block
+  int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
   std::vector<SharedArray> shared{};
   Region body{};
 };
@@ -179,10 +245,10 @@ std::string print(const Program& program);
 /// One instruction in the same text, on one line (nested regions as "{ ... }").
 std::string print(const Program& program, const Launch& launch, const Instr& instr);
 
-/// Throws InternalError, with the print, at the first violation of the rules above: types, visibility,
-/// uniformity of conditions, barriers in non-uniform places, fragments against their rows, buffers and
-/// parameters in range, group and width powers of two, widths within 16 bytes and within the buffer's
-/// alignment where the base is a constant.
+/// Throws InternalError, with the print, at the first violation of the rules above: types,
+/// visibility, uniformity of conditions, barriers in non-uniform places, fragments against their
+/// rows, buffers and parameters in range, group and width powers of two, widths within 16 bytes and
+/// within the buffer's alignment where the base is a constant.
 void verify(const Program& program);
 
 /// Calls fn(ValueId&) for every operand of `op`, nested regions excluded.

@@ -71,7 +71,6 @@ class Verifier {
   }
 
   // --- declarations
-  // -----------------------------------------------------------------------------------
 
   void check_declarations() {
     for (const Buffer& buffer : program_.buffers) {
@@ -94,7 +93,6 @@ class Verifier {
   }
 
   // --- definitions and uses
-  // ---------------------------------------------------------------------------
 
   void define(ValueId id) {
     check(id < program_.values.size(), "a result has no type");
@@ -142,7 +140,6 @@ class Verifier {
   }
 
   // --- operations
-  // -------------------------------------------------------------------------------------
 
   void operation(const Const& op, const Instr& instr) const {
     const Type& type = result(instr);

@@ -1,5 +1,6 @@
-// Sizes that are known only at launch: grids, scratch, trip counts of the host's loops. A SizeExpr is a
-// small expression over a program's integer parameters, evaluated by the runtime before the launch.
+// Sizes that are known only at launch: grids, scratch, trip counts of the host's loops. A SizeExpr
+// is a small expression over a program's integer parameters, evaluated by the runtime before the
+// launch.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace chainfold::codegen {
 
 class SizeExpr {
  public:
-  SizeExpr(std::int64_t constant = 0);           // NOLINT: an integer is a size expression
+  SizeExpr(std::int64_t constant = 0);                 // NOLINT: an integer is a size expression
   static SizeExpr param(int index, std::string name);  ///< parameter `index` of the program
   friend SizeExpr operator+(SizeExpr a, SizeExpr b);
   friend SizeExpr operator-(SizeExpr a, SizeExpr b);

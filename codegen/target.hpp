@@ -1,4 +1,5 @@
-// Target: what a machine can do, as data. Lowerings and plans ask these fields and never which machine it is.
+// Target: what a machine can do, as data. Lowerings and plans ask these fields and never which
+// machine it is.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,16 @@ namespace chainfold::codegen {
 enum class Backend : std::uint8_t { cuda, llvm };
 
 struct Target {
-  std::string name;             ///< "sm_90" or "cpu"
+  std::string name;  ///< "sm_90" or "cpu"
   Backend backend = Backend::cuda;
-  int arch = 0;                 ///< 75, 80, 86, 89, 90, 100, 120; 0 for a CPU
-  int processors = 1;           ///< multiprocessors, or threads
-  int vector_bytes = 16;        ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
-  int max_warps = 32;           ///< warps a block at most (1: no shared memory, no barrier)
-  int resident_warps = 64;      ///< warps a processor holds at once
-  int shared_bytes = 48 * 1024; ///< shared memory a block may use without asking for more
-  bool has_mma = true;          ///< whether the table's rows from `arch` down apply
-  int loads_in_flight = 8;      ///< independent loads worth issuing before their first use
+  int arch = 0;             ///< 75, 80, 86, 89, 90, 100, 120; 0 for a CPU
+  int processors = 1;       ///< multiprocessors, or threads
+  int vector_bytes = 16;    ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
+  int max_warps = 32;       ///< warps a block at most (1: no shared memory, no barrier)
+  int resident_warps = 64;  ///< warps a processor holds at once
+  int shared_bytes = 48 * 1024;  ///< shared memory a block may use without asking for more
+  bool has_mma = true;           ///< whether the table's rows from `arch` down apply
+  int loads_in_flight = 8;       ///< independent loads worth issuing before their first use
 };
 
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an

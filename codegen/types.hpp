@@ -29,7 +29,21 @@ struct bf16 {
 };
 
 /// The element type of an input, expression or output. `boolean` is one byte, 0 or 1, in memory.
-enum class DType : std::uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
+enum class DType : std::uint8_t {
+  boolean,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64
+};
 inline constexpr int kDTypeCount = 13;
 
 constexpr bool is_float(DType t) noexcept { return t >= DType::f16; }
@@ -40,15 +54,24 @@ constexpr bool is_signed(DType t) noexcept {
 /// Bytes of one element in memory.
 constexpr int size_of(DType t) noexcept {
   switch (t) {
-    case DType::boolean: case DType::i8: case DType::u8: return 1;
-    case DType::i16: case DType::u16: case DType::f16: case DType::bf16: return 2;
-    case DType::i32: case DType::u32: case DType::f32: return 4;
-    case DType::i64: case DType::u64: case DType::f64: return 8;
+    case DType::boolean:
+    case DType::i8:
+    case DType::u8: return 1;
+    case DType::i16:
+    case DType::u16:
+    case DType::f16:
+    case DType::bf16: return 2;
+    case DType::i32:
+    case DType::u32:
+    case DType::f32: return 4;
+    case DType::i64:
+    case DType::u64:
+    case DType::f64: return 8;
   }
   return 0;
 }
 constexpr std::string_view name_of(DType t) noexcept {
-  constexpr std::string_view kNames[] = {"bool", "i8",  "u8",  "i16", "u16",  "i32", "u32",
+  constexpr std::string_view kNames[] = {"bool", "i8",  "u8",  "i16",  "u16", "i32", "u32",
                                          "i64",  "u64", "f16", "bf16", "f32", "f64"};
   return kNames[static_cast<int>(t)];
 }
@@ -57,8 +80,12 @@ constexpr std::string_view name_of(DType t) noexcept {
 /// promotes them); the others in themselves.
 constexpr DType compute_type(DType t) noexcept {
   switch (t) {
-    case DType::f16: case DType::bf16: return DType::f32;
-    case DType::i8: case DType::u8: case DType::i16: case DType::u16: return DType::i32;
+    case DType::f16:
+    case DType::bf16: return DType::f32;
+    case DType::i8:
+    case DType::u8:
+    case DType::i16:
+    case DType::u16: return DType::i32;
     default: return t;
   }
 }
@@ -72,12 +99,13 @@ constexpr bool has_common_type(DType a, DType b) noexcept {
   return true;
 }
 
-/// The type of `a op b` for arithmetic: both sides enter their compute type first. Integers widen to
-/// the smallest of i32, u32, i64, u64 that holds both; a float with an integer of up to 16 bits is
-/// f32 (f64 if the float is), with a wider integer f64, so no operand loses its value. Requires
+/// The type of `a op b` for arithmetic: both sides enter their compute type first. Integers widen
+/// to the smallest of i32, u32, i64, u64 that holds both; a float with an integer of up to 16 bits
+/// is f32 (f64 if the float is), with a wider integer f64, so no operand loses its value. Requires
 /// has_common_type(a, b).
 constexpr DType promote(DType a, DType b) noexcept {
-  const bool small_integer = (is_integer(a) && size_of(a) <= 2) || (is_integer(b) && size_of(b) <= 2);
+  const bool small_integer =
+      (is_integer(a) && size_of(a) <= 2) || (is_integer(b) && size_of(b) <= 2);
   a = compute_type(a);
   b = compute_type(b);
   if (a == b) return a;
@@ -113,21 +141,66 @@ constexpr DType mean_type(DType t) noexcept {
 /// The DType of a C++ element type. A user's own 16-bit float type can specialise it.
 template <class T>
 struct dtype_of;
-template <> struct dtype_of<bool> { static constexpr DType value = DType::boolean; };
-template <> struct dtype_of<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct dtype_of<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct dtype_of<std::int16_t> { static constexpr DType value = DType::i16; };
-template <> struct dtype_of<std::uint16_t> { static constexpr DType value = DType::u16; };
-template <> struct dtype_of<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct dtype_of<std::uint32_t> { static constexpr DType value = DType::u32; };
-template <> struct dtype_of<long> { static constexpr DType value = DType::i64; };
-template <> struct dtype_of<long long> { static constexpr DType value = DType::i64; };
-template <> struct dtype_of<unsigned long> { static constexpr DType value = DType::u64; };
-template <> struct dtype_of<unsigned long long> { static constexpr DType value = DType::u64; };
-template <> struct dtype_of<f16> { static constexpr DType value = DType::f16; };
-template <> struct dtype_of<bf16> { static constexpr DType value = DType::bf16; };
-template <> struct dtype_of<float> { static constexpr DType value = DType::f32; };
-template <> struct dtype_of<double> { static constexpr DType value = DType::f64; };
+template <>
+struct dtype_of<bool> {
+  static constexpr DType value = DType::boolean;
+};
+template <>
+struct dtype_of<std::int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct dtype_of<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct dtype_of<std::int16_t> {
+  static constexpr DType value = DType::i16;
+};
+template <>
+struct dtype_of<std::uint16_t> {
+  static constexpr DType value = DType::u16;
+};
+template <>
+struct dtype_of<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct dtype_of<std::uint32_t> {
+  static constexpr DType value = DType::u32;
+};
+template <>
+struct dtype_of<long> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct dtype_of<long long> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct dtype_of<unsigned long> {
+  static constexpr DType value = DType::u64;
+};
+template <>
+struct dtype_of<unsigned long long> {
+  static constexpr DType value = DType::u64;
+};
+template <>
+struct dtype_of<f16> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct dtype_of<bf16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct dtype_of<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct dtype_of<double> {
+  static constexpr DType value = DType::f64;
+};
 
 template <class T>
 concept Element = requires { dtype_of<std::remove_cv_t<T>>::value; };

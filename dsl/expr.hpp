@@ -76,20 +76,8 @@ using Leaf = Node<T, L, 1, 1>;
 template <DType T, Level L, class... A>
 using Operation = Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...})>;
 
-template <Level A, Level B>
-struct LevelRule {
-  static_assert(A == B || A == Level::uniform || B == Level::uniform,
-                "chainfold: one operand has a value for each element, the other a value for the "
-                "segment (a fold); broadcasting a fold back to the elements is not supported yet");
-  static constexpr Level kLevel = std::max(A, B);
-};
-
 template <class... A>
-inline constexpr Level kJoined = Level::uniform;
-template <class A>
-inline constexpr Level kJoined<A> = A::kLevel;
-template <class A, class... Rest>
-inline constexpr Level kJoined<A, Rest...> = LevelRule<A::kLevel, kJoined<Rest...>>::kLevel;
+inline constexpr Level kJoined = std::max({A::kLevel...});
 
 /// An operation on one expression, computed in P, of type T.
 template <codegen::Op O, DType T, DType P, class A>

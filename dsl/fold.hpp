@@ -124,7 +124,7 @@ template <class A, class B>
 auto product(A&& a, B&& b) {
   using Left = std::remove_cvref_t<A>;
   using Right = std::remove_cvref_t<B>;
-  (void)CommonType<Left::kType, Right::kType>{};
+  check_pair<A, B>();
   constexpr DType kIn = product_type(Left::kType, Right::kType);
   (void)TypeRule<Use::arithmetic, kIn>{};
   return Binary<Op::mul, kIn, kIn, Left, Right>(std::forward<A>(a), std::forward<B>(b));

@@ -71,10 +71,12 @@ constexpr DType literal_type(DType beside) noexcept {
 
 template <DType Own, DType Beside>
 struct LiteralRule {
-  static_assert(!(is_float(Own) && is_integer(Beside)),
+  static constexpr bool kFloatBesideInteger = is_float(Own) && is_integer(Beside);
+  static constexpr bool kBoolWithNumber = (Own == DType::boolean) != (Beside == DType::boolean);
+  static_assert(!kFloatBesideInteger,
                 "chainfold: a floating-point literal beside an integer expression; cast the "
                 "expression first, e.g. cf::cast<float>(x) * 0.5f");
-  static_assert((Own == DType::boolean) == (Beside == DType::boolean),
+  static_assert(!kBoolWithNumber,
                 "chainfold: a bool and a number have no common type; compare the number (x != 0) "
                 "or cast the bool (cf::cast<std::int32_t>(b))");
 };

@@ -22,65 +22,79 @@ using codegen::Op;
 /// What kind of operand an operation takes.
 enum class Use { arithmetic, comparison, equality, logic, bitwise, shift, real };
 
+// Rules are classes of their own, and no value is taken out of them: what breaks one is then told
+// in one message by every compiler.
+
 template <Use U, DType T>
 struct TypeRule {
+  static constexpr bool kBool = T == DType::boolean;
+  static constexpr bool kBoolInArithmetic = kBool && (U == Use::arithmetic || U == Use::comparison);
+  static constexpr bool kNumberInLogic = !kBool && U == Use::logic;
+  static constexpr bool kFloatInBits = is_float(T) && U == Use::bitwise;
+  static constexpr bool kNoIntegerInShift = !is_integer(T) && U == Use::shift;
+  static constexpr bool kNoFloat = !is_float(T) && U == Use::real;
   static_assert(
-      U != Use::arithmetic || T != DType::boolean,
+      !kBoolInArithmetic,
       "chainfold: arithmetic and order are not defined on bool; cast it to a number, e.g. "
       "cf::cast<std::int32_t>(b), or use cf::select");
-  static_assert(
-      U != Use::comparison || T != DType::boolean,
-      "chainfold: arithmetic and order are not defined on bool; cast it to a number, e.g. "
-      "cf::cast<std::int32_t>(b), or use cf::select");
-  static_assert(U != Use::logic || T == DType::boolean,
+  static_assert(!kNumberInLogic,
                 "chainfold: &&, || and ! take bool expressions; write a comparison, e.g. x != 0");
-  static_assert(U != Use::bitwise || !is_float(T),
-                "chainfold: &, | and ^ are defined on integers and bool only");
-  static_assert(U != Use::shift || is_integer(T),
-                "chainfold: <<, >> and ~ are defined on integers only");
-  static_assert(U != Use::real || is_float(T),
+  static_assert(!kFloatInBits, "chainfold: &, | and ^ are defined on integers and bool only");
+  static_assert(!kNoIntegerInShift, "chainfold: <<, >> and ~ are defined on integers only");
+  static_assert(!kNoFloat,
                 "chainfold: sqrt, exp, log, pow and floor need a floating-point expression; cast "
                 "the integer first, e.g. cf::sqrt(cf::cast<float>(x))");
 };
 
 template <DType A, DType B>
-struct CommonType {
-  static_assert((A == DType::boolean) == (B == DType::boolean),
+struct CommonTypeRule {
+  static constexpr bool kBoolWithNumber = (A == DType::boolean) != (B == DType::boolean);
+  static constexpr bool kU64WithSigned = !kBoolWithNumber && !has_common_type(A, B);
+  static_assert(!kBoolWithNumber,
                 "chainfold: a bool and a number have no common type; compare the number (x != 0) "
                 "or cast the bool (cf::cast<std::int32_t>(b))");
-  static_assert((A == DType::boolean) != (B == DType::boolean) || has_common_type(A, B),
+  static_assert(!kU64WithSigned,
                 "chainfold: u64 and a signed integer have no common type; cast one of them, e.g. "
                 "cf::cast<std::int64_t>(x)");
-  static constexpr DType kType = promote(A, B);
 };
 
+template <Level A, Level B>
+struct LevelRule {
+  static constexpr bool kMixed = A != B && A != Level::uniform && B != Level::uniform;
+  static_assert(!kMixed,
+                "chainfold: one operand has a value for each element, the other a value for the "
+                "segment (a fold); broadcasting a fold back to the elements is not supported yet");
+};
+
+template <class A, class B>
+void check_levels() {
+  if constexpr (Expression<A> && Expression<B>) (void)LevelRule<kLevelOf<A>, kLevelOf<B>>{};
+}
+template <class A, class B>
+void check_types() {
+  if constexpr (Expression<A> && Expression<B>) (void)CommonTypeRule<kTypeOf<A>, kTypeOf<B>>{};
+}
+template <class A, class B>
+void check_pair() {
+  check_levels<A, B>();
+  check_types<A, B>();
+}
+
 /// The common type of the expressions among some operands, what literals beside them must fit.
-template <class... X>
-struct Beside;
-template <class X>
-struct Beside<X> {
-  static constexpr bool kAny = Expression<X>;
-  static constexpr DType kType = [] {
+template <class X, class... Rest>
+constexpr DType beside() noexcept {
+  if constexpr (sizeof...(Rest) == 0 || (Expression<X> && !(Expression<Rest> || ...))) {
     if constexpr (Expression<X>) {
       return kTypeOf<X>;
     } else {
       return kOwnType<X>;
     }
-  }();
-};
-template <class X, class... Rest>
-struct Beside<X, Rest...> {
-  static constexpr bool kAny = true;
-  static constexpr DType kType = [] {
-    if constexpr (!Expression<X>) {
-      return Beside<Rest...>::kType;
-    } else if constexpr (!(Expression<Rest> || ...)) {
-      return kTypeOf<X>;
-    } else {
-      return CommonType<kTypeOf<X>, Beside<Rest...>::kType>::kType;
-    }
-  }();
-};
+  } else if constexpr (!Expression<X>) {
+    return beside<Rest...>();
+  } else {
+    return promote(kTypeOf<X>, beside<Rest...>());
+  }
+}
 
 template <Use U, Op O, class A>
 auto unary(A&& a) {
@@ -91,7 +105,8 @@ auto unary(A&& a) {
 
 template <Use U, Op O, bool ConstantRight = false, class A, class B>
 auto binary(A&& a, B&& b) {
-  constexpr DType kBeside = Beside<A, B>::kType;
+  check_pair<A, B>();
+  constexpr DType kBeside = beside<A, B>();
   constexpr DType kIn = promote(kBeside, kBeside);  // its compute type
   (void)TypeRule<U, kIn>{};
   auto x = as_expression<kIn, kBeside>(std::forward<A>(a));
@@ -104,6 +119,7 @@ auto binary(A&& a, B&& b) {
 template <Op O, class A, class B>
 auto shift(A&& a, B&& b) {
   if constexpr (Expression<A> && Expression<B>) {
+    check_levels<A, B>();
     (void)TypeRule<Use::shift, kTypeOf<B>>{};
     constexpr DType kIn = compute_type(kTypeOf<A>);
     (void)TypeRule<Use::shift, kIn>{};
@@ -122,20 +138,21 @@ struct ConditionRule {
       "chainfold: the condition of cf::select must be bool; write a comparison, e.g. x != 0");
 };
 
+template <DType A, DType B>
+struct TwoLiteralsRule {
+  static_assert(A == B, "chainfold: the two literals of cf::select must have one type");
+};
+
 template <class A, class B>
-constexpr DType selected_type() {
+constexpr DType selected_type() noexcept {
   if constexpr (!Expression<A> && !Expression<B>) {
-    static_assert(kOwnType<A> == kOwnType<B>,
-                  "chainfold: the two literals of cf::select must have one type");
     return kOwnType<A>;
   } else if constexpr (!Expression<A>) {
     return literal_type(kTypeOf<B>);
   } else if constexpr (!Expression<B>) {
     return literal_type(kTypeOf<A>);
-  } else if constexpr (kTypeOf<A> == kTypeOf<B>) {
-    return kTypeOf<A>;
   } else {
-    return CommonType<kTypeOf<A>, kTypeOf<B>>::kType;
+    return kTypeOf<A> == kTypeOf<B> ? kTypeOf<A> : promote(kTypeOf<A>, kTypeOf<B>);
   }
 }
 
@@ -341,7 +358,10 @@ auto pow(A&& a, B&& b) {
 template <class A, class B, class C>
   requires dsl::Operands<A, B, C>
 auto fma(A&& a, B&& b, C&& c) {
-  constexpr DType kBeside = dsl::Beside<A, B, C>::kType;
+  dsl::check_pair<A, B>();
+  dsl::check_pair<A, C>();
+  dsl::check_pair<B, C>();
+  constexpr DType kBeside = dsl::beside<A, B, C>();
   constexpr DType kIn = promote(kBeside, kBeside);
   (void)dsl::TypeRule<dsl::Use::arithmetic, kIn>{};
   auto x = dsl::as_expression<kIn, kBeside>(std::forward<A>(a));
@@ -356,8 +376,15 @@ template <Expression C, class A, class B>
   requires dsl::Operands<C, A, B>
 auto select(C&& condition, A&& a, B&& b) {
   (void)dsl::ConditionRule<kTypeOf<C>>{};
+  dsl::check_levels<C, A>();
+  dsl::check_levels<C, B>();
+  dsl::check_levels<A, B>();
+  dsl::check_types<A, B>();
+  if constexpr (!Expression<A> && !Expression<B>) {
+    (void)dsl::TwoLiteralsRule<dsl::kOwnType<A>, dsl::kOwnType<B>>{};
+  }
   constexpr DType kOut = dsl::selected_type<A, B>();
-  constexpr DType kBeside = Expression<A> ? dsl::Beside<A>::kType : dsl::Beside<B>::kType;
+  constexpr DType kBeside = Expression<A> ? dsl::beside<A>() : dsl::beside<B>();
   auto x = dsl::as_expression<kOut, kBeside>(std::forward<A>(a));
   auto y = dsl::as_expression<kOut, kBeside>(std::forward<B>(b));
   return dsl::Ternary<codegen::Op::select, kOut, std::remove_cvref_t<C>, decltype(x), decltype(y)>(

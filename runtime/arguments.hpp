@@ -13,6 +13,10 @@
 
 namespace chainfold::runtime {
 
+/// The most slots (buffers and parameters) of a program: what fits the 4096 bytes of parameters
+/// that every GPU takes.
+inline constexpr std::size_t kMaxSlots = 512;
+
 /// Bound arguments in the graph's order.
 struct Arguments {
   std::array<const std::byte*, kMaxBindings> inputs{};
@@ -27,7 +31,8 @@ struct Arguments {
 /// `elements` < 0: every input tells its own count, and they must agree. Throws UserError.
 Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
 
-/// Checks number, types, capacity, null and alignment of outputs of `count` values. Throws UserError.
+/// Checks number, types, capacity, null and alignment of outputs of `count` values. Throws
+/// UserError.
 void check_outputs(const codegen::Graph& graph, const Outputs& outputs, std::int64_t count);
 
 /// The largest power of two up to 16 that all input pointers are multiples of.
@@ -38,9 +43,11 @@ class Slots {
  public:
   /// Values that differ from launch to launch.
   struct Range {
-    std::int64_t segments = 0, elements = 0, origin = 0, part_begin = 0, part_end = 0, parts = 1, part_length = 0;
+    std::int64_t segments = 0, elements = 0, origin = 0, part_begin = 0, part_end = 0, parts = 1,
+                 part_length = 0;
   };
-  Slots(const codegen::Graph& graph, const codegen::Program& program, const Arguments& arguments, const Range& range);
+  Slots(const codegen::Graph& graph, const codegen::Program& program, const Arguments& arguments,
+        const Range& range);
   void set_buffer(codegen::BufferRole role, int index, const void* pointer);
   /// Cuts `base` into the program's scratch arrays.
   void set_scratch(void* base);
@@ -48,14 +55,16 @@ class Slots {
   [[nodiscard]] std::int64_t scratch_bytes() const;
   [[nodiscard]] std::int64_t grid(std::size_t launch) const;
   [[nodiscard]] const std::uint64_t* data() const { return slots_.data(); }
-  [[nodiscard]] std::size_t size() const { return program_.buffers.size() + program_.params.size(); }
+  [[nodiscard]] std::size_t size() const {
+    return program_.buffers.size() + program_.params.size();
+  }
 
  private:
   [[nodiscard]] std::span<const std::uint64_t> params() const {
     return std::span(slots_).subspan(program_.buffers.size(), program_.params.size());
   }
   const codegen::Program& program_;
-  std::array<std::uint64_t, 4 * kMaxBindings> slots_{};
+  std::array<std::uint64_t, kMaxSlots> slots_{};
 };
 
 }  // namespace chainfold::runtime

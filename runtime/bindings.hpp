@@ -1,5 +1,5 @@
-// What a user hands to a kernel: names with data, outputs with their capacity. All of it lives in fixed
-// inline storage, so a launch allocates nothing.
+// What a user hands to a kernel: names with data, outputs with their capacity. All of it lives in
+// fixed inline storage, so a launch allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,14 @@ struct Count {
   std::int64_t value = 0;
   constexpr Count() = default;
   template <std::integral T>
-  constexpr Count(T v) noexcept : value(static_cast<std::int64_t>(v)) {}  // NOLINT: implicit by design
-  constexpr operator std::int64_t() const noexcept { return value; }     // NOLINT
+  constexpr Count(T v) noexcept
+      : value(static_cast<std::int64_t>(v)) {}                        // NOLINT: implicit by design
+  constexpr operator std::int64_t() const noexcept { return value; }  // NOLINT
 };
 
 /// A named input (pointer, type, count, stride) or the value of a named parameter. The name and the
-/// data must live until the call that takes the binding returns (for launch: until the kernel has run).
+/// data must live until the call that takes the binding returns (for launch: until the kernel has
+/// run).
 class Binding {
  public:
   Binding() = default;
@@ -39,10 +41,12 @@ class Binding {
   template <std::ranges::contiguous_range R>
     requires Element<std::ranges::range_value_t<R>>
   Binding(std::string_view name, const R& range)
-      : name_(name), data_(std::ranges::data(range)), type_(kDType<std::ranges::range_value_t<R>>),
+      : name_(name),
+        data_(std::ranges::data(range)),
+        type_(kDType<std::ranges::range_value_t<R>>),
         count_(static_cast<std::int64_t>(std::ranges::size(range))) {}
-  /// A pointer; without a count, the launch's element count holds. `stride` counts elements; only 1 is
-  /// supported yet.
+  /// A pointer; without a count, the launch's element count holds. `stride` counts elements; only 1
+  /// is supported yet.
   template <Element T>
   Binding(std::string_view name, const T* data, Count count = -1, Count stride = 1)
       : name_(name), data_(data), type_(kDType<T>), count_(count), stride_(stride) {}
@@ -54,16 +58,19 @@ class Binding {
     requires(Element<T> && std::is_arithmetic_v<T>)
   Binding(std::string_view name, T value) : name_(name), type_(kDType<T>), scalar_(true) {
     static_assert(sizeof(T) <= sizeof(bits_));
-    std::copy_n(reinterpret_cast<const unsigned char*>(&value), sizeof(T), reinterpret_cast<unsigned char*>(&bits_));
+    std::copy_n(reinterpret_cast<const unsigned char*>(&value), sizeof(T),
+                reinterpret_cast<unsigned char*>(&bits_));
   }
 
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
   [[nodiscard]] const void* data() const noexcept { return data_; }
   [[nodiscard]] DType type() const noexcept { return type_; }
-  [[nodiscard]] std::int64_t count() const noexcept { return count_; }    ///< -1: not given
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }  ///< -1: not given
   [[nodiscard]] std::int64_t stride() const noexcept { return stride_; }
   [[nodiscard]] bool is_scalar() const noexcept { return scalar_; }
-  [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }     ///< a scalar's, low bytes first
+  [[nodiscard]] std::uint64_t bits() const noexcept {
+    return bits_;
+  }  ///< a scalar's, low bytes first
 
  private:
   std::string_view name_;
@@ -82,7 +89,8 @@ class OutputBinding {
   template <Element T>
     requires(!std::is_const_v<T>)
   OutputBinding(T* data, Count capacity) : data_(data), type_(kDType<T>), capacity_(capacity) {}
-  OutputBinding(void* data, DType type, Count capacity) : data_(data), type_(type), capacity_(capacity) {}
+  OutputBinding(void* data, DType type, Count capacity)
+      : data_(data), type_(type), capacity_(capacity) {}
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] DType type() const noexcept { return type_; }
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
@@ -93,7 +101,8 @@ class OutputBinding {
   std::int64_t capacity_ = 0;
 };
 
-/// A list of fixed capacity in inline storage. Throws UserError(invalid_argument) beyond kMaxBindings.
+/// A list of fixed capacity in inline storage. Throws UserError(invalid_argument) beyond
+/// kMaxBindings.
 template <class T>
 class InlineList {
  public:
@@ -103,7 +112,8 @@ class InlineList {
   }
   void push_back(const T& item) {
     if (size_ == kMaxBindings) {
-      throw UserError(ErrorCode::invalid_argument, "a kernel takes at most 32 inputs and parameters, and 32 outputs");
+      throw UserError(ErrorCode::invalid_argument,
+                      "a kernel takes at most 32 inputs and parameters, and 32 outputs");
     }
     items_[size_++] = item;
   }
@@ -128,10 +138,10 @@ struct Scratch {
 
 /// The arguments of Kernel::launch and Kernel::scratch_bytes.
 struct LaunchArgs {
-  Count elements = 0;          ///< of every input
-  Bindings inputs{};           ///< inputs and parameters, in any order
-  Outputs outputs{};           ///< in the order of over's outputs
-  void* stream = nullptr;      ///< a CUstream or cudaStream_t; null: the legacy default stream
+  Count elements = 0;      ///< of every input
+  Bindings inputs{};       ///< inputs and parameters, in any order
+  Outputs outputs{};       ///< in the order of over's outputs
+  void* stream = nullptr;  ///< a CUstream or cudaStream_t; null: the legacy default stream
   Scratch scratch{};
 };
 

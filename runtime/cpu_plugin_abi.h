@@ -1,11 +1,12 @@
 /* The C interface between libchainfold and its CPU plugin, the one place where LLVM and oneTBB are
- * linked. libchainfold opens the plugin on demand, so it neither needs them nor exports their symbols.
+ * linked. libchainfold opens the plugin on demand, so it neither needs them nor exports their
+ * symbols.
  *
  * A compiled launch is one function over a range of thread blocks of the program:
  *     void f(int64_t block_begin, int64_t block_end, const uint64_t* args);
  * args holds one 8-byte slot a kernel parameter, in the program's order: a pointer, or a scalar in
- * the slot's low bytes. The function runs the blocks one after the other, allocates nothing and keeps
- * no state; calls over disjoint ranges may run at once. */
+ * the slot's low bytes. The function runs the blocks one after the other, allocates nothing and
+ * keeps no state; calls over disjoint ranges may run at once. */
 #ifndef CHAINFOLD_RUNTIME_CPU_PLUGIN_ABI_H
 #define CHAINFOLD_RUNTIME_CPU_PLUGIN_ABI_H
 #include <stddef.h>
@@ -20,7 +21,8 @@ extern "C" {
 typedef void (*chainfold_cpu_launch)(int64_t block_begin, int64_t block_end, const uint64_t* args);
 typedef struct chainfold_cpu_module chainfold_cpu_module;
 
-/* Why a call failed; release with free_error. `line` is the 1-based line of the IR text, 0 if unknown. */
+/* Why a call failed; release with free_error. `line` is the 1-based line of the IR text, 0 if
+ * unknown. */
 typedef struct chainfold_cpu_error {
   char* message;
   int32_t line;

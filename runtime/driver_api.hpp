@@ -24,6 +24,8 @@ using KernelHandle = struct OpaqueKernel*;
 using FunctionHandle = struct OpaqueFunction*;
 using StreamHandle = struct OpaqueStream*;  ///< null is the legacy default stream
 using EventHandle = struct OpaqueEvent*;
+using GraphHandle = struct OpaqueGraph*;
+using GraphExecHandle = struct OpaqueGraphExec*;
 struct DeviceUuid {
   unsigned char bytes[16];
 };
@@ -88,6 +90,7 @@ enum class PointerAttribute : int {
 
 inline constexpr unsigned kStreamNonBlocking = 1;   ///< CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kEventDisableTiming = 2;  ///< CU_EVENT_DISABLE_TIMING
+inline constexpr int kCaptureThreadLocal = 1;       ///< CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 inline constexpr unsigned kMemoryTypeHost = 1;      ///< CU_MEMORYTYPE_HOST
 inline constexpr unsigned kMemoryTypeDevice = 2;    ///< CU_MEMORYTYPE_DEVICE
 
@@ -150,6 +153,13 @@ inline constexpr unsigned kMemoryTypeDevice = 2;    ///< CU_MEMORYTYPE_DEVICE
   X(stream_wait_event, cuStreamWaitEvent,                                                          \
     (StreamHandle stream, EventHandle event, unsigned flags))                                      \
   X(stream_is_capturing, cuStreamIsCapturing, (StreamHandle stream, int* status))                  \
+  X(stream_begin_capture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                \
+  X(stream_end_capture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))            \
+  X(graph_instantiate, cuGraphInstantiateWithFlags,                                                \
+    (GraphExecHandle * executable, GraphHandle graph, unsigned long long flags))                   \
+  X(graph_launch, cuGraphLaunch, (GraphExecHandle executable, StreamHandle stream))                \
+  X(graph_exec_destroy, cuGraphExecDestroy, (GraphExecHandle executable))                          \
+  X(graph_destroy, cuGraphDestroy, (GraphHandle graph))                                            \
   X(event_create, cuEventCreate, (EventHandle * event, unsigned flags))                            \
   X(event_record, cuEventRecord, (EventHandle event, StreamHandle stream))                         \
   X(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \

@@ -19,7 +19,8 @@ namespace {
 
 class CudaExecutable final : public Executable {
  public:
-  CudaExecutable(const codegen::Program& program, const codegen::Source& source, const codegen::Target& target, int device)
+  CudaExecutable(const codegen::Program& program, const codegen::Source& source,
+                 const codegen::Target& target, int device)
       : cubin_(compile_cubin(source.text, {.arch = target.arch})),
         module_(Context::of(device), cubin_.image, source.symbols) {
     for (const codegen::Launch& launch : program.launches) {
@@ -31,9 +32,11 @@ class CudaExecutable final : public Executable {
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t count,
               void* stream) const override {
     if (blocks > std::numeric_limits<std::int32_t>::max()) {
-      throw UserError(ErrorCode::invalid_argument, "the launch needs more blocks than a grid holds; split the input");
+      throw UserError(ErrorCode::invalid_argument,
+                      "the launch needs more blocks than a grid holds; split the input");
     }
-    module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], 0, static_cast<StreamHandle>(stream), slots, count);
+    module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], 0,
+                   static_cast<StreamHandle>(stream), slots, count);
   }
   [[nodiscard]] double compile_ms() const override { return cubin_.compile_ms; }
 
@@ -45,8 +48,10 @@ class CudaExecutable final : public Executable {
 
 class CpuExecutable final : public Executable {
  public:
-  explicit CpuExecutable(const codegen::Source& source) : module_(CpuModule::compile(source.text, source.symbols)) {}
-  void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t, void*) const override {
+  explicit CpuExecutable(const codegen::Source& source)
+      : module_(CpuModule::compile(source.text, source.symbols)) {}
+  void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t,
+              void*) const override {
     // Few blocks are worth a thread each (they are parts); many are shared out in runs.
     constexpr std::int64_t kRuns = 512;
     module_->run(index, blocks, std::max<std::int64_t>(1, blocks / kRuns), slots);
@@ -70,7 +75,8 @@ Cache& cache() {
 
 }  // namespace
 
-std::shared_ptr<const Executable> load_executable(const codegen::Program& program, const codegen::Target& target, int device,
+std::shared_ptr<const Executable> load_executable(const codegen::Program& program,
+                                                  const codegen::Target& target, int device,
                                                   bool& reused) {
   const codegen::Source source = codegen::emit(program, target);
   const std::pair<int, std::string> key(device, source.text);

@@ -1,6 +1,6 @@
-// run_staged: host data through a GPU in chunks. While one chunk is computed, the next is copied to the
-// device and the one after that into pinned memory. Chunk bounds follow from the sizes alone, and parts
-// keep their absolute bounds, so the result does not depend on the chunks at all.
+// run_staged: host data through a GPU in chunks. While one chunk is computed, the next is copied to
+// the device and the one after that into pinned memory. Chunk bounds follow from the sizes alone,
+// and parts keep their absolute bounds, so the result does not depend on the chunks at all.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -33,18 +33,24 @@ struct StagingLane {
 class Staging {
  public:
   Staging(const Context& context, const Piece& piece, const Outputs& outputs)
-      : context_(context), piece_(piece), graph_(*piece.graph), outputs_(outputs),
+      : context_(context),
+        piece_(piece),
+        graph_(*piece.graph),
+        outputs_(outputs),
         parts_(piece.variant->compiled.plan.strategy == codegen::Strategy::parts) {
     std::int64_t element_bytes = 0;
     for (const auto& input : graph_.inputs) element_bytes += size_of(input.type);
     // A unit is what cannot be cut: a segment, or a part.
     unit_ = parts_ ? piece.range.part_length : piece.arguments.segment;
     units_ = parts_ ? piece.range.part_end : piece.arguments.segments;
-    units_per_chunk_ = std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_ * element_bytes), 1, std::max<std::int64_t>(1, units_));
+    units_per_chunk_ =
+        std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_ * element_bytes), 1,
+                                 std::max<std::int64_t>(1, units_));
   }
 
   void run() {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
+    const int lanes = static_cast<int>(
+        std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
     for (int i = 0; i < lanes; ++i) allocate(lanes_.emplace_back(context_));
     if (parts_) {
       const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
@@ -78,7 +84,8 @@ class Staging {
   /// The element at which unit `u` begins; behind the last one, the end of the input.
   [[nodiscard]] std::int64_t element_of(std::int64_t u) const {
     if (!parts_) return u * unit_;
-    const std::int64_t length = piece_.arguments.segment > 0 ? piece_.arguments.segment : piece_.arguments.elements;
+    const std::int64_t length =
+        piece_.arguments.segment > 0 ? piece_.arguments.segment : piece_.arguments.elements;
     return u / piece_.range.parts * length + std::min(length, u % piece_.range.parts * unit_);
   }
 
@@ -90,7 +97,8 @@ class Staging {
       const auto bytes = static_cast<std::size_t>(count * size);
       if (bytes == 0) continue;
       std::memcpy(lane.pinned_in[i].data(), piece_.arguments.inputs[i] + first * size, bytes);
-      copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes, stream);
+      copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes,
+                     stream);
     }
     Slots::Range range = piece_.range;
     if (parts_) {
@@ -102,8 +110,10 @@ class Staging {
     }
     const codegen::Program& program = piece_.variant->compiled.program;
     Slots slots(graph_, program, piece_.arguments, range);
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
-    for (std::size_t i = 0; i < outputs_.size(); ++i) slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
     const std::size_t launches = parts_ ? 1 : program.launches.size();
     for (std::size_t i = 0; i < launches; ++i) {
@@ -117,7 +127,8 @@ class Staging {
   void download(StagingLane& lane, std::int64_t begin, std::int64_t count) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       copy_to_host(context_, lane.pinned_out[i].data(), lane.device_out[i].pointer(),
-                   static_cast<std::size_t>(count * size_of(outputs_[i].type())), lane.stream.handle());
+                   static_cast<std::size_t>(count * size_of(outputs_[i].type())),
+                   lane.stream.handle());
     }
     lane.out_begin = piece_.output_offset + begin;
     lane.out_count = count;
@@ -129,8 +140,8 @@ class Staging {
     lane.done.synchronize();
     for (std::size_t i = 0; i < outputs_.size() && lane.out_count > 0; ++i) {
       const int size = size_of(outputs_[i].type());
-      std::memcpy(static_cast<std::byte*>(outputs_[i].data()) + lane.out_begin * size, lane.pinned_out[i].data(),
-                  static_cast<std::size_t>(lane.out_count * size));
+      std::memcpy(static_cast<std::byte*>(outputs_[i].data()) + lane.out_begin * size,
+                  lane.pinned_out[i].data(), static_cast<std::size_t>(lane.out_count * size));
     }
     lane.out_count = 0;
     lane.busy = false;
@@ -140,9 +151,11 @@ class Staging {
     StagingLane& lane = lanes_[0];
     const codegen::Program& program = piece_.variant->compiled.program;
     Slots slots(graph_, program, piece_.arguments, piece_.range);
-    for (std::size_t i = 0; i < outputs_.size(); ++i) slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
-    piece_.variant->executable->launch(1, slots.grid(1), slots.data(), slots.size(), lane.stream.handle());
+    piece_.variant->executable->launch(1, slots.grid(1), slots.data(), slots.size(),
+                                       lane.stream.handle());
     download(lane, 0, piece_.arguments.segments);
     lane.done.record(lane.stream.handle());
     lane.busy = true;

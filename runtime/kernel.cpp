@@ -35,16 +35,21 @@ int device_of(const Target& target) {
   for (int device = 0; device < runtime::device_count(); ++device) {
     if (runtime::device_info(device).arch() == target.arch) return device;
   }
-  throw DeviceError(ErrorCode::device_failed,
-                    fmt::format("no device of this machine has the architecture {}; compile for target(\"gpu\") or "
-                                "target(\"cpu\"), or use explain() to look at its kernels",
-                                target.name),
-                    "target");
+  throw DeviceError(
+      ErrorCode::device_failed,
+      fmt::format(
+          "no device of this machine has the architecture {}; compile for target(\"gpu\") or "
+          "target(\"cpu\"), or use explain() to look at its kernels",
+          target.name),
+      "target");
 }
 
 codegen::PlanRequest request_of(const Options& options, std::int64_t segment, int alignment) {
-  return {.accuracy = options.accuracy, .nonfinite = options.nonfinite, .determinism = options.determinism,
-          .segment = segment, .base_alignment = alignment};
+  return {.accuracy = options.accuracy,
+          .nonfinite = options.nonfinite,
+          .determinism = options.determinism,
+          .segment = segment,
+          .base_alignment = alignment};
 }
 
 /// Host memory that is not initialised first.
@@ -55,7 +60,9 @@ using HostScratch = std::unique_ptr<void, FreeDeleter>;
 HostScratch host_scratch(std::int64_t bytes) {
   if (bytes == 0) return {};
   HostScratch memory(std::aligned_alloc(256, static_cast<std::size_t>((bytes + 255) / 256 * 256)));
-  if (!memory) throw DeviceError(ErrorCode::out_of_memory, fmt::format("{} bytes of host scratch could not be allocated", bytes));
+  if (!memory)
+    throw DeviceError(ErrorCode::out_of_memory,
+                      fmt::format("{} bytes of host scratch could not be allocated", bytes));
   return memory;
 }
 
@@ -85,6 +92,15 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
     const codegen::Graph& g = tail ? *tail_graph : *graph;
     KernelVariant fresh;
     fresh.compiled = codegen::compile_graph(g, target, request_of(options, segment, alignment));
+    const std::size_t slots =
+        fresh.compiled.program.buffers.size() + fresh.compiled.program.params.size();
+    if (slots > runtime::kMaxSlots) {
+      throw UserError(ErrorCode::unsupported,
+                      fmt::format("the expression's inputs, outputs, literals and intermediate "
+                                  "states need {} kernel arguments, a "
+                                  "kernel takes {}; use fewer outputs or literals in one kernel",
+                                  slots, runtime::kMaxSlots));
+    }
     bool reused = false;
     fresh.executable = runtime::load_executable(fresh.compiled.program, target, device, reused);
     const std::lock_guard lock(mutex);
@@ -96,7 +112,8 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
   return slot->variant;
 }
 
-std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments, int alignment) {
+std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments,
+                                                        int alignment) {
   std::vector<Piece> result;
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
   auto add = [&](bool tail, const runtime::Arguments& args, std::int64_t offset, int aligned) {
@@ -120,7 +137,8 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
   if (arguments.tail_elements > 0) {
     runtime::Arguments tail = arguments;
     const std::int64_t before = arguments.segments * arguments.segment;
-    for (std::size_t i = 0; i < graph->inputs.size(); ++i) tail.inputs[i] += before * size_of(graph->inputs[i].type);
+    for (std::size_t i = 0; i < graph->inputs.size(); ++i)
+      tail.inputs[i] += before * size_of(graph->inputs[i].type);
     tail.elements = arguments.tail_elements;
     tail.segment = 0;
     tail.segments = 1;
@@ -132,12 +150,14 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
   return result;
 }
 
-void Kernel::State::launch_piece(const Piece& piece, const Outputs& outputs, void* stream, void* scratch) {
+void Kernel::State::launch_piece(const Piece& piece, const Outputs& outputs, void* stream,
+                                 void* scratch) {
   const codegen::Program& program = piece.variant->compiled.program;
   runtime::Slots slots(*piece.graph, program, piece.arguments, piece.range);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     slots.set_buffer(BufferRole::output, static_cast<int>(i),
-                     static_cast<std::byte*>(outputs[i].data()) + piece.output_offset * size_of(outputs[i].type()));
+                     static_cast<std::byte*>(outputs[i].data()) +
+                         piece.output_offset * size_of(outputs[i].type()));
   }
   slots.set_scratch(scratch);
   for (std::size_t i = 0; i < program.launches.size(); ++i) {
@@ -149,14 +169,17 @@ void Kernel::check_output_types(const DType* types, std::size_t count) const {
   const codegen::Graph& graph = *state_->graph;
   if (count != graph.outputs.size()) {
     throw UserError(ErrorCode::type_mismatch,
-                    fmt::format("run<...> names {} output types, the expression has {} outputs", count, graph.outputs.size()), "outputs");
+                    fmt::format("run<...> names {} output types, the expression has {} outputs",
+                                count, graph.outputs.size()),
+                    "outputs");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const DType type = graph.node(graph.outputs[i]).type;
     if (types[i] != type) {
       throw UserError(ErrorCode::type_mismatch,
-                      fmt::format("output {} is {}, but run<...> asks for {}; ask for {} or cast the output in the expression", i,
-                                  name_of(type), name_of(types[i]), name_of(type)),
+                      fmt::format("output {} is {}, but run<...> asks for {}; ask for {} or cast "
+                                  "the output in the expression",
+                                  i, name_of(type), name_of(types[i]), name_of(type)),
                       fmt::format("output {}", i));
     }
   }
@@ -170,7 +193,8 @@ namespace {
 std::int64_t scratch_of(const std::vector<Kernel::State::Piece>& pieces) {
   std::int64_t bytes = 0;
   for (const auto& piece : pieces) {
-    const runtime::Slots slots(*piece.graph, piece.variant->compiled.program, piece.arguments, piece.range);
+    const runtime::Slots slots(*piece.graph, piece.variant->compiled.program, piece.arguments,
+                               piece.range);
     bytes = std::max(bytes, slots.scratch_bytes());
   }
   return bytes;
@@ -193,17 +217,24 @@ void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
 namespace {
 
 /// Pieces of a launch. Sizes may be asked for before there are any pointers.
-std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchArgs& args, bool sizes_only) {
+std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchArgs& args,
+                                            bool sizes_only) {
   if (args.elements < 0) {
-    throw UserError(ErrorCode::invalid_argument, fmt::format("a launch of {} elements; the count must not be negative", args.elements.value), "elements");
+    throw UserError(
+        ErrorCode::invalid_argument,
+        fmt::format("a launch of {} elements; the count must not be negative", args.elements.value),
+        "elements");
   }
   Bindings bindings = args.inputs;
   if (sizes_only) {
     for (const auto& input : state.graph->inputs) {
       bool bound = false;
-      for (const Binding& binding : args.inputs) bound = bound || (binding.name() == input.name && !binding.is_scalar());
+      for (const Binding& binding : args.inputs)
+        bound = bound || (binding.name() == input.name && !binding.is_scalar());
       // Any aligned address will do: nothing is read.
-      if (!bound) bindings.push_back(Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
+      if (!bound)
+        bindings.push_back(
+            Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
     }
   }
   const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
@@ -211,11 +242,13 @@ std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchAr
   return state.pieces(arguments, alignment);
 }
 
-void check_device_memory(const runtime::Context& context, const void* pointer, const std::string& name) {
+void check_device_memory(const runtime::Context& context, const void* pointer,
+                         const std::string& name) {
   const auto kind = runtime::pointer_info(context, pointer).kind;
   if (kind == runtime::PointerInfo::Kind::pageable) {
     throw UserError(ErrorCode::wrong_memory,
-                    fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass device memory to launch(), or "
+                    fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass "
+                                "device memory to launch(), or "
                                 "use run() for host data",
                                 name),
                     name);
@@ -232,33 +265,43 @@ void Kernel::launch(const LaunchArgs& args) const {
   runtime::check_outputs(*state.graph, args.outputs, outputs);
   const std::int64_t needed = scratch_of(pieces);
   if (args.scratch.bytes < needed || (needed > 0 && !args.scratch.data)) {
-    throw UserError(needed > 0 && !args.scratch.data ? ErrorCode::null_pointer : ErrorCode::too_small,
-                    fmt::format("the launch needs {} bytes of scratch, {} were given; ask scratch_bytes() with the same arguments",
-                                needed, args.scratch.data ? args.scratch.bytes.value : 0),
-                    "scratch");
+    throw UserError(
+        needed > 0 && !args.scratch.data ? ErrorCode::null_pointer : ErrorCode::too_small,
+        fmt::format("the launch needs {} bytes of scratch, {} were given; ask scratch_bytes() with "
+                    "the same arguments",
+                    needed, args.scratch.data ? args.scratch.bytes.value : 0),
+        "scratch");
   }
   if (needed > 0 && reinterpret_cast<std::uintptr_t>(args.scratch.data) % kWidestLoad != 0) {
-    throw UserError(ErrorCode::misaligned, "scratch is not aligned to 16 bytes; device allocations are aligned to 256", "scratch");
+    throw UserError(ErrorCode::misaligned,
+                    "scratch is not aligned to 16 bytes; device allocations are aligned to 256",
+                    "scratch");
   }
   if (state.device < 0) {
-    for (const auto& piece : pieces) state.launch_piece(piece, args.outputs, nullptr, args.scratch.data);
+    for (const auto& piece : pieces)
+      state.launch_piece(piece, args.outputs, nullptr, args.scratch.data);
     return;
   }
   const runtime::Context& context = runtime::Context::of(state.device);
   const runtime::ContextScope scope(context);
   if (!pieces.empty()) {
-    for (std::size_t i = 0; i < state.graph->inputs.size() && pieces[0].arguments.elements > 0; ++i) {
-      check_device_memory(context, pieces[0].arguments.inputs[i], fmt::format("input '{}'", state.graph->inputs[i].name));
+    for (std::size_t i = 0; i < state.graph->inputs.size() && pieces[0].arguments.elements > 0;
+         ++i) {
+      check_device_memory(context, pieces[0].arguments.inputs[i],
+                          fmt::format("input '{}'", state.graph->inputs[i].name));
     }
     for (std::size_t i = 0; i < args.outputs.size(); ++i) {
       check_device_memory(context, args.outputs[i].data(), fmt::format("output {}", i));
     }
     if (needed > 0) check_device_memory(context, args.scratch.data, "scratch");
   }
-  for (const auto& piece : pieces) state.launch_piece(piece, args.outputs, args.stream, args.scratch.data);
+  for (const auto& piece : pieces)
+    state.launch_piece(piece, args.outputs, args.stream, args.scratch.data);
 }
 
-std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const { return scratch_of(pieces_of(*state_, args, true)); }
+std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const {
+  return scratch_of(pieces_of(*state_, args, true));
+}
 void Kernel::prepare(const LaunchArgs& args) const { pieces_of(*state_, args, true); }
 
 const Target& Kernel::target() const { return state_->target; }
@@ -266,7 +309,8 @@ const Target& Kernel::target() const { return state_->target; }
 std::string Kernel::device_name() const {
   if (state_->device >= 0) return runtime::device_info(state_->device).name;
   const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
-  return fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads, plugin.vector_bits);
+  return fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads,
+                     plugin.vector_bits);
 }
 
 std::string Kernel::plan_summary() const {
@@ -281,12 +325,26 @@ KernelStats Kernel::stats() const {
 
 Kernel compile(const Computation& computation, const Options& options) {
   if (options.tuning != Tuning::off) {
-    throw UserError(ErrorCode::unsupported, "tuning 'cached' and 'measure' are not supported yet; use Tuning::off (the default)", "tuning");
+    throw UserError(
+        ErrorCode::unsupported,
+        "tuning 'cached' and 'measure' are not supported yet; use Tuning::off (the default)",
+        "tuning");
+  }
+  const codegen::Graph& graph = computation.graph();
+  if (graph.inputs.size() + graph.params.size() > kMaxBindings ||
+      graph.outputs.size() > kMaxBindings) {
+    throw UserError(
+        ErrorCode::unsupported,
+        fmt::format("the expression has {} inputs and parameters and {} outputs; a kernel takes at "
+                    "most {} of each, so "
+                    "split it over several kernels",
+                    graph.inputs.size() + graph.params.size(), graph.outputs.size(), kMaxBindings));
   }
   auto state = std::make_shared<Kernel::State>();
-  state->graph = std::make_shared<const codegen::Graph>(computation.graph());
+  state->graph = std::make_shared<const codegen::Graph>(graph);
   state->options = options;
-  state->target = options.target ? *options.target : target(runtime::device_count() > 0 ? "gpu" : "cpu");
+  state->target =
+      options.target ? *options.target : target(runtime::device_count() > 0 ? "gpu" : "cpu");
   state->device = device_of(state->target);
   const codegen::Partition& partition = state->graph->partition;
   if (partition.tail) {
@@ -295,22 +353,28 @@ Kernel compile(const Computation& computation, const Options& options) {
   }
   if (partition.kind == codegen::Partition::Kind::whole || partition.size > 0) {
     state->variant(false, partition.size, kWidestLoad);
+  } else {
+    // No size yet, but what no plan can meet is told now.
+    static_cast<void>(
+        codegen::choose_plan(*state->graph, state->target, request_of(options, 1, kWidestLoad)));
   }
   return Kernel(std::move(state));
 }
 
 namespace {
 
-std::string resources_of(const codegen::Graph& graph, const Target& target, const codegen::PlanRequest& request) {
+std::string resources_of(const codegen::Graph& graph, const Target& target,
+                         const codegen::PlanRequest& request) {
   if (target.backend != codegen::Backend::cuda) return {};
   if (!runtime::nvrtc_available()) return "registers\n  unknown: NVRTC was not found\n\n";
   const codegen::Compiled compiled = codegen::compile_graph(graph, target, request);
-  const runtime::Cubin cubin =
-      runtime::compile_cubin(codegen::emit(compiled.program, target).text, {.arch = target.arch, .resource_report = true});
+  const runtime::Cubin cubin = runtime::compile_cubin(
+      codegen::emit(compiled.program, target).text, {.arch = target.arch, .resource_report = true});
   std::string text = "registers\n";
   for (const auto& kernel : cubin.resources) {
-    text += fmt::format("  {}: {} registers a thread, {} bytes of shared memory a block, {} bytes spilled\n", kernel.name,
-                        kernel.registers, kernel.shared, kernel.spill_store + kernel.spill_load);
+    text += fmt::format(
+        "  {}: {} registers a thread, {} bytes of shared memory a block, {} bytes spilled\n",
+        kernel.name, kernel.registers, kernel.shared, kernel.spill_store + kernel.spill_load);
   }
   return text + "\n";
 }
@@ -322,7 +386,8 @@ std::string explain(const Computation& computation, const Target& target, std::i
   const codegen::Partition& partition = graph.partition;
   if (partition.size_param < 0) segment = partition.size;
   if (segment < 1 && partition.kind == codegen::Partition::Kind::segments) {
-    throw UserError(ErrorCode::invalid_argument, fmt::format("a segment size of {}; it must be at least 1", segment), "segment");
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("a segment size of {}; it must be at least 1", segment), "segment");
   }
   const codegen::PlanRequest request{.segment = segment};
   return resources_of(graph, target, request) + codegen::explain_graph(graph, target, request);
@@ -332,7 +397,8 @@ std::string Kernel::explain() const {
   const codegen::Graph& graph = *state_->graph;
   const std::int64_t segment = graph.partition.size_param >= 0 ? 256 : graph.partition.size;
   const codegen::PlanRequest request = request_of(state_->options, segment, kWidestLoad);
-  return resources_of(graph, state_->target, request) + codegen::explain_graph(graph, state_->target, request);
+  return resources_of(graph, state_->target, request) +
+         codegen::explain_graph(graph, state_->target, request);
 }
 
 }  // namespace chainfold

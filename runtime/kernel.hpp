@@ -21,14 +21,16 @@ namespace chainfold {
 /// Where a kernel runs or is explained for: see target().
 using Target = codegen::Target;
 
-/// A target by name: "cpu"; "gpu" or "gpu:1", a device of this machine (throws DeviceError where there
-/// is none); or "sm_75" to "sm_120", an architecture to explain a kernel for without having it.
+/// A target by name: "cpu"; "gpu" or "gpu:1", a device of this machine (throws DeviceError where
+/// there is none); or "sm_75" to "sm_120", an architecture to explain a kernel for without having
+/// it.
 Target target(std::string_view name);
 
 /// How plans are chosen. Only `off` (the default plan, without measuring) is supported yet.
 enum class Tuning : std::uint8_t { off, cached, measure };
 
-/// What compile() should respect. An option that is not supported yet is a UserError, never ignored.
+/// What compile() should respect. An option that is not supported yet is a UserError, never
+/// ignored.
 struct Options {
   std::optional<Target> target{};  ///< default: the first GPU if there is one, else the CPU
   Accuracy accuracy = Accuracy::accurate;
@@ -43,9 +45,9 @@ using HostVector = std::vector<std::conditional_t<std::is_same_v<T, bool>, std::
 
 /// Figures about a kernel's compilations so far.
 struct KernelStats {
-  std::int64_t compiled = 0;   ///< variants compiled by this process for this kernel
-  std::int64_t reused = 0;     ///< variants found in the process's cache
-  double compile_ms = 0;       ///< spent in NVRTC or LLVM
+  std::int64_t compiled = 0;  ///< variants compiled by this process for this kernel
+  std::int64_t reused = 0;    ///< variants found in the process's cache
+  double compile_ms = 0;      ///< spent in NVRTC or LLVM
 };
 
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
@@ -55,9 +57,9 @@ class Kernel {
  public:
   struct State;  ///< opaque
   /// Runs on host memory: spans in, vectors out, always a tuple in the order of over's outputs, one
-  /// value a segment. On a GPU the data goes through in pieces, so it may be larger than the device's
-  /// memory. Every input must have the same length; parameters are bound by name like inputs.
-  /// Throws UserError for bindings that do not fit the expression (nothing is run then).
+  /// value a segment. On a GPU the data goes through in pieces, so it may be larger than the
+  /// device's memory. Every input must have the same length; parameters are bound by name like
+  /// inputs. Throws UserError for bindings that do not fit the expression (nothing is run then).
   template <class... Out>
   std::tuple<HostVector<Out>...> run(const Bindings& bindings) const {
     const DType types[] = {kDType<Out>...};
@@ -74,11 +76,13 @@ class Kernel {
   [[nodiscard]] std::int64_t output_count(const Bindings& bindings) const;
 
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
-  /// where it returns when it is done). On a GPU nothing is allocated or synchronised; once prepare()
-  /// or a launch of the same segment size and alignment has run, nothing is compiled either, and the
-  /// launch can be captured in a CUDA graph. Throws UserError before anything is queued.
+  /// where it returns when it is done). On a GPU nothing is allocated or synchronised; once
+  /// prepare() or a launch of the same segment size and alignment has run, nothing is compiled
+  /// either, and the launch can be captured in a CUDA graph. Throws UserError before anything is
+  /// queued.
   void launch(const LaunchArgs& args) const;
-  /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented folds.
+  /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
+  /// folds.
   [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
   /// Compiles and loads what launch would need for these elements, parameters and alignments.
   void prepare(const LaunchArgs& args) const;
@@ -97,11 +101,13 @@ class Kernel {
   explicit Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
   void check_output_types(const DType* types, std::size_t count) const;
   template <class... Out, std::size_t... I>
-  void run_sized(const Bindings& bindings, std::tuple<HostVector<Out>...>& results, std::size_t count,
-                 std::index_sequence<I...>) const {
+  void run_sized(const Bindings& bindings, std::tuple<HostVector<Out>...>& results,
+                 std::size_t count, std::index_sequence<I...>) const {
     (std::get<I>(results).resize(count), ...);
     Outputs outputs;
-    (outputs.push_back(OutputBinding(std::get<I>(results).data(), kDType<Out>, static_cast<std::int64_t>(count))), ...);
+    (outputs.push_back(
+         OutputBinding(std::get<I>(results).data(), kDType<Out>, static_cast<std::int64_t>(count))),
+     ...);
     run_into(bindings, outputs);
   }
   std::shared_ptr<State> state_;
@@ -116,6 +122,7 @@ Kernel compile(const Computation& computation, const Options& options = {});
 /// why, bytes an element, the program and the kernel's source. Needs neither a GPU nor a compiler;
 /// where NVRTC is found, registers are told too. A segment size that a parameter gives is explained
 /// for `segment`.
-std::string explain(const Computation& computation, const Target& target, std::int64_t segment = 256);
+std::string explain(const Computation& computation, const Target& target,
+                    std::int64_t segment = 256);
 
 }  // namespace chainfold

@@ -22,13 +22,15 @@ struct KernelVariant {
 
 struct Kernel::State {
   std::shared_ptr<const codegen::Graph> graph;
-  /// The same outputs over one segment of whatever length: what a shorter last segment goes through.
+  /// The same outputs over one segment of whatever length: what a shorter last segment goes
+  /// through.
   std::optional<codegen::Graph> tail_graph;
   Options options;
   Target target;
   int device = -1;  // < 0: the CPU
 
-  /// The variant for segments of `segment` elements (0: the whole) in memory aligned to `alignment`.
+  /// The variant for segments of `segment` elements (0: the whole) in memory aligned to
+  /// `alignment`.
   const KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.
@@ -56,7 +58,8 @@ struct Kernel::State {
 namespace runtime {
 /// Runs a kernel's pieces over host memory on a GPU: through pinned buffers, in chunks whose bounds
 /// depend on the sizes alone, with copies and kernels overlapped.
-void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces, const Outputs& outputs);
+void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces,
+                const Outputs& outputs);
 }  // namespace runtime
 
 }  // namespace chainfold

@@ -1,11 +1,12 @@
 // @helper CF_DEVICE
-// Conversions to integers, truncated and saturated, NaN to 0; and from and to bf16, whose bits are kept in
-// an unsigned short, with one rounding, to nearest even.
+// Conversions to integers, truncated and saturated, NaN to 0; and from and to bf16, whose bits are
+// kept in an unsigned short, with one rounding, to nearest even.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
 
-// The instruction saturates by itself, but takes NaN to 0 only from f32 to 32 bits (PTX ISA 9.0, cvt).
+// The instruction saturates by itself, but takes NaN to 0 only from f32 to 32 bits (PTX ISA 9.0,
+// cvt).
 // @helper cf_i32_of
 CF_DEVICE int cf_i32_of(float x) { return __float2int_rz(x); }
 CF_DEVICE int cf_i32_of(double x) { return x != x ? 0 : __double2int_rz(x); }
@@ -49,8 +50,8 @@ CF_DEVICE unsigned cf_bf16x2_of_f32(float lo, float hi) {
 #endif
 }
 
-// By way of f32 rounded to odd: cut off, and the last bit set if that lost anything. The rounding to bf16 is
-// then the only one, because no inexact value looks like a tie.
+// By way of f32 rounded to odd: cut off, and the last bit set if that lost anything. The rounding
+// to bf16 is then the only one, because no inexact value looks like a tie.
 // @helper cf_bf16_of_f64
 CF_DEVICE unsigned short cf_bf16_of_f64(double x) {
   const float cut = __double2float_rz(x);

@@ -6,10 +6,12 @@
 
 // @helper cf_is_finite
 CF_DEVICE bool cf_is_finite(float x) { return fabsf(x) < __uint_as_float(0x7f800000u); }
-CF_DEVICE bool cf_is_finite(double x) { return fabs(x) < __longlong_as_double(0x7ff0000000000000ll); }
+CF_DEVICE bool cf_is_finite(double x) {
+  return fabs(x) < __longlong_as_double(0x7ff0000000000000ll);
+}
 
-// NaN if either is NaN, and -0 below +0. Of two equal values only zeros differ in their bits, in the sign:
-// "or" takes the negative one, "and" the positive one.
+// NaN if either is NaN, and -0 below +0. Of two equal values only zeros differ in their bits, in
+// the sign: "or" takes the negative one, "and" the positive one.
 // @helper cf_min
 CF_DEVICE float cf_min(float a, float b) {
 #if __CUDA_ARCH__ >= 800

@@ -1,5 +1,6 @@
 // @helper CF_DEVICE
-// Conversions from and to f16, whose bits are kept in an unsigned short; one rounding, to nearest even.
+// Conversions from and to f16, whose bits are kept in an unsigned short; one rounding, to nearest
+// even.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif

@@ -1,6 +1,7 @@
 // @helper CF_DEVICE
-// Integer arithmetic as ops.hpp defines it: wrapping, and defined for every divisor. Elements of one and two
-// bytes are promoted to int by the caller and cast back. Pure C++: tests run these on the host as well.
+// Integer arithmetic as ops.hpp defines it: wrapping, and defined for every divisor. Elements of
+// one and two bytes are promoted to int by the caller and cast back. Pure C++: tests run these on
+// the host as well.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
@@ -55,13 +56,17 @@ CF_DEVICE unsigned long long cf_rem(unsigned long long a, unsigned long long b) 
 CF_DEVICE int cf_min(int a, int b) { return a < b ? a : b; }
 CF_DEVICE unsigned cf_min(unsigned a, unsigned b) { return a < b ? a : b; }
 CF_DEVICE long long cf_min(long long a, long long b) { return a < b ? a : b; }
-CF_DEVICE unsigned long long cf_min(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
+CF_DEVICE unsigned long long cf_min(unsigned long long a, unsigned long long b) {
+  return a < b ? a : b;
+}
 
 // @helper cf_max
 CF_DEVICE int cf_max(int a, int b) { return a < b ? b : a; }
 CF_DEVICE unsigned cf_max(unsigned a, unsigned b) { return a < b ? b : a; }
 CF_DEVICE long long cf_max(long long a, long long b) { return a < b ? b : a; }
-CF_DEVICE unsigned long long cf_max(unsigned long long a, unsigned long long b) { return a < b ? b : a; }
+CF_DEVICE unsigned long long cf_max(unsigned long long a, unsigned long long b) {
+  return a < b ? b : a;
+}
 
 // @helper cf_clamp
 CF_DEVICE int cf_clamp(int x, int lo, int hi) { return x < lo ? lo : x > hi ? hi : x; }

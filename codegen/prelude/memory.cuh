@@ -1,65 +1,68 @@
 // @helper CF_DEVICE
-// Loads and stores of global memory: one instruction each, of up to 16 bytes, predicated by `on` instead of
-// branched around; a load that is off gives zeros. cf_ldg reads what no launch writes (the read-only path),
-// cf_ld reads scratch. They are volatile so that loads stay where the program issues them, all before the
-// first use.
+// Loads and stores of global memory: one instruction each, of up to 16 bytes, predicated by `on`
+// instead of branched around; a load that is off gives zeros. cf_ldg reads what no launch writes
+// (the read-only path), cf_ld reads scratch. They are volatile so that loads stay where the program
+// issues them, all before the first use.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
 
 // clang-format off
-// One access: the C++ type of a value, its type in PTX and its register class. CF_PREDICATED wraps an
-// instruction so that it runs where operand N is not 0.
+// An instruction that runs where operand N is not 0.
 // @helper CF_PREDICATED
-#define CF_PREDICATED(N, INSTR) "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %" N ", 0;\n\t@q " INSTR "\n\t}"
+#define CF_PREDICATED(N, INSTR) \
+  "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %" N ", 0;\n\t@q " INSTR "\n\t}"
 
+// Loads as NAME and NAME_if of 1, 2 and 4 values: T is their C++ type, P their type in PTX, C the
+// register class, R the register's type where T is narrower, and the rest what INSTR clobbers.
 // @helper CF_LOADS
-#define CF_LOAD_1(NAME, T, R, P, C, INSTR, ...)                                                          \
-  CF_DEVICE void NAME(const void* p, T& a) {                                                             \
-    R r;                                                                                                 \
-    asm volatile(INSTR "." P " %0, [%1];" : "=" C(r) : "l"(p) __VA_ARGS__);                              \
-    a = (T)r;                                                                                            \
-  }                                                                                                      \
-  CF_DEVICE void NAME##_if(bool on, const void* p, T& a) {                                               \
-    R r = 0;                                                                                             \
-    asm volatile(CF_PREDICATED("2", INSTR "." P " %0, [%1];")                                            \
-                 : "+" C(r) : "l"(p), "r"((unsigned)on) __VA_ARGS__);                                    \
-    a = (T)r;                                                                                            \
+#define CF_LOAD_1(NAME, T, R, P, C, INSTR, ...)                                                    \
+  CF_DEVICE void NAME(const void* p, T& a) {                                                       \
+    R r;                                                                                           \
+    asm volatile(INSTR "." P " %0, [%1];" : "=" C(r) : "l"(p) __VA_ARGS__);                        \
+    a = (T)r;                                                                                      \
+  }                                                                                                \
+  CF_DEVICE void NAME##_if(bool on, const void* p, T& a) {                                         \
+    R r = 0;                                                                                       \
+    asm volatile(CF_PREDICATED("2", INSTR "." P " %0, [%1];")                                      \
+                 : "+" C(r) : "l"(p), "r"((unsigned)on) __VA_ARGS__);                              \
+    a = (T)r;                                                                                      \
   }
-#define CF_LOAD_2(NAME, T, P, C, INSTR, ...)                                                             \
-  CF_DEVICE void NAME(const void* p, T& a, T& b) {                                                       \
-    asm volatile(INSTR ".v2." P " {%0, %1}, [%2];" : "=" C(a), "=" C(b) : "l"(p) __VA_ARGS__);           \
-  }                                                                                                      \
-  CF_DEVICE void NAME##_if(bool on, const void* p, T& a, T& b) {                                         \
-    a = b = 0;                                                                                           \
-    asm volatile(CF_PREDICATED("3", INSTR ".v2." P " {%0, %1}, [%2];")                                   \
-                 : "+" C(a), "+" C(b) : "l"(p), "r"((unsigned)on) __VA_ARGS__);                          \
+#define CF_LOAD_2(NAME, T, P, C, INSTR, ...)                                                       \
+  CF_DEVICE void NAME(const void* p, T& a, T& b) {                                                 \
+    asm volatile(INSTR ".v2." P " {%0, %1}, [%2];" : "=" C(a), "=" C(b) : "l"(p) __VA_ARGS__);     \
+  }                                                                                                \
+  CF_DEVICE void NAME##_if(bool on, const void* p, T& a, T& b) {                                   \
+    a = b = 0;                                                                                     \
+    asm volatile(CF_PREDICATED("3", INSTR ".v2." P " {%0, %1}, [%2];")                             \
+                 : "+" C(a), "+" C(b) : "l"(p), "r"((unsigned)on) __VA_ARGS__);                    \
   }
-#define CF_LOAD_4(NAME, T, P, C, INSTR, ...)                                                             \
-  CF_DEVICE void NAME(const void* p, T& a, T& b, T& c, T& d) {                                           \
-    asm volatile(INSTR ".v4." P " {%0, %1, %2, %3}, [%4];"                                               \
-                 : "=" C(a), "=" C(b), "=" C(c), "=" C(d) : "l"(p) __VA_ARGS__);                         \
-  }                                                                                                      \
-  CF_DEVICE void NAME##_if(bool on, const void* p, T& a, T& b, T& c, T& d) {                             \
-    a = b = c = d = 0;                                                                                   \
-    asm volatile(CF_PREDICATED("5", INSTR ".v4." P " {%0, %1, %2, %3}, [%4];")                           \
-                 : "+" C(a), "+" C(b), "+" C(c), "+" C(d) : "l"(p), "r"((unsigned)on) __VA_ARGS__);      \
+#define CF_LOAD_4(NAME, T, P, C, INSTR, ...)                                                       \
+  CF_DEVICE void NAME(const void* p, T& a, T& b, T& c, T& d) {                                     \
+    asm volatile(INSTR ".v4." P " {%0, %1, %2, %3}, [%4];"                                         \
+                 : "=" C(a), "=" C(b), "=" C(c), "=" C(d) : "l"(p) __VA_ARGS__);                   \
+  }                                                                                                \
+  CF_DEVICE void NAME##_if(bool on, const void* p, T& a, T& b, T& c, T& d) {                       \
+    a = b = c = d = 0;                                                                             \
+    asm volatile(CF_PREDICATED("5", INSTR ".v4." P " {%0, %1, %2, %3}, [%4];")                     \
+                 : "+" C(a), "+" C(b), "+" C(c), "+" C(d)                                          \
+                 : "l"(p), "r"((unsigned)on) __VA_ARGS__);                                         \
   }
-#define CF_LOAD_12(NAME, T, P, C, INSTR, ...)                                                            \
+#define CF_LOAD_12(NAME, T, P, C, INSTR, ...)                                                      \
   CF_LOAD_1(NAME, T, T, P, C, INSTR, __VA_ARGS__) CF_LOAD_2(NAME, T, P, C, INSTR, __VA_ARGS__)
-#define CF_LOADS(NAME, INSTR, ...)                                                                       \
-  CF_LOAD_1(NAME, signed char, short, "s8", "h", INSTR, __VA_ARGS__)                                     \
-  CF_LOAD_1(NAME, unsigned char, unsigned short, "u8", "h", INSTR, __VA_ARGS__)                          \
-  CF_LOAD_1(NAME, short, short, "s16", "h", INSTR, __VA_ARGS__)                                          \
-  CF_LOAD_1(NAME, unsigned short, unsigned short, "u16", "h", INSTR, __VA_ARGS__)                        \
-  CF_LOAD_12(NAME, int, "s32", "r", INSTR, __VA_ARGS__)                                                  \
-  CF_LOAD_4(NAME, int, "s32", "r", INSTR, __VA_ARGS__)                                                   \
-  CF_LOAD_12(NAME, unsigned, "u32", "r", INSTR, __VA_ARGS__)                                             \
-  CF_LOAD_4(NAME, unsigned, "u32", "r", INSTR, __VA_ARGS__)                                              \
-  CF_LOAD_12(NAME, float, "f32", "f", INSTR, __VA_ARGS__)                                                \
-  CF_LOAD_4(NAME, float, "f32", "f", INSTR, __VA_ARGS__)                                                 \
-  CF_LOAD_12(NAME, long long, "s64", "l", INSTR, __VA_ARGS__)                                            \
-  CF_LOAD_12(NAME, unsigned long long, "u64", "l", INSTR, __VA_ARGS__)                                   \
+#define CF_LOADS(NAME, INSTR, ...)                                                                 \
+  CF_LOAD_1(NAME, signed char, short, "s8", "h", INSTR, __VA_ARGS__)                               \
+  CF_LOAD_1(NAME, unsigned char, unsigned short, "u8", "h", INSTR, __VA_ARGS__)                    \
+  CF_LOAD_1(NAME, short, short, "s16", "h", INSTR, __VA_ARGS__)                                    \
+  CF_LOAD_1(NAME, unsigned short, unsigned short, "u16", "h", INSTR, __VA_ARGS__)                  \
+  CF_LOAD_12(NAME, int, "s32", "r", INSTR, __VA_ARGS__)                                            \
+  CF_LOAD_4(NAME, int, "s32", "r", INSTR, __VA_ARGS__)                                             \
+  CF_LOAD_12(NAME, unsigned, "u32", "r", INSTR, __VA_ARGS__)                                       \
+  CF_LOAD_4(NAME, unsigned, "u32", "r", INSTR, __VA_ARGS__)                                        \
+  CF_LOAD_12(NAME, float, "f32", "f", INSTR, __VA_ARGS__)                                          \
+  CF_LOAD_4(NAME, float, "f32", "f", INSTR, __VA_ARGS__)                                           \
+  CF_LOAD_12(NAME, long long, "s64", "l", INSTR, __VA_ARGS__)                                      \
+  CF_LOAD_12(NAME, unsigned long long, "u64", "l", INSTR, __VA_ARGS__)                             \
   CF_LOAD_12(NAME, double, "f64", "d", INSTR, __VA_ARGS__)
 
 // @helper cf_ldg cf_ldg_if
@@ -70,30 +73,30 @@ CF_LOADS(cf_ldg, "ld.global.nc", )
 CF_LOADS(cf_ld, "ld.global", : "memory")
 
 // @helper cf_st cf_st_if
-#define CF_STORE_1(T, P, C)                                                                              \
-  CF_DEVICE void cf_st(void* p, T a) {                                                                   \
-    asm volatile("st.global." P " [%0], %1;" : : "l"(p), C(a) : "memory");                               \
-  }                                                                                                      \
-  CF_DEVICE void cf_st_if(bool on, void* p, T a) {                                                       \
-    asm volatile(CF_PREDICATED("2", "st.global." P " [%0], %1;")                                         \
-                 : : "l"(p), C(a), "r"((unsigned)on) : "memory");                                        \
+#define CF_STORE_1(T, P, C)                                                                        \
+  CF_DEVICE void cf_st(void* p, T a) {                                                             \
+    asm volatile("st.global." P " [%0], %1;" : : "l"(p), C(a) : "memory");                         \
+  }                                                                                                \
+  CF_DEVICE void cf_st_if(bool on, void* p, T a) {                                                 \
+    asm volatile(CF_PREDICATED("2", "st.global." P " [%0], %1;")                                   \
+                 : : "l"(p), C(a), "r"((unsigned)on) : "memory");                                  \
   }
-#define CF_STORE_2(T, P, C)                                                                              \
-  CF_DEVICE void cf_st(void* p, T a, T b) {                                                              \
-    asm volatile("st.global.v2." P " [%0], {%1, %2};" : : "l"(p), C(a), C(b) : "memory");                \
-  }                                                                                                      \
-  CF_DEVICE void cf_st_if(bool on, void* p, T a, T b) {                                                  \
-    asm volatile(CF_PREDICATED("3", "st.global.v2." P " [%0], {%1, %2};")                                \
-                 : : "l"(p), C(a), C(b), "r"((unsigned)on) : "memory");                                  \
+#define CF_STORE_2(T, P, C)                                                                        \
+  CF_DEVICE void cf_st(void* p, T a, T b) {                                                        \
+    asm volatile("st.global.v2." P " [%0], {%1, %2};" : : "l"(p), C(a), C(b) : "memory");          \
+  }                                                                                                \
+  CF_DEVICE void cf_st_if(bool on, void* p, T a, T b) {                                            \
+    asm volatile(CF_PREDICATED("3", "st.global.v2." P " [%0], {%1, %2};")                          \
+                 : : "l"(p), C(a), C(b), "r"((unsigned)on) : "memory");                            \
   }
-#define CF_STORE_4(T, P, C)                                                                              \
-  CF_DEVICE void cf_st(void* p, T a, T b, T c, T d) {                                                    \
-    asm volatile("st.global.v4." P " [%0], {%1, %2, %3, %4};"                                            \
-                 : : "l"(p), C(a), C(b), C(c), C(d) : "memory");                                         \
-  }                                                                                                      \
-  CF_DEVICE void cf_st_if(bool on, void* p, T a, T b, T c, T d) {                                        \
-    asm volatile(CF_PREDICATED("5", "st.global.v4." P " [%0], {%1, %2, %3, %4};")                        \
-                 : : "l"(p), C(a), C(b), C(c), C(d), "r"((unsigned)on) : "memory");                      \
+#define CF_STORE_4(T, P, C)                                                                        \
+  CF_DEVICE void cf_st(void* p, T a, T b, T c, T d) {                                              \
+    asm volatile("st.global.v4." P " [%0], {%1, %2, %3, %4};"                                      \
+                 : : "l"(p), C(a), C(b), C(c), C(d) : "memory");                                   \
+  }                                                                                                \
+  CF_DEVICE void cf_st_if(bool on, void* p, T a, T b, T c, T d) {                                  \
+    asm volatile(CF_PREDICATED("5", "st.global.v4." P " [%0], {%1, %2, %3, %4};")                  \
+                 : : "l"(p), C(a), C(b), C(c), C(d), "r"((unsigned)on) : "memory");                \
   }
 // A store of one byte takes the low bits of a wider register.
 CF_DEVICE void cf_st(void* p, unsigned char a) {
@@ -112,4 +115,4 @@ CF_STORE_1(float, "f32", "f") CF_STORE_2(float, "f32", "f") CF_STORE_4(float, "f
 CF_STORE_1(long long, "s64", "l") CF_STORE_2(long long, "s64", "l")
 CF_STORE_1(unsigned long long, "u64", "l") CF_STORE_2(unsigned long long, "u64", "l")
 CF_STORE_1(double, "f64", "d") CF_STORE_2(double, "f64", "d")
-// clang-format on
+    // clang-format on

@@ -273,7 +273,9 @@ TEST(InterpFinds, AccessesOutOfBounds) {
   for (std::int64_t base : {-1, 1024 - 31}) {
     Program program = start();
     Builder b(program);
-    b.store(1, {b.i64(0)}, b.load(0, {b.i64(base)}));
+    const ValueId at = b.i64(base);  // named: the order of arguments is the compiler's
+    const ValueId x = b.load(0, {at});
+    b.store(1, {at}, x);
     expect_error(program, "outside of [0, 1024)");
     expect_error(program, base < 0 ? "lane 0, %1 = load x[%0]" : "lane 31, ");
   }
@@ -295,12 +297,13 @@ TEST(InterpFinds, ReadsOfPoison) {
   Program shared = start(1, 1, 64);
   {
     Builder b(shared);
-    b.shared_store(0, {b.i64(0)}, b.load(0, {b.i64(0)}));
-    b.store(1, {b.i64(0)}, b.shared_load(0, {b.i64(1)}));  // one too far
+    const ValueId zero = b.i64(0), one = b.i64(1);
+    b.shared_store(0, {zero}, b.load(0, {zero}));
+    b.store(1, {zero}, b.shared_load(0, {one}));  // one too far
   }
   expect_error(
       shared,
-      "lane 31, %7 = shared_load cells[%6] : lane<i64>: reads element 32: it was never written");
+      "lane 31, %3 = shared_load cells[%1] : lane<i64>: reads element 32: it was never written");
   for (int buffer : {1, 2}) {
     Program program = start();
     Builder b(program);

@@ -133,10 +133,11 @@ std::vector<Bits> difficult_values(DType type) {
     values.push_back(bits_of_double(type, v));
     values.push_back(bits_of_double(type, -v));
   }
-  const Bits infinity = bits_of_double(type, HUGE_VAL);
-  for (const Bits v : {infinity, infinity - 1, infinity + 1, all, (infinity | top),
-                       (infinity | (top >> 1)) + 3, top + 1, bits_of_double(type, std::nan(""))})
-    values.push_back(v & all);
+  const Bits infinity = bits_of_double(type, HUGE_VAL), quiet = bits_of_double(type, std::nan(""));
+  // The neighbour of infinity is a signalling NaN.
+  for (const Bits v :
+       {infinity, infinity - 1, infinity + 1, all, infinity | top, quiet, quiet + 3, top + 1})
+    values.push_back(v);
   return values;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,33 @@ bool agree(DType type, codegen::Bits a, codegen::Bits b, int ulps = 0);
 /// compiled blocks run in two ranges.
 std::string difference(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
                        const std::vector<std::uint64_t>& params, int ulps = 0);
+
+/// A program of one launch that grows buffer by buffer, with the memory of each.
+struct Bench {
+  codegen::Program program;
+  std::vector<GuardedArray> arrays;
+  std::vector<std::uint64_t> params;
+  std::mt19937_64 random{7};
+
+  explicit Bench(std::int64_t blocks) {
+    program.name = "bench";
+    program.launches.push_back({.name = "bench", .grid = blocks, .warps = 1});
+  }
+  /// Adds a buffer and its array: random bits in an input, zeros elsewhere. Its index.
+  int buffer(DType type, codegen::BufferRole role, std::int64_t elements, int alignment = 0,
+             GuardedArray::At at = GuardedArray::At::end) {
+    const int index = static_cast<int>(program.buffers.size());
+    program.buffers.push_back({"b" + std::to_string(index), type, role, index,
+                               alignment == 0 ? size_of(type) : alignment, elements});
+    GuardedArray& array = arrays.emplace_back(type, elements, at);
+    for (std::int64_t i = 0; i < elements; ++i)
+      array.set(
+          i, role == codegen::BufferRole::input ? random_bits(type, random()) : codegen::Bits{0});
+    return index;
+  }
+  [[nodiscard]] std::string run(int ulps = 0) const {
+    return difference(program, arrays, params, ulps);
+  }
+};
 
 }  // namespace chainfold::test

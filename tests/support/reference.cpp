@@ -144,6 +144,7 @@ class Accumulator {
     // The library rounds inwards of the bound or its value would not be one of the type.
     low = round_up(type, low);
     high = round_down(type, high);
+    if (low == 0 && high == 0) return Value::exactly(type, 0);  // a sum is never -0
     Value value = Value::between(type, low, high);
     value.positive_zero = true;
     return value;

@@ -231,7 +231,7 @@ TEST_P(EmitCudaCompile, a_reduction_is_loads_and_matrix_instructions) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, EmitCudaCompile,
                          testing::Values(75, 80, 86, 89, 90, 100, 120),
-                         [](const auto& info) { return "sm_" + std::to_string(info.param); });
+                         [](const auto& arch) { return "sm_" + std::to_string(arch.param); });
 
 }  // namespace
 }  // namespace chainfold::test

@@ -86,6 +86,18 @@ TEST(EmitLlvm, GroupsWithoutGapsAreOneRun) {
   EXPECT_FALSE(contains(text, "load <4 x float>"));
 }
 
+TEST(EmitLlvm, LoadsKeepTheirOrder) {
+  Program program = copy_program();
+  Builder b(program);
+  const ValueId x = b.load(0, {b.block()});
+  b.store(1, {b.block()}, b.add(x, b.load(0, {b.add(b.block(), b.i64(32))})));
+  const std::string text = emit_llvm(program).text;
+  const std::size_t first = text.find("load <32 x float>"), last = text.rfind("load <32 x float>");
+  const std::size_t fence = text.find("fence syncscope(\"singlethread\")", first);
+  ASSERT_NE(first, last);
+  EXPECT_LT(fence, last);
+}
+
 TEST(EmitLlvm, NoFastMathAndNoImplicitFusion) {
   Program program = copy_program();
   Builder b(program);

@@ -1,0 +1,473 @@
+// What a caller can do wrong, through the public API on the CPU: each mistake is a typed error that
+// names the input and the fix, and nothing is written.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/expect_error.hpp"
+
+namespace chainfold::test {
+namespace {
+
+namespace cf = chainfold;
+constexpr float kUntouched = -7777;
+
+class Errors : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef CHAINFOLD_TEST_CPU
+    if (!runtime::cpu_plugin_available()) GTEST_SKIP() << "built without the CPU plugin";
+#endif
+    options_.target = cf::target("cpu");
+  }
+
+  [[nodiscard]] Kernel compiled(const Computation& computation) const {
+    return cf::compile(computation, options_);
+  }
+  /// Sums of `size` elements of the f32 input x.
+  [[nodiscard]] Kernel sums(std::int64_t size) const {
+    return compiled(cf::over(cf::segments(size), cf::sum(x_)));
+  }
+  [[nodiscard]] Kernel total() const { return compiled(cf::over(cf::whole(), cf::sum(x_))); }
+
+  /// `call` throws a UserError and leaves out_ alone.
+  template <class F>
+  void refused(F&& call, ErrorCode code, const std::string& input,
+               const std::vector<std::string>& words) const {
+    expect_error<UserError>(std::forward<F>(call), code, input, words);
+    for (float value : out_) ASSERT_EQ(value, kUntouched) << "an output was written";
+  }
+
+  Options options_;
+  dsl::Input<DType::f32> x_ = cf::input<float>("x");
+  std::vector<float> data_ = std::vector<float>(24, 1.0F);
+  std::vector<float> out_ = std::vector<float>(24, kUntouched);
+  Outputs outputs_{{out_.data(), out_.size()}};
+};
+
+// --- sizes
+
+TEST_F(Errors, ASegmentSizeBelowOne) {
+  refused([] { cf::segments(0); }, ErrorCode::invalid_argument, "", {"is 0", "at least 1"});
+  refused([] { cf::segments(-3); }, ErrorCode::invalid_argument, "", {"is -3", "at least 1"});
+  refused([] { cf::segments(~0ULL); }, ErrorCode::invalid_argument, "", {"below 2^63"});
+  const Kernel wide = compiled(cf::over(cf::segments(cf::param<std::int64_t>("S")), cf::sum(x_)));
+  const Kernel narrow = compiled(cf::over(cf::segments(cf::param<std::int32_t>("S")), cf::sum(x_)));
+  for (const int size : {0, -1, -64}) {
+    for (const Kernel& kernel : {wide, narrow}) {
+      const Bindings bindings{{"x", data_}, {"S", size}};
+      const std::vector<std::string> words{"segment size 'S' is " + std::to_string(size),
+                                           "at least 1"};
+      refused([&] { kernel.run<float>(bindings); }, ErrorCode::invalid_argument, "S", words);
+      refused([&] { kernel.run_into(bindings, outputs_); }, ErrorCode::invalid_argument, "S",
+              words);
+      refused([&] { kernel.launch({.elements = 24, .inputs = bindings, .outputs = outputs_}); },
+              ErrorCode::invalid_argument, "S", words);
+      refused([&] { static_cast<void>(kernel.output_count(bindings)); },
+              ErrorCode::invalid_argument, "S", words);
+      refused([&] { kernel.prepare({.elements = 24, .inputs = {{"S", size}}}); },
+              ErrorCode::invalid_argument, "S", words);
+    }
+  }
+  refused(
+      [&] {
+        cf::explain(cf::over(cf::segments(cf::param<std::int64_t>("S")), cf::sum(x_)),
+                    cf::target("sm_90"), 0);
+      },
+      ErrorCode::invalid_argument, "segment", {"at least 1"});
+}
+
+TEST_F(Errors, ACountThatIsNoMultiple) {
+  const Kernel kernel = sums(5);
+  const std::vector<std::string> words{
+      "24 elements are no multiple of the segment size 5 (4 segments and 4 elements over)",
+      "multiple", "tail"};
+  refused([&] { kernel.run<float>({{"x", data_}}); }, ErrorCode::not_a_multiple, "x", words);
+  refused([&] { kernel.run_into({{"x", data_}}, outputs_); }, ErrorCode::not_a_multiple, "x",
+          words);
+  refused(
+      [&] {
+        kernel.launch({.elements = 24, .inputs = {{"x", data_.data()}}, .outputs = outputs_});
+      },
+      ErrorCode::not_a_multiple, "x", words);
+}
+
+TEST_F(Errors, TheTailOptionGivesTheShorterLastSegment) {
+  const Kernel kernel =
+      compiled(cf::over(cf::segments(5, Tail::partial), cf::sum(x_), cf::count()));
+  const auto [sums, counts] = kernel.run<float, std::int64_t>({{"x", data_}});
+  EXPECT_EQ(sums, (std::vector<float>{5, 5, 5, 5, 4}));
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{5, 5, 5, 5, 4}));
+  const auto [one, count] = kernel.run<float, std::int64_t>({{"x", data_.data(), 3}});
+  EXPECT_EQ(one, (std::vector<float>{3}));
+  EXPECT_EQ(count, (std::vector<std::int64_t>{3}));
+  EXPECT_TRUE(std::get<0>(kernel.run<float, std::int64_t>({{"x", data_.data(), 0}})).empty());
+}
+
+TEST_F(Errors, NoElementsAreNoError) {
+  const float* const nowhere = nullptr;
+  const auto [none] = sums(4).run<float>({{"x", nowhere, 0}});
+  EXPECT_TRUE(none.empty());
+  sums(4).run_into({{"x", nowhere, 0}}, outputs_);
+  sums(4).launch({.elements = 0, .inputs = {{"x", nowhere}}, .outputs = outputs_});
+  EXPECT_EQ(out_[0], kUntouched);
+
+  const Kernel identities =
+      compiled(cf::over(cf::whole(), cf::sum(x_), cf::mean(x_), cf::variance(x_), cf::min(x_),
+                        cf::max(x_), cf::count(), cf::any(x_ > 0), cf::all(x_ > 0)));
+  const auto [sum, mean, variance, least, most, count, any, all] =
+      identities.run<float, float, float, float, float, std::int64_t, bool, bool>(
+          {{"x", nowhere, 0}});
+  EXPECT_EQ(sum, std::vector<float>{0});
+  EXPECT_FALSE(std::signbit(sum[0]));
+  EXPECT_TRUE(std::isnan(mean.at(0)));
+  EXPECT_TRUE(std::isnan(variance.at(0)));
+  EXPECT_EQ(least, std::vector<float>{HUGE_VALF});
+  EXPECT_EQ(most, std::vector<float>{-HUGE_VALF});
+  EXPECT_EQ(count, std::vector<std::int64_t>{0});
+  EXPECT_EQ(any, std::vector<std::uint8_t>{0});
+  EXPECT_EQ(all, std::vector<std::uint8_t>{1});
+  auto n = cf::input<std::int32_t>("n");
+  const auto [low, high] =
+      compiled(cf::over(cf::whole(), cf::min(n), cf::max(n)))
+          .run<std::int32_t, std::int32_t>({{"n", std::vector<std::int32_t>{}}});
+  EXPECT_EQ(low, std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::max()});
+  EXPECT_EQ(high, std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min()});
+}
+
+TEST_F(Errors, LengthsThatDiffer) {
+  const Kernel kernel =
+      compiled(cf::over(cf::segments(4), cf::sum(x_ + cf::input<float>("y"))));
+  const std::vector<float> shorter(20, 1.0F);
+  refused([&] { kernel.run_into({{"x", data_}, {"y", shorter}}, outputs_); },
+          ErrorCode::length_mismatch, "y",
+          {"input 'y' has 20 elements but 'x' has 24", "the same length"});
+  refused([&] { kernel.run<float>({{"y", data_}, {"x", shorter}}); }, ErrorCode::length_mismatch,
+          "y", {"input 'y' has 24 elements but 'x' has 20"});
+  refused(
+      [&] {
+        kernel.launch(
+            {.elements = 24, .inputs = {{"x", data_}, {"y", shorter}}, .outputs = outputs_});
+      },
+      ErrorCode::length_mismatch, "y", {"input 'y' has 20 elements, the launch asks for 24"});
+  refused([&] { sums(4).run<float>({{"x", data_.data()}}); }, ErrorCode::invalid_argument, "x",
+          {"no length", "bind a span, or a pointer with its count"});
+  refused(
+      [&] {
+        sums(4).launch({.elements = -4, .inputs = {{"x", data_}}, .outputs = outputs_});
+      },
+      ErrorCode::invalid_argument, "elements", {"-4", "must not be negative"});
+  const Kernel counting = compiled(cf::over(cf::segments(4), cf::count()));
+  refused([&] { counting.run<std::int64_t>({}); }, ErrorCode::invalid_argument, "",
+          {"reads no input", "use launch()"});
+  std::vector<std::int64_t> counts(2, -1);
+  counting.launch({.elements = 8, .outputs = {{counts.data(), 2}}});
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{4, 4}));
+}
+
+TEST_F(Errors, MoreThanTwoToThe31ElementsWork) {
+  const UntouchedPages zeros((std::size_t{1} << 31) + 4096);  // pages that take no memory
+  zeros.data()[zeros.bytes() - 2] = 3;
+  auto b = cf::input<std::uint8_t>("b");
+  const Bindings bindings{{"b", zeros.data(), zeros.bytes()}};
+  const auto [sum, most, count] =
+      compiled(cf::over(cf::whole(), cf::sum(b), cf::max(b), cf::count()))
+          .run<std::uint64_t, std::uint8_t, std::int64_t>(bindings);
+  EXPECT_EQ(sum, std::vector<std::uint64_t>{3});
+  EXPECT_EQ(most, std::vector<std::uint8_t>{3});
+  EXPECT_EQ(count, std::vector<std::int64_t>{(std::int64_t{1} << 31) + 4096});
+  const auto [rows] = compiled(cf::over(cf::segments(4096), cf::max(b))).run<std::uint8_t>(bindings);
+  ASSERT_EQ(rows.size(), (std::size_t{1} << 19) + 1);
+  EXPECT_EQ(rows.back(), 3);
+  EXPECT_EQ(rows[rows.size() - 2], 0);
+}
+
+TEST_F(Errors, SegmentSizesNearTheEndOfTheirType) {
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  const Kernel kernel = compiled(cf::over(cf::segments(huge, Tail::partial), cf::sum(x_)));
+  EXPECT_EQ(std::get<0>(kernel.run<float>({{"x", data_}})), std::vector<float>{24});
+  const Kernel sized =
+      compiled(cf::over(cf::segments(cf::param<std::int64_t>("S"), Tail::partial), cf::sum(x_)));
+  EXPECT_EQ(std::get<0>(sized.run<float>({{"x", data_}, {"S", huge}})), std::vector<float>{24});
+}
+
+// --- pointers and room
+
+TEST_F(Errors, NullPointers) {
+  const float* const null_input = nullptr;
+  float* const null_output = nullptr;
+  refused([&] { sums(4).run_into({{"x", null_input, 24}}, outputs_); }, ErrorCode::null_pointer,
+          "x", {"input 'x' is null", "bind a pointer to 24 elements of f32"});
+  refused(
+      [&] { sums(4).launch({.elements = 24, .inputs = {{"x", null_input}}, .outputs = outputs_}); },
+      ErrorCode::null_pointer, "x", {"input 'x' is null"});
+  const Kernel two = compiled(cf::over(cf::segments(4), cf::sum(x_), cf::max(x_)));
+  const Outputs second_null{{out_.data(), 6}, {null_output, 6}};
+  refused([&] { two.run_into({{"x", data_}}, second_null); }, ErrorCode::null_pointer, "output 1",
+          {"output 1 is null", "room for 6 values"});
+  refused([&] { two.launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = second_null}); },
+          ErrorCode::null_pointer, "output 1", {"output 1 is null"});
+}
+
+TEST_F(Errors, MisalignedPointers) {
+  const auto* inside = reinterpret_cast<const std::byte*>(data_.data()) + 1;
+  const Bindings bindings{{"x", static_cast<const void*>(inside), DType::f32, 20}};
+  refused([&] { sums(4).run_into(bindings, outputs_); }, ErrorCode::misaligned, "x",
+          {"input 'x'", "element size of 4 bytes"});
+  refused([&] { sums(4).launch({.elements = 20, .inputs = bindings, .outputs = outputs_}); },
+          ErrorCode::misaligned, "x", {"input 'x'", "element size of 4 bytes"});
+  auto* out = reinterpret_cast<std::byte*>(out_.data()) + 2;
+  const Outputs crooked{{static_cast<void*>(out), DType::f32, 10}};
+  refused([&] { sums(4).run_into({{"x", data_}}, crooked); }, ErrorCode::misaligned, "output 0",
+          {"output 0", "element size of 4 bytes"});
+  refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = crooked}); },
+          ErrorCode::misaligned, "output 0", {"output 0", "element size of 4 bytes"});
+}
+
+TEST_F(Errors, OutputsWithoutRoom) {
+  const Outputs five{{out_.data(), 5}};
+  const std::vector<std::string> words{"output 0 has room for 5 values, 6 are needed"};
+  refused([&] { sums(4).run_into({{"x", data_}}, five); }, ErrorCode::too_small, "output 0",
+          words);
+  refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = five}); },
+          ErrorCode::too_small, "output 0", words);
+  const Kernel tail = compiled(cf::over(cf::segments(5, Tail::partial), cf::sum(x_)));
+  const Outputs four{{out_.data(), 4}};
+  refused([&] { tail.launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = four}); },
+          ErrorCode::too_small, "output 0", {"room for 4 values, 5 are needed"});
+  refused([&] { tail.run_into({{"x", data_}}, {}); }, ErrorCode::invalid_argument, "outputs",
+          {"the expression has 1 outputs, 0 were given"});
+}
+
+TEST_F(Errors, ScratchThatIsMissingTooSmallOrMisaligned) {
+  const Kernel kernel = total();
+  const std::int64_t needed = kernel.scratch_bytes({.elements = 24});
+  ASSERT_GT(needed, 0);
+  EXPECT_EQ(kernel.scratch_bytes({.elements = 24, .inputs = {{"x", data_.data() + 1}}}), needed);
+  std::vector<double> scratch(static_cast<std::size_t>(needed) / sizeof(double) + 8, 0.25);
+  auto* base = reinterpret_cast<std::byte*>(scratch.data());
+  while (reinterpret_cast<std::uintptr_t>(base) % 16 != 0) ++base;
+  LaunchArgs args{.elements = 24, .inputs = {{"x", data_}}, .outputs = outputs_};
+  const std::string asked = "needs " + std::to_string(needed) + " bytes of scratch";
+  refused([&] { kernel.launch(args); }, ErrorCode::null_pointer, "scratch",
+          {asked, "ask scratch_bytes()"});
+  args.scratch = {nullptr, needed};
+  refused([&] { kernel.launch(args); }, ErrorCode::null_pointer, "scratch", {asked});
+  args.scratch = {base, needed - 1};
+  refused([&] { kernel.launch(args); }, ErrorCode::too_small, "scratch",
+          {asked, std::to_string(needed - 1) + " were given"});
+  args.scratch = {base + 4, needed};
+  refused([&] { kernel.launch(args); }, ErrorCode::misaligned, "scratch", {"aligned to 16 bytes"});
+  for (double value : scratch) ASSERT_EQ(value, 0.25) << "scratch was written";
+  args.scratch = {base, needed};
+  kernel.launch(args);
+  EXPECT_EQ(out_[0], 24);
+  EXPECT_EQ(out_[1], kUntouched);
+}
+
+// --- names and types
+
+TEST_F(Errors, Names) {
+  refused([&] { sums(4).run_into({{"x", data_}, {"z", data_}}, outputs_); },
+          ErrorCode::unknown_input, "z", {"no input or parameter 'z'", "it uses: x"});
+  refused([&] { sums(4).run_into({}, outputs_); }, ErrorCode::missing_input, "x",
+          {"input 'x' (f32) is not bound"});
+  refused([&] { sums(4).run_into({{"x", data_}, {"x", data_}}, outputs_); },
+          ErrorCode::duplicate_input, "x", {"'x' is bound twice", "once"});
+  refused(
+      [&] {
+        sums(4).launch(
+            {.elements = 24, .inputs = {{"x", data_}, {"y", data_}}, .outputs = outputs_});
+      },
+      ErrorCode::unknown_input, "y", {"it uses: x"});
+  const Kernel scaled =
+      compiled(cf::over(cf::segments(4), cf::sum(x_ * cf::param<float>("scale"))));
+  refused([&] { scaled.run_into({{"x", data_}}, outputs_); }, ErrorCode::missing_input, "scale",
+          {"parameter 'scale' (f32) is not bound", "{\"scale\", value}"});
+  refused([&] { scaled.run_into({{"x", data_}, {"scale", data_}}, outputs_); },
+          ErrorCode::type_mismatch, "scale", {"parameter 'scale'", "not bound to a number"});
+  refused([&] { scaled.run_into({{"x", 1.0F}, {"scale", 2.0F}}, outputs_); },
+          ErrorCode::type_mismatch, "x", {"'x' is an input", "bind an array, not a number"});
+  refused(
+      [&] {
+        scaled.launch(
+            {.elements = 24, .inputs = {{"x", 1.0F}, {"scale", 2.0F}}, .outputs = outputs_});
+      },
+      ErrorCode::type_mismatch, "x", {"'x' is an input", "bind an array, not a number"});
+}
+
+TEST_F(Errors, NamesThatStandForTwoThings) {
+  refused([&] { cf::over(cf::whole(), cf::sum(x_), cf::sum(cf::input<double>("x"))); },
+          ErrorCode::duplicate_input, "x", {"x"});
+  refused([&] { cf::over(cf::whole(), cf::sum(x_ * cf::param<float>("x"))); },
+          ErrorCode::duplicate_input, "x", {"x"});
+  refused([&] { cf::over(cf::segments(cf::param<std::int64_t>("x")), cf::sum(x_)); },
+          ErrorCode::duplicate_input, "x", {"x"});
+  refused([] { cf::over(cf::whole(), cf::sum(cf::input<float>(""))); },
+          ErrorCode::invalid_argument, "", {"name"});
+  // The same input twice is one input.
+  EXPECT_EQ(std::get<0>(compiled(cf::over(cf::whole(), cf::sum(x_ + cf::input<float>("x"))))
+                            .run<float>({{"x", data_}})),
+            std::vector<float>{48});
+}
+
+TEST_F(Errors, TypesOfInputs) {
+  const std::vector<double> doubles(24, 1.0);
+  refused([&] { sums(4).run_into({{"x", doubles}}, outputs_); }, ErrorCode::type_mismatch, "x",
+          {"input 'x' is declared as f32 but bound to f64 data", "declare input<f64>(\"x\")"});
+  const std::vector<std::uint32_t> words(24, 1);
+  refused(
+      [&] { sums(4).launch({.elements = 24, .inputs = {{"x", words}}, .outputs = outputs_}); },
+      ErrorCode::type_mismatch, "x", {"declared as f32 but bound to u32 data"});
+}
+
+TEST_F(Errors, TypesOfOutputs) {
+  std::vector<double> doubles(6, 0.5);
+  const Outputs wrong{{doubles.data(), doubles.size()}};
+  refused([&] { sums(4).run_into({{"x", data_}}, wrong); }, ErrorCode::type_mismatch, "output 0",
+          {"output 0 is f32 but the array given holds f64", "cast the output"});
+  refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = wrong}); },
+          ErrorCode::type_mismatch, "output 0", {"output 0 is f32"});
+  for (double value : doubles) EXPECT_EQ(value, 0.5);
+  refused([&] { sums(4).run<double>({{"x", data_}}); }, ErrorCode::type_mismatch, "output 0",
+          {"output 0 is f32, but run<...> asks for f64", "ask for f32 or cast"});
+  refused([&] { sums(4).run<float, float>({{"x", data_}}); }, ErrorCode::type_mismatch, "outputs",
+          {"names 2 output types, the expression has 1"});
+}
+
+TEST_F(Errors, ParametersThatTheirTypeDoesNotHold) {
+  auto y = cf::input<double>("y");
+  const std::vector<double> data(4, 1.0);
+  const auto check = [&]<class T, class V>(T, V value, bool holds) {
+    // A fold that depends on the parameter, whatever its type.
+    auto p = cf::param<T>("p");
+    const Kernel kernel = compiled(
+        cf::over(cf::whole(), cf::sum(y * cf::cast<double>(p)), cf::min(cf::select(y > 0, p, p + p))));
+    const Bindings bindings{{"y", data}, {"p", value}};
+    if (holds) {
+      const auto [sum, same] = kernel.template run<double, T>(bindings);
+      EXPECT_EQ(same.at(0), static_cast<T>(value));
+    } else {
+      const std::string type(name_of(kDType<T>)), given(name_of(kDType<V>));
+      refused([&] { kernel.template run<double, T>(bindings); }, ErrorCode::type_mismatch, "p",
+              {"parameter 'p' is " + type + ", which cannot hold the bound " + given,
+               "bind a value of " + type, "declare param<" + given + ">(\"p\")"});
+    }
+  };
+  constexpr bool kHolds = true, kNot = false;
+  check(std::int32_t{}, std::int64_t{-5}, kHolds);
+  check(std::int32_t{}, std::int64_t{1} << 31, kNot);
+  check(std::uint32_t{}, -1, kNot);  // wraps there and back again
+  check(std::uint32_t{}, 7, kHolds);
+  check(std::uint64_t{}, -1, kNot);
+  check(std::int64_t{}, std::uint64_t{1} << 63, kNot);
+  check(std::int64_t{}, std::uint64_t{5}, kHolds);
+  check(std::int64_t{}, 2.0, kHolds);
+  check(std::int64_t{}, 2.5, kNot);
+  check(std::int64_t{}, std::nan(""), kNot);
+  check(std::int64_t{}, 1e30, kNot);
+  check(std::int64_t{}, 0x1p63, kNot);  // saturates
+  check(float{}, 1.5, kHolds);
+  check(float{}, 0.1, kNot);
+  check(float{}, 3, kHolds);
+  check(float{}, (1 << 24) + 1, kNot);
+  check(float{}, std::numeric_limits<std::int32_t>::max(), kNot);
+  check(double{}, std::numeric_limits<std::int64_t>::max(), kNot);  // saturates on the way back
+  check(double{}, std::numeric_limits<std::uint64_t>::max(), kNot);
+  check(double{}, 0.25F, kHolds);
+  check(double{}, HUGE_VALF, kHolds);
+  // NaN is a value of every float, whatever its sign and payload.
+  auto p = cf::param<float>("p");
+  const auto [sum] = compiled(cf::over(cf::whole(), cf::sum(x_ * p)))
+                         .run<float>({{"x", data_}, {"p", -std::nan("1")}});
+  EXPECT_TRUE(std::isnan(sum.at(0)));
+}
+
+// --- what is not supported
+
+TEST_F(Errors, OptionsThatAreNotSupported) {
+  const Computation fixed = cf::over(cf::segments(4), cf::sum(x_));
+  const Computation sized = cf::over(cf::segments(cf::param<std::int64_t>("S")), cf::sum(x_));
+  for (const Computation& computation : {fixed, sized}) {
+    const auto unsupported = [&](auto change, const char* option, const char* fix) {
+      Options options = options_;
+      change(options);
+      refused([&] { cf::compile(computation, options); }, ErrorCode::unsupported, option,
+              {"not supported yet", fix});
+    };
+    unsupported([](Options& o) { o.accuracy = Accuracy::exact; }, "accuracy",
+                "Accuracy::accurate");
+    unsupported([](Options& o) { o.accuracy = Accuracy::reproducible; }, "accuracy",
+                "Accuracy::accurate");
+    unsupported([](Options& o) { o.determinism = Determinism::gpu_to_gpu; }, "determinism",
+                "Determinism::run_to_run");
+    unsupported([](Options& o) { o.tuning = Tuning::measure; }, "tuning", "Tuning::off");
+    unsupported([](Options& o) { o.tuning = Tuning::cached; }, "tuning", "Tuning::off");
+  }
+  Options supported = options_;
+  supported.accuracy = Accuracy::fast;
+  supported.nonfinite = NonFinite::assume_finite;
+  supported.determinism = Determinism::not_guaranteed;
+  EXPECT_EQ(std::get<0>(cf::compile(fixed, supported).run<float>({{"x", data_}})),
+            std::vector<float>(6, 4.0F));
+}
+
+TEST_F(Errors, Strides) {
+  const Bindings every_other{{"x", data_.data(), 12, 2}};
+  refused([&] { sums(4).run_into(every_other, outputs_); }, ErrorCode::unsupported, "x",
+          {"stride 2", "contiguous data (stride 1)"});
+  refused([&] { sums(4).launch({.elements = 12, .inputs = every_other, .outputs = outputs_}); },
+          ErrorCode::unsupported, "x", {"stride 2"});
+}
+
+TEST_F(Errors, MoreThanALaunchHolds) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 33; ++i) names.push_back("x" + std::to_string(i));
+  Bindings bindings;
+  for (int i = 0; i < 32; ++i) bindings.push_back({names[static_cast<std::size_t>(i)], data_});
+  refused([&] { bindings.push_back({names[32], data_}); }, ErrorCode::invalid_argument, "",
+          {"at most 32"});
+  auto sum_of = [&](int inputs) {
+    auto all = cf::let(0 * cf::input<float>(names[0]));
+    for (int i = 0; i < inputs; ++i)
+      all = cf::let(all + cf::input<float>(names[static_cast<std::size_t>(i)]));
+    return cf::over(cf::segments(4), cf::sum(all));
+  };
+  EXPECT_EQ(std::get<0>(compiled(sum_of(32)).run<float>(bindings)), std::vector<float>(6, 128.0F));
+  refused([&] { compiled(sum_of(33)); }, ErrorCode::unsupported, "",
+          {"33 inputs and parameters", "split it over several kernels"});
+
+  auto polynomial = [&](int literals) {  // each coefficient is an argument of the kernel
+    auto p = cf::let(x_ * 0.0F);
+    for (int i = 0; i < literals; ++i) p = cf::let(p * x_ + (static_cast<float>(i) + 0.5F));
+    return cf::over(cf::segments(4), cf::sum(p));
+  };
+  EXPECT_EQ(std::get<0>(compiled(polynomial(200)).run<float>({{"x", data_}})),
+            std::vector<float>(6, 80000.0F));  // 4 (0.5 + 1.5 + ... + 199.5)
+  refused([&] { compiled(polynomial(600)); }, ErrorCode::unsupported, "",
+          {"literals", "a kernel takes 512", "use fewer"});
+}
+
+TEST_F(Errors, Targets) {
+  refused([] { cf::target("abacus"); }, ErrorCode::invalid_argument, "", {"abacus", "cpu, sm_75"});
+  refused([] { cf::target("gpu:one"); }, ErrorCode::invalid_argument, "", {"gpu:one"});
+  refused([] { cf::target("sm_60"); }, ErrorCode::unsupported, "", {"sm_60", "sm_75"});
+  EXPECT_THROW(cf::target("gpu:4711"), DeviceError);
+  // An architecture to look at, not to run on: no device is old enough for this one's tests.
+  Options elsewhere;
+  elsewhere.target = cf::target("sm_75");
+  elsewhere.target->name = "sm_74";
+  elsewhere.target->arch = 74;
+  expect_error<DeviceError>([&] { cf::compile(cf::over(cf::whole(), cf::sum(x_)), elsewhere); },
+                            ErrorCode::device_failed, "target",
+                            {"sm_74", "target(\"gpu\")", "explain()"});
+}
+
+}  // namespace
+}  // namespace chainfold::test

@@ -1,0 +1,70 @@
+// What the goldens show: a choice of test programs, segment sizes and targets in which every strategy,
+// unit and kind of fold occurs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/tests/support/programs.hpp"
+
+namespace chainfold::test {
+
+struct GoldenCase {
+  const char* program;
+  std::int64_t segment;  ///< 0: the whole
+  const char* target;
+
+  [[nodiscard]] std::string name() const {
+    return fmt::format("{}_{}_{}", program, segment > 0 ? fmt::format("S{}", segment) : "whole", target);
+  }
+  [[nodiscard]] Computation computation() const {
+    return test::program(program).over(segment > 0 ? segments(segment) : whole());
+  }
+};
+
+inline constexpr GoldenCase kGoldenCases[] = {
+    // Sums on tensor cores: below a quad, a quad and more, a warp, several loads, parts.
+    {"sum_f16", 8, "sm_90"},
+    {"sum_f16", 16, "sm_90"},
+    {"sum_f16", 64, "sm_90"},
+    {"sum_f16", 100, "sm_90"},
+    {"sum_f16", 4096, "sm_90"},
+    {"sum_f16", 1001, "sm_90"},
+    {"sum_f16", 0, "sm_90"},
+    {"sum_f16", 16, "sm_75"},
+    {"sum_bf16", 256, "sm_80"},
+    {"sum_bf16", 256, "sm_75"},
+    {"sum_i8", 64, "sm_90"},
+    {"sum_u8", 32, "sm_75"},
+    {"sum_f64", 64, "sm_80"},
+    {"sum_f64", 64, "sm_75"},
+    // Products: data as both operands.
+    {"dot_f16", 64, "sm_90"},
+    {"dot_f64", 256, "sm_90"},
+    {"dot_u8", 64, "sm_80"},
+    {"norm_bf16", 1000, "sm_80"},
+    // Lanes by themselves.
+    {"sum_f32", 64, "sm_90"},
+    {"sum_f32", 64, "cpu"},
+    {"sum_f32", 0, "cpu"},
+    {"sum_f32", 1, "sm_90"},
+    {"basics_i32", 33, "sm_90"},
+    {"variance_f32", 256, "sm_90"},
+    {"variance_f32", 256, "cpu"},
+    {"flags_bool", 8, "sm_80"},
+    {"filter_f16", 33, "sm_90"},
+    {"transcendental_f32", 64, "cpu"},
+    {"arithmetic_i64", 16, "sm_90"},
+    // Several outputs and units in one kernel.
+    {"frames", 64, "sm_90"},
+    {"frames", 64, "cpu"},
+    {"q6", 0, "sm_90"},
+    {"q6", 0, "cpu"},
+    {"two_sums_f16", 256, "sm_90"},
+    {"literals_f32", 1000, "sm_90"},
+};
+
+}  // namespace chainfold::test

@@ -1,0 +1,130 @@
+// Every golden kernel as machine code for every architecture: it compiles, spills nothing and has the
+// matrix instructions that its plan promises.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/tests/golden/golden_cases.hpp"
+#include "chainfold/tests/support/cubin_reader.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::Compiled;
+using codegen::FoldPlan;
+using codegen::Unit;
+
+const codegen::MmaRow& row_of(const FoldPlan& fold) {
+  return codegen::mma_table()[static_cast<std::size_t>(fold.mma_row)];
+}
+
+std::size_t count(const std::vector<KernelCode>& kernels, std::string_view mnemonic) {
+  std::size_t sum = 0;
+  for (const KernelCode& kernel : kernels) sum += kernel.count(mnemonic);
+  return sum;
+}
+
+/// Compiles for `arch` and holds the machine code against the plan.
+void expect_as_planned(const Compiled& compiled, int arch) {
+  const codegen::Target target = codegen::gpu_target(arch);
+  const codegen::Source source = codegen::emit(compiled.program, target);
+  const runtime::Cubin cubin =
+      runtime::compile_cubin(source.text, {.arch = arch, .resource_report = true});
+  EXPECT_EQ(cubin_architecture(cubin.image), arch);
+  ASSERT_EQ(cubin.resources.size(), compiled.program.launches.size());
+  for (const runtime::KernelResources& kernel : cubin.resources) {
+    EXPECT_EQ(kernel.spill_store + kernel.spill_load, 0) << kernel.name << " spills";
+    EXPECT_EQ(kernel.stack, 0) << kernel.name << " uses local memory";
+    EXPECT_LE(kernel.registers, 255);
+  }
+  const std::vector<KernelCode> kernels = read_cubin(cubin.image);
+  for (std::string_view sass : {"HMMA", "IMMA", "DMMA"}) {
+    const bool promised =
+        std::any_of(compiled.plan.folds.begin(), compiled.plan.folds.end(), [&](const FoldPlan& fold) {
+          return fold.unit != Unit::simt && row_of(fold).sass == sass;
+        });
+    if (promised) {
+      EXPECT_GT(count(kernels, sass), 0u) << "the plan promises " << sass;
+    } else {
+      EXPECT_EQ(count(kernels, sass), 0u) << "no fold of the plan uses " << sass;
+    }
+  }
+}
+
+class NvrtcGolden : public testing::TestWithParam<std::tuple<GoldenCase, int>> {};
+
+TEST_P(NvrtcGolden, CompilesAsPlanned) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const auto& [golden, arch] = GetParam();
+  const std::vector<int>& known = runtime::nvrtc_architectures();
+  if (std::find(known.begin(), known.end(), arch) == known.end()) {
+    GTEST_SKIP() << "this NVRTC does not compile for sm_" << arch;
+  }
+  const Computation computation = golden.computation();
+  const codegen::Graph& graph = computation.graph();
+  const codegen::PlanRequest request{.segment = golden.segment};
+  const codegen::Target target = codegen::gpu_target(arch);
+  const Compiled chosen = codegen::compile_graph(graph, target, request);
+  expect_as_planned(chosen, arch);
+  if (std::strcmp(golden.target, "cpu") == 0) return;
+
+  // The golden's own plan, where this architecture has its instructions; else another was chosen.
+  const codegen::Plan own = codegen::choose_plan(graph, codegen::parse_target(golden.target), request);
+  const bool legal = std::all_of(own.folds.begin(), own.folds.end(), [&](const FoldPlan& fold) {
+    return fold.unit == Unit::simt || row_of(fold).first_arch <= arch;
+  });
+  if (legal) {
+    expect_as_planned(codegen::compile_plan(graph, target, own), arch);
+    return;
+  }
+  EXPECT_THROW(codegen::compile_plan(graph, target, own), InternalError);
+  for (std::size_t f = 0; f < own.folds.size(); ++f) {
+    if (own.folds[f].unit == Unit::simt || row_of(own.folds[f]).first_arch <= arch) continue;
+    EXPECT_NE(chosen.plan.folds[f].mma_row, own.folds[f].mma_row);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, NvrtcGolden,
+                         testing::Combine(testing::ValuesIn(kGoldenCases),
+                                          testing::Values(75, 80, 86, 89, 90, 100, 120)),
+                         [](const auto& info) {
+                           return fmt::format("{}_for_sm_{}", std::get<0>(info.param).name(),
+                                              std::get<1>(info.param));
+                         });
+
+/// Tensor cores where they are promised: a choice of SIMT everywhere would pass the tests above.
+TEST(ChoosePlan, PutsSumsOnTensorCores) {
+  struct Row {
+    const char* program;
+    std::int64_t segment;
+    int arch;
+    const char* sass;  // nullptr: none
+  };
+  const Row rows[] = {
+      {"sum_f16", 64, 75, "HMMA"},   {"sum_f16", 64, 90, "HMMA"},   {"sum_f16", 8, 90, "HMMA"},
+      {"sum_f16", 0, 90, "HMMA"},    {"basics_f16", 256, 80, "HMMA"}, {"sum_bf16", 64, 75, nullptr},
+      {"sum_bf16", 64, 80, "HMMA"},  {"dot_f16", 64, 90, "HMMA"},   {"norm_f16", 64, 90, "HMMA"},
+      {"sum_i8", 64, 75, "IMMA"},    {"sum_u8", 64, 90, "IMMA"},    {"dot_i8", 64, 90, "IMMA"},
+      {"sum_f64", 64, 75, nullptr},  {"sum_f64", 64, 80, "DMMA"},   {"dot_f64", 64, 90, "DMMA"},
+      {"sum_f32", 64, 90, nullptr},  {"sum_i32", 64, 90, nullptr},  {"sum_f16", 7, 90, nullptr},
+  };
+  for (const Row& row : rows) {
+    const Computation computation =
+        program(row.program).over(row.segment > 0 ? segments(row.segment) : whole());
+    const codegen::Plan plan = codegen::choose_plan(
+        computation.graph(), codegen::gpu_target(row.arch), {.segment = row.segment});
+    std::string_view sass;
+    for (const FoldPlan& fold : plan.folds) {
+      if (fold.unit != Unit::simt) sass = row_of(fold).sass;
+    }
+    EXPECT_EQ(sass, row.sass ? row.sass : "")
+        << row.program << ", S = " << row.segment << " on sm_" << row.arch;
+  }
+}
+
+}  // namespace
+}  // namespace chainfold::test

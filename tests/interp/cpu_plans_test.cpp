@@ -1,0 +1,126 @@
+// Default plans of the CPU target: the compiled program against the interpreter, bit for bit, with
+// inputs and outputs that end at unreadable pages.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/plan.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/executors.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using namespace codegen;
+
+std::uint64_t slot_of(const Param& param, const Graph& graph, std::int64_t elements,
+                      std::int64_t segments, const PartCut& cut) {
+  switch (param.role) {
+    case ParamRole::segments: return static_cast<std::uint64_t>(segments);
+    case ParamRole::elements: return static_cast<std::uint64_t>(elements);
+    case ParamRole::parts: return static_cast<std::uint64_t>(cut.parts);
+    case ParamRole::part_end: return static_cast<std::uint64_t>(cut.parts * segments);
+    case ParamRole::part_length: return static_cast<std::uint64_t>(cut.part_length);
+    case ParamRole::literal: return graph.literals[static_cast<std::size_t>(param.index)].bits;
+    case ParamRole::origin:
+    case ParamRole::part_begin:
+    case ParamRole::user: break;
+  }
+  return 0;
+}
+
+/// `size` 0: one segment of all elements.
+std::string check(const Graph& graph, std::int64_t size, std::int64_t segments,
+                  std::int64_t elements) {
+  const Target target = cpu_target(2);
+  const Plan plan = choose_plan(graph, target, {.segment = size, .base_alignment = 1});
+  Program program = lower(graph, plan, target);
+  eliminate_dead(program);
+  const PartCut cut = plan.strategy == Strategy::parts
+                          ? cut_parts(plan, size == 0 ? elements : size, segments)
+                          : PartCut{};
+  std::vector<std::uint64_t> params;
+  for (const Param& param : program.params)
+    params.push_back(slot_of(param, graph, elements, segments, cut));
+  std::vector<GuardedArray> arrays;
+  std::mt19937_64 random(3);
+  for (const Buffer& buffer : program.buffers) {
+    const std::int64_t count = buffer.role == BufferRole::input ? elements
+                               : buffer.role == BufferRole::output
+                                   ? segments
+                                   : buffer.elements.evaluate(params);
+    GuardedArray& array = arrays.emplace_back(buffer.type, count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double value = static_cast<double>(random() % 20001) / 10000 - 1;
+      const Bits bits = is_float(buffer.type) ? bits_of_double(buffer.type, value)
+                                              : random_bits(buffer.type, random());
+      array.set(i, buffer.role == BufferRole::input ? bits : 0);
+    }
+  }
+  return difference(program, arrays, params);
+}
+
+using MakeGraph = Graph (*)(std::int64_t size);
+
+Partition partition_of(std::int64_t size) {
+  if (size == 0) return {.kind = Partition::Kind::whole};
+  return {.kind = Partition::Kind::segments, .size = size};
+}
+Graph sum_of_floats(std::int64_t size) {
+  GraphBuilder g;
+  return g.finish({g.sum(g.input("x", DType::f32))}, partition_of(size));
+}
+Graph mean_and_max_of_halves(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId x = g.input("x", DType::f16), wide = g.convert(x, DType::f32);
+  return g.finish({g.mean(wide), g.fold(make_max(DType::f32), {wide})}, partition_of(size));
+}
+Graph variance_of_doubles(std::int64_t size) {
+  GraphBuilder g;
+  return g.finish({g.variance(g.input("x", DType::f64))}, partition_of(size));
+}
+/// The shape of TPC-H Q6: a sum of products over columns where a filter of three columns holds.
+Graph filtered_sum_of_products(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId date = g.input("date", DType::i32), discount = g.input("discount", DType::i64);
+  const NodeId price = g.input("price", DType::i64);
+  const NodeId recent = g.compute(Op::ge, {date, g.literal(DType::i32, 8766)});
+  const NodeId high = g.compute(Op::ge, {discount, g.literal(DType::i64, 5)});
+  const NodeId hit = g.compute(Op::bit_and, {recent, high});
+  return g.finish({g.sum(g.compute(Op::mul, {price, discount}), hit), g.count(hit)},
+                  partition_of(size));
+}
+
+class CpuPlans : public ::testing::TestWithParam<MakeGraph> {
+ protected:
+  void SetUp() override {
+#ifndef CHAINFOLD_TEST_CPU
+    if (!runtime::cpu_plugin_available()) GTEST_SKIP() << "built without the CPU plugin";
+#endif
+  }
+};
+
+TEST_P(CpuPlans, Segments) {
+  for (const std::int64_t size : {1, 2, 3, 5, 8, 16, 31, 37, 64, 100, 256, 1000}) {
+    const std::int64_t segments = size < 64 ? 1100 / size + 3 : 69;
+    EXPECT_EQ(check(GetParam()(size), size, segments, size * segments), "")
+        << "segments of " << size;
+  }
+}
+
+TEST_P(CpuPlans, Whole) {
+  for (const std::int64_t elements : {1, 31, 4096, 70001})
+    EXPECT_EQ(check(GetParam()(0), 0, 1, elements), "") << elements << " elements";
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
+                         ::testing::Values(&sum_of_floats, &mean_and_max_of_halves,
+                                           &variance_of_doubles, &filtered_sum_of_products));
+
+}  // namespace
+}  // namespace chainfold::test

@@ -1,0 +1,248 @@
+#include "chainfold/tests/support/on_device.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "chainfold/runtime/jit_nvrtc.hpp"
+
+namespace chainfold::test {
+
+namespace {
+
+constexpr std::uint8_t kPoison = 0xFF;  // NaN in every float type
+
+const runtime::Context& first_device() { return runtime::Context::of(0); }
+
+Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, &bits, sizeof value);
+    return Binding(param.name, value);
+  };
+  switch (param.type) {
+    case DType::boolean: return as(bool{});
+    case DType::i8: return as(std::int8_t{});
+    case DType::u8: return as(std::uint8_t{});
+    case DType::i16: return as(std::int16_t{});
+    case DType::u16: return as(std::uint16_t{});
+    case DType::i32: return as(std::int32_t{});
+    case DType::u32: return as(std::uint32_t{});
+    case DType::i64: return as(std::int64_t{});
+    case DType::u64: return as(std::uint64_t{});
+    case DType::f32: return as(float{});
+    case DType::f64: return as(double{});
+    case DType::f16: case DType::bf16: break;
+  }
+  throw std::logic_error("no test binds a parameter of 16-bit floats");
+}
+
+std::int64_t output_values(const DeviceCase& what) {
+  if (what.segment == 0) return 1;
+  return (what.elements + what.segment - 1) / what.segment;
+}
+
+std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t values) {
+  std::vector<Column> columns;
+  for (codegen::NodeId output : graph.outputs) {
+    columns.emplace_back(graph.node(output).type, values);
+    columns.back().fill(std::byte{0x5A});
+  }
+  return columns;
+}
+
+/// Adds what another run found.
+void join(Verdict& verdict, const Verdict& other, const char* through) {
+  if (!other.problems.empty()) verdict.problems += fmt::format("{}:\n{}", through, other.problems);
+  verdict.values += other.values;
+  verdict.unchecked += other.unchecked;
+  verdict.worst_u = std::max(verdict.worst_u, other.worst_u);
+}
+
+}  // namespace
+
+std::string why_no_gpu() {
+  if (runtime::device_count() == 0) return "this machine has no CUDA device";
+  if (!runtime::nvrtc_available()) return "libnvrtc is not installed";
+  return {};
+}
+
+DeviceArray::DeviceArray(const runtime::Context& context, std::size_t bytes, int shift)
+    : context_(context),
+      bytes_(bytes),
+      shift_(shift),
+      buffer_(context, bytes + 2 * kGuard + static_cast<std::size_t>(shift)) {
+  poison();
+}
+
+void DeviceArray::upload(const void* source) const {
+  if (bytes_ == 0) return;
+  runtime::copy_to_device(context_, buffer_.pointer() + kGuard + static_cast<unsigned>(shift_), source,
+                          bytes_, nullptr);
+  runtime::synchronize(context_, nullptr);
+}
+
+void DeviceArray::download(void* destination) const {
+  if (bytes_ == 0) return;
+  runtime::copy_to_host(context_, destination,
+                        buffer_.pointer() + kGuard + static_cast<unsigned>(shift_), bytes_, nullptr);
+  runtime::synchronize(context_, nullptr);
+}
+
+void DeviceArray::poison() const {
+  runtime::fill_bytes(context_, buffer_.pointer(), kPoison, buffer_.bytes(), nullptr);
+  runtime::synchronize(context_, nullptr);
+}
+
+std::string DeviceArray::damage(bool inside) const {
+  std::vector<std::uint8_t> all(buffer_.bytes());
+  runtime::copy_to_host(context_, all.data(), buffer_.pointer(), all.size(), nullptr);
+  runtime::synchronize(context_, nullptr);
+  const std::size_t begin = kGuard + static_cast<std::size_t>(shift_), end = begin + bytes_;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == kPoison || (!inside && i >= begin && i < end)) continue;
+    return fmt::format("byte {} of an array of {} was written\n",
+                       static_cast<std::int64_t>(i) - static_cast<std::int64_t>(begin), bytes_);
+  }
+  return {};
+}
+
+Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& inputs,
+                       const std::vector<Bits>& params) {
+  Bindings bindings;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    bindings.push_back(Binding(graph.inputs[i].name, static_cast<const void*>(inputs[i].data()),
+                               graph.inputs[i].type, inputs[i].count()));
+  }
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    bindings.push_back(scalar_binding(graph.params[i], params[i]));
+  }
+  return bindings;
+}
+
+DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
+                           const std::vector<Column>& inputs, const std::vector<Bits>& params,
+                           std::int64_t elements, std::int64_t outputs, int shift)
+    : context_(first_device()), graph_(graph), values_(outputs) {
+  const runtime::ContextScope scope(context_);
+  args_.elements = elements;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    inputs_.emplace_back(context_, inputs[i].bytes(), shift * size_of(inputs[i].type()));
+    inputs_.back().upload(inputs[i].data());
+    args_.inputs.push_back(Binding(graph.inputs[i].name, static_cast<const void*>(inputs_.back().data()),
+                                   graph.inputs[i].type));
+  }
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    args_.inputs.push_back(scalar_binding(graph.params[i], params[i]));
+  }
+  for (codegen::NodeId output : graph.outputs) {
+    const DType type = graph.node(output).type;
+    outputs_.emplace_back(context_, static_cast<std::size_t>(outputs * size_of(type)), size_of(type));
+    args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, outputs));
+  }
+  const std::int64_t bytes = kernel.scratch_bytes(args_);
+  scratch_.emplace_back(context_, static_cast<std::size_t>(bytes));
+  if (bytes > 0) args_.scratch = {scratch_.back().data(), bytes};
+}
+
+void DeviceLaunch::poison_outputs() const {
+  for (const DeviceArray& output : outputs_) output.poison();
+}
+
+std::vector<Column> DeviceLaunch::results(std::string& problems) const {
+  const runtime::ContextScope scope(context_);
+  runtime::synchronize(context_, static_cast<runtime::StreamHandle>(args_.stream));
+  std::vector<Column> columns = poisoned_outputs(graph_, values_);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    outputs_[i].download(columns[i].data());
+    if (const std::string damage = outputs_[i].damage(); !damage.empty())
+      problems += fmt::format("output {}: {}", i, damage);
+  }
+  for (const DeviceArray& input : inputs_) problems += input.damage();
+  for (const DeviceArray& scratch : scratch_) problems += scratch.damage();
+  return columns;
+}
+
+std::string words(const DeviceCase& what) {
+  return fmt::format("segment {}{}, {} elements of {}, {} elements off", what.segment,
+                     what.tail ? " with a tail" : "", what.elements, name_of(what.fill), what.shift);
+}
+
+codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
+                             std::int64_t segment, int alignment) {
+  return codegen::choose_plan(graph, kernel.target(), {.segment = segment, .base_alignment = alignment});
+}
+
+Verdict check_on_device(const Computation& computation, const std::vector<Bits>& params,
+                        const std::vector<Column>& inputs, const DeviceCase& what,
+                        bool transcendental) {
+  const codegen::Graph& graph = computation.graph();
+  Options options;
+  options.target = target("gpu");
+  const Kernel kernel = compile(computation, options);
+  const std::int64_t values = output_values(what);
+  codegen::Graph tail_graph = graph;
+  tail_graph.partition = {};
+
+  const auto expect = [&](int alignment, int tail_alignment) {
+    ReferenceRequest request{.segment = what.segment, .params = params};
+    request.plan = plan_on_device(kernel, graph, what.segment, alignment);
+    if (what.tail) request.tail_plan = plan_on_device(kernel, tail_graph, 0, tail_alignment);
+    // The reference's own functions may be off by one ulp, the kernel's by two.
+    if (transcendental) request.transcendental_ulp = 3;
+    return reference(graph, inputs, what.elements, request);
+  };
+
+  Verdict verdict;
+  std::vector<std::vector<Expected>> expected;
+  int expected_alignment = 0;
+  if (what.through_run) {
+    std::vector<Column> actual = poisoned_outputs(graph, values);
+    Outputs outputs;
+    for (Column& column : actual) {
+      outputs.push_back(OutputBinding(static_cast<void*>(column.data()), column.type(), column.count()));
+    }
+    kernel.run_into(host_bindings(graph, inputs, params), outputs);
+    expected = expect(16, 16);
+    expected_alignment = 16;
+    join(verdict, judge(expected, actual), "run()");
+  }
+  if (what.through_launch) {
+    const runtime::Context& context = first_device();
+    const runtime::Stream stream(context);
+    DeviceLaunch launch(kernel, graph, inputs, params, what.elements, values, what.shift);
+    launch.args().stream = stream.handle();
+    kernel.launch(launch.args());
+    Verdict found;
+    std::string problems;
+    const std::vector<Column> actual = launch.results(problems);
+    unsigned bits = 16, tail_bits = 16;
+    const std::int64_t full = what.segment > 0 ? what.elements / what.segment * what.segment : 0;
+    for (const Column& input : inputs) {
+      bits |= static_cast<unsigned>(what.shift * size_of(input.type()));
+      tail_bits |= static_cast<unsigned>((what.shift + full) * size_of(input.type()));
+    }
+    const int alignment = 1 << std::countr_zero(bits);
+    const int tail_alignment = std::min(alignment, 1 << std::countr_zero(tail_bits));
+    if (alignment != expected_alignment || (what.tail && tail_alignment != 16)) {
+      expected = expect(alignment, tail_alignment);
+    }
+    found = judge(expected, actual);
+    found.problems += problems;
+    join(verdict, found, "launch()");
+  }
+  return verdict;
+}
+
+Verdict check_on_device(const TestProgram& program, const DeviceCase& what) {
+  const Computation computation =
+      program.over(what.segment > 0 ? segments(what.segment, what.tail ? Tail::partial : Tail::error)
+                                    : whole());
+  const codegen::Graph& graph = computation.graph();
+  return check_on_device(computation, param_bits(program, graph, what.segment),
+                         make_inputs(graph, what.elements, what.fill, what.seed), what,
+                         program.transcendental);
+}
+
+}  // namespace chainfold::test
