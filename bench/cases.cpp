@@ -196,8 +196,10 @@ std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64
   const std::int64_t workers = std::clamp<std::int64_t>(
       count / kWorthAThread, 1, std::max(1u, std::thread::hardware_concurrency()));
   Sums sums;
-  std::mutex mutex;
-  {
+  if (workers == 1) {
+    sums = sums_of_range(test, begin, end);
+  } else {
+    std::mutex mutex;
     std::vector<std::jthread> threads;
     for (std::int64_t w = 0; w < workers; ++w) {
       threads.emplace_back([&, w] {

@@ -1,0 +1,278 @@
+// Kernels on the CPU through the public interface, held against the reference: all test programs, and
+// for the plain folds every segment size and odd counts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/programs.hpp"
+#include "chainfold/tests/support/reference.hpp"
+
+namespace chainfold::test {
+namespace {
+
+constexpr std::int64_t kSizes[] = {1,  2,   7,   8,   16,  24,   31,   32,   33,
+                                   64, 100, 255, 256, 257, 1000, 4096, 65537};
+/// What the CPU's exp, log and pow may deviate from the C library's.
+constexpr int kTranscendentalUlp = 4;
+
+/// One run; `segment` 0: the whole.
+struct CpuCase {
+  std::int64_t segment = 0, elements = 0;
+  Fill fill = Fill::uniform;
+  std::uint64_t seed = 1;
+  bool tail = false, sized_at_launch = false;
+  int offset = 0;  ///< bytes behind an aligned address
+  bool launch = false;
+};
+
+std::string words(const CpuCase& c) {
+  return fmt::format("segment {}{}{}, {} elements of {}{}{}", c.segment, c.tail ? " with a tail" : "",
+                     c.sized_at_launch ? " given at launch" : "", c.elements, name_of(c.fill),
+                     c.offset ? fmt::format(", {} bytes off", c.offset) : "", c.launch ? ", launched" : "");
+}
+
+dsl::Partition partition_of(const CpuCase& c) {
+  const Tail tail = c.tail ? Tail::partial : Tail::error;
+  if (c.segment == 0) return whole();
+  if (c.sized_at_launch) return segments(param<std::int64_t>("S"), tail);
+  return segments(c.segment, tail);
+}
+
+class CpuNumeric : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef CHAINFOLD_TEST_CPU
+    if (!runtime::cpu_plugin_available())
+      GTEST_SKIP() << "the CPU plugin was not built (it needs LLVM 19 and oneTBB)";
+#endif
+  }
+
+  static const Target& cpu() {
+    static const Target kCpu = target("cpu");
+    return kCpu;
+  }
+
+  static codegen::Plan plan(const codegen::Graph& graph, std::int64_t segment) {
+    return codegen::choose_plan(graph, cpu(), {.segment = segment});
+  }
+
+  /// Runs and compares; `kernel` may come from an earlier case of the same computation.
+  static void check(const TestProgram& tested, const Computation& computation, const Kernel& kernel,
+                    const CpuCase& c) {
+    SCOPED_TRACE(fmt::format("{}: {}", tested.name, words(c)));
+    const codegen::Graph& graph = computation.graph();
+    std::vector<Column> inputs;
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const DType type = graph.inputs[i].type;
+      const int offset = c.offset / size_of(type) * size_of(type);
+      inputs.push_back(make_column(type, c.elements, c.fill, c.seed + i, offset));
+    }
+    const std::vector<Bits> params = param_bits(tested, graph, c.segment);
+    Bindings bindings;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      bindings.push_back(Binding(graph.inputs[i].name, inputs[i].data(), inputs[i].type(), c.elements));
+    }
+    for (std::size_t i = 0; i < graph.params.size(); ++i) {
+      bindings.push_back(scalar(graph.params[i], params[i]));
+    }
+    const std::int64_t count = c.segment == 0 ? 1 : (c.elements + c.segment - 1) / c.segment;
+    ASSERT_EQ(kernel.output_count(bindings), count);
+    std::vector<Column> actual;
+    Outputs outputs;
+    for (codegen::NodeId id : graph.outputs) {
+      actual.emplace_back(graph.node(id).type, count);
+      actual.back().fill(std::byte{0x5A});
+    }
+    for (Column& column : actual) outputs.push_back(OutputBinding(column.data(), column.type(), count));
+    if (c.launch) {
+      LaunchArgs args{.elements = c.elements, .inputs = bindings, .outputs = outputs};
+      const Column scratch(DType::u8, kernel.scratch_bytes({.elements = c.elements, .inputs = bindings}));
+      args.scratch = {const_cast<std::byte*>(scratch.data()), scratch.count()};
+      kernel.launch(args);
+      EXPECT_TRUE(scratch.sentinel_intact()) << "something was written behind the scratch memory";
+    } else {
+      kernel.run_into(bindings, outputs);
+    }
+    ReferenceRequest request{.segment = c.segment, .params = params, .plan = plan(graph, c.segment)};
+    if (c.tail) request.tail_plan = plan(graph, 0);
+    if (tested.transcendental) request.transcendental_ulp = kTranscendentalUlp;
+    const Verdict verdict = judge(reference(graph, inputs, c.elements, request), actual);
+    EXPECT_EQ(verdict.problems, "");
+    if (c.fill != Fill::extremes && c.fill != Fill::nonfinite) {
+      EXPECT_EQ(verdict.unchecked, 0);
+    }
+  }
+
+  static void check(const TestProgram& tested, const CpuCase& c) {
+    const Computation computation = tested.over(partition_of(c));
+    check(tested, computation, compile(computation, {.target = cpu()}), c);
+  }
+
+ private:
+  static Binding scalar(const codegen::GraphParam& param, Bits bits) {
+    switch (param.type) {
+      case DType::f32: return {param.name, static_cast<float>(codegen::double_of_bits(param.type, bits))};
+      case DType::i32: return {param.name, static_cast<std::int32_t>(bits)};
+      case DType::i64: return {param.name, static_cast<std::int64_t>(bits)};
+      default: throw std::invalid_argument("no test program has a parameter of this type");
+    }
+  }
+};
+
+class CpuPrograms : public CpuNumeric, public testing::WithParamInterface<std::size_t> {};
+
+TEST_P(CpuPrograms, AgreeWithTheReference) {
+  const TestProgram& tested = programs()[GetParam()];
+  const std::size_t turn = GetParam();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::int64_t segment = kSizes[(turn * 3 + i * 5) % 16];
+    check(tested, {.segment = segment,
+                   .elements = segment * (segment < 300 ? 65 : 3),
+                   .fill = tested.fills[(turn + i) % tested.fills.size()],
+                   .seed = turn + i});
+  }
+  const CpuCase long_one{.elements = kSizes[(turn * 7) % std::size(kSizes)], .fill = tested.fills[0], .seed = turn};
+  check(tested, long_one);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuPrograms, testing::Range(std::size_t{0}, programs().size()),
+                         [](const auto& info) { return programs()[info.param].name; });
+
+class CpuSizes : public CpuNumeric, public testing::WithParamInterface<std::tuple<const char*, std::int64_t>> {};
+
+TEST_P(CpuSizes, EverySegmentSize) {
+  const auto [name, segment] = GetParam();
+  const TestProgram& tested = program(std::string("sum_") + name);
+  const CpuCase first{.segment = segment};
+  const Computation computation = tested.over(partition_of(first));
+  const Kernel kernel = compile(computation, {.target = cpu()});
+  std::size_t turn = 0;
+  for (std::int64_t n : kSizes) {
+    // n elements where they are whole segments, else n segments of moderate size.
+    const std::int64_t elements = n % segment == 0 ? n : segment * std::clamp<std::int64_t>(20000 / segment, 1, n);
+    CpuCase c{.segment = segment, .elements = elements, .fill = tested.fills[turn % tested.fills.size()]};
+    c.seed = ++turn;
+    c.offset = turn % 3 == 0 ? 8 : 0;
+    c.launch = turn % 4 == 0;
+    check(tested, computation, kernel, c);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Types, CpuSizes,
+    testing::Combine(testing::Values("f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32",
+                                     "i64", "u64"),
+                     testing::ValuesIn(kSizes)),
+    [](const auto& info) { return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param)); });
+
+TEST_F(CpuNumeric, WholeOfEveryLength) {
+  for (const char* name : {"sum_f16", "basics_f32", "sum_i64", "variance_f64", "q6"}) {
+    const TestProgram& tested = program(name);
+    const Computation computation = tested.over(whole());
+    const Kernel kernel = compile(computation, {.target = cpu()});
+    for (std::int64_t n : kSizes) check(tested, computation, kernel, {.elements = n, .launch = n % 2 == 0});
+  }
+}
+
+TEST_F(CpuNumeric, TailIsAShorterSegment) {
+  for (const char* name : {"sum_f32", "basics_i16", "variance_f32", "frames"}) {
+    const TestProgram& tested = program(name);
+    for (std::int64_t segment : {1, 7, 32, 100, 4096}) {
+      const CpuCase any{.segment = segment, .tail = true};
+      const Computation computation = tested.over(partition_of(any));
+      const Kernel kernel = compile(computation, {.target = cpu()});
+      for (std::int64_t n : {segment - 1, segment, segment + 1, 5 * segment + segment / 2, std::int64_t{0}}) {
+        for (bool launch : {false, true}) {
+          CpuCase c = any;
+          c.elements = n;
+          c.launch = launch;
+          check(tested, computation, kernel, c);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CpuNumeric, SegmentSizeGivenAtLaunch) {
+  const TestProgram& tested = program("basics_f16");
+  const Computation computation = tested.over(partition_of({.segment = 1, .sized_at_launch = true}));
+  const Kernel kernel = compile(computation, {.target = cpu()});
+  for (std::int64_t segment : {1, 8, 33, 1000, 8}) {
+    for (bool launch : {false, true}) {
+      check(tested, computation, kernel,
+            {.segment = segment, .elements = 12 * segment, .sized_at_launch = true, .launch = launch});
+    }
+  }
+  EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 4) << "one kernel a segment size";
+}
+
+TEST_F(CpuNumeric, EmptyInput) {
+  for (const char* name : {"sum_f16", "basics_i32", "variance_f32", "flags_bool", "norm_f64", "q6"}) {
+    const TestProgram& tested = program(name);
+    for (std::int64_t segment : {0, 1, 64}) {
+      for (bool launch : {false, true}) check(tested, {.segment = segment, .elements = 0, .launch = launch});
+    }
+  }
+}
+
+TEST_F(CpuNumeric, LongSegmentsAreSharedOut) {
+  for (const char* name : {"sum_f32", "dot_i32", "variance_f64", "frames"}) {
+    check(program(name), {.segment = 150001, .elements = 3 * 150001, .fill = Fill::whole});
+  }
+}
+
+TEST_F(CpuNumeric, TypedRunGivesVectors) {
+  const auto x = input<float>("x");
+  const auto a = param<float>("a");
+  const Kernel kernel = compile(over(segments(4), sum(x * a), count(), any(x > 3), max(x)), {.target = cpu()});
+  const std::vector<float> data{1, 2, 3, 4, -1, -2, -3, -4};
+  const auto [sums, counts, anys, maxima] =
+      kernel.run<float, std::int64_t, bool, float>({{"x", data}, {"a", 2.0F}});
+  EXPECT_EQ(sums, (std::vector<float>{20, -20}));
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{4, 4}));
+  EXPECT_EQ(anys, (std::vector<std::uint8_t>{1, 0}));
+  EXPECT_EQ(maxima, (std::vector<float>{4, -1}));
+}
+
+/// The same data with other threads or pieces must not give other bits: run_to_run.
+TEST_F(CpuNumeric, RunsRepeatToTheBit) {
+  const auto x = input<float>("x");
+  const Computation computation = over(whole(), sum(x), variance(x), mean(x * x));
+  const Kernel kernel = compile(computation, {.target = cpu()});
+  const Column data = make_column(DType::f32, 1'000'003, Fill::normal, 9);
+  const Bindings bindings{{"x", data.data(), DType::f32, data.count()}};
+  const auto first = kernel.run<float, float, float>(bindings);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ((kernel.run<float, float, float>(bindings)), first);
+}
+
+TEST_F(CpuNumeric, ConcurrentRunsShareOneKernel) {
+  const auto x = input<std::int32_t>("x");
+  const auto size = param<std::int64_t>("S");
+  const Kernel kernel = compile(over(segments(size), sum(x)), {.target = cpu()});
+  std::vector<std::int32_t> data(12000);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::int32_t>(i);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::int64_t segment : {std::int64_t{4}, std::int64_t{100}, std::int64_t{t % 2 == 0 ? 1200 : 1500}}) {
+        const auto [sums] = kernel.run<std::int64_t>({{"x", data}, {"S", segment}});
+        for (std::size_t s = 0; s < sums.size(); ++s) {
+          const auto first = static_cast<std::int64_t>(s) * segment;
+          wrong += sums[s] != segment * (2 * first + segment - 1) / 2;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace chainfold::test
