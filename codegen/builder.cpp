@@ -115,15 +115,25 @@ ValueId Builder::compute(Op op, Values operands) {
     return constant(result.elem, evaluate(op, operand_type, result.elem, in[0], in[1], in[2]));
   }
   if (op == Op::select) {
-    if (auto c = constant_of(operands[0])) return *c ? operands[1] : operands[2];
-    if (operands[1] == operands[2]) return operands[1];
+    const auto c = constant_of(operands[0]);
+    const ValueId chosen = c ? operands[*c ? 1 : 2] : operands[1];
+    const bool known = c || operands[1] == operands[2];
+    if (known && type(chosen).shape == result.shape && type(chosen).width == result.width)
+      return chosen;
   }
   if (is_integer(operand_type) && operands.size() == 2) {  // identities that hold bit for bit
     const auto a = constant_of(operands[0]), b = constant_of(operands[1]);
     if (op == Op::add && a == Bits{0}) return operands[1];
     if ((op == Op::add || op == Op::sub) && b == Bits{0}) return operands[0];
+    if (op == Op::sub && a == Bits{0}) return compute(Op::neg, {operands[1]});
     if (op == Op::mul && a == Bits{1}) return operands[1];
     if ((op == Op::mul || op == Op::div) && b == Bits{1}) return operands[0];
+    if (is_signed(operand_type)) {
+      const Bits minus_one = bits_of_int(operand_type, -1);
+      if ((op == Op::mul || op == Op::div) && b == minus_one)
+        return compute(Op::neg, {operands[0]});
+      if (op == Op::mul && a == minus_one) return compute(Op::neg, {operands[1]});
+    }
   }
   if (operand_type == DType::boolean && operands.size() == 2) {
     const auto a = constant_of(operands[0]), b = constant_of(operands[1]);

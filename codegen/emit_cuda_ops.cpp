@@ -99,8 +99,7 @@ std::string expression(Op op, DType type, DType result, std::span<const std::str
   switch (op) {
     case Op::neg:
       if (floating) return "-" + args[0];
-      if (needs_wrapping(type)) return narrowed(type, fmt::format("cf_neg({})", args[0]));
-      return fmt::format("0u - {}", args[0]);
+      return narrowed(type, fmt::format("cf_neg({})", args[0]));
     case Op::abs:
       if (floating) return call(type, "fabsf", "fabs", args);
       return is_signed(type) ? narrowed(type, fmt::format("cf_abs({})", args[0])) : args[0];

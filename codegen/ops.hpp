@@ -10,7 +10,8 @@
 //   sqrt fma                correctly rounded; fma (a*b+c) rounds once. In integers fma is mul, add
 //   floor                   floats only
 //   exp log pow             floats only, within 2 ulp of the exact value; the one
-//                           place where executors may differ in the last bits
+//                           place where executors may differ: in the last bits, and in whether pow
+//                           of a signalling NaN is NaN where pow of a quiet one is a number
 //   bit_and bit_or bit_xor  integers and booleans
 //   bit_not                 integers; on booleans it is "not"
 //   shl shr                 integers; the amount is taken modulo the width; shr keeps the sign of

@@ -41,6 +41,8 @@ int common_alignment(const codegen::Graph& graph, const Arguments& arguments);
 /// Slots of a program's launches, filled by role.
 class Slots {
  public:
+  /// The most a launch takes: CUDA's limit of 4 KiB for a kernel's parameters.
+  static constexpr std::size_t kMost = 512;
   /// Values that differ from launch to launch.
   struct Range {
     std::int64_t segments = 0, elements = 0, origin = 0, part_begin = 0, part_end = 0, parts = 1,

@@ -92,6 +92,15 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
     const codegen::Graph& g = tail ? *tail_graph : *graph;
     KernelVariant fresh;
     fresh.compiled = codegen::compile_graph(g, target, request_of(options, segment, alignment));
+    const codegen::Program& program = fresh.compiled.program;
+    if (program.buffers.size() + program.params.size() > runtime::Slots::kMost) {
+      throw UserError(
+          ErrorCode::unsupported,
+          fmt::format("the expression takes {} arrays and numbers (inputs, outputs, fold states, "
+                      "parameters and literals), "
+                      "a kernel at most {}; split its outputs, or mark literals with cf::constant",
+                      program.buffers.size() + program.params.size(), runtime::Slots::kMost));
+    }
     const std::size_t slots =
         fresh.compiled.program.buffers.size() + fresh.compiled.program.params.size();
     if (slots > runtime::kMaxSlots) {
@@ -243,14 +252,14 @@ std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchAr
 }
 
 void check_device_memory(const runtime::Context& context, const void* pointer,
-                         const std::string& name) {
+                         const std::string& what, const std::string& name) {
   const auto kind = runtime::pointer_info(context, pointer).kind;
   if (kind == runtime::PointerInfo::Kind::pageable) {
     throw UserError(ErrorCode::wrong_memory,
                     fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass "
                                 "device memory to launch(), or "
                                 "use run() for host data",
-                                name),
+                                what),
                     name);
   }
 }
@@ -288,12 +297,14 @@ void Kernel::launch(const LaunchArgs& args) const {
     for (std::size_t i = 0; i < state.graph->inputs.size() && pieces[0].arguments.elements > 0;
          ++i) {
       check_device_memory(context, pieces[0].arguments.inputs[i],
-                          fmt::format("input '{}'", state.graph->inputs[i].name));
+                          fmt::format("input '{}'", state.graph->inputs[i].name),
+                          state.graph->inputs[i].name);
     }
     for (std::size_t i = 0; i < args.outputs.size(); ++i) {
-      check_device_memory(context, args.outputs[i].data(), fmt::format("output {}", i));
+      const std::string name = fmt::format("output {}", i);
+      check_device_memory(context, args.outputs[i].data(), name, name);
     }
-    if (needed > 0) check_device_memory(context, args.scratch.data, "scratch");
+    if (needed > 0) check_device_memory(context, args.scratch.data, "scratch", "scratch");
   }
   for (const auto& piece : pieces)
     state.launch_piece(piece, args.outputs, args.stream, args.scratch.data);

@@ -142,8 +142,7 @@ TEST_F(Errors, NoElementsAreNoError) {
 }
 
 TEST_F(Errors, LengthsThatDiffer) {
-  const Kernel kernel =
-      compiled(cf::over(cf::segments(4), cf::sum(x_ + cf::input<float>("y"))));
+  const Kernel kernel = compiled(cf::over(cf::segments(4), cf::sum(x_ + cf::input<float>("y"))));
   const std::vector<float> shorter(20, 1.0F);
   refused([&] { kernel.run_into({{"x", data_}, {"y", shorter}}, outputs_); },
           ErrorCode::length_mismatch, "y",
@@ -158,11 +157,8 @@ TEST_F(Errors, LengthsThatDiffer) {
       ErrorCode::length_mismatch, "y", {"input 'y' has 20 elements, the launch asks for 24"});
   refused([&] { sums(4).run<float>({{"x", data_.data()}}); }, ErrorCode::invalid_argument, "x",
           {"no length", "bind a span, or a pointer with its count"});
-  refused(
-      [&] {
-        sums(4).launch({.elements = -4, .inputs = {{"x", data_}}, .outputs = outputs_});
-      },
-      ErrorCode::invalid_argument, "elements", {"-4", "must not be negative"});
+  refused([&] { sums(4).launch({.elements = -4, .inputs = {{"x", data_}}, .outputs = outputs_}); },
+          ErrorCode::invalid_argument, "elements", {"-4", "must not be negative"});
   const Kernel counting = compiled(cf::over(cf::segments(4), cf::count()));
   refused([&] { counting.run<std::int64_t>({}); }, ErrorCode::invalid_argument, "",
           {"reads no input", "use launch()"});
@@ -182,7 +178,8 @@ TEST_F(Errors, MoreThanTwoToThe31ElementsWork) {
   EXPECT_EQ(sum, std::vector<std::uint64_t>{3});
   EXPECT_EQ(most, std::vector<std::uint8_t>{3});
   EXPECT_EQ(count, std::vector<std::int64_t>{(std::int64_t{1} << 31) + 4096});
-  const auto [rows] = compiled(cf::over(cf::segments(4096), cf::max(b))).run<std::uint8_t>(bindings);
+  const auto [rows] =
+      compiled(cf::over(cf::segments(4096), cf::max(b))).run<std::uint8_t>(bindings);
   ASSERT_EQ(rows.size(), (std::size_t{1} << 19) + 1);
   EXPECT_EQ(rows.back(), 3);
   EXPECT_EQ(rows[rows.size() - 2], 0);
@@ -233,8 +230,7 @@ TEST_F(Errors, MisalignedPointers) {
 TEST_F(Errors, OutputsWithoutRoom) {
   const Outputs five{{out_.data(), 5}};
   const std::vector<std::string> words{"output 0 has room for 5 values, 6 are needed"};
-  refused([&] { sums(4).run_into({{"x", data_}}, five); }, ErrorCode::too_small, "output 0",
-          words);
+  refused([&] { sums(4).run_into({{"x", data_}}, five); }, ErrorCode::too_small, "output 0", words);
   refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = five}); },
           ErrorCode::too_small, "output 0", words);
   const Kernel tail = compiled(cf::over(cf::segments(5, Tail::partial), cf::sum(x_)));
@@ -309,8 +305,8 @@ TEST_F(Errors, NamesThatStandForTwoThings) {
           ErrorCode::duplicate_input, "x", {"x"});
   refused([&] { cf::over(cf::segments(cf::param<std::int64_t>("x")), cf::sum(x_)); },
           ErrorCode::duplicate_input, "x", {"x"});
-  refused([] { cf::over(cf::whole(), cf::sum(cf::input<float>(""))); },
-          ErrorCode::invalid_argument, "", {"name"});
+  refused([] { cf::over(cf::whole(), cf::sum(cf::input<float>(""))); }, ErrorCode::invalid_argument,
+          "", {"name"});
   // The same input twice is one input.
   EXPECT_EQ(std::get<0>(compiled(cf::over(cf::whole(), cf::sum(x_ + cf::input<float>("x"))))
                             .run<float>({{"x", data_}})),
@@ -322,9 +318,8 @@ TEST_F(Errors, TypesOfInputs) {
   refused([&] { sums(4).run_into({{"x", doubles}}, outputs_); }, ErrorCode::type_mismatch, "x",
           {"input 'x' is declared as f32 but bound to f64 data", "declare input<f64>(\"x\")"});
   const std::vector<std::uint32_t> words(24, 1);
-  refused(
-      [&] { sums(4).launch({.elements = 24, .inputs = {{"x", words}}, .outputs = outputs_}); },
-      ErrorCode::type_mismatch, "x", {"declared as f32 but bound to u32 data"});
+  refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", words}}, .outputs = outputs_}); },
+          ErrorCode::type_mismatch, "x", {"declared as f32 but bound to u32 data"});
 }
 
 TEST_F(Errors, TypesOfOutputs) {
@@ -347,8 +342,8 @@ TEST_F(Errors, ParametersThatTheirTypeDoesNotHold) {
   const auto check = [&]<class T, class V>(T, V value, bool holds) {
     // A fold that depends on the parameter, whatever its type.
     auto p = cf::param<T>("p");
-    const Kernel kernel = compiled(
-        cf::over(cf::whole(), cf::sum(y * cf::cast<double>(p)), cf::min(cf::select(y > 0, p, p + p))));
+    const Kernel kernel = compiled(cf::over(cf::whole(), cf::sum(y * cf::cast<double>(p)),
+                                            cf::min(cf::select(y > 0, p, p + p))));
     const Bindings bindings{{"y", data}, {"p", value}};
     if (holds) {
       const auto [sum, same] = kernel.template run<double, T>(bindings);
@@ -401,8 +396,7 @@ TEST_F(Errors, OptionsThatAreNotSupported) {
       refused([&] { cf::compile(computation, options); }, ErrorCode::unsupported, option,
               {"not supported yet", fix});
     };
-    unsupported([](Options& o) { o.accuracy = Accuracy::exact; }, "accuracy",
-                "Accuracy::accurate");
+    unsupported([](Options& o) { o.accuracy = Accuracy::exact; }, "accuracy", "Accuracy::accurate");
     unsupported([](Options& o) { o.accuracy = Accuracy::reproducible; }, "accuracy",
                 "Accuracy::accurate");
     unsupported([](Options& o) { o.determinism = Determinism::gpu_to_gpu; }, "determinism",

@@ -1,5 +1,5 @@
-// What the goldens show: a choice of test programs, segment sizes and targets in which every strategy,
-// unit and kind of fold occurs.
+// What the goldens show: a choice of test programs, segment sizes and targets in which every
+// strategy, unit and kind of fold occurs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct GoldenCase {
   const char* target;
 
   [[nodiscard]] std::string name() const {
-    return fmt::format("{}_{}_{}", program, segment > 0 ? fmt::format("S{}", segment) : "whole", target);
+    return fmt::format("{}_{}_{}", program, segment > 0 ? fmt::format("S{}", segment) : "whole",
+                       target);
   }
   [[nodiscard]] Computation computation() const {
     return test::program(program).over(segment > 0 ? segments(segment) : whole());

@@ -32,10 +32,11 @@ std::string stages(const GoldenCase& golden) {
   const codegen::Target target = codegen::parse_target(golden.target);
   const codegen::Compiled compiled =
       codegen::compile_graph(computation.graph(), target, {.segment = golden.segment});
-  return fmt::format("--- expression\n{}\n--- graph\n{}--- plan for {}\n{}--- program\n{}--- kernels\n{}",
-                     codegen::print_expression(computation.graph()), print(computation.graph()),
-                     golden.target, print(compiled.plan, computation.graph()),
-                     print(compiled.program), codegen::emit(compiled.program, target).kernels);
+  return fmt::format(
+      "--- expression\n{}\n--- graph\n{}--- plan for {}\n{}--- program\n{}--- kernels\n{}",
+      codegen::print_expression(computation.graph()), print(computation.graph()), golden.target,
+      print(compiled.plan, computation.graph()), print(compiled.program),
+      codegen::emit(compiled.program, target).kernels);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -83,12 +84,15 @@ TEST_P(Golden, Matches) {
   }
   std::ifstream stream(file, std::ios::binary);
   ASSERT_TRUE(stream) << file << " is missing; write it with --update-golden";
-  const std::string golden((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  const std::string golden((std::istreambuf_iterator<char>(stream)),
+                           std::istreambuf_iterator<char>());
   EXPECT_TRUE(golden == now) << file.filename() << ": " << difference(golden, now)
                              << "if this is meant, write it anew with --update-golden";
 }
 
-TEST_P(Golden, CompilingTwiceGivesTheSameText) { EXPECT_EQ(stages(GetParam()), stages(GetParam())); }
+TEST_P(Golden, CompilingTwiceGivesTheSameText) {
+  EXPECT_EQ(stages(GetParam()), stages(GetParam()));
+}
 
 INSTANTIATE_TEST_SUITE_P(Stages, Golden, testing::ValuesIn(kGoldenCases),
                          [](const auto& info) { return info.param.name(); });
@@ -106,7 +110,8 @@ TEST(GoldenFiles, NoneIsLeftOver) {
 TEST(GoldenDifference, NamesTheStageAndBothVersions) {
   const std::string text = difference("--- graph\na\nb\nc\n", "--- graph\na\nx\ny\nc\n");
   EXPECT_EQ(text,
-            "first difference in line 3, in stage \"graph\":\n    --- graph\n    a\n  - b\n  + x\n  + y\n");
+            "first difference in line 3, in stage \"graph\":\n    --- graph\n    a\n  - b\n  + x\n "
+            " + y\n");
 }
 
 }  // namespace
@@ -120,7 +125,8 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--update-golden") == 0) {
       chainfold::test::update_golden = true;
     } else {
-      std::cerr << "unknown argument " << argv[i] << "; known: --update-golden and GoogleTest's own\n";
+      std::cerr << "unknown argument " << argv[i]
+                << "; known: --update-golden and GoogleTest's own\n";
       return 2;
     }
   }

@@ -1,5 +1,5 @@
-// Every golden kernel as machine code for every architecture: it compiles, spills nothing and has the
-// matrix instructions that its plan promises.
+// Every golden kernel as machine code for every architecture: it compiles, spills nothing and has
+// the matrix instructions that its plan promises.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,10 +43,9 @@ void expect_as_planned(const Compiled& compiled, int arch) {
   }
   const std::vector<KernelCode> kernels = read_cubin(cubin.image);
   for (std::string_view sass : {"HMMA", "IMMA", "DMMA"}) {
-    const bool promised =
-        std::any_of(compiled.plan.folds.begin(), compiled.plan.folds.end(), [&](const FoldPlan& fold) {
-          return fold.unit != Unit::simt && row_of(fold).sass == sass;
-        });
+    const bool promised = std::any_of(
+        compiled.plan.folds.begin(), compiled.plan.folds.end(),
+        [&](const FoldPlan& fold) { return fold.unit != Unit::simt && row_of(fold).sass == sass; });
     if (promised) {
       EXPECT_GT(count(kernels, sass), 0u) << "the plan promises " << sass;
     } else {
@@ -58,7 +57,8 @@ void expect_as_planned(const Compiled& compiled, int arch) {
 class NvrtcGolden : public testing::TestWithParam<std::tuple<GoldenCase, int>> {};
 
 TEST_P(NvrtcGolden, CompilesAsPlanned) {
-  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
   const auto& [golden, arch] = GetParam();
   const std::vector<int>& known = runtime::nvrtc_architectures();
   if (std::find(known.begin(), known.end(), arch) == known.end()) {
@@ -73,7 +73,8 @@ TEST_P(NvrtcGolden, CompilesAsPlanned) {
   if (std::strcmp(golden.target, "cpu") == 0) return;
 
   // The golden's own plan, where this architecture has its instructions; else another was chosen.
-  const codegen::Plan own = codegen::choose_plan(graph, codegen::parse_target(golden.target), request);
+  const codegen::Plan own =
+      codegen::choose_plan(graph, codegen::parse_target(golden.target), request);
   const bool legal = std::all_of(own.folds.begin(), own.folds.end(), [&](const FoldPlan& fold) {
     return fold.unit == Unit::simt || row_of(fold).first_arch <= arch;
   });
@@ -105,12 +106,12 @@ TEST(ChoosePlan, PutsSumsOnTensorCores) {
     const char* sass;  // nullptr: none
   };
   const Row rows[] = {
-      {"sum_f16", 64, 75, "HMMA"},   {"sum_f16", 64, 90, "HMMA"},   {"sum_f16", 8, 90, "HMMA"},
-      {"sum_f16", 0, 90, "HMMA"},    {"basics_f16", 256, 80, "HMMA"}, {"sum_bf16", 64, 75, nullptr},
-      {"sum_bf16", 64, 80, "HMMA"},  {"dot_f16", 64, 90, "HMMA"},   {"norm_f16", 64, 90, "HMMA"},
-      {"sum_i8", 64, 75, "IMMA"},    {"sum_u8", 64, 90, "IMMA"},    {"dot_i8", 64, 90, "IMMA"},
-      {"sum_f64", 64, 75, nullptr},  {"sum_f64", 64, 80, "DMMA"},   {"dot_f64", 64, 90, "DMMA"},
-      {"sum_f32", 64, 90, nullptr},  {"sum_i32", 64, 90, nullptr},  {"sum_f16", 7, 90, nullptr},
+      {"sum_f16", 64, 75, "HMMA"},  {"sum_f16", 64, 90, "HMMA"},     {"sum_f16", 8, 90, "HMMA"},
+      {"sum_f16", 0, 90, "HMMA"},   {"basics_f16", 256, 80, "HMMA"}, {"sum_bf16", 64, 75, nullptr},
+      {"sum_bf16", 64, 80, "HMMA"}, {"dot_f16", 64, 90, "HMMA"},     {"norm_f16", 64, 90, "HMMA"},
+      {"sum_i8", 64, 75, "IMMA"},   {"sum_u8", 64, 90, "IMMA"},      {"dot_i8", 64, 90, "IMMA"},
+      {"sum_f64", 64, 75, nullptr}, {"sum_f64", 64, 80, "DMMA"},     {"dot_f64", 64, 90, "DMMA"},
+      {"sum_f32", 64, 90, nullptr}, {"sum_i32", 64, 90, nullptr},    {"sum_f16", 7, 90, nullptr},
   };
   for (const Row& row : rows) {
     const Computation computation =

@@ -23,7 +23,10 @@ class GpuAccuracy : public testing::Test {
 Column one_large_value(DType type, std::int64_t count, std::int64_t segment, int sign) {
   Column column(type, count);
   // The longest fraction of the type, 2^-10 (1 - 2^-11) in f16.
-  const int digits = type == DType::bf16 ? 8 : type == DType::f16 ? 11 : type == DType::f32 ? 24 : 53;
+  const int digits = type == DType::bf16  ? 8
+                     : type == DType::f16 ? 11
+                     : type == DType::f32 ? 24
+                                          : 53;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t s = i / segment;
     const bool large = i % segment == s * 7 % segment;
@@ -40,7 +43,8 @@ TEST_F(GpuAccuracy, OneLargeValueAmongSmallOnes) {
          {std::int64_t{8}, std::int64_t{16}, std::int64_t{24}, std::int64_t{64}, std::int64_t{256},
           std::int64_t{1000}, std::int64_t{4096}, std::int64_t{65536}, std::int64_t{0}}) {
       const std::int64_t length = segment > 0 ? segment : 1 << 20;
-      const std::int64_t elements = segment > 0 ? length * std::max<std::int64_t>(2, 16384 / length) : length;
+      const std::int64_t elements =
+          segment > 0 ? length * std::max<std::int64_t>(2, 16384 / length) : length;
       const Computation computation = tested.over(segment > 0 ? segments(segment) : whole());
       const codegen::Graph& graph = computation.graph();
       double worst = 0;
@@ -55,8 +59,9 @@ TEST_F(GpuAccuracy, OneLargeValueAmongSmallOnes) {
       }
       const codegen::Plan plan = codegen::choose_plan(graph, target("gpu"), {.segment = segment});
       EXPECT_LE(worst, plan.folds[0].error_bound_u);
-      fmt::print("  {} S={}: {:.3g} ({:.3g}, {})\n", name, segment > 0 ? std::to_string(segment) : "whole",
-                 worst, plan.folds[0].error_bound_u,
+      fmt::print("  {} S={}: {:.3g} ({:.3g}, {})\n", name,
+                 segment > 0 ? std::to_string(segment) : "whole", worst,
+                 plan.folds[0].error_bound_u,
                  plan.folds[0].unit == codegen::Unit::simt ? "simt" : "mma");
     }
   }
@@ -66,23 +71,23 @@ TEST_F(GpuAccuracy, OneLargeValueAmongSmallOnes) {
 TEST_F(GpuAccuracy, OrdinaryDataStaysNearTheExactSum) {
   for (const char* name : {"sum_f16", "sum_bf16", "sum_f32"}) {
     for (const Fill fill : {Fill::uniform, Fill::normal}) {
-      for (const std::int64_t segment : {std::int64_t{16}, std::int64_t{256}, std::int64_t{4096}, std::int64_t{0}}) {
+      for (const std::int64_t segment :
+           {std::int64_t{16}, std::int64_t{256}, std::int64_t{4096}, std::int64_t{0}}) {
         const std::int64_t elements = 1 << 18;
         const Verdict verdict = check_on_device(
             program(name), {.segment = segment, .elements = elements, .fill = fill, .seed = 9});
         EXPECT_EQ(verdict.problems, "") << name << " S=" << segment;
-        EXPECT_LE(verdict.worst_u, 2.0) << name << " of " << name_of(fill) << " data, S=" << segment;
-        fmt::print("  {} of {} data, S={}: {:.3g} u\n", name, name_of(fill), segment, verdict.worst_u);
+        EXPECT_LE(verdict.worst_u, 2.0)
+            << name << " of " << name_of(fill) << " data, S=" << segment;
+        fmt::print("  {} of {} data, S={}: {:.3g} u\n", name, name_of(fill), segment,
+                   verdict.worst_u);
       }
     }
   }
   std::fflush(stdout);
 }
 
-struct Containment {
-  const char* program;
-  std::int64_t segment;
-};
+using Containment = std::pair<std::string, std::int64_t>;  // program, segment size
 class GpuContainment : public testing::TestWithParam<Containment> {
  protected:
   void SetUp() override {
@@ -128,27 +133,28 @@ TEST_P(GpuContainment, ABadElementSpoilsItsOwnSegmentOnly) {
         const double value = codegen::double_of_bits(out, spoiled[o].get(s));
         bool right = spoiled[o].get(s) == clean[o].get(s);
         if (hit) {
-          const double mean_square = name == std::string("frames") && o == 1 ? std::fabs(bad) : bad;
+          const double mean_square = name == "frames" && o == 1 ? std::fabs(bad) : bad;
           right = std::isnan(bad) ? std::isnan(value) : value == mean_square;
         }
         if (right) continue;
         ++shown;
         ADD_FAILURE() << fmt::format(
-            "{} at position {} of its tile: segment {} of output {} ({}) is {} instead of {}", bad, k,
-            s, o, hit ? "its own" : "another", value,
+            "{} at position {} of its tile: segment {} of output {} ({}) is {} instead of {}", bad,
+            k, s, o, hit ? "its own" : "another", value,
             codegen::text_of_bits(out, clean[o].get(s)));
       }
     }
-    for (std::int64_t k = 0; k < tile; ++k) inputs[0].set(k * tile + k, before[static_cast<std::size_t>(k)]);
+    for (std::int64_t k = 0; k < tile; ++k)
+      inputs[0].set(k * tile + k, before[static_cast<std::size_t>(k)]);
   }
   EXPECT_EQ(problems, "");
 }
 
-constexpr Containment kContained[] = {
-    {"sum_f16", 8},   {"sum_f16", 16},  {"sum_f16", 24}, {"sum_f16", 64}, {"sum_bf16", 8},
-    {"sum_bf16", 16}, {"sum_bf16", 24}, {"sum_bf16", 64}, {"frames", 8},  {"frames", 64}};
+const Containment kContained[] = {
+    {"sum_f16", 8},   {"sum_f16", 16},  {"sum_f16", 24},  {"sum_f16", 64}, {"sum_bf16", 8},
+    {"sum_bf16", 16}, {"sum_bf16", 24}, {"sum_bf16", 64}, {"frames", 8},   {"frames", 64}};
 INSTANTIATE_TEST_SUITE_P(All, GpuContainment, testing::ValuesIn(kContained), [](const auto& test) {
-  return fmt::format("{}_S{}", test.param.program, test.param.segment);
+  return fmt::format("{}_S{}", test.param.first, test.param.second);
 });
 
 /// Segments that share a tile with NaN keep to the bound even where the tile is done again.

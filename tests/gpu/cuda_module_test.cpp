@@ -133,6 +133,8 @@ TEST_F(CudaModuleTest, LoadsPtxAndRefusesOtherBytes) {
   } catch (const DeviceError& error) {
     EXPECT_NE(std::string(error.what()).find("cuLibraryLoadData"), std::string::npos)
         << error.what();
+  } catch (const InternalError& error) {  // drivers that load lazily notice at the first kernel
+    EXPECT_NE(std::string(error.what()).find("no kernel"), std::string::npos) << error.what();
   }
 }
 

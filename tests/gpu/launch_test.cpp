@@ -28,8 +28,10 @@ class GpuLaunch : public testing::Test {
 };
 
 TEST_F(GpuLaunch, InputsThatBeginAnywhere) {
-  for (const char* name : {"sum_f16", "sum_i8", "sum_f32", "sum_f64", "frames", "mixed_types", "flags_bool"}) {
-    for (const std::int64_t segment : {std::int64_t{16}, std::int64_t{64}, std::int64_t{257}, std::int64_t{0}}) {
+  for (const char* name :
+       {"sum_f16", "sum_i8", "sum_f32", "sum_f64", "frames", "mixed_types", "flags_bool"}) {
+    for (const std::int64_t segment :
+         {std::int64_t{16}, std::int64_t{64}, std::int64_t{257}, std::int64_t{0}}) {
       for (const int shift : {1, 3}) {
         const DeviceCase what{.segment = segment,
                               .elements = segment > 0 ? segment * 41 : 20'011,
@@ -46,7 +48,8 @@ TEST_F(GpuLaunch, InputsThatBeginAnywhere) {
 TEST_F(GpuLaunch, KeepsTheOrderOfItsStream) {
   const runtime::ContextScope scope(*context_);
   constexpr std::int64_t kCount = 1 << 24;
-  const Kernel kernel = compiled(cf::over(cf::segments(4096), cf::sum(cf::input<std::uint8_t>("b"))));
+  const Kernel kernel =
+      compiled(cf::over(cf::segments(4096), cf::sum(cf::input<std::uint8_t>("b"))));
   const DeviceArray in(*context_, kCount), out(*context_, kCount / 4096 * sizeof(std::uint64_t));
   const LaunchArgs base{.elements = kCount,
                         .inputs = {{"b", static_cast<const std::uint8_t*>(in.data())}},
@@ -57,7 +60,8 @@ TEST_F(GpuLaunch, KeepsTheOrderOfItsStream) {
     LaunchArgs args = base;
     args.stream = own ? mine.handle() : nullptr;
     const auto stream = static_cast<runtime::StreamHandle>(args.stream);
-    const auto pointer = static_cast<runtime::DevicePtr>(reinterpret_cast<std::uintptr_t>(in.data()));
+    const auto pointer =
+        static_cast<runtime::DevicePtr>(reinterpret_cast<std::uintptr_t>(in.data()));
     std::vector<std::uint64_t> sums(kCount / 4096);
     for (int round = 1; round <= 20; ++round) {
       runtime::fill_bytes(*context_, pointer, static_cast<std::uint8_t>(round), kCount, stream);
@@ -86,11 +90,13 @@ TEST_F(GpuLaunch, CanBeCapturedInAGraph) {
 
       runtime::GraphHandle captured = nullptr;
       runtime::GraphExecHandle executable = nullptr;
-      runtime::check(api.stream_begin_capture(stream.handle(), runtime::kCaptureThreadLocal), "cuStreamBeginCapture");
+      runtime::check(api.stream_begin_capture(stream.handle(), runtime::kCaptureThreadLocal),
+                     "cuStreamBeginCapture");
       EXPECT_TRUE(runtime::is_capturing(*context_, stream.handle()));
       EXPECT_NO_THROW(kernel.launch(launch.args()));
       runtime::check(api.stream_end_capture(stream.handle(), &captured), "cuStreamEndCapture");
-      runtime::check(api.graph_instantiate(&executable, captured, 0), "cuGraphInstantiateWithFlags");
+      runtime::check(api.graph_instantiate(&executable, captured, 0),
+                     "cuGraphInstantiateWithFlags");
       stream.synchronize();
       for (const DeviceArray& output : launch.outputs())
         EXPECT_EQ(output.damage(true), "") << "the capture itself has run something";
@@ -103,7 +109,8 @@ TEST_F(GpuLaunch, CanBeCapturedInAGraph) {
         runtime::check(api.graph_launch(executable, stream.handle()), "cuGraphLaunch");
         const std::vector<Column> replayed = launch.results(problems);
         for (std::size_t o = 0; o < direct.size(); ++o) {
-          EXPECT_EQ(std::memcmp(direct[o].data(), replayed[o].data(), direct[o].bytes()), 0) << name << " output " << o;
+          EXPECT_EQ(std::memcmp(direct[o].data(), replayed[o].data(), direct[o].bytes()), 0)
+              << name << " output " << o;
         }
       }
       EXPECT_EQ(problems, "");
@@ -120,7 +127,8 @@ TEST_F(GpuLaunch, RefusesOrdinaryHostMemory) {
   constexpr std::int64_t kCount = 4096;
   const std::vector<float> host_in(kCount, 1.0F);
   std::vector<float> host_out(2, -7);
-  const DeviceArray in(*context_, kCount * sizeof(float)), sum(*context_, sizeof(float)), most(*context_, sizeof(float));
+  const DeviceArray in(*context_, kCount * sizeof(float)), sum(*context_, sizeof(float)),
+      most(*context_, sizeof(float));
   in.upload(host_in.data());
   const std::int64_t bytes = kernel.scratch_bytes({.elements = kCount});
   ASSERT_GT(bytes, 0);
@@ -128,10 +136,11 @@ TEST_F(GpuLaunch, RefusesOrdinaryHostMemory) {
   std::vector<std::byte> host_scratch(static_cast<std::size_t>(bytes) + 16);
   std::byte* aligned = host_scratch.data();
   while (reinterpret_cast<std::uintptr_t>(aligned) % 16 != 0) ++aligned;
-  const LaunchArgs right{.elements = kCount,
-                         .inputs = {{"x", static_cast<const float*>(in.data())}},
-                         .outputs = {{static_cast<float*>(sum.data()), 1}, {static_cast<float*>(most.data()), 1}},
-                         .scratch = {scratch.data(), bytes}};
+  const LaunchArgs right{
+      .elements = kCount,
+      .inputs = {{"x", static_cast<const float*>(in.data())}},
+      .outputs = {{static_cast<float*>(sum.data()), 1}, {static_cast<float*>(most.data()), 1}},
+      .scratch = {scratch.data(), bytes}};
   const auto refused = [&](const LaunchArgs& args, const char* name) {
     expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::wrong_memory, name,
                             {name, "ordinary host memory", "run()"});
@@ -143,7 +152,8 @@ TEST_F(GpuLaunch, RefusesOrdinaryHostMemory) {
   };
   LaunchArgs args = right;
   args.inputs = {{"x", host_in}};
-  expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::wrong_memory, "x", {"input 'x'", "run()"});
+  expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::wrong_memory, "x",
+                          {"input 'x'", "run()"});
   EXPECT_EQ(sum.damage(true), "");
   args = right;
   args.outputs = {{static_cast<float*>(sum.data()), 1}, {host_out.data(), 1}};
@@ -154,10 +164,12 @@ TEST_F(GpuLaunch, RefusesOrdinaryHostMemory) {
   // And what else a launch refuses.
   args = right;
   args.scratch = {scratch.data(), bytes - 1};
-  expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::too_small, "scratch", {"scratch_bytes()"});
+  expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::too_small, "scratch",
+                          {"scratch_bytes()"});
   args = right;
   args.outputs = {{static_cast<float*>(sum.data()), 1}, {static_cast<float*>(most.data()), 0}};
-  expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::too_small, "output 1", {"1 are needed"});
+  expect_error<UserError>([&] { kernel.launch(args); }, ErrorCode::too_small, "output 1",
+                          {"1 are needed"});
   runtime::synchronize(*context_, nullptr);
   EXPECT_EQ(sum.damage(true), "");
 
@@ -174,7 +186,8 @@ TEST_F(GpuLaunch, RefusesOrdinaryHostMemory) {
 }
 
 TEST_F(GpuLaunch, AHundredRunsGiveTheSameBits) {
-  for (const char* name : {"sum_f16", "sum_f32", "sum_f64", "variance_f32", "frames", "filter_f16"}) {
+  for (const char* name :
+       {"sum_f16", "sum_f32", "sum_f64", "variance_f32", "frames", "filter_f16"}) {
     for (const std::int64_t segment : {std::int64_t{16}, std::int64_t{1000}, std::int64_t{0}}) {
       const Computation computation = program(name).over(segment > 0 ? segments(segment) : whole());
       const codegen::Graph& graph = computation.graph();
@@ -221,7 +234,8 @@ TEST_F(GpuLaunch, ThreadsShareAKernel) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(8, 0));
-  EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 4);  // one variant a size, not a thread
+  EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused,
+            4);  // one variant a size, not a thread
 }
 
 /// 2^31 elements and more in one launch.
@@ -230,13 +244,15 @@ TEST_F(GpuLaunch, MoreThanTwoToThe31Elements) {
   constexpr std::int64_t kCount = (std::int64_t{1} << 31) + 64 * 3;
   std::size_t free = 0, total = 0;
   runtime::check(runtime::driver().mem_get_info(&free, &total), "cuMemGetInfo");
-  if (free < static_cast<std::size_t>(kCount) * 2) GTEST_SKIP() << "needs 4 GB of device memory, free are " << free;
+  if (free < static_cast<std::size_t>(kCount) * 2)
+    GTEST_SKIP() << "needs 4 GB of device memory, free are " << free;
   const runtime::DeviceBuffer in(*context_, static_cast<std::size_t>(kCount));
   runtime::fill_bytes(*context_, in.pointer(), 1, in.bytes(), nullptr);
   runtime::fill_bytes(*context_, in.pointer() + in.bytes() - 1, 9, 1, nullptr);
   auto b = cf::input<std::uint8_t>("b");
   for (const std::int64_t size : {std::int64_t{64}, std::int64_t{0}}) {
-    const Kernel kernel = compiled(cf::over(size > 0 ? cf::segments(size) : cf::whole(), cf::sum(b)));
+    const Kernel kernel =
+        compiled(cf::over(size > 0 ? cf::segments(size) : cf::whole(), cf::sum(b)));
     const std::int64_t count = size > 0 ? kCount / size : 1;
     const DeviceArray out(*context_, static_cast<std::size_t>(count) * sizeof(std::uint64_t));
     const std::int64_t bytes = kernel.scratch_bytes({.elements = kCount});

@@ -30,7 +30,8 @@ TEST_F(GpuRun, IsTheDefaultAndGivesTypedVectors) {
   EXPECT_EQ(kernel.device_name(), runtime::device_info(0).name);
   std::vector<cf::f16> data(640);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = cf::f16(i % 2 == 0 ? 3.0F : -1.0F);
-  const auto [mean, rms, above, below] = kernel.run<float, float, std::int64_t, bool>({{"x", data}});
+  const auto [mean, rms, above, below] =
+      kernel.run<float, float, std::int64_t, bool>({{"x", data}});
   EXPECT_EQ(mean, std::vector<float>(10, 1.0F));
   EXPECT_EQ(rms, std::vector<float>(10, std::sqrt(5.0F)));
   EXPECT_EQ(above, std::vector<std::int64_t>(10, 32));
@@ -41,7 +42,8 @@ TEST_F(GpuRun, IsTheDefaultAndGivesTypedVectors) {
 TEST_F(GpuRun, NoElements) {
   auto x = cf::input<float>("x");
   const std::vector<float> none;
-  EXPECT_TRUE(std::get<0>(compiled(cf::over(cf::segments(4), cf::sum(x))).run<float>({{"x", none}})).empty());
+  EXPECT_TRUE(std::get<0>(compiled(cf::over(cf::segments(4), cf::sum(x))).run<float>({{"x", none}}))
+                  .empty());
   const auto [sum, mean, least, count] =
       compiled(cf::over(cf::whole(), cf::sum(x), cf::mean(x), cf::min(x), cf::count()))
           .run<float, float, float, std::int64_t>({{"x", none}});
@@ -53,8 +55,8 @@ TEST_F(GpuRun, NoElements) {
 
 TEST_F(GpuRun, TailsAndSizesKnownAtTheCall) {
   auto x = cf::input<std::int32_t>("x");
-  const Kernel kernel = compiled(cf::over(
-      cf::segments(cf::param<std::int64_t>("S"), Tail::partial), cf::sum(x), cf::max(x), cf::count()));
+  const Kernel kernel = compiled(cf::over(cf::segments(cf::param<std::int64_t>("S"), Tail::partial),
+                                          cf::sum(x), cf::max(x), cf::count()));
   std::vector<std::int32_t> data(1003);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::int32_t>(i);
   for (const std::int64_t size : {1, 2, 10, 64, 333, 1003, 5000}) {
@@ -62,7 +64,8 @@ TEST_F(GpuRun, TailsAndSizesKnownAtTheCall) {
         kernel.run<std::int64_t, std::int32_t, std::int64_t>({{"x", data}, {"S", size}});
     ASSERT_EQ(sum.size(), static_cast<std::size_t>((1003 + size - 1) / size));
     for (std::size_t s = 0; s < sum.size(); ++s) {
-      const std::int64_t begin = static_cast<std::int64_t>(s) * size, end = std::min<std::int64_t>(1003, begin + size);
+      const std::int64_t begin = static_cast<std::int64_t>(s) * size,
+                         end = std::min<std::int64_t>(1003, begin + size);
       EXPECT_EQ(sum[s], (begin + end - 1) * (end - begin) / 2) << size;
       EXPECT_EQ(most[s], end - 1) << size;
       EXPECT_EQ(count[s], end - begin) << size;
@@ -128,9 +131,11 @@ TEST_F(GpuChunks, PartsThatNeedSeveral) {
   auto x = cf::input<float>("x");
   const Kernel kernel = compiled(cf::over(cf::whole(), cf::sum(x)));
   const auto [sum] = kernel.run<float>({{"x", data()}});
-  const codegen::Plan plan = codegen::choose_plan(cf::over(cf::whole(), cf::sum(x)).graph(), kernel.target(), {});
+  const codegen::Plan plan =
+      codegen::choose_plan(cf::over(cf::whole(), cf::sum(x)).graph(), kernel.target(), {});
   EXPECT_LE(std::fabs(sum.at(0) - exact), (plan.folds[0].error_bound_u + 1) * 0x1p-24 * sum_abs);
-  // Chunks follow from the size alone and parts keep their bounds: the bits are those of one launch.
+  // Chunks follow from the size alone and parts keep their bounds: the bits are those of one
+  // launch.
   EXPECT_EQ(sum, launched<float>(kernel, 1));
   const auto [again] = kernel.run<float>({{"x", data()}});
   EXPECT_EQ(sum, again);
@@ -139,12 +144,15 @@ TEST_F(GpuChunks, PartsThatNeedSeveral) {
 TEST_F(GpuChunks, LongSegmentsThatChunksCut) {
   constexpr std::int64_t kLength = 30'000'001;  // three of them and a tail; none ends with a chunk
   auto x = cf::input<float>("x");
-  const Kernel kernel = compiled(cf::over(cf::segments(kLength, Tail::partial), cf::sum(cf::cast<std::int64_t>(x)),
-                                          cf::count(cf::where(x > 0)), cf::min(x)));
-  const auto [sums, positive, least] = kernel.run<std::int64_t, std::int64_t, float>({{"x", data()}});
+  const Kernel kernel =
+      compiled(cf::over(cf::segments(kLength, Tail::partial), cf::sum(cf::cast<std::int64_t>(x)),
+                        cf::count(cf::where(x > 0)), cf::min(x)));
+  const auto [sums, positive, least] =
+      kernel.run<std::int64_t, std::int64_t, float>({{"x", data()}});
   ASSERT_EQ(sums.size(), 4u);
   for (std::size_t s = 0; s < 4; ++s) {
-    const auto begin = static_cast<std::int64_t>(s) * kLength, end = std::min(kCount, begin + kLength);
+    const auto begin = static_cast<std::int64_t>(s) * kLength,
+               end = std::min(kCount, begin + kLength);
     std::int64_t exact = 0, above = 0;
     for (std::int64_t i = begin; i < end; ++i) {
       const float v = data()[static_cast<std::size_t>(i)];
@@ -168,7 +176,8 @@ TEST_F(GpuRun, MoreThanTwoToThe31Elements) {
                                 .run<std::uint64_t, std::int64_t>(bindings);
   EXPECT_EQ(sum, std::vector<std::uint64_t>{207});
   EXPECT_EQ(count, std::vector<std::int64_t>{2});
-  const auto [rows] = compiled(cf::over(cf::segments(8192), cf::max(b))).run<std::uint8_t>(bindings);
+  const auto [rows] =
+      compiled(cf::over(cf::segments(8192), cf::max(b))).run<std::uint8_t>(bindings);
   ASSERT_EQ(rows.size(), (std::size_t{1} << 18) + 1);
   EXPECT_EQ(rows.front(), 7);
   EXPECT_EQ(rows.back(), 200);
@@ -190,15 +199,18 @@ TEST_F(GpuRun, ColumnsOfDifferentWidthsInChunks) {
   auto z = cf::input<std::int64_t>("c");
   const Bindings bindings{{"a", a}, {"b", b}, {"c", c}};
   for (const std::int64_t size : {std::int64_t{1000}, std::int64_t{0}}) {
-    const Kernel kernel = compiled(cf::over(size > 0 ? cf::segments(size) : cf::whole(), cf::sum(z, cf::where(x > 0)),
-                                            cf::sum(y), cf::dot(x, x)));
-    const auto [filtered, whole, squares] = kernel.run<std::int64_t, double, std::int64_t>(bindings);
+    const Kernel kernel =
+        compiled(cf::over(size > 0 ? cf::segments(size) : cf::whole(), cf::sum(z, cf::where(x > 0)),
+                          cf::sum(y), cf::dot(x, x)));
+    const auto [filtered, whole, squares] =
+        kernel.run<std::int64_t, double, std::int64_t>(bindings);
     const std::int64_t length = size > 0 ? size : kCount;
     ASSERT_EQ(whole.size(), static_cast<std::size_t>(kCount / length));
     for (std::size_t s = 0; s < whole.size(); ++s) {
       std::int64_t exact = 0, square = 0;
       double sum = 0;
-      for (auto i = s * static_cast<std::size_t>(length); i < (s + 1) * static_cast<std::size_t>(length); ++i) {
+      for (auto i = s * static_cast<std::size_t>(length);
+           i < (s + 1) * static_cast<std::size_t>(length); ++i) {
         exact += a[i] > 0 ? c[i] : 0;
         sum += b[i];
         square += a[i] * a[i];

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -123,6 +124,40 @@ TEST(LongSegments, ArePartsThatMayComePieceByPiece) {
   }
 }
 
+/// Only the extent: no input, no fold.
+TEST(NoInput, CountsElements) {
+  for (const char* target : kTargets) {
+    for (std::int64_t segment : {0, 1, 7, 200000}) {
+      const TestProgram counting{.name = "count", .over = [](const dsl::Partition& p) {
+                                   return over(p, count(), count() * 2);
+                                 }};
+      expect_right(counting, codegen::parse_target(target),
+                   {.segment = segment, .elements = 3 * segment});
+    }
+  }
+}
+
+/// A promise of finite data drops the guard: then a NaN does spread to the segments of its quad,
+/// which shows that the tests below would see it.
+TEST(Containment, NeedsItsGuard) {
+  const TestProgram& tested = program("sum_f16");
+  const Computation computation = tested.over(segments(8));
+  const codegen::Graph& graph = computation.graph();
+  InterpCase c{.segment = 8, .elements = 8 * 512};
+  std::vector<Column> inputs = make_inputs(graph, c.elements, Fill::uniform, 5);
+  inputs[0].set_double(3, std::nan(""));
+  for (NonFinite policy : {NonFinite::ieee, NonFinite::assume_finite}) {
+    const codegen::Compiled compiled =
+        codegen::compile_graph(graph, codegen::gpu_target(90), {.nonfinite = policy, .segment = 8});
+    const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, {}, c);
+    int spoiled = 0;
+    for (std::int64_t s = 0; s < outputs[0].count(); ++s) {
+      spoiled += std::isnan(codegen::double_of_bits(DType::f32, outputs[0].get(s)));
+    }
+    EXPECT_EQ(spoiled, policy == NonFinite::ieee ? 1 : 4);
+  }
+}
+
 /// The result must not depend on how many blocks are at hand or which runs first.
 TEST(Schedules, DoNotChangeTheBits) {
   for (const char* target : kTargets) {
@@ -155,9 +190,9 @@ TEST(Schedules, DoNotChangeTheBits) {
 
 /// One element that is not finite, in each position of a segment in turn, must change its own
 /// segment and no other.
-class Containment : public testing::TestWithParam<std::tuple<const char*, const char*, int>> {};
+class BadElements : public testing::TestWithParam<std::tuple<const char*, const char*, int>> {};
 
-TEST_P(Containment, ABadElementSpoilsItsOwnSegmentOnly) {
+TEST_P(BadElements, SpoilTheirOwnSegmentOnly) {
   const auto [name, target_name, segment_size] = GetParam();
   const std::int64_t segment = segment_size;
   const TestProgram& tested = program(name);
@@ -202,7 +237,7 @@ TEST_P(Containment, ABadElementSpoilsItsOwnSegmentOnly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(F16, Containment,
+INSTANTIATE_TEST_SUITE_P(F16, BadElements,
                          testing::Combine(testing::Values("sum_f16", "frames"),
                                           testing::Values("sm_75", "sm_80", "sm_90", "cpu"),
                                           testing::Values(8, 16, 24, 64)),

@@ -1,5 +1,5 @@
-// Kernels on the CPU through the public interface, held against the reference: all test programs, and
-// for the plain folds every segment size and odd counts.
+// Kernels on the CPU through the public interface, held against the reference: all test programs,
+// and for the plain folds every segment size and odd counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,9 +32,10 @@ struct CpuCase {
 };
 
 std::string words(const CpuCase& c) {
-  return fmt::format("segment {}{}{}, {} elements of {}{}{}", c.segment, c.tail ? " with a tail" : "",
-                     c.sized_at_launch ? " given at launch" : "", c.elements, name_of(c.fill),
-                     c.offset ? fmt::format(", {} bytes off", c.offset) : "", c.launch ? ", launched" : "");
+  return fmt::format(
+      "segment {}{}{}, {} elements of {}{}{}", c.segment, c.tail ? " with a tail" : "",
+      c.sized_at_launch ? " given at launch" : "", c.elements, name_of(c.fill),
+      c.offset ? fmt::format(", {} bytes off", c.offset) : "", c.launch ? ", launched" : "");
 }
 
 dsl::Partition partition_of(const CpuCase& c) {
@@ -76,7 +77,8 @@ class CpuNumeric : public testing::Test {
     const std::vector<Bits> params = param_bits(tested, graph, c.segment);
     Bindings bindings;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      bindings.push_back(Binding(graph.inputs[i].name, inputs[i].data(), inputs[i].type(), c.elements));
+      bindings.push_back(
+          Binding(graph.inputs[i].name, inputs[i].data(), inputs[i].type(), c.elements));
     }
     for (std::size_t i = 0; i < graph.params.size(); ++i) {
       bindings.push_back(scalar(graph.params[i], params[i]));
@@ -89,17 +91,20 @@ class CpuNumeric : public testing::Test {
       actual.emplace_back(graph.node(id).type, count);
       actual.back().fill(std::byte{0x5A});
     }
-    for (Column& column : actual) outputs.push_back(OutputBinding(column.data(), column.type(), count));
+    for (Column& column : actual)
+      outputs.push_back(OutputBinding(column.data(), column.type(), count));
     if (c.launch) {
       LaunchArgs args{.elements = c.elements, .inputs = bindings, .outputs = outputs};
-      const Column scratch(DType::u8, kernel.scratch_bytes({.elements = c.elements, .inputs = bindings}));
+      const Column scratch(DType::u8,
+                           kernel.scratch_bytes({.elements = c.elements, .inputs = bindings}));
       args.scratch = {const_cast<std::byte*>(scratch.data()), scratch.count()};
       kernel.launch(args);
       EXPECT_TRUE(scratch.sentinel_intact()) << "something was written behind the scratch memory";
     } else {
       kernel.run_into(bindings, outputs);
     }
-    ReferenceRequest request{.segment = c.segment, .params = params, .plan = plan(graph, c.segment)};
+    ReferenceRequest request{
+        .segment = c.segment, .params = params, .plan = plan(graph, c.segment)};
     if (c.tail) request.tail_plan = plan(graph, 0);
     if (tested.transcendental) request.transcendental_ulp = kTranscendentalUlp;
     const Verdict verdict = judge(reference(graph, inputs, c.elements, request), actual);
@@ -117,7 +122,8 @@ class CpuNumeric : public testing::Test {
  private:
   static Binding scalar(const codegen::GraphParam& param, Bits bits) {
     switch (param.type) {
-      case DType::f32: return {param.name, static_cast<float>(codegen::double_of_bits(param.type, bits))};
+      case DType::f32:
+        return {param.name, static_cast<float>(codegen::double_of_bits(param.type, bits))};
       case DType::i32: return {param.name, static_cast<std::int32_t>(bits)};
       case DType::i64: return {param.name, static_cast<std::int64_t>(bits)};
       default: throw std::invalid_argument("no test program has a parameter of this type");
@@ -137,14 +143,16 @@ TEST_P(CpuPrograms, AgreeWithTheReference) {
                    .fill = tested.fills[(turn + i) % tested.fills.size()],
                    .seed = turn + i});
   }
-  const CpuCase long_one{.elements = kSizes[(turn * 7) % std::size(kSizes)], .fill = tested.fills[0], .seed = turn};
+  const CpuCase long_one{
+      .elements = kSizes[(turn * 7) % std::size(kSizes)], .fill = tested.fills[0], .seed = turn};
   check(tested, long_one);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CpuPrograms, testing::Range(std::size_t{0}, programs().size()),
                          [](const auto& info) { return programs()[info.param].name; });
 
-class CpuSizes : public CpuNumeric, public testing::WithParamInterface<std::tuple<const char*, std::int64_t>> {};
+class CpuSizes : public CpuNumeric,
+                 public testing::WithParamInterface<std::tuple<const char*, std::int64_t>> {};
 
 TEST_P(CpuSizes, EverySegmentSize) {
   const auto [name, segment] = GetParam();
@@ -155,8 +163,10 @@ TEST_P(CpuSizes, EverySegmentSize) {
   std::size_t turn = 0;
   for (std::int64_t n : kSizes) {
     // n elements where they are whole segments, else n segments of moderate size.
-    const std::int64_t elements = n % segment == 0 ? n : segment * std::clamp<std::int64_t>(20000 / segment, 1, n);
-    CpuCase c{.segment = segment, .elements = elements, .fill = tested.fills[turn % tested.fills.size()]};
+    const std::int64_t elements =
+        n % segment == 0 ? n : segment * std::clamp<std::int64_t>(20000 / segment, 1, n);
+    CpuCase c{
+        .segment = segment, .elements = elements, .fill = tested.fills[turn % tested.fills.size()]};
     c.seed = ++turn;
     c.offset = turn % 3 == 0 ? 8 : 0;
     c.launch = turn % 4 == 0;
@@ -164,19 +174,22 @@ TEST_P(CpuSizes, EverySegmentSize) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Types, CpuSizes,
-    testing::Combine(testing::Values("f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32",
-                                     "i64", "u64"),
-                     testing::ValuesIn(kSizes)),
-    [](const auto& info) { return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, CpuSizes,
+                         testing::Combine(testing::Values("f16", "bf16", "f32", "f64", "i8", "u8",
+                                                          "i16", "u16", "i32", "u32", "i64", "u64"),
+                                          testing::ValuesIn(kSizes)),
+                         [](const auto& info) {
+                           return fmt::format("{}_S{}", std::get<0>(info.param),
+                                              std::get<1>(info.param));
+                         });
 
 TEST_F(CpuNumeric, WholeOfEveryLength) {
   for (const char* name : {"sum_f16", "basics_f32", "sum_i64", "variance_f64", "q6"}) {
     const TestProgram& tested = program(name);
     const Computation computation = tested.over(whole());
     const Kernel kernel = compile(computation, {.target = cpu()});
-    for (std::int64_t n : kSizes) check(tested, computation, kernel, {.elements = n, .launch = n % 2 == 0});
+    for (std::int64_t n : kSizes)
+      check(tested, computation, kernel, {.elements = n, .launch = n % 2 == 0});
   }
 }
 
@@ -187,7 +200,8 @@ TEST_F(CpuNumeric, TailIsAShorterSegment) {
       const CpuCase any{.segment = segment, .tail = true};
       const Computation computation = tested.over(partition_of(any));
       const Kernel kernel = compile(computation, {.target = cpu()});
-      for (std::int64_t n : {segment - 1, segment, segment + 1, 5 * segment + segment / 2, std::int64_t{0}}) {
+      for (std::int64_t n :
+           {segment - 1, segment, segment + 1, 5 * segment + segment / 2, std::int64_t{0}}) {
         for (bool launch : {false, true}) {
           CpuCase c = any;
           c.elements = n;
@@ -201,22 +215,28 @@ TEST_F(CpuNumeric, TailIsAShorterSegment) {
 
 TEST_F(CpuNumeric, SegmentSizeGivenAtLaunch) {
   const TestProgram& tested = program("basics_f16");
-  const Computation computation = tested.over(partition_of({.segment = 1, .sized_at_launch = true}));
+  const Computation computation =
+      tested.over(partition_of({.segment = 1, .sized_at_launch = true}));
   const Kernel kernel = compile(computation, {.target = cpu()});
   for (std::int64_t segment : {1, 8, 33, 1000, 8}) {
     for (bool launch : {false, true}) {
       check(tested, computation, kernel,
-            {.segment = segment, .elements = 12 * segment, .sized_at_launch = true, .launch = launch});
+            {.segment = segment,
+             .elements = 12 * segment,
+             .sized_at_launch = true,
+             .launch = launch});
     }
   }
   EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 4) << "one kernel a segment size";
 }
 
 TEST_F(CpuNumeric, EmptyInput) {
-  for (const char* name : {"sum_f16", "basics_i32", "variance_f32", "flags_bool", "norm_f64", "q6"}) {
+  for (const char* name :
+       {"sum_f16", "basics_i32", "variance_f32", "flags_bool", "norm_f64", "q6"}) {
     const TestProgram& tested = program(name);
     for (std::int64_t segment : {0, 1, 64}) {
-      for (bool launch : {false, true}) check(tested, {.segment = segment, .elements = 0, .launch = launch});
+      for (bool launch : {false, true})
+        check(tested, {.segment = segment, .elements = 0, .launch = launch});
     }
   }
 }
@@ -230,7 +250,8 @@ TEST_F(CpuNumeric, LongSegmentsAreSharedOut) {
 TEST_F(CpuNumeric, TypedRunGivesVectors) {
   const auto x = input<float>("x");
   const auto a = param<float>("a");
-  const Kernel kernel = compile(over(segments(4), sum(x * a), count(), any(x > 3), max(x)), {.target = cpu()});
+  const Kernel kernel =
+      compile(over(segments(4), sum(x * a), count(), any(x > 3), max(x)), {.target = cpu()});
   const std::vector<float> data{1, 2, 3, 4, -1, -2, -3, -4};
   const auto [sums, counts, anys, maxima] =
       kernel.run<float, std::int64_t, bool, float>({{"x", data}, {"a", 2.0F}});
@@ -261,7 +282,8 @@ TEST_F(CpuNumeric, ConcurrentRunsShareOneKernel) {
   std::atomic<int> wrong = 0;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (std::int64_t segment : {std::int64_t{4}, std::int64_t{100}, std::int64_t{t % 2 == 0 ? 1200 : 1500}}) {
+      for (std::int64_t segment :
+           {std::int64_t{4}, std::int64_t{100}, std::int64_t{t % 2 == 0 ? 1200 : 1500}}) {
         const auto [sums] = kernel.run<std::int64_t>({{"x", data}, {"S", segment}});
         for (std::size_t s = 0; s < sums.size(); ++s) {
           const auto first = static_cast<std::int64_t>(s) * segment;

@@ -56,8 +56,8 @@ Bits float_bits(DType type, std::int64_t i, Fill fill, std::mt19937_64& random) 
     case Fill::subnormal:
       return bits(smallest_subnormal(type) * (static_cast<double>(random() % 4000) - 2000));
     case Fill::extremes: {
-      const double ends[] = {largest(type), -largest(type), 0, -0.0, 1, -1,
-                             smallest_subnormal(type), 0.5};
+      const double ends[] = {
+          largest(type), -largest(type), 0, -0.0, 1, -1, smallest_subnormal(type), 0.5};
       return bits(ends[random() % std::size(ends)]);
     }
   }
@@ -68,8 +68,8 @@ Bits integer_bits(DType type, Fill fill, std::mt19937_64& random) {
   const int width = 8 * size_of(type);
   switch (fill) {
     case Fill::whole:
-      return codegen::bits_of_int(type, static_cast<std::int64_t>(random() % 17) -
-                                            (is_signed(type) ? 8 : 0));
+      return codegen::bits_of_int(
+          type, static_cast<std::int64_t>(random() % 17) - (is_signed(type) ? 8 : 0));
     case Fill::subnormal: return random() % 3;
     case Fill::extremes: {
       const Bits top = Bits{1} << (width - 1);
@@ -136,8 +136,8 @@ Column make_column(DType type, std::int64_t count, Fill fill, std::uint64_t seed
     if (type == DType::boolean) {
       column.set(i, random() % 2);
     } else {
-      column.set(i, is_float(type) ? float_bits(type, i, fill, random)
-                                   : integer_bits(type, fill, random));
+      column.set(
+          i, is_float(type) ? float_bits(type, i, fill, random) : integer_bits(type, fill, random));
     }
   }
   return column;

@@ -46,8 +46,8 @@ class Column {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// What kind of numbers a column holds. Each is defined for every type; a float's kind falls back to
-/// `uniform` on integers where it makes no sense there.
+/// What kind of numbers a column holds. Each is defined for every type; a float's kind falls back
+/// to `uniform` on integers where it makes no sense there.
 enum class Fill : std::uint8_t {
   uniform,      ///< floats in (-1, 1), integers over the middle of the type's range, bools evenly
   normal,       ///< floats from N(0, 1), integers as uniform

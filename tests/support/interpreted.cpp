@@ -47,7 +47,8 @@ class Interpreted {
       outputs_.back().fill(kPoison);
     }
     const runtime::Slots slots(graph, compiled.program, arguments_, range_);
-    const auto slot_params = std::span(slots.data(), slots.size()).subspan(compiled.program.buffers.size());
+    const auto slot_params =
+        std::span(slots.data(), slots.size()).subspan(compiled.program.buffers.size());
     for (const codegen::Buffer& buffer : compiled.program.buffers) {
       if (buffer.role != codegen::BufferRole::scratch) continue;
       scratch_.emplace_back(buffer.type, buffer.elements.evaluate(slot_params));
@@ -83,19 +84,24 @@ class Interpreted {
  private:
   [[nodiscard]] std::int64_t element_of_part(std::int64_t part) const {
     const std::int64_t length = what_.segment > 0 ? what_.segment : what_.elements;
-    return part / range_.parts * length + std::min(length, part % range_.parts * range_.part_length);
+    return part / range_.parts * length +
+           std::min(length, part % range_.parts * range_.part_length);
   }
 
   /// Runs over the elements [begin, end), which the program finds at the start of its inputs.
   void launch(const runtime::Slots::Range& range, std::int64_t begin, std::int64_t end, int only) {
     const runtime::Slots slots(graph_, compiled_.program, arguments_, range);
-    const auto params = std::span(slots.data(), slots.size()).subspan(compiled_.program.buffers.size());
-    std::vector<Column> pieces;  // a copy, because a piece of a column is not aligned like its start
+    const auto params =
+        std::span(slots.data(), slots.size()).subspan(compiled_.program.buffers.size());
+    std::vector<Column>
+        pieces;  // a copy, because a piece of a column is not aligned like its start
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const DType type = inputs_[i].type();
-      pieces.emplace_back(type, end - begin,
-                          what_.base_alignment >= 16 ? 0 : std::max(what_.base_alignment, size_of(type)));
-      std::copy_n(inputs_[i].data() + begin * size_of(type), pieces.back().bytes(), pieces.back().data());
+      pieces.emplace_back(
+          type, end - begin,
+          what_.base_alignment >= 16 ? 0 : std::max(what_.base_alignment, size_of(type)));
+      std::copy_n(inputs_[i].data() + begin * size_of(type), pieces.back().bytes(),
+                  pieces.back().data());
     }
     std::vector<codegen::InterpBuffer> buffers;
     for (const codegen::Buffer& buffer : compiled_.program.buffers) {
@@ -130,19 +136,21 @@ std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::
 
 Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,
                           const InterpCase& what) {
-  const Computation computation =
-      program.over(what.segment > 0 ? segments(what.segment) : whole());
+  const Computation computation = program.over(what.segment > 0 ? segments(what.segment) : whole());
   const codegen::Graph& graph = computation.graph();
-  const codegen::Compiled compiled = codegen::compile_graph(
-      graph, target,
-      {.nonfinite = what.nonfinite, .segment = what.segment, .base_alignment = what.base_alignment});
+  const codegen::Compiled compiled =
+      codegen::compile_graph(graph, target,
+                             {.nonfinite = what.nonfinite,
+                              .segment = what.segment,
+                              .base_alignment = what.base_alignment});
   const std::vector<Column> inputs = make_inputs(graph, what.elements, what.fill, what.seed);
   const std::vector<Bits> params = param_bits(program, graph, what.segment);
   InterpCase run = what;
   if (target.arch > 0) run.options.arch = target.arch;
   const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, params, run);
-  const auto expected = reference(graph, inputs, what.elements,
-                                  {.segment = what.segment, .params = params, .plan = compiled.plan});
+  const auto expected =
+      reference(graph, inputs, what.elements,
+                {.segment = what.segment, .params = params, .plan = compiled.plan});
   return judge(expected, outputs);
 }
 

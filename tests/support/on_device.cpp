@@ -33,7 +33,8 @@ Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {
     case DType::u64: return as(std::uint64_t{});
     case DType::f32: return as(float{});
     case DType::f64: return as(double{});
-    case DType::f16: case DType::bf16: break;
+    case DType::f16:
+    case DType::bf16: break;
   }
   throw std::logic_error("no test binds a parameter of 16-bit floats");
 }
@@ -78,15 +79,16 @@ DeviceArray::DeviceArray(const runtime::Context& context, std::size_t bytes, int
 
 void DeviceArray::upload(const void* source) const {
   if (bytes_ == 0) return;
-  runtime::copy_to_device(context_, buffer_.pointer() + kGuard + static_cast<unsigned>(shift_), source,
-                          bytes_, nullptr);
+  runtime::copy_to_device(context_, buffer_.pointer() + kGuard + static_cast<unsigned>(shift_),
+                          source, bytes_, nullptr);
   runtime::synchronize(context_, nullptr);
 }
 
 void DeviceArray::download(void* destination) const {
   if (bytes_ == 0) return;
   runtime::copy_to_host(context_, destination,
-                        buffer_.pointer() + kGuard + static_cast<unsigned>(shift_), bytes_, nullptr);
+                        buffer_.pointer() + kGuard + static_cast<unsigned>(shift_), bytes_,
+                        nullptr);
   runtime::synchronize(context_, nullptr);
 }
 
@@ -130,7 +132,8 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     inputs_.emplace_back(context_, inputs[i].bytes(), shift * size_of(inputs[i].type()));
     inputs_.back().upload(inputs[i].data());
-    args_.inputs.push_back(Binding(graph.inputs[i].name, static_cast<const void*>(inputs_.back().data()),
+    args_.inputs.push_back(Binding(graph.inputs[i].name,
+                                   static_cast<const void*>(inputs_.back().data()),
                                    graph.inputs[i].type));
   }
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
@@ -138,7 +141,8 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
   }
   for (codegen::NodeId output : graph.outputs) {
     const DType type = graph.node(output).type;
-    outputs_.emplace_back(context_, static_cast<std::size_t>(outputs * size_of(type)), size_of(type));
+    outputs_.emplace_back(context_, static_cast<std::size_t>(outputs * size_of(type)),
+                          size_of(type));
     args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, outputs));
   }
   const std::int64_t bytes = kernel.scratch_bytes(args_);
@@ -166,12 +170,14 @@ std::vector<Column> DeviceLaunch::results(std::string& problems) const {
 
 std::string words(const DeviceCase& what) {
   return fmt::format("segment {}{}, {} elements of {}, {} elements off", what.segment,
-                     what.tail ? " with a tail" : "", what.elements, name_of(what.fill), what.shift);
+                     what.tail ? " with a tail" : "", what.elements, name_of(what.fill),
+                     what.shift);
 }
 
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
                              std::int64_t segment, int alignment) {
-  return codegen::choose_plan(graph, kernel.target(), {.segment = segment, .base_alignment = alignment});
+  return codegen::choose_plan(graph, kernel.target(),
+                              {.segment = segment, .base_alignment = alignment});
 }
 
 Verdict check_on_device(const Computation& computation, const std::vector<Bits>& params,
@@ -201,7 +207,8 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
     std::vector<Column> actual = poisoned_outputs(graph, values);
     Outputs outputs;
     for (Column& column : actual) {
-      outputs.push_back(OutputBinding(static_cast<void*>(column.data()), column.type(), column.count()));
+      outputs.push_back(
+          OutputBinding(static_cast<void*>(column.data()), column.type(), column.count()));
     }
     kernel.run_into(host_bindings(graph, inputs, params), outputs);
     expected = expect(16, 16);
@@ -236,9 +243,8 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
 }
 
 Verdict check_on_device(const TestProgram& program, const DeviceCase& what) {
-  const Computation computation =
-      program.over(what.segment > 0 ? segments(what.segment, what.tail ? Tail::partial : Tail::error)
-                                    : whole());
+  const Computation computation = program.over(
+      what.segment > 0 ? segments(what.segment, what.tail ? Tail::partial : Tail::error) : whole());
   const codegen::Graph& graph = computation.graph();
   return check_on_device(computation, param_bits(program, graph, what.segment),
                          make_inputs(graph, what.elements, what.fill, what.seed), what,

@@ -1,5 +1,5 @@
-// Runs kernels on the first GPU, through run() and through launch() on device memory, and holds them
-// against the reference.
+// Runs kernels on the first GPU, through run() and through launch() on device memory, and holds
+// them against the reference.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,22 @@ namespace chainfold::test {
 /// Why no kernel can run on a GPU here; empty if it can.
 std::string why_no_gpu();
 
-/// Device memory with an array in it: poison before and behind, `shift` bytes off a multiple of 256.
+/// Device memory with an array in it: poison before and behind, `shift` bytes off a multiple of
+/// 256.
 class DeviceArray {
  public:
   static constexpr int kGuard = 256;  ///< bytes of poison on either side
   DeviceArray(const runtime::Context& context, std::size_t bytes, int shift = 0);
-  [[nodiscard]] void* data() const { return static_cast<std::byte*>(buffer_.data()) + kGuard + shift_; }
+  [[nodiscard]] void* data() const {
+    return static_cast<std::byte*>(buffer_.data()) + kGuard + shift_;
+  }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   void upload(const void* source) const;
   void download(void* destination) const;
   /// Every byte, guards included, becomes poison.
   void poison() const;
-  /// What of the poison around (and, with `inside`, in) the array was overwritten; empty if nothing.
+  /// What of the poison around (and, with `inside`, in) the array was overwritten; empty if
+  /// nothing.
   [[nodiscard]] std::string damage(bool inside = false) const;
 
  private:
@@ -67,14 +71,14 @@ class DeviceLaunch {
 
 /// One computation on one set of data.
 struct DeviceCase {
-  std::int64_t segment = 0;   ///< 0: the whole
+  std::int64_t segment = 0;  ///< 0: the whole
   std::int64_t elements = 0;
   Fill fill = Fill::uniform;
   std::uint64_t seed = 1;
-  int shift = 0;              ///< elements off an aligned address, for launch()
-  bool tail = false;          ///< the last segment may be shorter
-  bool through_run = true;    ///< run() on host memory
-  bool through_launch = true; ///< launch() on device memory, on a stream of its own
+  int shift = 0;               ///< elements off an aligned address, for launch()
+  bool tail = false;           ///< the last segment may be shorter
+  bool through_run = true;     ///< run() on host memory
+  bool through_launch = true;  ///< launch() on device memory, on a stream of its own
 };
 std::string words(const DeviceCase& what);
 

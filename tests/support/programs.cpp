@@ -13,7 +13,7 @@ namespace cf = chainfold;
 using P = dsl::Partition;
 using Programs = std::vector<TestProgram>;
 
-const std::vector<Fill> kFloatFills{Fill::uniform, Fill::normal,    Fill::whole,
+const std::vector<Fill> kFloatFills{Fill::uniform,     Fill::normal,    Fill::whole,
                                     Fill::adversarial, Fill::subnormal, Fill::nonfinite};
 const std::vector<Fill> kIntegerFills{Fill::uniform, Fill::extremes};
 
@@ -43,9 +43,7 @@ void add_folds(Programs& list) {
     return cf::over(p, cf::mean(x), cf::min(x), cf::max(x), cf::count());
   });
   add("variance", [](const P& p) { return cf::over(p, cf::variance(cf::input<T>("x"))); });
-  add("dot", [](const P& p) {
-    return cf::over(p, cf::dot(cf::input<T>("x"), cf::input<T>("y")));
-  });
+  add("dot", [](const P& p) { return cf::over(p, cf::dot(cf::input<T>("x"), cf::input<T>("y"))); });
   add("norm", [](const P& p) { return cf::over(p, cf::norm(cf::input<T>("x"))); });
 }
 
@@ -75,10 +73,11 @@ void add_integer_ops(Programs& list) {
                   .over =
                       [](const P& p) {
                         auto x = cf::input<T>("x"), y = cf::input<T>("y");
-                        return cf::over(p, cf::count(cf::where(x < y)), cf::count(cf::where(x <= y)),
-                                        cf::any(x == y), cf::all(x != y), cf::sum(x > y),
-                                        cf::sum(cf::select(x >= y, x, y)),
-                                        cf::max(cf::min(x, y)), cf::min(cf::max(x, y)));
+                        return cf::over(p, cf::count(cf::where(x < y)),
+                                        cf::count(cf::where(x <= y)), cf::any(x == y),
+                                        cf::all(x != y), cf::sum(x > y),
+                                        cf::sum(cf::select(x >= y, x, y)), cf::max(cf::min(x, y)),
+                                        cf::min(cf::max(x, y)));
                       },
                   .fills = kIntegerFills});
 }
@@ -120,12 +119,14 @@ void add_float_ops(Programs& list) {
 }
 
 void add_filters(Programs& list) {
-  list.push_back({.name = "filter_f16", .over = [](const P& p) {
-                    auto x = cf::input<f16>("x");
-                    auto hit = cf::where(x > 0.25F);
-                    return cf::over(p, cf::sum(x, hit), cf::mean(x, hit), cf::min(x, hit),
-                                    cf::max(x, hit), cf::count(hit), cf::variance(x, hit));
-                  },
+  list.push_back({.name = "filter_f16",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<f16>("x");
+                        auto hit = cf::where(x > 0.25F);
+                        return cf::over(p, cf::sum(x, hit), cf::mean(x, hit), cf::min(x, hit),
+                                        cf::max(x, hit), cf::count(hit), cf::variance(x, hit));
+                      },
                   .fills = {Fill::uniform, Fill::nonfinite}});
   list.push_back({.name = "filter_none_i16", .over = [](const P& p) {
                     auto x = cf::input<std::int16_t>("x");
@@ -153,22 +154,24 @@ void add_filters(Programs& list) {
 }
 
 void add_casts(Programs& list) {
-  list.push_back({.name = "sum_to_f16", .over = [](const P& p) {
-                    return cf::over(p, cf::cast<f16>(cf::sum(cf::input<f16>("x"))));
-                  },
-                  .fills = kFloatFills});
+  list.push_back(
+      {.name = "sum_to_f16",
+       .over = [](const P& p) { return cf::over(p, cf::cast<f16>(cf::sum(cf::input<f16>("x")))); },
+       .fills = kFloatFills});
   list.push_back({.name = "mean_to_bf16", .over = [](const P& p) {
                     return cf::over(p, cf::cast<bf16>(cf::mean(cf::input<bf16>("x"))));
                   }});
   // Narrowing a product, or changing its sign, must not be taken for a product of the inputs.
-  list.push_back({.name = "narrowed_products_i8", .over = [](const P& p) {
-                    auto x = cf::input<std::int8_t>("x"), y = cf::input<std::int8_t>("y");
-                    return cf::over(p, cf::sum(cf::cast<std::int8_t>(x * y)),
-                                    cf::sum(cf::cast<std::uint32_t>(x * y)), cf::sum(x * y),
-                                    cf::sum(cf::cast<std::int64_t>(x * y)),
-                                    cf::sum(cf::cast<std::uint16_t>(x)),
-                                    cf::sum(cf::cast<std::uint64_t>(x)));
-                  },
+  list.push_back({.name = "narrowed_products_i8",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<std::int8_t>("x"), y = cf::input<std::int8_t>("y");
+                        return cf::over(p, cf::sum(cf::cast<std::int8_t>(x * y)),
+                                        cf::sum(cf::cast<std::uint32_t>(x * y)), cf::sum(x * y),
+                                        cf::sum(cf::cast<std::int64_t>(x * y)),
+                                        cf::sum(cf::cast<std::uint16_t>(x)),
+                                        cf::sum(cf::cast<std::uint64_t>(x)));
+                      },
                   .fills = kIntegerFills});
   list.push_back({.name = "narrowed_floats", .over = [](const P& p) {
                     auto x = cf::input<f16>("x");
@@ -178,20 +181,25 @@ void add_casts(Programs& list) {
                                     cf::sum(cf::cast<double>(x) * cf::cast<double>(x)),
                                     cf::sum(cf::cast<f16>(x * x)));
                   }});
-  list.push_back({.name = "floats_to_integers", .over = [](const P& p) {
-                    auto x = cf::input<float>("x");
-                    return cf::over(p, cf::sum(cf::cast<std::int8_t>(x * 200)),
-                                    cf::sum(cf::cast<std::uint32_t>(x * 9)),
-                                    cf::max(cf::cast<std::int64_t>(x * 1e12F)),
-                                    cf::any(cf::cast<bool>(x)));
-                  },
+  list.push_back({.name = "floats_to_integers",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<float>("x");
+                        return cf::over(p, cf::sum(cf::cast<std::int8_t>(x * 200)),
+                                        cf::sum(cf::cast<std::uint32_t>(x * 9)),
+                                        cf::max(cf::cast<std::int64_t>(x * 1e12F)),
+                                        cf::any(cf::cast<bool>(x)));
+                      },
                   .fills = {Fill::uniform, Fill::nonfinite, Fill::whole}});
-  list.push_back({.name = "integers_to_floats", .over = [](const P& p) {
-                    auto x = cf::input<std::int64_t>("x");
-                    auto y = cf::input<std::uint64_t>("y");
-                    return cf::over(p, cf::max(cf::cast<float>(x)), cf::sum(cf::cast<double>(y)),
-                                    cf::min(cf::cast<f16>(x)), cf::max(cf::cast<float>(y)));
-                  },
+  list.push_back({.name = "integers_to_floats",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<std::int64_t>("x");
+                        auto y = cf::input<std::uint64_t>("y");
+                        return cf::over(p, cf::max(cf::cast<float>(x)),
+                                        cf::sum(cf::cast<double>(y)), cf::min(cf::cast<f16>(x)),
+                                        cf::max(cf::cast<float>(y)));
+                      },
                   .fills = kIntegerFills});
   list.push_back({.name = "mixed_types", .over = [](const P& p) {
                     auto h = cf::input<f16>("h");
@@ -204,10 +212,12 @@ void add_casts(Programs& list) {
 }
 
 void add_shapes(Programs& list) {
-  list.push_back({.name = "frames", .over = [](const P& p) {
-                    auto x = cf::input<f16>("x");
-                    return cf::over(p, cf::mean(x), cf::sqrt(cf::mean(x * x)));
-                  },
+  list.push_back({.name = "frames",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<f16>("x");
+                        return cf::over(p, cf::mean(x), cf::sqrt(cf::mean(x * x)));
+                      },
                   .fills = kFloatFills});
   list.push_back({.name = "q6", .over = [](const P& p) {
                     auto ship = cf::input<std::int32_t>("shipdate");
@@ -229,16 +239,21 @@ void add_shapes(Programs& list) {
                                         cf::max(y) - cf::min(y), cf::sum(x) * a, cf::count() + b);
                       },
                   .params = {value_of("a", 1.5F), value_of("b", std::int32_t{-7})}});
-  list.push_back({.name = "two_sums_f16", .over = [](const P& p) {
-                    auto x = cf::input<f16>("x"), y = cf::input<f16>("y");
-                    return cf::over(p, cf::sum(x), cf::sum(y), cf::dot(x, y), cf::dot(x, x),
-                                    cf::max(cf::abs(x)), cf::sum(x) / cf::sqrt(cf::dot(y, y) + 1));
-                  },
+  list.push_back({.name = "two_sums_f16",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<f16>("x"), y = cf::input<f16>("y");
+                        return cf::over(p, cf::sum(x), cf::sum(y), cf::dot(x, y), cf::dot(x, x),
+                                        cf::max(cf::abs(x)),
+                                        cf::sum(x) / cf::sqrt(cf::dot(y, y) + 1));
+                      },
                   .fills = kFloatFills});
-  list.push_back({.name = "two_sums_u8", .over = [](const P& p) {
-                    auto x = cf::input<std::uint8_t>("x"), y = cf::input<std::uint8_t>("y");
-                    return cf::over(p, cf::sum(x), cf::dot(x, y), cf::sum(y), cf::max(x));
-                  },
+  list.push_back({.name = "two_sums_u8",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<std::uint8_t>("x"), y = cf::input<std::uint8_t>("y");
+                        return cf::over(p, cf::sum(x), cf::dot(x, y), cf::sum(y), cf::max(x));
+                      },
                   .fills = kIntegerFills});
 }
 

@@ -29,13 +29,14 @@ struct TestProgram {
   std::vector<Fill> fills{Fill::uniform, Fill::whole};
 };
 
-/// All programs, in a fixed order. Names are words joined by '_' and end in the element type where a
-/// program exists for several.
+/// All programs, in a fixed order. Names are words joined by '_' and end in the element type where
+/// a program exists for several.
 const std::vector<TestProgram>& programs();
 /// Throws std::invalid_argument for an unknown name.
 const TestProgram& program(const std::string& name);
 
-/// The bits of the graph's parameters. `segment` stands for a parameter that gives the segment size.
+/// The bits of the graph's parameters. `segment` stands for a parameter that gives the segment
+/// size.
 std::vector<Bits> param_bits(const TestProgram& program, const codegen::Graph& graph,
                              std::int64_t segment);
 

@@ -183,7 +183,8 @@ class Accumulator {
     hi += Real(error, kEnough);
     lo /= Real(n, kEnough);
     hi /= Real(n, kEnough);
-    return Value::between(type, elements_.size() == 1 ? 0 : std::max(0.0, round_down(type, lo.down())),
+    return Value::between(type,
+                          elements_.size() == 1 ? 0 : std::max(0.0, round_down(type, lo.down())),
                           elements_.size() == 1 ? 0 : round_up(type, hi.up()));
   }
 
@@ -202,7 +203,8 @@ class Evaluator {
     for (const Node& node : graph.nodes) {
       bool inexact = node.kind == NodeKind::compute && is_transcendental(node.op);
       for (NodeId operand : node.operands) inexact = inexact || inexact_[at(operand)];
-      if (node.filter != codegen::kNoNode && inexact_[at(node.filter)] && request.transcendental_ulp)
+      if (node.filter != codegen::kNoNode && inexact_[at(node.filter)] &&
+          request.transcendental_ulp)
         throw std::logic_error("a filter on exp, log or pow depends on the executor's last bits");
       inexact_.push_back(inexact);
     }
@@ -273,9 +275,9 @@ class Evaluator {
         const auto f = static_cast<std::size_t>(node.index);
         double bound = plan.folds[f].error_bound_u;
         // The reference rounds products that this unit does not.
-        if (plan.folds[f].unit == codegen::Unit::mma_diagonal && node.type == DType::f64) bound += 1;
-        const double slack =
-            inexact_[id] ? request_.transcendental_ulp * 4 * unit(node.type) : 0;
+        if (plan.folds[f].unit == codegen::Unit::mma_diagonal && node.type == DType::f64)
+          bound += 1;
+        const double slack = inexact_[id] ? request_.transcendental_ulp * 4 * unit(node.type) : 0;
         values[id] = folds[f].result(bound, slack, levels(plan, extent));
         if (folds[f].is_sum()) sums_[id] = folds[f].sum();
       } else {
@@ -289,9 +291,11 @@ class Evaluator {
   static int levels(const codegen::Plan& plan, std::int64_t n) {
     const std::int64_t step = std::int64_t{32} * plan.load_width * plan.depth *
                               (plan.strategy == codegen::Strategy::parts ? plan.warps : 1);
-    const std::int64_t length = plan.strategy == codegen::Strategy::parts
-                                    ? std::max<std::int64_t>(plan.part_quantum, n / std::max<std::int64_t>(1, plan.parts_wanted))
-                                    : n;
+    const std::int64_t length =
+        plan.strategy == codegen::Strategy::parts
+            ? std::max<std::int64_t>(plan.part_quantum,
+                                     n / std::max<std::int64_t>(1, plan.parts_wanted))
+            : n;
     return 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) + 4 +
            static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step)));
   }
@@ -307,27 +311,40 @@ class Evaluator {
     }
     if (node.op == Op::select && !in[0]->interval) return *in[in[0]->bits ? 1 : 2];
     if (!exact) require_rule(node, type, in);
-    if (!exact && node.op == Op::div && in[1]->contains_zero(type)) return Value::nothing_promised();
+    if (!exact && node.op == Op::div && in[1]->contains_zero(type))
+      return Value::nothing_promised();
     return corners(node, type, in, exact);
   }
 
   static void require_rule(const Node& node, DType type, const std::vector<const Value*>& in) {
     switch (node.op) {
-      case Op::neg: case Op::abs: case Op::sqrt: case Op::floor: case Op::exp: case Op::log:
-      case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::min: case Op::max:
-      case Op::fma:
-        return;
+      case Op::neg:
+      case Op::abs:
+      case Op::sqrt:
+      case Op::floor:
+      case Op::exp:
+      case Op::log:
+      case Op::add:
+      case Op::sub:
+      case Op::mul:
+      case Op::div:
+      case Op::min:
+      case Op::max:
+      case Op::fma: return;
       case Op::convert:
         if (is_float(node.type)) return;
         break;
-      case Op::lt: case Op::le: case Op::gt: case Op::ge:
-        return;
+      case Op::lt:
+      case Op::le:
+      case Op::gt:
+      case Op::ge: return;
       case Op::pow:
         if (!in[1]->interval && (!in[0]->interval || in[0]->lo > 0)) return;
         break;
       default: break;
     }
-    throw std::logic_error(fmt::format("no rule for {} of inexact {}", name_of(node.op), name_of(type)));
+    throw std::logic_error(
+        fmt::format("no rule for {} of inexact {}", name_of(node.op), name_of(type)));
   }
 
   [[nodiscard]] Value corners(const Node& node, DType type, const std::vector<const Value*>& in,
@@ -359,7 +376,8 @@ class Evaluator {
     if (!is_float(node.type)) {
       return same ? Value::exactly(node.type, *first) : Value::nothing_promised();
     }
-    if (std::isnan(codegen::double_of_bits(node.type, *first))) return Value::exactly(node.type, *first);
+    if (std::isnan(codegen::double_of_bits(node.type, *first)))
+      return Value::exactly(node.type, *first);
     if (node.op == Op::abs && in[0]->contains_zero(type)) lo = 0;
     for (int i = 0; widen && i < request_.transcendental_ulp; ++i) {
       lo = next_down(node.type, lo);
@@ -388,8 +406,14 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
     for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
       const auto id = static_cast<std::size_t>(graph.outputs[o]);
       const Value& v = values[id];
-      Expected e{.type = graph.nodes[id].type, .any = v.any, .nan = v.nan, .interval = v.interval,
-                 .positive_zero = v.positive_zero, .bits = v.bits, .lo = v.lo, .hi = v.hi};
+      Expected e{.type = graph.nodes[id].type,
+                 .any = v.any,
+                 .nan = v.nan,
+                 .interval = v.interval,
+                 .positive_zero = v.positive_zero,
+                 .bits = v.bits,
+                 .lo = v.lo,
+                 .hi = v.hi};
       if (const auto& sum = evaluator.sums()[id]; sum && !v.any && !v.nan && !sum->is_infinite()) {
         e.is_sum = true;
         e.exact = sum->sum().nearest();
@@ -409,7 +433,8 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
   for (std::int64_t s = 0; s < full; ++s) {
     append(s * request.segment, (s + 1) * request.segment, request.plan);
   }
-  if (full * request.segment < elements) append(full * request.segment, elements, request.tail_plan);
+  if (full * request.segment < elements)
+    append(full * request.segment, elements, request.tail_plan);
   return expected;
 }
 
@@ -470,8 +495,8 @@ Verdict judge(const std::vector<std::vector<Expected>>& expected,
       const std::string problem = mismatch(expected[o][s], bits);
       if (problem.empty()) continue;
       if (++wrong <= kShown) {
-        verdict.problems += fmt::format("output {}, segment {} of {}: {}\n", o, s,
-                                        expected[o].size(), problem);
+        verdict.problems +=
+            fmt::format("output {}, segment {} of {}: {}\n", o, s, expected[o].size(), problem);
       }
     }
   }

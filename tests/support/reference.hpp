@@ -1,13 +1,14 @@
-// What the outputs of a graph must be, by a way of its own: element by element with codegen::evaluate,
-// float sums and variances in MPFR, everything else bit by bit in order. Lowerings, plans' strategies
-// and executors have no part in it; a plan only tells its error bounds.
+// What the outputs of a graph must be, by a way of its own: element by element with
+// codegen::evaluate, float sums and variances in MPFR, everything else bit by bit in order.
+// Lowerings, plans' strategies and executors have no part in it; a plan only tells its error
+// bounds.
 //
 // A float that the library may round is an interval: a sum may lie within error_bound_u units of
 // 2^-24 (f64: 2^-53) times the sum of absolute terms of the exact one, a variance within the
 // first-order bound of pairwise updating (Chan, Golub and LeVeque 1979). What is computed from such
-// values is evaluated at the intervals' corners with codegen::evaluate; all operations of the language
-// round monotonically, so the result lies between the corners' results and no slack is added. A
-// derived value without such a rule is an error of the test, not a pass.
+// values is evaluated at the intervals' corners with codegen::evaluate; all operations of the
+// language round monotonically, so the result lies between the corners' results and no slack is
+// added. A derived value without such a rule is an error of the test, not a pass.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ namespace chainfold::test {
 /// What one value of one output must be.
 struct Expected {
   DType type = DType::f32;
-  bool any = false;        ///< nothing is promised: intermediate sums may overflow
-  bool nan = false;        ///< a NaN of whatever payload
-  bool interval = false;   ///< floats in [lo, hi]; else exactly `bits`
+  bool any = false;            ///< nothing is promised: intermediate sums may overflow
+  bool nan = false;            ///< a NaN of whatever payload
+  bool interval = false;       ///< floats in [lo, hi]; else exactly `bits`
   bool positive_zero = false;  ///< a zero must be +0
   Bits bits = 0;
   double lo = 0, hi = 0;
@@ -36,15 +37,15 @@ struct Expected {
 };
 
 struct ReferenceRequest {
-  std::int64_t segment = 0;          ///< elements a segment; 0: all are one segment
-  std::vector<Bits> params{};        ///< one a parameter of the graph
-  codegen::Plan plan{};              ///< of full segments: its error bounds
-  codegen::Plan tail_plan{};         ///< of a shorter last segment
-  int transcendental_ulp = 0;        ///< what exp, log and pow of the executor may deviate
+  std::int64_t segment = 0;    ///< elements a segment; 0: all are one segment
+  std::vector<Bits> params{};  ///< one a parameter of the graph
+  codegen::Plan plan{};        ///< of full segments: its error bounds
+  codegen::Plan tail_plan{};   ///< of a shorter last segment
+  int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 
-/// values[output][segment]; the last segment may be shorter. Throws std::logic_error for a graph that
-/// it cannot judge.
+/// values[output][segment]; the last segment may be shorter. Throws std::logic_error for a graph
+/// that it cannot judge.
 std::vector<std::vector<Expected>> reference(const codegen::Graph& graph,
                                              const std::vector<Column>& inputs,
                                              std::int64_t elements,

@@ -1,0 +1,163 @@
+// choose_plan over the whole space of test programs, segment sizes, architectures and alignments: a
+// plan always exists, is legal and keeps its promises.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/tests/support/programs.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::Plan;
+using codegen::PlanRequest;
+using codegen::Strategy;
+using codegen::Target;
+using codegen::Unit;
+
+constexpr std::int64_t kSegments[] = {0,    1,    2,     7,     8,       12,       16,  24,
+                                      31,   32,   33,    64,    100,     255,      256, 257,
+                                      1000, 4096, 65536, 65537, 1000000, 1LL << 40};
+
+std::vector<Target> targets() {
+  std::vector<Target> all{codegen::cpu_target(1), codegen::cpu_target(64)};
+  for (int arch : {75, 80, 86, 87, 89, 90, 100, 103, 120, 121})
+    all.push_back(codegen::gpu_target(arch));
+  return all;
+}
+
+/// What `accurate` promises for a fold, in units of 2^-24 (f64: 2^-53).
+double promised(const Target& target, DType type) {
+  if (type == DType::f64) return 160;
+  return target.arch == 0 || target.arch >= 90 ? 16 : 32;
+}
+
+TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForEverything) {
+  for (const TestProgram& tested : programs()) {
+    const Computation computation = tested.over(whole());
+    const codegen::Graph& graph = computation.graph();
+    for (const Target& target : targets()) {
+      for (std::int64_t segment : kSegments) {
+        for (int alignment : {16, 8, 4, 2, 1}) {
+          SCOPED_TRACE(fmt::format("{} on {}, segment {}, alignment {}", tested.name, target.name,
+                                   segment, alignment));
+          const PlanRequest request{.segment = segment, .base_alignment = alignment};
+          const Plan plan = codegen::choose_plan(graph, target, request);
+          ASSERT_NO_THROW(verify(plan, graph, target));
+          for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+            ASSERT_LE(plan.folds[f].error_bound_u, promised(target, graph.folds[f].result()));
+          }
+          ASSERT_EQ(print(plan, graph), print(codegen::choose_plan(graph, target, request), graph));
+        }
+      }
+    }
+  }
+}
+
+TEST(ChoosePlan, PartsAndScratchDoNotDependOnAlignment) {
+  for (const char* name : {"sum_f16", "frames", "q6", "mixed_types", "sum_u8"}) {
+    const Computation computation = program(name).over(whole());
+    for (const Target& target : targets()) {
+      for (std::int64_t segment : {0, 1000000}) {
+        const Plan aligned =
+            codegen::choose_plan(computation.graph(), target, {.segment = segment});
+        const Plan shifted = codegen::choose_plan(computation.graph(), target,
+                                                  {.segment = segment, .base_alignment = 1});
+        ASSERT_EQ(aligned.strategy, Strategy::parts);
+        for (std::int64_t length : {1, 1000, 999999, 123456789}) {
+          EXPECT_EQ(cut_parts(aligned, length, 3).parts, cut_parts(shifted, length, 3).parts);
+          EXPECT_EQ(cut_parts(aligned, length, 3).part_length,
+                    cut_parts(shifted, length, 3).part_length);
+        }
+      }
+    }
+  }
+}
+
+TEST(ChoosePlan, PartsCoverASegmentWithoutAGap) {
+  const Computation computation = program("sum_f16").over(whole());
+  for (const Target& target : targets()) {
+    const Plan plan = codegen::choose_plan(computation.graph(), target, {});
+    for (std::int64_t length : {std::int64_t{0}, std::int64_t{1}, std::int64_t{4095},
+                                std::int64_t{1} << 20, (std::int64_t{1} << 33) + 12345}) {
+      for (std::int64_t segments : {1, 7, 100000}) {
+        const codegen::PartCut cut = cut_parts(plan, length, segments);
+        EXPECT_GE(cut.parts * cut.part_length, length);
+        if (length > 0) {
+          EXPECT_LT((cut.parts - 1) * cut.part_length, length);
+        }
+        EXPECT_EQ(cut.part_length % plan.part_quantum, 0);
+        if (segments == 1) {
+          EXPECT_LE(cut.parts, plan.parts_wanted);
+        }
+      }
+    }
+  }
+}
+
+TEST(ChoosePlan, AllowsNoMatrixInstructionsOnRequest) {
+  const Computation computation = program("sum_f16").over(whole());
+  for (std::int64_t segment : {0, 8, 64, 4096}) {
+    const Plan plan = codegen::choose_plan(computation.graph(), codegen::gpu_target(90),
+                                           {.segment = segment, .allow_mma = false});
+    EXPECT_EQ(plan.folds[0].unit, Unit::simt);
+    EXPECT_FALSE(plan.guard);
+  }
+}
+
+TEST(ChoosePlan, GuardsWhatSharesAColumnUnlessDataIsFinite) {
+  const Computation computation = program("sum_f16").over(whole());
+  const Target target = codegen::gpu_target(90);
+  EXPECT_TRUE(codegen::choose_plan(computation.graph(), target, {.segment = 8}).guard);
+  EXPECT_FALSE(codegen::choose_plan(computation.graph(), target, {.segment = 64}).guard);
+  EXPECT_FALSE(codegen::choose_plan(computation.graph(), target,
+                                    {.nonfinite = NonFinite::assume_finite, .segment = 8})
+                   .guard);
+}
+
+TEST(ChoosePlan, VerifyRefusesWhatTheTargetCannot) {
+  const Computation computation = program("sum_f16").over(whole());
+  const codegen::Graph& graph = computation.graph();
+  const Target hopper = codegen::gpu_target(90), turing = codegen::gpu_target(75);
+  const Plan plan = codegen::choose_plan(graph, hopper, {.segment = 8});
+  EXPECT_THROW(verify(plan, graph, turing), InternalError);
+  EXPECT_THROW(verify(plan, graph, codegen::cpu_target(1)), InternalError);
+  auto refused = [&](auto change) {
+    Plan wrong = plan;
+    change(wrong);
+    EXPECT_THROW(verify(wrong, graph, hopper), InternalError);
+  };
+  refused([](Plan& p) { p.guard = false; });
+  refused([](Plan& p) { p.load_width = 16; });
+  refused([](Plan& p) { p.lanes_per_segment = 3; });
+  refused([](Plan& p) { p.segment = 9; });
+  refused([](Plan& p) { p.segment = 0; });
+  refused([](Plan& p) { p.folds.clear(); });
+  refused([](Plan& p) { p.warps = 64; });
+  Plan whole_plan = codegen::choose_plan(graph, hopper, {});
+  whole_plan.edges = false;
+  EXPECT_THROW(verify(whole_plan, graph, hopper), InternalError)
+      << "the end may lie within a wide load";
+}
+
+TEST(ChoosePlan, RefusesWhatIsNotSupportedYet) {
+  const Computation computation = program("sum_f16").over(whole());
+  auto refuses = [&](const PlanRequest& request, const char* input) {
+    try {
+      codegen::choose_plan(computation.graph(), codegen::gpu_target(90), request);
+      ADD_FAILURE() << "a plan was found";
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
+      EXPECT_EQ(error.input(), input);
+    }
+  };
+  refuses({.accuracy = Accuracy::exact}, "accuracy");
+  refuses({.accuracy = Accuracy::reproducible}, "accuracy");
+  refuses({.determinism = Determinism::gpu_to_gpu}, "determinism");
+}
+
+}  // namespace
+}  // namespace chainfold::test
