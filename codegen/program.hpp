@@ -158,7 +158,7 @@ struct Pack {
 };
 struct Mma {
   ValueId a, b, c;
-};                  ///< a fragment C of the row
+};  ///< a fragment C of the row
 struct Barrier {};  ///< all warps of the block
 /// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform
 /// i64.

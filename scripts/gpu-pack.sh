@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Packs what a machine with a GPU needs to run the GPU tests and the benchmark: build/gpu/{bin,lib}.
 #
-# usage: scripts/gpu-pack.sh [--with-cpu] [BUILD_DIR]
+# usage: scripts/gpu-pack.sh [--with-cpu] [--out DIR] [BUILD_DIR]
 #   BUILD_DIR   where the programs were built (default build/main)
 #   --with-cpu  the CPU plugin as well, with the oneTBB it needs
+#   --out DIR   the folder to make anew (default build/gpu)
 # The copies are stripped and find their libraries beside themselves, so the folder can be carried
 # anywhere. Libraries that not every machine has are packed; what is left must be there: the C and C++
 # run-time libraries, the driver and NVRTC. The pack is refused if it is 64 MiB or larger, or if a
@@ -12,16 +13,21 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/lib.sh"
 
-build=build/main with_cpu=no
-for argument in "$@"; do
-  case $argument in
+build=build/main pack=build/gpu with_cpu=no
+while (($#)); do
+  case $1 in
     --with-cpu) with_cpu=yes ;;
+    --out)
+      [[ -n ${2:-} ]] || die "--out needs a folder"
+      pack=$2
+      shift
+      ;;
     -h | --help) usage && exit 0 ;;
-    -*) die "unknown option $argument (see --help)" ;;
-    *) build=$argument ;;
+    -*) die "unknown option $1 (see --help)" ;;
+    *) build=$1 ;;
   esac
+  shift
 done
-pack=build/gpu
 most=$((64 << 20))
 # What every Linux with a C++ compiler's run-time library has.
 base='^(linux-vdso|ld-linux-x86-64|ld-linux-aarch64|libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s)\.so'
@@ -44,6 +50,10 @@ put() {
 [[ -d $build ]] || die "there is no build folder $build; build one, or name it"
 [[ -e $build/bin/chainfold_gpu_tests ]] ||
   die "$build/bin/chainfold_gpu_tests is missing; run: cmake --build $build --target chainfold_gpu_tests"
+# Only a folder that this script made is deleted.
+if [[ -e $pack && -n "$(find "$pack" -mindepth 1 -maxdepth 1 ! -name bin ! -name lib | head -n 1)" ]]; then
+  die "$pack holds more than bin and lib; name another folder with --out"
+fi
 rm -rf "$pack"
 mkdir -p "$pack/bin" "$pack/lib"
 

@@ -7,7 +7,8 @@
 #endif
 
 // ptxas 13.0 drops the sign where it makes one three-way minimum (VIMNMX3, sm_90 and later) of
-// minima of negated 32-bit numbers. It does not see through lop3, so the complement comes from there.
+// minima of negated 32-bit numbers. It does not see through lop3, so the complement comes from
+// there.
 // @helper cf_neg
 CF_DEVICE unsigned cf_neg(unsigned a) {
 #ifdef __CUDA_ARCH__

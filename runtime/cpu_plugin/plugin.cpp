@@ -4,6 +4,7 @@
 #include <tbb/blocked_range.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -108,8 +109,9 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     return 0;
   }
   try {
-    // A blocked_range is halved while it is longer than its grain: twice ours, less one, keeps both
-    // halves at ours or above.
+    // One contiguous range a thread: each reads one long stream, in memory that the same thread
+    // touched the last time. A blocked_range is halved while it is longer than its grain: twice
+    // ours, less one, keeps both halves at ours or above.
     const tbb::blocked_range<std::int64_t> range(0, blocks,
                                                  static_cast<std::size_t>(2 * grain - 1));
     // Isolated, so that a thread that waits here never picks up a task of the host program, which
@@ -117,7 +119,7 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
           range, [&](const tbb::blocked_range<std::int64_t>& r) { run(r.begin(), r.end()); },
-          tbb::auto_partitioner{});
+          tbb::static_partitioner{});
     });
     return 0;
   } catch (...) {
