@@ -47,7 +47,12 @@ std::string OpWriter::convert(DType from, DType to, const std::string& x) {
 }
 
 std::string OpWriter::widen_half(DType from, const std::string& x) {
-  if (from == DType::f16) return cast("fpext", "half", cast("bitcast", "i16", x, "half"), "float");
+  if (from == DType::f16) {
+    // Behind the fence LLVM cannot turn comparisons and minima of f32 back into those of half,
+    // which it then takes apart lane by lane (a minute for a kernel with a dozen of them).
+    const std::string wide = cast("fpext", "half", cast("bitcast", "i16", x, "half"), "float");
+    return call("arithmetic.fence", "float", std::array{wide});
+  }
   const std::string upper = binary("shl", "i32", cast("zext", "i16", x, "i32"), k("i32", "16"));
   return cast("bitcast", "i32", upper, "float");
 }

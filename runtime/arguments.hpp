@@ -13,10 +13,6 @@
 
 namespace chainfold::runtime {
 
-/// The most slots (buffers and parameters) of a program: what fits the 4096 bytes of parameters
-/// that every GPU takes.
-inline constexpr std::size_t kMaxSlots = 512;
-
 /// Bound arguments in the graph's order.
 struct Arguments {
   std::array<const std::byte*, kMaxBindings> inputs{};
@@ -66,7 +62,7 @@ class Slots {
     return std::span(slots_).subspan(program_.buffers.size(), program_.params.size());
   }
   const codegen::Program& program_;
-  std::array<std::uint64_t, kMaxSlots> slots_{};
+  std::array<std::uint64_t, kMost> slots_{};
 };
 
 }  // namespace chainfold::runtime

@@ -101,15 +101,6 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
                       "a kernel at most {}; split its outputs, or mark literals with cf::constant",
                       program.buffers.size() + program.params.size(), runtime::Slots::kMost));
     }
-    const std::size_t slots =
-        fresh.compiled.program.buffers.size() + fresh.compiled.program.params.size();
-    if (slots > runtime::kMaxSlots) {
-      throw UserError(ErrorCode::unsupported,
-                      fmt::format("the expression's inputs, outputs, literals and intermediate "
-                                  "states need {} kernel arguments, a "
-                                  "kernel takes {}; use fewer outputs or literals in one kernel",
-                                  slots, runtime::kMaxSlots));
-    }
     bool reused = false;
     fresh.executable = runtime::load_executable(fresh.compiled.program, target, device, reused);
     const std::lock_guard lock(mutex);

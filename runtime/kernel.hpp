@@ -92,7 +92,8 @@ class Kernel {
   [[nodiscard]] const Target& target() const;
   /// "NVIDIA H200" or "CPU, 16 threads".
   [[nodiscard]] std::string device_name() const;
-  /// One line: strategy, unit, lanes, loads; of the variant compiled last.
+  /// The text of the plan of the variant compiled last: strategy, lanes, loads, units, error
+  /// bounds.
   [[nodiscard]] std::string plan_summary() const;
   [[nodiscard]] KernelStats stats() const;
 

@@ -88,7 +88,7 @@ sanitize() {
 {
   date -u '+%Y-%m-%d %H:%M UTC'
   uname -srm
-  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || echo "no nvidia-smi"
+  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
   find_sanitizer || echo "no compute-sanitizer"
 } >"$out/machine.txt" 2>&1
 say "machine: $(tr '\n' ';' <"$out/machine.txt")"

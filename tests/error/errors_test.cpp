@@ -445,7 +445,7 @@ TEST_F(Errors, MoreThanALaunchHolds) {
   EXPECT_EQ(std::get<0>(compiled(polynomial(200)).run<float>({{"x", data_}})),
             std::vector<float>(6, 80000.0F));  // 4 (0.5 + 1.5 + ... + 199.5)
   refused([&] { static_cast<void>(compiled(polynomial(600))); }, ErrorCode::unsupported, "",
-          {"literals", "a kernel takes 512", "use fewer"});
+          {"literals", "a kernel at most 512", "split its outputs"});
 }
 
 TEST_F(Errors, Targets) {

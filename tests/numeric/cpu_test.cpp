@@ -261,6 +261,31 @@ TEST_F(CpuNumeric, TypedRunGivesVectors) {
   EXPECT_EQ(maxima, (std::vector<float>{4, -1}));
 }
 
+/// LLVM once took most of a minute for this kernel, because it compared f16 lane by lane.
+TEST_F(CpuNumeric, ComparisonsOfHalvesCompileInSeconds) {
+  const Kernel kernel = compile(program("compare_f16").over(segments(48)), {.target = cpu()});
+  EXPECT_LT(kernel.stats().compile_ms, 10'000);
+}
+
+TEST_F(CpuNumeric, ManyLiteralsAreArgumentsUpToALimit) {
+  const auto x = input<float>("x");
+  auto with_literals = [&](int count) {
+    auto p = let(x * 0.0F);
+    for (int i = 0; i < count; ++i) p = let(p + (2.5F + static_cast<float>(i)));
+    return over(segments(2), max(p));
+  };
+  const std::vector<float> data{1, 2};
+  const auto [maximum] = compile(with_literals(300), {.target = cpu()}).run<float>({{"x", data}});
+  EXPECT_EQ(maximum[0], 300 * 2.5F + 299 * 300 / 2);
+  try {
+    compile(with_literals(600), {.target = cpu()});
+    ADD_FAILURE() << "600 literals were accepted";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_NE(std::string(error.what()).find("cf::constant"), std::string::npos);
+  }
+}
+
 /// The same data with other threads or pieces must not give other bits: run_to_run.
 TEST_F(CpuNumeric, RunsRepeatToTheBit) {
   const auto x = input<float>("x");
