@@ -1,6 +1,7 @@
 // run_staged: host data through a GPU in chunks. While one chunk is computed, the next is copied to
 // the device and the one after that into pinned memory. Chunk bounds follow from the sizes alone,
-// and parts keep their absolute bounds, so the result does not depend on the chunks at all.
+// never from free memory, and parts keep their absolute bounds: the same data gives the same bits
+// every time.
 #include <algorithm>
 #include <cstring>
 #include <vector>
