@@ -96,7 +96,9 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
   const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
   // A sum that is asked for in a wider float would lose what the accumulator cannot hold.
   if (is_float(row.accumulator) && row.accumulator != node.type) return false;
-  const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
+  // Its four fused steps cost more than the few additions of a short segment.
+  if (type == DType::f64 && plan.segment > 0 && plan.segment < 16) return false;
+  const bool small = plan.shares_quads();
   if (plan.load_width % row.elements(Operand::b) != 0) return false;
   if (data.b != kNoNode && small) return false;
   if (small && plan.segment != static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width)
@@ -138,8 +140,11 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
 }
 
 double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy,
-                     std::size_t fold) {
-  if (graph.folds[fold].result() == DType::f64) return 4.0 * 40;  // 4 log2(n) u, n up to 2^40
+                     std::int64_t segment, std::size_t fold) {
+  if (graph.folds[fold].result() ==
+      DType::f64) {  // 4 log2(n) u; n up to 2^40 where it is not known
+    return 4.0 * (segment == 0 ? 40 : std::max(1, ceil_log2(segment)));
+  }
   if (accuracy == Accuracy::fast) return 64;
   return target.arch == 0 || target.arch >= 90 ? 16 : 32;
 }
@@ -184,7 +189,7 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
     const auto f = static_cast<std::size_t>(node.index);
     try_mma(graph, plan, target, node, plan.folds[f]);
   }
-  const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
+  const bool small = plan.shares_quads();
   for (const FoldPlan& how : plan.folds) {
     plan.guard =
         plan.guard || (how.unit != Unit::simt && small && plan.nonfinite == NonFinite::ieee);
@@ -194,8 +199,8 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
     bool within = true;
     for (std::size_t f = 0; f < plan.folds.size(); ++f) {
       plan.folds[f].error_bound_u = error_bound(graph, plan, target, f);
-      within =
-          within && plan.folds[f].error_bound_u <= allowed_error(graph, target, plan.accuracy, f);
+      within = within && plan.folds[f].error_bound_u <=
+                             allowed_error(graph, target, plan.accuracy, plan.segment, f);
     }
     return within;
   };

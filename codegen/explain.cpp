@@ -94,7 +94,7 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
       continue;
     }
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
-    const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
+    const bool small = plan.shares_quads();
     if (how.unit == Unit::mma_diagonal) {
       text += fmt::format(
           "  fold {} ({}): {} with data as both operands; the diagonal of D holds each quad's sum "

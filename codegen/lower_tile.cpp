@@ -246,7 +246,7 @@ Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
   const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
   const MmaOperands data = mma_operands(graph_, fold_node(fold));
   const int e = row.elements(Operand::b), steps = tile.width / e;
-  const bool small = plan_.strategy == Strategy::rows && plan_.lanes_per_segment < 4;
+  const bool small = plan_.shares_quads();
   const ValueId va = tile.inputs[static_cast<std::size_t>(graph_.node(data.a).index)];
   const ValueId zero = b_.const_fragment(how.mma_row, Operand::c, {.kind = MatrixKind::zeros});
   const bool chained = row.rounding != MmaRounding::toward_zero;

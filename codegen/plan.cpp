@@ -88,9 +88,13 @@ std::string print(const Plan& plan, const Graph& graph) {
     text += fmt::format("  fold {}: {} on {}", f, graph.folds[f].name, name_of(how.unit));
     if (how.unit != Unit::simt)
       text += fmt::format(" ({})", mma_table()[static_cast<std::size_t>(how.mma_row)].name);
-    text += is_float(graph.folds[f].result())
-                ? fmt::format(", error bound {:g} u\n", how.error_bound_u)
-                : ", exact\n";
+    const Fold& fold = graph.folds[f];
+    if (!is_float(fold.result()) || (fold.tile && !fold.linear)) {
+      text += ", exact\n";
+    } else {
+      text += fold.linear ? fmt::format(", error bound {:g} u\n", how.error_bound_u)
+                          : ", no bound proven\n";
+    }
   }
   constexpr const char* kAccuracy[] = {"exact", "reproducible", "accurate", "fast"};
   constexpr const char* kDeterminism[] = {"not_guaranteed", "run_to_run", "gpu_to_gpu"};
@@ -143,7 +147,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
     require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
     require(plan.load_width % row.elements(Operand::b) == 0, "a load fills whole fragments");
-    const bool small = plan.strategy == Strategy::rows && plan.lanes_per_segment < 4;
+    const bool small = plan.shares_quads();
     require(how.unit == Unit::mma_ones || !small, "the diagonal holds sums of whole quads");
     require(!small ||
                 plan.segment == static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,

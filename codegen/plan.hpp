@@ -69,6 +69,10 @@ struct Plan {
   std::int64_t state_bytes =
       0;  ///< of all folds' states of one part: scratch and carry are made of it
 
+  /// Whether several segments share a quad of lanes, and with it a column of a matrix instruction.
+  [[nodiscard]] bool shares_quads() const {
+    return strategy == Strategy::rows && lanes_per_segment < 4;
+  }
   /// Segments one warp handles (rows).
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
   static constexpr int kWarp = 32;
@@ -92,7 +96,7 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments);
 struct MmaOperands {
   NodeId a = kNoNode, b = kNoNode;  ///< input nodes; b only for products
 };
-/// What of fold node `fold` the tensor cores of `target` could do; a == kNoNode for nothing.
+/// What of fold node `fold` a matrix instruction could take; a == kNoNode for nothing.
 MmaOperands mma_operands(const Graph& graph, const Node& fold);
 
 /// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no

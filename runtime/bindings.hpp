@@ -1,5 +1,5 @@
 // What a user hands to a kernel: names with data, outputs with their capacity. All of it lives in
-// fixed inline storage, so a launch allocates nothing.
+// fixed inline storage, so passing arguments allocates nothing.
 #pragma once
 
 #include <algorithm>

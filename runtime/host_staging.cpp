@@ -44,14 +44,18 @@ class Staging {
     // A unit is what cannot be cut: a segment, or a part.
     unit_ = parts_ ? piece.range.part_length : piece.arguments.segment;
     units_ = parts_ ? piece.range.part_end : piece.arguments.segments;
-    units_per_chunk_ =
-        std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_ * element_bytes), 1,
-                                 std::max<std::int64_t>(1, units_));
+    std::int64_t unit_bytes = unit_ * element_bytes;
+    // A row's results travel with its chunk; those of parts only once, at the end.
+    for (std::size_t i = 0; !parts_ && i < outputs.size(); ++i)
+      unit_bytes += size_of(outputs[i].type());
+    units_per_chunk_ = std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_bytes),
+                                                1, std::max<std::int64_t>(1, units_));
   }
 
   void run() {
     const int lanes = static_cast<int>(
         std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
+    lanes_.reserve(static_cast<std::size_t>(lanes));
     for (int i = 0; i < lanes; ++i) allocate(lanes_.emplace_back(context_));
     if (parts_) {
       const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
@@ -74,7 +78,8 @@ class Staging {
       lane.pinned_in.emplace_back(context_, bytes);
       lane.device_in.emplace_back(context_, bytes);
     }
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const bool with_outputs = !parts_ || &lane == &lanes_.front();  // parts are merged on one lane
+    for (std::size_t i = 0; with_outputs && i < outputs_.size(); ++i) {
       const std::int64_t values = parts_ ? piece_.arguments.segments : units_per_chunk_;
       const auto bytes = static_cast<std::size_t>(values * size_of(outputs_[i].type()));
       lane.pinned_out.emplace_back(context_, bytes);
@@ -113,7 +118,7 @@ class Staging {
     Slots slots(graph_, program, piece_.arguments, range);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
+    for (std::size_t i = 0; i < lane.device_out.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
     const std::size_t launches = parts_ ? 1 : program.launches.size();

@@ -27,6 +27,17 @@ Target gpu_of(int device) {
   return target;
 }
 
+/// The first GPU that kernels can be generated for, else the CPU.
+Target default_target() {
+  for (int device = 0; device < runtime::device_count(); ++device) {
+    try {
+      return gpu_of(device);
+    } catch (const UserError&) {  // an architecture of before or after this version's time
+    }
+  }
+  return target("cpu");
+}
+
 /// The device that a target names: its ordinal, or -1 for the CPU.
 int device_of(const Target& target) {
   if (target.backend == codegen::Backend::llvm) return -1;
@@ -75,7 +86,13 @@ Target target(std::string_view name) {
     const std::string ordinal(name.substr(4));
     char* end = nullptr;
     const long device = std::strtol(ordinal.c_str(), &end, 10);
-    if (!ordinal.empty() && *end == '\0' && device >= 0) return gpu_of(static_cast<int>(device));
+    if (!ordinal.empty() && *end == '\0') {
+      if (device >= 0 && device < runtime::device_count()) return gpu_of(static_cast<int>(device));
+      throw DeviceError(
+          ErrorCode::device_failed,
+          fmt::format("there is no device {}: this machine has {}", name, runtime::device_count()),
+          "target");
+    }
   }
   return codegen::parse_target(name);
 }
@@ -113,7 +130,7 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
 }
 
 std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments,
-                                                        int alignment) {
+                                                        int alignment, bool in_place) {
   std::vector<Piece> result;
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
   auto add = [&](bool tail, const runtime::Arguments& args, std::int64_t offset, int aligned) {
@@ -143,9 +160,10 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
     tail.segment = 0;
     tail.segments = 1;
     tail.tail_elements = 0;
-    const bool any_start = target.vector_bytes > 0;  // the tail begins wherever the segments end
+    // In place, the tail begins wherever the segments end; staging begins it anew.
+    const bool anywhere = in_place && target.vector_bytes > 0;
     add(true, tail, arguments.segments,
-        any_start ? std::min(alignment, runtime::common_alignment(*tail_graph, tail)) : alignment);
+        anywhere ? std::min(alignment, runtime::common_alignment(*tail_graph, tail)) : alignment);
   }
   return result;
 }
@@ -205,7 +223,7 @@ void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
   State& state = *state_;
   const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
   runtime::check_outputs(*state.graph, outputs, arguments.outputs());
-  const auto pieces = state.pieces(arguments, kWidestLoad);
+  const auto pieces = state.pieces(arguments, kWidestLoad, false);
   if (state.device >= 0) {
     runtime::run_staged(state, pieces, outputs);
     return;
@@ -239,13 +257,21 @@ std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchAr
   }
   const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
   const int alignment = runtime::common_alignment(*state.graph, arguments);
-  return state.pieces(arguments, alignment);
+  return state.pieces(arguments, alignment, true);
 }
 
 void check_device_memory(const runtime::Context& context, const void* pointer,
                          const std::string& what, const std::string& name) {
-  const auto kind = runtime::pointer_info(context, pointer).kind;
-  if (kind == runtime::PointerInfo::Kind::pageable) {
+  const runtime::PointerInfo info = runtime::pointer_info(context, pointer);
+  if (info.kind == runtime::PointerInfo::Kind::device && info.device != context.device().ordinal) {
+    throw UserError(
+        ErrorCode::wrong_memory,
+        fmt::format("{} lies on device {}, the kernel runs on device {}; copy it there, "
+                    "or compile for target(\"gpu:{}\")",
+                    what, info.device, context.device().ordinal, info.device),
+        name);
+  }
+  if (info.kind == runtime::PointerInfo::Kind::pageable) {
     throw UserError(ErrorCode::wrong_memory,
                     fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass "
                                 "device memory to launch(), or "
@@ -345,8 +371,7 @@ Kernel compile(const Computation& computation, const Options& options) {
   auto state = std::make_shared<Kernel::State>();
   state->graph = std::make_shared<const codegen::Graph>(graph);
   state->options = options;
-  state->target =
-      options.target ? *options.target : target(runtime::device_count() > 0 ? "gpu" : "cpu");
+  state->target = options.target ? *options.target : default_target();
   state->device = device_of(state->target);
   const codegen::Partition& partition = state->graph->partition;
   if (partition.tail) {

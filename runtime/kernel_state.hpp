@@ -41,8 +41,9 @@ struct Kernel::State {
     runtime::Slots::Range range;
     std::int64_t output_offset = 0;
   };
-  /// The one or two pieces of a call, compiled; `alignment` that of the inputs' memory.
-  std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment);
+  /// The one or two pieces of a call, compiled; `alignment` that of the inputs' memory. `in_place`:
+  /// the kernels read that memory, not a copy that begins with each piece.
+  std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
   void launch_piece(const Piece& piece, const Outputs& outputs, void* stream, void* scratch);
 
   std::mutex mutex;

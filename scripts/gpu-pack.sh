@@ -2,7 +2,7 @@
 # Packs what a machine with a GPU needs to run the GPU tests and the benchmark: build/gpu/{bin,lib}.
 #
 # usage: scripts/gpu-pack.sh [--with-cpu] [--out DIR] [BUILD_DIR]
-#   BUILD_DIR   where the programs were built (default build/main)
+#   BUILD_DIR   where the programs were built (default build/release)
 #   --with-cpu  the CPU plugin as well, with the oneTBB it needs
 #   --out DIR   the folder to make anew (default build/gpu)
 # The copies are stripped and find their libraries beside themselves, so the folder can be carried
@@ -13,7 +13,7 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/lib.sh"
 
-build=build/main pack=build/gpu with_cpu=no
+build=build/release pack=build/gpu with_cpu=no
 while (($#)); do
   case $1 in
     --with-cpu) with_cpu=yes ;;
