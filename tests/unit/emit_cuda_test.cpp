@@ -70,7 +70,8 @@ TEST(EmitCuda, a_kernel_reads_like_its_program) {
   const ValueId mask = b.lt(b.add(b.convert(b.lane(), DType::i64), base), b.param(0));
   const ValueId x = b.load(0, {base, 8, 64}, 4, mask);
   const ValueId y = b.mul(x, b.param(1));
-  const ValueId s = b.add(b.extract(y, 0), b.extract(y, 3));
+  const ValueId last = b.extract(y, 3), first = b.extract(y, 0);
+  const ValueId s = b.add(first, last);
   b.store(1, {base}, b.shuffle_xor(s, 16), mask);
   verify(p);
   const CudaSource source = emit_cuda(p, 90);
