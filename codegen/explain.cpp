@@ -67,7 +67,7 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
   return std::string(name_of(node.op)) + "(" + list(node.operands) + ")";
 }
 
-/// The constant matrices of a program, with how often each is used.
+/// The constant matrices of each fold, and why it has them or none.
 std::string matrices(const Graph& graph, const Plan& plan, const Target& target) {
   std::string text;
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {

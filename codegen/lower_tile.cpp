@@ -185,7 +185,7 @@ Partial TileLowering::tree(std::size_t fold, std::vector<Partial> parts) {
   return parts[0];
 }
 
-Partials TileLowering::fold_tile(const Loaded& tile) {
+TileLowering::Scope TileLowering::scope_of(const Loaded& tile) const {
   Scope scope;
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
@@ -193,6 +193,11 @@ Partials TileLowering::fold_tile(const Loaded& tile) {
       scope.values[static_cast<NodeId>(i)] = tile.inputs[static_cast<std::size_t>(node.index)];
     }
   }
+  return scope;
+}
+
+Partials TileLowering::fold_tile(const Loaded& tile) {
+  Scope scope = scope_of(tile);
   Partials partials;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
@@ -311,14 +316,7 @@ Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
     value = b_.branch(
         b_.any(bad),
         [&] {
-          Scope scope;
-          for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-            const Node& node = graph_.nodes[i];
-            if (node.kind == NodeKind::input) {
-              scope.values[static_cast<NodeId>(i)] =
-                  tile.inputs[static_cast<std::size_t>(node.index)];
-            }
-          }
+          Scope scope = scope_of(tile);  // its own: values of this branch end with it
           Partial part = fold_simt(fold, tile, scope);
           for (int mask = 1; mask < plan_.lanes_per_segment; mask *= 2) {
             part = merge(fold, part, Partial{.fields = {b_.shuffle_xor(part.fields[0], mask)}});

@@ -72,6 +72,8 @@ class TileLowering {
   struct Scope {
     std::map<NodeId, ValueId> values;
   };
+  /// The values of the inputs' nodes in a tile; others are added as they are computed.
+  Scope scope_of(const Loaded& tile) const;
   ValueId node_value(NodeId id, Scope& scope);
   ValueId uniform_value(NodeId id);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
