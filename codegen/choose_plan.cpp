@@ -19,6 +19,8 @@ constexpr std::int64_t kPartsFromBytes = 128 * 1024;
 constexpr std::int64_t kMaxParts = 4096;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr std::int64_t kCpuParts = 512;
+/// Loads a lane in the shortest of them: a multiple of every depth.
+constexpr std::int64_t kCpuQuantumLoads = 128;
 
 int ceil_log2(std::int64_t value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
@@ -37,7 +39,19 @@ int widest_load(const Graph& graph, const Target& target, int base_alignment) {
                          static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
 }
 
-void place_rows(Plan& plan, const Target& target, int widest) {
+/// Loads of one input that a lane issues before their first use. Where each feeds several folds, or
+/// comes with loads of other inputs, fewer do: their code would grow without keeping more bytes in
+/// flight.
+int choose_batch(const Graph& graph, const Target& target) {
+  int folds = 0;
+  for (const Fold& fold : graph.folds) folds += fold.tile ? 1 : 4;  // a merge an element is long
+  const int shares = std::max({1, folds, static_cast<int>(graph.inputs.size())});
+  return std::max(target.min_loads_in_flight,
+                  static_cast<int>(std::bit_floor(
+                      static_cast<unsigned>(target.loads_in_flight / shares))));
+}
+
+void place_rows(Plan& plan, const Graph& graph, const Target& target, int widest) {
   const std::int64_t s = plan.segment;
   plan.strategy = Strategy::rows;
   plan.load_width = widest;
@@ -51,10 +65,10 @@ void place_rows(Plan& plan, const Target& target, int widest) {
   plan.lanes_per_segment = static_cast<int>(std::min<std::int64_t>(
       Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
   const std::int64_t tiles = (loads + Plan::kWarp - 1) / Plan::kWarp;
-  plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, target.loads_in_flight));
+  plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, choose_batch(graph, target)));
   if (plan.edges) plan.depth = std::min(plan.depth, 4);
   // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
-  const std::int64_t budget = target.max_warps == 1 ? 16 : target.loads_in_flight / 2;
+  const std::int64_t budget = target.loads_in_flight / 2;
   const std::int64_t most = target.max_warps == 1 ? plan.lanes_per_segment : budget;
   plan.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(budget / std::max<std::int64_t>(1, tiles), 1, most))));
@@ -67,7 +81,7 @@ void place_parts(Plan& plan, const Graph& graph, const Target& target, int wides
   plan.strategy = Strategy::parts;
   plan.load_width = widest;
   plan.edges = widest > 1 && (plan.segment == 0 || plan.segment % widest != 0);
-  plan.depth = std::min(target.loads_in_flight, 4);
+  plan.depth = choose_batch(graph, target) / 2;
   plan.lanes_per_segment = Plan::kWarp;
   plan.rows = 1;
   // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
@@ -75,8 +89,8 @@ void place_parts(Plan& plan, const Graph& graph, const Target& target, int wides
   const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
   plan.part_quantum =
       static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
-  // A quantum of at least 16 loads a lane on the CPU, where a part is a task of its own.
-  if (target.max_warps == 1) plan.part_quantum *= 32;
+  // On a CPU a part is a task of its own: at least some kilobytes.
+  if (target.max_warps == 1) plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
   plan.parts_wanted =
       target.max_warps == 1
           ? kCpuParts
@@ -181,7 +195,7 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
   if (long_segments) {
     place_parts(plan, graph, target, widest);
   } else {
-    place_rows(plan, target, widest);
+    place_rows(plan, graph, target, widest);
   }
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];

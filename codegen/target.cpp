@@ -57,6 +57,9 @@ Target cpu_target(int threads) {
   target.resident_warps = 1;
   target.shared_bytes = 0;
   target.has_mma = false;
+  // A load is one element a lane, and what follows a batch's loads delays the next batch's: the
+  // fewer instructions there are a byte, the more bytes are on their way.
+  target.loads_in_flight = 32;
   return target;
 }
 

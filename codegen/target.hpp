@@ -22,6 +22,7 @@ struct Target {
   int shared_bytes = 48 * 1024;  ///< shared memory a block may use without asking for more
   bool has_mma = true;           ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 8;       ///< independent loads worth issuing before their first use
+  int min_loads_in_flight = 8;   ///< the same where each load feeds much code
 };
 
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an
