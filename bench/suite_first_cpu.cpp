@@ -77,12 +77,16 @@ Buffer make_input(const Case::Input& input, std::int64_t count) {
   return buffer;
 }
 
-/// Times in milliseconds of calls, interleaved; result i belongs to call i.
+/// Times in milliseconds of calls, interleaved; result i belongs to call i. `wash` runs before each
+/// call, untimed: neither what one call leaves in the caches, to be read again or written back, nor
+/// threads that it leaves awake may count for the next one.
 std::vector<std::vector<double>> time_rounds(const std::vector<std::function<void()>>& round,
-                                             std::size_t repeats) {
+                                             std::size_t repeats,
+                                             const std::function<void()>& wash) {
   std::vector<std::vector<double>> times(round.size());
   for (std::size_t r = 0; r < repeats; ++r) {
     for (std::size_t i = 0; i < round.size(); ++i) {
+      wash();
       const auto start = Clock::now();
       round[i]();
       times[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
@@ -103,7 +107,7 @@ class CpuCeilings {
     }
     std::vector<std::function<void()>> round;
     for (const int streams : kStreams) round.push_back([this, streams] { read(streams); });
-    const auto times = time_rounds(round, 7);
+    const auto times = time_rounds(round, 7, [this] { wash(); });
     std::size_t best = 0;
     for (std::size_t i = 1; i < times.size(); ++i)
       if (median(times[i]) < median(times[best])) best = i;
@@ -118,6 +122,11 @@ class CpuCeilings {
     if (result.words != n || result.sum != sum) {
       throw std::runtime_error("the ceiling is no ceiling: the read loop missed words");
     }
+  }
+  /// Takes the place of all else in the caches, and waits until every pool's threads sleep.
+  void wash() const {
+    openmp::read(target_.as<std::uint64_t>(), words(), 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   void copy() const { openmp::copy(data_.as<char>(), target_.as<char>(), bytes()); }
   [[nodiscard]] std::int64_t bytes() const noexcept { return data_.bytes(); }
@@ -209,11 +218,12 @@ void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& 
     errors.push_back(check(test, way, output));
     round.push_back(way.run);
   }
+  const auto wash = [&] { ceilings.wash(); };
   double slowest = 0;
-  for (const auto& times : time_rounds(round, 2)) slowest = std::max(slowest, times.back());
+  for (const auto& times : time_rounds(round, 2, wash)) slowest = std::max(slowest, times.back());
   const std::size_t repeats = repeats_for(options, slowest);
   progress(fmt::format("  timing {} ways, {} interleaved repeats", ways.size(), repeats));
-  const auto times = time_rounds(round, repeats);
+  const auto times = time_rounds(round, repeats, wash);
   const Ceilings local(ceilings.bytes(), median(times[0]), median(times[1]));
   for (std::size_t i = 0; i < ways.size(); ++i) {
     Row row = make_row(test, ways[i].name, median(times[i + 2]), repeats, local);
@@ -224,7 +234,8 @@ void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& 
 }
 
 Ceilings measure(const CpuCeilings& ceilings) {
-  const auto times = time_rounds({[&] { ceilings.read(); }, [&] { ceilings.copy(); }}, 11);
+  const auto times = time_rounds({[&] { ceilings.read(); }, [&] { ceilings.copy(); }}, 11,
+                                 [&] { ceilings.wash(); });
   return {ceilings.bytes(), median(times[0]), median(times[1])};
 }
 

@@ -18,7 +18,7 @@ constexpr std::int64_t kPartsFromBytes = 128 * 1024;
 /// Blocks that the merging launch can take without being noticed.
 constexpr std::int64_t kMaxParts = 4096;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
-constexpr std::int64_t kCpuParts = 512;
+constexpr std::int64_t kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
 
@@ -46,9 +46,9 @@ int choose_batch(const Graph& graph, const Target& target) {
   int folds = 0;
   for (const Fold& fold : graph.folds) folds += fold.tile ? 1 : 4;  // a merge an element is long
   const int shares = std::max({1, folds, static_cast<int>(graph.inputs.size())});
-  return std::max(target.min_loads_in_flight,
-                  static_cast<int>(std::bit_floor(
-                      static_cast<unsigned>(target.loads_in_flight / shares))));
+  return std::max(
+      target.min_loads_in_flight,
+      static_cast<int>(std::bit_floor(static_cast<unsigned>(target.loads_in_flight / shares))));
 }
 
 void place_rows(Plan& plan, const Graph& graph, const Target& target, int widest) {
@@ -68,7 +68,7 @@ void place_rows(Plan& plan, const Graph& graph, const Target& target, int widest
   plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, choose_batch(graph, target)));
   if (plan.edges) plan.depth = std::min(plan.depth, 4);
   // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
-  const std::int64_t budget = target.loads_in_flight / 2;
+  const std::int64_t budget = target.row_loads;
   const std::int64_t most = target.max_warps == 1 ? plan.lanes_per_segment : budget;
   plan.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(budget / std::max<std::int64_t>(1, tiles), 1, most))));

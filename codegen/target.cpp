@@ -59,7 +59,8 @@ Target cpu_target(int threads) {
   target.has_mma = false;
   // A load is one element a lane, and what follows a batch's loads delays the next batch's: the
   // fewer instructions there are a byte, the more bytes are on their way.
-  target.loads_in_flight = 32;
+  target.loads_in_flight = 64;
+  target.row_loads = 16;
   return target;
 }
 

@@ -23,6 +23,7 @@ struct Target {
   bool has_mma = true;           ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 8;       ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;   ///< the same where each load feeds much code
+  int row_loads = 4;             ///< loads of short segments that a lane handles at once
 };
 
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an

@@ -1,13 +1,13 @@
 // The table behind chainfold_cpu_plugin_get: no exception and no C++ type crosses it.
 #include <llvm/Config/llvm-config.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <tbb/blocked_range.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cfenv>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +15,7 @@
 #include <limits>
 #include <new>
 #include <semaphore>
+#include <vector>
 
 #include "chainfold/runtime/cpu_plugin_abi.h"
 #include "compiler.hpp"
@@ -96,6 +97,46 @@ class DefaultFloatEnvironment {
   std::fenv_t saved_{};
 };
 
+/// Blocks in one contiguous range a thread, which reads one long stream in memory that it may have
+/// touched the last time; whoever is done takes what is left of the others' ranges, because a
+/// thread that wakes up late would hold up all.
+class SharedRanges {
+ public:
+  SharedRanges(std::int64_t blocks, std::int64_t grain, std::int64_t threads)
+      : blocks_(blocks),
+        grain_(grain),
+        grains_(blocks / grain),
+        threads_(threads),
+        chunk_(std::max<std::int64_t>(1, grains_ / (threads * kChunks))),
+        next_(static_cast<std::size_t>(threads)) {
+    for (std::int64_t i = 0; i < threads; ++i) next_[static_cast<std::size_t>(i)].grain = begin(i);
+  }
+  /// Runs thread `me`'s range, then the rest of the others'.
+  template <class Run>
+  void run(std::int64_t me, const Run& run) {
+    for (std::int64_t k = 0; k < threads_; ++k) {
+      const std::int64_t range = (me + k) % threads_, end = begin(range + 1);
+      std::atomic<std::int64_t>& next = next_[static_cast<std::size_t>(range)].grain;
+      while (next.load(std::memory_order_relaxed) < end) {
+        const std::int64_t at = next.fetch_add(chunk_, std::memory_order_relaxed);
+        const std::int64_t to = std::min(at + chunk_, end);
+        if (at < end) run(at * grain_, to == grains_ ? blocks_ : to * grain_);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kChunks = 16;  // a range's chunks: a late thread costs one of them
+  struct alignas(128) Cursor {                 // a pair of cache lines of its own
+    std::atomic<std::int64_t> grain{0};
+  };
+  [[nodiscard]] std::int64_t begin(std::int64_t range) const {
+    return grains_ / threads_ * range + std::min(range, grains_ % threads_);
+  }
+  std::int64_t blocks_, grain_, grains_, threads_, chunk_;
+  std::vector<Cursor> next_;
+};
+
 int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
                  const std::uint64_t* args) {
   if (blocks <= 0) return 0;
@@ -104,21 +145,19 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     launch(begin, end, args);
   };
   grain = std::clamp<std::int64_t>(grain, 1, blocks);
-  if (blocks / grain < 2) {
+  const std::int64_t threads =
+      std::min<std::int64_t>(blocks / grain, tbb::this_task_arena::max_concurrency());
+  if (threads < 2) {
     run(0, blocks);
     return 0;
   }
   try {
-    // One contiguous range a thread: each reads one long stream, in memory that the same thread
-    // touched the last time. A blocked_range is halved while it is longer than its grain: twice
-    // ours, less one, keeps both halves at ours or above.
-    const tbb::blocked_range<std::int64_t> range(0, blocks,
-                                                 static_cast<std::size_t>(2 * grain - 1));
+    SharedRanges ranges(blocks, grain, threads);
     // Isolated, so that a thread that waits here never picks up a task of the host program, which
     // might take a lock this thread holds.
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
-          range, [&](const tbb::blocked_range<std::int64_t>& r) { run(r.begin(), r.end()); },
+          std::int64_t{0}, threads, [&](std::int64_t me) { ranges.run(me, run); },
           tbb::static_partitioner{});
     });
     return 0;
