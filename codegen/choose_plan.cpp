@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
-#include "chainfold/codegen/plan.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::codegen {
 
@@ -21,6 +24,8 @@ constexpr std::int64_t kMaxParts = 4096;
 constexpr std::int64_t kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
+/// What no target gains from: more would only be code.
+constexpr int kMostDepth = 64, kMostRows = 32;
 
 int ceil_log2(std::int64_t value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
@@ -51,37 +56,42 @@ int choose_batch(const Graph& graph, const Target& target) {
       static_cast<int>(std::bit_floor(static_cast<unsigned>(target.loads_in_flight / shares))));
 }
 
-void place_rows(Plan& plan, const Graph& graph, const Target& target, int widest) {
+/// Loads of one input after the other, each as wide as allowed, that a warp's segment takes.
+std::int64_t loads_of(std::int64_t segment, int width) {
+  return (segment + std::int64_t{Plan::kWarp} * width - 1) / (std::int64_t{Plan::kWarp} * width);
+}
+
+/// The width of a row's loads, and whether it needs scalar edges.
+std::pair<int, bool> row_width(std::int64_t segment, int widest) {
+  int width = widest;
+  while (segment % width != 0) width /= 2;
+  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
+  const bool edges = width < widest && segment >= 4LL * Plan::kWarp * widest;
+  return {edges ? widest : width, edges};
+}
+
+void place_rows(Plan& plan, const PlanChoice& choice, const Target& target, int widest) {
   const std::int64_t s = plan.segment;
   plan.strategy = Strategy::rows;
-  plan.load_width = widest;
-  while (s % plan.load_width != 0) plan.load_width /= 2;
-  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
-  if (plan.load_width < widest && s >= 4LL * Plan::kWarp * widest) {
-    plan.load_width = widest;
-    plan.edges = true;
-  }
+  std::tie(plan.load_width, plan.edges) = row_width(s, widest);
   const std::int64_t loads = (s + plan.load_width - 1) / plan.load_width;
   plan.lanes_per_segment = static_cast<int>(std::min<std::int64_t>(
       Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
-  const std::int64_t tiles = (loads + Plan::kWarp - 1) / Plan::kWarp;
-  plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, choose_batch(graph, target)));
-  if (plan.edges) plan.depth = std::min(plan.depth, 4);
-  // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
-  const std::int64_t budget = target.row_loads;
-  const std::int64_t most = target.max_warps == 1 ? plan.lanes_per_segment : budget;
-  plan.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
-      std::clamp<std::int64_t>(budget / std::max<std::int64_t>(1, tiles), 1, most))));
+  const std::int64_t tiles = loads_of(s, plan.load_width);
+  plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, choice.depth));
+  plan.rows = choice.rows;
+  if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
   if (plan.edges || tiles > plan.depth) plan.rows = 1;
   plan.load_rows_first = target.max_warps > 1;
   plan.launches = 1;
 }
 
-void place_parts(Plan& plan, const Graph& graph, const Target& target, int widest) {
+void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                 int widest) {
   plan.strategy = Strategy::parts;
   plan.load_width = widest;
   plan.edges = widest > 1 && (plan.segment == 0 || plan.segment % widest != 0);
-  plan.depth = choose_batch(graph, target) / 2;
+  plan.depth = choice.depth;
   plan.lanes_per_segment = Plan::kWarp;
   plan.rows = 1;
   // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
@@ -91,11 +101,7 @@ void place_parts(Plan& plan, const Graph& graph, const Target& target, int wides
       static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
   // On a CPU a part is a task of its own: at least some kilobytes.
   if (target.max_warps == 1) plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
-  plan.parts_wanted =
-      target.max_warps == 1
-          ? kCpuParts
-          : std::min<std::int64_t>(kMaxParts,
-                                   2LL * target.processors * target.resident_warps / plan.warps);
+  plan.parts_wanted = choice.parts;
   plan.combine_states = true;
   plan.launches = 2;
 }
@@ -163,9 +169,7 @@ double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy
   return target.arch == 0 || target.arch >= 90 ? 16 : 32;
 }
 
-}  // namespace
-
-Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request) {
+void check_request(const PlanRequest& request) {
   if (request.accuracy == Accuracy::exact || request.accuracy == Accuracy::reproducible) {
     throw UserError(ErrorCode::unsupported,
                     "accuracy 'exact' and 'reproducible' are not supported yet; use "
@@ -178,28 +182,66 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
         "determinism 'gpu_to_gpu' is not supported yet; use Determinism::run_to_run (the default)",
         "determinism");
   }
+}
+
+}  // namespace
+
+PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  PlanChoice choice;
+  choice.warps = std::min(8, target.max_warps);
+  choice.mma = target.has_mma && request.allow_mma;
+  choice.bytes = target.vector_bytes;
+  const std::int64_t segment = request.segment;
+  const int batch = choose_batch(graph, target);
+  if (segment == 0 || segment >= kPartsFromBytes / widest_input(graph)) {
+    choice.strategy = Strategy::parts;
+    choice.depth = batch / 2;
+    choice.rows = 1;
+    choice.parts =
+        target.max_warps == 1
+            ? kCpuParts
+            : std::min<std::int64_t>(
+                  kMaxParts, 2LL * target.processors * target.resident_warps / choice.warps);
+    return choice;
+  }
+  const auto [width, edges] =
+      row_width(segment, widest_load(graph, target, request.base_alignment));
+  choice.depth = edges ? std::min(batch, 4) : batch;
+  // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
+  choice.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, target.row_loads / loads_of(segment, width)))));
+  return choice;
+}
+
+std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
+                              const PlanChoice& choice) {
+  check_request(request);
+  const bool parts = choice.strategy == Strategy::parts;
+  auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
+  if (!parts && request.segment < 1) return std::nullopt;
+  if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
+  if (!power(choice.depth) || choice.depth > kMostDepth || choice.rows > kMostRows) return {};
+  if (parts && (choice.parts < 1 || choice.parts > kMaxParts)) return {};
+  if (choice.mma && !target.has_mma) return {};
   Plan plan;
   plan.segment = request.segment;
   plan.accuracy = request.accuracy;
   plan.nonfinite = request.nonfinite;
   plan.determinism = request.determinism;
   plan.base_alignment = request.base_alignment;
-  plan.warps = std::min(8, target.max_warps);
+  plan.warps = choice.warps;
   plan.folds.resize(graph.folds.size());
   for (const Fold& fold : graph.folds) {
     for (DType type : fold.state) plan.state_bytes += size_of(type);
   }
-  const int widest = widest_load(graph, target, request.base_alignment);
-  const bool long_segments =
-      plan.segment == 0 || plan.segment >= kPartsFromBytes / widest_input(graph);
-  if (long_segments) {
-    place_parts(plan, graph, target, widest);
+  const int widest = widest_load(graph, target, std::min(request.base_alignment, choice.bytes));
+  if (parts) {
+    place_parts(plan, choice, graph, target, widest);
   } else {
-    place_rows(plan, graph, target, widest);
+    place_rows(plan, choice, target, widest);
   }
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    if (node.kind != NodeKind::fold || !request.allow_mma) continue;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma) continue;
     const auto f = static_cast<std::size_t>(node.index);
     try_mma(graph, plan, target, node, plan.folds[f]);
   }
@@ -220,11 +262,18 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
   };
   if (!bounded()) {
     plan.combine_states = true;
-    if (!bounded())
-      throw InternalError("no plan keeps the promised error bound", print(plan, graph));
+    if (!bounded()) return std::nullopt;
   }
   verify(plan, graph, target);
   return plan;
+}
+
+Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request) {
+  check_request(request);
+  std::optional<Plan> plan =
+      make_plan(graph, target, request, default_choice(graph, target, request));
+  if (!plan) throw InternalError("the default plan is not legal", print_expression(graph));
+  return *std::move(plan);
 }
 
 }  // namespace chainfold::codegen

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/autotune.hpp"
 #include "chainfold/runtime/device_memory.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
@@ -97,6 +98,36 @@ Target target(std::string_view name) {
   return codegen::parse_target(name);
 }
 
+codegen::PlanChoice Kernel::State::choice_for(bool tail, std::int64_t segment,
+                                              std::optional<TuningResult>& tuned) const {
+  // Choices serve every alignment: they are made for the best.
+  const codegen::Graph& g = tail ? *tail_graph : *graph;
+  const codegen::PlanRequest request = request_of(options, segment, kWidestLoad);
+  if (!tail && !options.plan.empty()) {
+    const codegen::PlanChoice pinned = codegen::parse_choice(options.plan);
+    if (make_plan(g, target, request, pinned)) return pinned;
+    throw UserError(ErrorCode::unsupported,
+                    fmt::format("the pinned plan \"{}\" is not legal for {} on {}; leave "
+                                "Options::plan empty, or pin what Kernel::plan() tells for it",
+                                options.plan,
+                                segment > 0 ? fmt::format("segments of {}", segment)
+                                            : std::string("the whole input"),
+                                target.name),
+                    "plan");
+  }
+  if (!tail && options.tuning != Tuning::off) {
+    const runtime::TuningTask task{.graph = &g,
+                                   .target = target,
+                                   .device = device,
+                                   .request = request,
+                                   .elements = options.tuning_elements,
+                                   .on_progress = options.on_tuning};
+    tuned = options.tuning == Tuning::measure ? runtime::tune(task) : runtime::find_tuning(task);
+    if (tuned) return codegen::parse_choice(tuned->plan);
+  }
+  return default_choice(g, target, request);
+}
+
 const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int alignment) {
   Slot* slot = nullptr;
   {
@@ -108,7 +139,13 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
   std::call_once(slot->once, [&] {
     const codegen::Graph& g = tail ? *tail_graph : *graph;
     KernelVariant fresh;
-    fresh.compiled = codegen::compile_graph(g, target, request_of(options, segment, alignment));
+    std::optional<TuningResult> tuned;
+    const codegen::PlanRequest request = request_of(options, segment, alignment);
+    fresh.choice = choice_for(tail, segment, tuned);
+    std::optional<codegen::Plan> plan = make_plan(g, target, request, fresh.choice);
+    // What is chosen for aligned pointers may not be legal for all: the rules are for every one.
+    if (!plan) plan = codegen::choose_plan(g, target, request);
+    fresh.compiled = codegen::compile_plan(g, target, *std::move(plan));
     const codegen::Program& program = fresh.compiled.program;
     if (program.buffers.size() + program.params.size() > runtime::Slots::kMost) {
       throw UserError(
@@ -123,7 +160,11 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
     const std::lock_guard lock(mutex);
     ++(reused ? stats.reused : stats.compiled);
     if (!reused) stats.compile_ms += fresh.executable->compile_ms();
-    if (!tail) last_plan = codegen::print(fresh.compiled.plan, g);
+    if (!tail) {
+      last_plan = codegen::print(fresh.compiled.plan, g);
+      last_choice = fresh.choice;
+      last_tuning = std::move(tuned);
+    }
     slot->variant = std::move(fresh);
   });
   return slot->variant;
@@ -346,18 +387,30 @@ std::string Kernel::plan_summary() const {
   return state_->last_plan;
 }
 
+std::string Kernel::plan() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->last_choice ? to_text(*state_->last_choice) : std::string();
+}
+
+std::optional<TuningResult> Kernel::tuning() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->last_tuning;
+}
+
 KernelStats Kernel::stats() const {
   const std::lock_guard lock(state_->mutex);
   return state_->stats;
 }
 
 Kernel compile(const Computation& computation, const Options& options) {
-  if (options.tuning != Tuning::off) {
-    throw UserError(
-        ErrorCode::unsupported,
-        "tuning 'cached' and 'measure' are not supported yet; use Tuning::off (the default)",
-        "tuning");
+  if (options.tuning_elements < 0) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("tuning with {} elements; it needs at least one, or 0 for as many "
+                                "as a gibibyte holds",
+                                options.tuning_elements),
+                    "tuning_elements");
   }
+  if (!options.plan.empty()) static_cast<void>(codegen::parse_choice(options.plan));
   const codegen::Graph& graph = computation.graph();
   if (graph.inputs.size() + graph.params.size() > kMaxBindings ||
       graph.outputs.size() > kMaxBindings) {

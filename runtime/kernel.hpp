@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,8 +27,33 @@ using Target = codegen::Target;
 /// it.
 Target target(std::string_view name);
 
-/// How plans are chosen. Only `off` (the default plan, without measuring) is supported yet.
+/// How plans are chosen. off: by rules, without measuring. cached: what an earlier tuning of the
+/// same computation, segment size and device has recorded, else by rules. measure: the record, or a
+/// measurement when a segment size is first compiled for, which is recorded. Results of different
+/// plans may differ within the promised bound; pin a plan (Options::plan) to keep their bits.
 enum class Tuning : std::uint8_t { off, cached, measure };
+
+/// How far a tuning has come.
+struct TuningProgress {
+  std::string_view stage;  ///< "compiling" or "timing"
+  int done = 0, total = 0;
+};
+
+/// What a tuning found.
+struct TuningResult {
+  struct Candidate {
+    std::string plan;
+    double ms = 0;        ///< median; 0 where it was not timed
+    std::string problem;  ///< why not: it failed to compile or its results were wrong
+  };
+  std::string plan{};                   ///< the choice; Options::plan takes it
+  double ms = 0, default_ms = 0;        ///< medians of the choice and of the default plan
+  std::int64_t elements = 0;            ///< that were timed
+  std::string device{};                 ///< "NVIDIA H200"
+  std::string date{};                   ///< UTC, ISO 8601
+  std::vector<Candidate> candidates{};  ///< in the order of the plan space
+  bool measured = false;                ///< now, not found in a record
+};
 
 /// What compile() should respect. An option that is not supported yet is a UserError, never
 /// ignored.
@@ -36,7 +62,14 @@ struct Options {
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
   Determinism determinism = Determinism::run_to_run;
-  Tuning tuning = Tuning::off;
+  Tuning tuning = Tuning::cached;
+  /// A plan as Kernel::plan() tells it, for all segment sizes; empty: chosen. Throws
+  /// UserError(unsupported) at the first segment size that the plan is not legal for.
+  std::string plan{};
+  /// Elements that a tuning measures with; 0: as many as a gibibyte of inputs holds.
+  std::int64_t tuning_elements = 0;
+  /// Told about the progress of a tuning, from the thread that asked for the kernel.
+  std::function<void(const TuningProgress&)> on_tuning{};
 };
 
 /// The vector that run() returns for an output type: std::vector<T>, bytes for bool.
@@ -95,6 +128,10 @@ class Kernel {
   /// The text of the plan of the variant compiled last: strategy, lanes, loads, units, error
   /// bounds.
   [[nodiscard]] std::string plan_summary() const;
+  /// The decisions behind it in a line that Options::plan takes: "rows warps=8 depth=1 ...".
+  [[nodiscard]] std::string plan() const;
+  /// What tuning found for the variant compiled last; nothing where none was used.
+  [[nodiscard]] std::optional<TuningResult> tuning() const;
   [[nodiscard]] KernelStats stats() const;
 
  private:

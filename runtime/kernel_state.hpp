@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
 #include "chainfold/runtime/executable.hpp"
 #include "chainfold/runtime/kernel.hpp"
@@ -16,6 +17,7 @@ namespace chainfold {
 
 /// A kernel specialised for one segment size and alignment.
 struct KernelVariant {
+  codegen::PlanChoice choice;
   codegen::Compiled compiled;
   std::shared_ptr<const runtime::Executable> executable;
 };
@@ -32,6 +34,10 @@ struct Kernel::State {
   /// The variant for segments of `segment` elements (0: the whole) in memory aligned to
   /// `alignment`.
   const KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
+
+  /// The choice behind its plans: pinned, tuned or by rules. `tuned`: what a tuning found for it.
+  codegen::PlanChoice choice_for(bool tail, std::int64_t segment,
+                                 std::optional<TuningResult>& tuned) const;
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.
   struct Piece {
@@ -54,6 +60,8 @@ struct Kernel::State {
   std::map<std::tuple<bool, std::int64_t, int>, std::unique_ptr<Slot>> variants;
   KernelStats stats;
   std::string last_plan;
+  std::optional<codegen::PlanChoice> last_choice;
+  std::optional<TuningResult> last_tuning;
 };
 
 namespace runtime {

@@ -1,5 +1,6 @@
 #include "chainfold/tests/support/interpreted.hpp"
 
+#include <stdexcept>
 #include <algorithm>
 
 #include "chainfold/runtime/arguments.hpp"
@@ -138,11 +139,17 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
                           const InterpCase& what) {
   const Computation computation = program.over(what.segment > 0 ? segments(what.segment) : whole());
   const codegen::Graph& graph = computation.graph();
-  const codegen::Compiled compiled =
-      codegen::compile_graph(graph, target,
-                             {.nonfinite = what.nonfinite,
-                              .segment = what.segment,
-                              .base_alignment = what.base_alignment});
+  const codegen::PlanRequest request{.nonfinite = what.nonfinite,
+                                     .segment = what.segment,
+                                     .base_alignment = what.base_alignment};
+  codegen::Compiled compiled;
+  if (what.choice) {
+    std::optional<codegen::Plan> plan = make_plan(graph, target, request, *what.choice);
+    if (!plan) throw std::invalid_argument("not legal: " + to_text(*what.choice));
+    compiled = codegen::compile_plan(graph, target, *std::move(plan));
+  } else {
+    compiled = codegen::compile_graph(graph, target, request);
+  }
   const std::vector<Column> inputs = make_inputs(graph, what.elements, what.fill, what.seed);
   const std::vector<Bits> params = param_bits(program, graph, what.segment);
   InterpCase run = what;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"
 
@@ -23,6 +25,7 @@ struct InterpCase {
   /// input; a `rows` plan runs as many pieces of its segments.
   int chunks = 1;
   NonFinite nonfinite = NonFinite::ieee;
+  std::optional<codegen::PlanChoice> choice{};  ///< instead of the default plan's
   codegen::InterpOptions options{};
 };
 

@@ -1,0 +1,48 @@
+// The space of plans: what may be chosen freely, and what then follows.
+//
+// A PlanChoice holds the decisions that change nothing but speed; everything else about a plan
+// (widths, units, edges, guard, bound) follows from the graph, the target and the request. A choice
+// has a text, so that it can be recorded and pinned, and it does not depend on the alignment of
+// pointers, so that one choice serves every launch of a segment size.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chainfold/codegen/plan.hpp"
+
+namespace chainfold::codegen {
+
+struct PlanChoice {
+  Strategy strategy = Strategy::rows;
+  int warps = 1;           ///< a block
+  int depth = 1;           ///< loads of each input along a segment before their first use, at most
+  int rows = 1;            ///< rows: segments that a group of lanes handles at once
+  std::int64_t parts = 0;  ///< parts: how many of them fill the target
+  int bytes = 16;          ///< a lane's load, at most
+  bool mma = true;         ///< tensor cores for the folds that they serve
+
+  friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
+};
+
+/// "rows warps=8 depth=1 rows=4 bytes=16 mma", "parts warps=8 depth=4 parts=2112 bytes=16 simt".
+std::string to_text(const PlanChoice& choice);
+/// The choice with this text. Throws UserError(invalid_argument) naming what is wrong.
+PlanChoice parse_choice(std::string_view text);
+
+/// What choose_plan takes.
+PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request);
+/// The plan that follows from a choice; nothing where it is not legal for the graph, the request
+/// (segment size, accuracy) or the target. Throws UserError(unsupported) for requests that no plan
+/// meets.
+std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
+                              const PlanChoice& choice);
+
+/// Choices worth measuring, each with another plan, the default one first. At most some dozens: the
+/// default's neighbours in one or two decisions, since the decisions hardly depend on each other.
+std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
+                                   const PlanRequest& request);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,276 @@
+#include "chainfold/runtime/tuning_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/autotune.hpp"
+#include "chainfold/runtime/device_memory.hpp"
+
+namespace chainfold::runtime {
+
+namespace {
+
+using codegen::Bits;
+
+/// Elements that repeat: an odd number, so that no segment size sees the same ones in each segment.
+constexpr std::int64_t kPeriod = (std::int64_t{1} << 20) + 1;
+constexpr std::uint8_t kPoison = 0xff;
+
+/// Whole numbers from -8 to 8 (unsigned: to 16; bool: 0 and 1).
+std::vector<std::byte> pattern(DType type, std::int64_t elements, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto size = static_cast<std::size_t>(size_of(type));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(elements) * size);
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const auto draw = static_cast<int>(random() % 17);
+    Bits bits = static_cast<Bits>(draw);
+    if (type == DType::boolean) {
+      bits = static_cast<Bits>(draw & 1);
+    } else if (is_float(type)) {
+      bits = codegen::bits_of_double(type, draw - 8);
+    } else if (is_signed(type)) {
+      bits = static_cast<Bits>(static_cast<std::int64_t>(draw - 8));
+    }
+    std::memcpy(bytes.data() + static_cast<std::size_t>(i) * size, &bits, size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+struct TuningBench::Device {
+  explicit Device(int ordinal)
+      : context(Context::of(ordinal)),
+        scope(context),
+        stream(context),
+        begin(context, Event::Timing::on),
+        end(context, Event::Timing::on) {}
+  const Context& context;
+  ContextScope scope;
+  Stream stream;
+  Event begin, end;
+};
+
+class TuningBench::Memory {
+ public:
+  Memory(const Device* device, std::int64_t bytes)
+      : device_(device), bytes_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
+    if (device_) {
+      buffer_ = DeviceBuffer(device_->context, bytes_);
+      return;
+    }
+    host_ = static_cast<std::byte*>(
+        std::aligned_alloc(kAlignment, (bytes_ / kAlignment + 1) * kAlignment));
+    if (!host_)
+      throw DeviceError(ErrorCode::out_of_memory,
+                        fmt::format("{} bytes for tuning could not be allocated; set "
+                                    "Options::tuning_elements to fewer",
+                                    bytes_));
+  }
+  ~Memory() { std::free(host_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  [[nodiscard]] std::byte* data() const {
+    return device_ ? static_cast<std::byte*>(buffer_.data()) : host_;
+  }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+  /// Fills the memory with repetitions of `block`.
+  void repeat(const std::vector<std::byte>& block) {
+    const std::size_t first = std::min(block.size(), bytes_);
+    put(0, block.data(), first);
+    for (std::size_t filled = first; filled < bytes_;) {
+      const std::size_t more = std::min(filled, bytes_ - filled);
+      if (device_) {
+        copy_on_device(device_->context, buffer_.pointer() + filled, buffer_.pointer(), more,
+                       device_->stream.handle());
+      } else {
+        std::memcpy(host_ + filled, host_, more);
+      }
+      filled += more;
+    }
+    if (device_) device_->stream.synchronize();
+  }
+  void poison() {
+    if (device_) {
+      fill_bytes(device_->context, buffer_.pointer(), kPoison, bytes_, device_->stream.handle());
+    } else {
+      std::memset(host_, kPoison, bytes_);
+    }
+  }
+  void get(void* to, std::size_t bytes) const {
+    if (!device_) {
+      std::memcpy(to, host_, bytes);
+      return;
+    }
+    copy_to_host(device_->context, to, buffer_.pointer(), bytes, device_->stream.handle());
+    device_->stream.synchronize();
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 1 << 12;
+  void put(std::size_t at, const void* from, std::size_t bytes) {
+    if (device_) {
+      copy_to_device(device_->context, buffer_.pointer() + at, from, bytes,
+                     device_->stream.handle());
+      device_->stream.synchronize();
+    } else {
+      std::memcpy(host_ + at, from, bytes);
+    }
+  }
+  const Device* device_;
+  std::size_t bytes_;
+  DeviceBuffer buffer_;
+  std::byte* host_ = nullptr;
+};
+
+TuningBench::Runnable TuningBench::compile(const TuningTask& task, codegen::Plan plan) {
+  Runnable runnable{.compiled = compile_plan(*task.graph, task.target, std::move(plan)),
+                    .executable = {}};
+  bool reused = false;
+  runnable.executable =
+      load_executable(runnable.compiled.program, task.target, task.device, reused);
+  return runnable;
+}
+
+TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(task) {
+  if (task.device >= 0) device_ = std::make_unique<Device>(task.device);
+  const codegen::Graph& graph = *task.graph;
+  std::uint64_t seed = 1;
+  for (const auto& input : graph.inputs) {
+    inputs_.push_back(std::make_unique<Memory>(device_.get(), elements * size_of(input.type)));
+    inputs_.back()->repeat(pattern(input.type, std::min(elements, kPeriod), seed++));
+  }
+  const std::int64_t segments = task.request.segment > 0 ? elements / task.request.segment : 1;
+  for (const codegen::NodeId output : graph.outputs) {
+    outputs_.push_back(
+        std::make_unique<Memory>(device_.get(), segments * size_of(graph.node(output).type)));
+  }
+}
+
+TuningBench::~TuningBench() = default;
+
+void TuningBench::launch(const Runnable& runnable, std::int64_t elements) {
+  const codegen::Graph& graph = *task_.graph;
+  const codegen::Plan& plan = runnable.compiled.plan;
+  Arguments arguments{.elements = elements,
+                      .segment = task_.request.segment,
+                      .segments = task_.request.segment > 0 ? elements / task_.request.segment : 1};
+  for (std::size_t i = 0; i < inputs_.size(); ++i) arguments.inputs[i] = inputs_[i]->data();
+  // Parameters are not known yet: one, of whatever type.
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    const DType type = graph.params[i].type;
+    arguments.params[i] = is_float(type) ? codegen::bits_of_double(type, 1) : Bits{1};
+  }
+  Slots::Range range{.segments = arguments.segments, .elements = elements};
+  if (plan.strategy == codegen::Strategy::parts) {
+    const std::int64_t length = arguments.segment > 0 ? arguments.segment : elements;
+    const codegen::PartCut cut = cut_parts(plan, length, arguments.segments);
+    range.parts = cut.parts;
+    range.part_length = cut.part_length;
+    range.part_end = cut.parts * arguments.segments;
+  }
+  const codegen::Program& program = runnable.compiled.program;
+  Slots slots(graph, program, arguments, range);
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    slots.set_buffer(codegen::BufferRole::output, static_cast<int>(i), outputs_[i]->data());
+  const std::int64_t scratch = slots.scratch_bytes();
+  if (scratch > 0 && (!scratch_ || static_cast<std::int64_t>(scratch_->bytes()) < scratch))
+    scratch_ = std::make_unique<Memory>(device_.get(), scratch);
+  slots.set_scratch(scratch > 0 ? scratch_->data() : nullptr);
+  for (std::size_t i = 0; i < program.launches.size(); ++i) {
+    runnable.executable->launch(i, slots.grid(i), slots.data(), slots.size(),
+                                device_ ? device_->stream.handle() : nullptr);
+  }
+}
+
+TuningBench::Results TuningBench::results(const Runnable& runnable, std::int64_t elements) {
+  for (const auto& output : outputs_) output->poison();
+  launch(runnable, elements);
+  const codegen::Graph& graph = *task_.graph;
+  const std::int64_t segments = task_.request.segment > 0 ? elements / task_.request.segment : 1;
+  Results results;
+  for (std::size_t o = 0; o < outputs_.size(); ++o) {
+    const auto size = static_cast<std::size_t>(size_of(graph.node(graph.outputs[o]).type));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(segments) * size);
+    outputs_[o]->get(bytes.data(), bytes.size());
+    std::vector<Bits> values(static_cast<std::size_t>(segments));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      std::memcpy(&values[i], bytes.data() + i * size, size);
+    results.push_back(std::move(values));
+  }
+  return results;
+}
+
+namespace {
+
+/// Whether every plan must give the same bits on whole numbers: nothing is added, or only inputs
+/// are.
+bool is_exact(const codegen::Graph& graph) {
+  for (const codegen::Node& node : graph.nodes) {
+    if (node.kind != codegen::NodeKind::fold) continue;
+    const codegen::Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
+    if (!fold.tile) return false;
+    if (!fold.linear || !is_float(fold.result())) continue;
+    const codegen::Node* operand = &graph.node(node.operands[0]);
+    while (operand->kind == codegen::NodeKind::compute && operand->op == codegen::Op::convert)
+      operand = &graph.node(operand->operands[0]);
+    if (operand->kind != codegen::NodeKind::input) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string TuningBench::difference(const Results& expected, const Results& actual,
+                                    std::int64_t elements) const {
+  const codegen::Graph& graph = *task_.graph;
+  const auto length =
+      static_cast<double>(task_.request.segment > 0 ? task_.request.segment : elements);
+  const bool exact = is_exact(graph) && length * 8 < 0x1p23;
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    const DType type = graph.node(graph.outputs[o]).type;
+    // Twice what two plans may be off by, for addends of about the data's size; and the rounding of
+    // the output itself.
+    const double unit = type == DType::f64 ? 0x1p-53 : 0x1p-24;
+    const double last = type == DType::f16 ? 0x1p-10 : type == DType::bf16 ? 0x1p-7 : 2 * unit;
+    for (std::size_t i = 0; i < expected[o].size(); ++i) {
+      const Bits a = expected[o][i], b = actual[o][i];
+      if (a == b) continue;
+      if (is_float(type)) {
+        const double x = codegen::double_of_bits(type, a), y = codegen::double_of_bits(type, b);
+        if (std::isnan(x) && std::isnan(y)) continue;
+        const double allowed = 64 * unit * std::max(std::abs(x), 8 * length) + last * std::abs(x);
+        if (!exact && std::abs(x - y) <= allowed) continue;
+      }
+      return fmt::format("output {} differs at segment {}: {} instead of {}", o, i,
+                         codegen::text_of_bits(type, b), codegen::text_of_bits(type, a));
+    }
+  }
+  return {};
+}
+
+double TuningBench::time(const Runnable& runnable, std::int64_t elements) {
+  if (!device_) {
+    const auto start = std::chrono::steady_clock::now();
+    launch(runnable, elements);
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  }
+  device_->begin.record(device_->stream.handle());
+  launch(runnable, elements);
+  device_->end.record(device_->stream.handle());
+  device_->stream.synchronize();
+  return device_->end.milliseconds_since(device_->begin);
+}
+
+}  // namespace chainfold::runtime

@@ -1,0 +1,152 @@
+// The tuner: what it chooses from timings, what it refuses, and that its choice is kept.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/runtime/autotune.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/runtime/tuning_bench.hpp"
+#include "chainfold/tests/support/expect_error.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using runtime::choose_fastest;
+using runtime::Timings;
+
+TEST(ChooseFastest, KeepsTheDefaultWithinTheNoise) {
+  EXPECT_EQ(choose_fastest({{{1.0, 1.0, 1.0}}, {{0.999, 0.998, 0.999}}}), 0U);
+  EXPECT_EQ(choose_fastest({{{1.0, 1.1, 0.9}}, {{0.85, 0.95, 0.9}}}), 0U) << "both are that wide";
+  EXPECT_EQ(choose_fastest({{{1.0, 1.001, 0.999}}, {{0.9, 0.901, 0.9}}}), 1U);
+}
+
+TEST(ChooseFastest, TakesTheFirstOfEqualsAndNoneThatFailed) {
+  EXPECT_EQ(choose_fastest({{{2.0, 2.0, 2.0}}, {{1.002, 1.002, 1.002}}, {{1.0, 1.0, 1.0}}}), 1U);
+  EXPECT_EQ(choose_fastest({{{2.0, 2.0, 2.0}}, {}, {{1.0, 1.0, 1.0}}}), 2U);
+  EXPECT_EQ(choose_fastest({{{2.0, 2.0, 2.0}}, {}, {}}), 0U);
+  EXPECT_EQ(choose_fastest({{{1.0, 9.0, 1.0}}, {{2.0, 2.0, 0.1}}}), 0U) << "one outlier is no gain";
+}
+
+auto sum_of(std::int64_t segment) { return over(segments(segment), sum(input<float>("x"))); }
+
+class TuningOnCpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      runtime::cpu_plugin();
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  static Options options(Tuning tuning) {
+    return {.target = target("cpu"), .tuning = tuning, .tuning_elements = 200000};
+  }
+};
+
+TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
+  const auto computation = sum_of(52);  // a size of this test alone: records live in the process
+  EXPECT_FALSE(compile(computation, options(Tuning::cached)).tuning()) << "nothing is known yet";
+  std::vector<std::string> stages;
+  Options measuring = options(Tuning::measure);
+  measuring.on_tuning = [&](const TuningProgress& progress) {
+    EXPECT_GE(progress.done, 1);
+    EXPECT_LE(progress.done, progress.total);
+    if (stages.empty() || stages.back() != progress.stage) stages.emplace_back(progress.stage);
+  };
+  const Kernel first = compile(computation, measuring);
+  const auto tuning = first.tuning();
+  ASSERT_TRUE(tuning);
+  EXPECT_TRUE(tuning->measured);
+  EXPECT_EQ(stages, (std::vector<std::string>{"compiling", "timing"}));
+  ASSERT_GE(tuning->candidates.size(), 3U);
+  for (const auto& candidate : tuning->candidates) {
+    EXPECT_EQ(candidate.problem, "") << candidate.plan;
+    EXPECT_GT(candidate.ms, 0) << candidate.plan;
+  }
+  EXPECT_EQ(tuning->elements, 200000 / 52 * 52);
+  EXPECT_LE(tuning->ms, tuning->default_ms * 1.0001);
+  EXPECT_EQ(first.plan(), tuning->plan);
+
+  for (const Tuning mode : {Tuning::measure, Tuning::cached}) {
+    const Kernel again = compile(computation, options(mode));
+    ASSERT_TRUE(again.tuning());
+    EXPECT_FALSE(again.tuning()->measured);
+    EXPECT_EQ(again.tuning()->date, tuning->date);
+    EXPECT_EQ(again.plan(), first.plan());
+  }
+  EXPECT_FALSE(compile(computation, options(Tuning::off)).tuning());
+  Options other = options(Tuning::cached);
+  other.tuning_elements = 100000;
+  EXPECT_FALSE(compile(computation, other).tuning()) << "measured for another amount of data";
+}
+
+TEST_F(TuningOnCpu, ATuningUnderWayIsJoined) {
+  const auto computation = sum_of(53);
+  std::atomic<int> measured{0};
+  std::vector<std::string> plans(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& plan : plans) {
+      threads.emplace_back([&] {
+        const Kernel kernel = compile(computation, options(Tuning::measure));
+        measured += kernel.tuning()->measured ? 1 : 0;
+        plan = kernel.plan();
+      });
+    }
+  }
+  EXPECT_EQ(measured, 1);
+  for (const std::string& plan : plans) EXPECT_EQ(plan, plans[0]);
+}
+
+TEST_F(TuningOnCpu, APinnedPlanIsTakenOrRefused) {
+  Options pinned = options(Tuning::measure);
+  pinned.plan = "rows warps=1 depth=2 rows=2 bytes=0 simt";
+  const Kernel kernel = compile(sum_of(64), pinned);
+  EXPECT_EQ(kernel.plan(), pinned.plan);
+  EXPECT_FALSE(kernel.tuning()) << "a pinned plan is not measured";
+  std::vector<float> data(64 * 5);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 7) - 3;
+  const auto [sums] = kernel.run<float>({{"x", data}});
+  for (std::size_t s = 0; s < sums.size(); ++s) {
+    float expected = 0;
+    for (std::size_t i = s * 64; i < s * 64 + 64; ++i) expected += data[i];
+    EXPECT_EQ(sums[s], expected) << s;
+  }
+  expect_error<UserError>([&] { compile(over(whole(), sum(input<float>("x"))), pinned); },
+                          ErrorCode::unsupported, "plan", {"not legal", "the whole input"});
+  pinned.plan = "fastest";
+  expect_error<UserError>([&] { compile(sum_of(64), pinned); }, ErrorCode::invalid_argument, "plan",
+                          {"'fastest' says nothing"});
+  Options negative = options(Tuning::measure);
+  negative.tuning_elements = -1;
+  expect_error<UserError>([&] { compile(sum_of(64), negative); }, ErrorCode::invalid_argument,
+                          "tuning_elements", {"at least one"});
+}
+
+TEST_F(TuningOnCpu, WrongResultsAreSeen) {
+  for (const auto& computation :
+       {over(segments(52), sum(input<float>("x"))), over(segments(52), variance(input<float>("x"))),
+        over(segments(52), max(input<float>("x")))}) {
+    const runtime::TuningTask task{.graph = &computation.graph(),
+                                   .target = target("cpu"),
+                                   .device = -1,
+                                   .request = {.segment = 52},
+                                   .elements = 5200,
+                                   .on_progress = {}};
+    runtime::TuningBench bench(task, 5200);
+    const auto runnable = runtime::TuningBench::compile(
+        task, codegen::choose_plan(*task.graph, task.target, task.request));
+    const auto right = bench.results(runnable, 5200);
+    EXPECT_EQ(bench.difference(right, bench.results(runnable, 5200), 5200), "");
+    auto wrong = right;
+    wrong[0][99] = codegen::bits_of_double(
+        DType::f32, codegen::double_of_bits(DType::f32, right[0][99]) + 0.25);
+    EXPECT_NE(bench.difference(right, wrong, 5200).find("segment 99"), std::string::npos);
+    wrong[0][99] = codegen::bits_of_double(DType::f32, std::numeric_limits<double>::quiet_NaN());
+    EXPECT_NE(bench.difference(right, wrong, 5200), "") << "NaN against a number";
+  }
+}
+
+}  // namespace
+}  // namespace chainfold::test

@@ -1,0 +1,106 @@
+// The space of plans: every choice is legal, keeps the promised bound, differs from the others and
+// reads back from its text.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/tests/support/expect_error.hpp"
+#include "chainfold/tests/support/programs.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::PlanRequest;
+using codegen::Strategy;
+
+constexpr std::int64_t kSegments[] = {0, 1, 7, 8, 24, 32, 33, 64, 100, 257, 1000, 4096, 70000};
+
+TEST(PlanSpace, HoldsTheDefaultFirstAndOnlyPlansThatKeepTheBound) {
+  for (const char* name : {"sum_f16", "sum_bf16", "sum_f32", "sum_f64", "sum_i8", "frames", "q6",
+                           "dot_f16", "variance_f32", "filter_f16"}) {
+    const Computation computation = program(name).over(whole());
+    const codegen::Graph& graph = computation.graph();
+    for (const char* target_name : {"cpu", "sm_75", "sm_80", "sm_90"}) {
+      const codegen::Target target = codegen::parse_target(target_name);
+      for (const std::int64_t segment : kSegments) {
+        SCOPED_TRACE(fmt::format("{} on {}, segment {}", name, target_name, segment));
+        const PlanRequest request{.segment = segment};
+        const std::vector<PlanChoice> space = plan_space(graph, target, request);
+        ASSERT_FALSE(space.empty());
+        EXPECT_EQ(space[0], default_choice(graph, target, request));
+        EXPECT_LE(space.size(), 48U);
+        std::set<std::string> plans;
+        for (const PlanChoice& choice : space) {
+          const auto plan = make_plan(graph, target, request, choice);
+          ASSERT_TRUE(plan) << to_text(choice);
+          EXPECT_NO_THROW(verify(*plan, graph, target));
+          EXPECT_TRUE(plans.insert(print(*plan, graph)).second) << to_text(choice);
+          EXPECT_EQ(codegen::parse_choice(to_text(choice)), choice);
+          for (std::size_t f = 0; f < plan->folds.size(); ++f) {
+            const double promised = graph.folds[f].result() == DType::f64   ? 160
+                                    : target.arch == 0 || target.arch >= 90 ? 16
+                                                                            : 32;
+            EXPECT_LE(plan->folds[f].error_bound_u, promised) << to_text(choice);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PlanSpace, OffersLanesBesideTensorCoresAndSeveralShapes) {
+  const Computation computation = program("sum_f16").over(whole());
+  const codegen::Target target = codegen::gpu_target(90);
+  const auto space = plan_space(computation.graph(), target, {.segment = 64});
+  std::set<bool> units;
+  std::set<int> warps, rows;
+  for (const PlanChoice& choice : space) {
+    units.insert(choice.mma);
+    warps.insert(choice.warps);
+    rows.insert(choice.rows);
+  }
+  EXPECT_EQ(units.size(), 2U);
+  EXPECT_GE(warps.size(), 3U);
+  EXPECT_GE(rows.size(), 4U);
+  std::set<Strategy> strategies;
+  for (const PlanChoice& choice : plan_space(computation.graph(), target, {.segment = 16384}))
+    strategies.insert(choice.strategy);
+  EXPECT_EQ(strategies.size(), 2U) << "a segment of 16384 is a warp's work or a block's";
+}
+
+TEST(PlanSpace, WhatIsNotLegalIsNoPlan) {
+  const Computation computation = program("sum_f16").over(whole());
+  const codegen::Graph& graph = computation.graph();
+  const codegen::Target gpu = codegen::gpu_target(90), cpu = codegen::cpu_target(4);
+  const PlanChoice rows = codegen::parse_choice("rows warps=8 depth=1 rows=4 bytes=16 mma");
+  EXPECT_TRUE(make_plan(graph, gpu, {.segment = 64}, rows));
+  EXPECT_FALSE(make_plan(graph, gpu, {.segment = 0}, rows)) << "rows need a segment size";
+  EXPECT_FALSE(make_plan(graph, cpu, {.segment = 64}, rows)) << "a CPU has neither warps nor mma";
+  for (const char* text : {"rows warps=3", "rows warps=64", "rows depth=0", "rows rows=5",
+                           "rows rows=1024", "parts parts=0", "parts parts=100000000"}) {
+    EXPECT_FALSE(make_plan(graph, gpu, {.segment = 64}, codegen::parse_choice(text))) << text;
+  }
+}
+
+TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
+  for (const auto& [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"", "names no strategy"},
+           {"warps=8", "names no strategy"},
+           {"rows warps=eight", "'eight' is no number"},
+           {"rows warps=-8", "'-8' is no number"},
+           {"rows warps=8x", "'8x' is no number"},
+           {"rows lanes=8", "has no 'lanes'"},
+           {"columns warps=8", "'columns' says nothing"}}) {
+    expect_error<UserError>([&] { codegen::parse_choice(text); }, ErrorCode::invalid_argument,
+                            "plan", {why});
+  }
+}
+
+}  // namespace
+}  // namespace chainfold::test
