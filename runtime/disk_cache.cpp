@@ -52,8 +52,7 @@ CacheSettings CacheSettings::from(const std::function<const char*(const char*)>&
   CacheSettings settings;
   const std::string_view mode = text("CHAINFOLD_CACHE");
   settings.off = mode == "off" || mode == "0";
-  if (settings.off) return settings;
-  if (!mode.empty() && mode != "on" && mode != "1") {
+  if (!mode.empty() && !settings.off && mode != "on" && mode != "1") {
     settings.warning =
         fmt::format("CHAINFOLD_CACHE={} means nothing; Fix: off, or on (the default)", mode);
   }
@@ -98,8 +97,17 @@ DiskCache& DiskCache::of_process() {
 DiskCache::DiskCache(CacheSettings settings)
     : settings_(std::move(settings)), folder_(settings_.folder) {
   stats_.byte_limit = settings_.byte_limit;
+  if (settings_.off) return;
   if (!settings_.folder.empty()) stats_.directory = folder_.path().string();
   if (!settings_.warning.empty()) warn(settings_.warning);
+}
+
+std::vector<CacheFile> DiskCache::files_on_disk() {
+  std::vector<CacheFile> files;
+  if (settings_.off || settings_.folder.empty()) return files;
+  std::string why;
+  if (folder_.files(files, why) == FileOutcome::refused) warn(why);
+  return files;
 }
 
 void DiskCache::warn(const std::string& text) {
@@ -225,9 +233,7 @@ void DiskCache::make_room(std::uint64_t added) {
     counted_ = true;
     added_bytes_ = 0;
   }
-  std::vector<CacheFile> files;
-  std::string why;
-  if (folder_.files(files, why) != FileOutcome::done) return;
+  std::vector<CacheFile> files = files_on_disk();
   const std::int64_t killed_before = (std::time(nullptr) - kKilledAfter) * kNanoseconds;
   std::uint64_t total = 0;
   for (const CacheFile& file : files) {
@@ -256,26 +262,24 @@ void DiskCache::make_room(std::uint64_t added) {
 
 void DiskCache::drop(std::string_view kind, const CacheKey& key) {
   const Name name = name_of(kind, key);
-  if (!settings_.folder.empty()) folder_.remove(name);
+  if (!stats_.directory.empty()) folder_.remove(name);
   const std::lock_guard lock(mutex_);
   forget(name);
 }
 
 CacheStatistics DiskCache::stats() const {
   std::vector<CacheFile> files;
-  std::string why;
-  if (!settings_.folder.empty()) static_cast<void>(folder_.files(files, why));
+  std::string why;  // told when something was to be read or written
+  if (!stats_.directory.empty()) static_cast<void>(folder_.files(files, why));
   const std::lock_guard lock(mutex_);
   CacheStatistics stats = stats_;
   for (const CacheFile& file : files) stats.bytes += disk_bytes(file.bytes);
   return stats;
 }
 
-std::vector<ListedEntry> DiskCache::list() const {
+std::vector<ListedEntry> DiskCache::list() {
   std::vector<ListedEntry> listed;
-  std::vector<CacheFile> files;
-  std::string why;
-  if (settings_.folder.empty() || folder_.files(files, why) != FileOutcome::done) return listed;
+  std::vector<CacheFile> files = files_on_disk();
   std::sort(files.begin(), files.end(), [](const CacheFile& a, const CacheFile& b) {
     return std::tie(a.used, a.name) < std::tie(b.used, b.name);
   });
@@ -312,10 +316,8 @@ std::vector<ListedEntry> DiskCache::verify(bool remove) {
 }
 
 std::int64_t DiskCache::clear() {
-  std::vector<CacheFile> files;
-  std::string why;
+  const std::vector<CacheFile> files = files_on_disk();
   std::int64_t removed = 0;
-  if (!settings_.folder.empty()) static_cast<void>(folder_.files(files, why));
   for (const CacheFile& file : files) {
     if (folder_.remove(file.name) && !file.temporary) ++removed;
   }

@@ -78,7 +78,7 @@ class DiskCache {
 
   [[nodiscard]] CacheStatistics stats() const;
   /// Every entry on disk, read and checked; the least recently used first.
-  [[nodiscard]] std::vector<ListedEntry> list() const;
+  [[nodiscard]] std::vector<ListedEntry> list();
   /// The entries that have a problem; removes them if asked to.
   std::vector<ListedEntry> verify(bool remove);
   /// Removes every entry and what killed writers left. Returns how many entries there were.
@@ -90,6 +90,7 @@ class DiskCache {
                                                           const CacheKey& key);
   bool store_on_disk(const Name& name, std::string_view kind, const CacheKey& key,
                      std::string_view bytes, std::string_view description);
+  std::vector<CacheFile> files_on_disk();
   void remember(const Name& name, std::string_view bytes);
   void forget(const Name& name);  // with mutex_ held
   void make_room(std::uint64_t added);
