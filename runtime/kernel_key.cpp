@@ -65,15 +65,16 @@ FieldHash key_of(std::string_view backend, std::string_view source) {
 NvrtcIdentity find_nvrtc(const SearchEnvironment& environment) {
   constexpr int kOldestMajor = 12;
   NvrtcIdentity identity;
-  for (const SearchPlace& place : nvrtc_places(environment)) {
+  for_each_nvrtc_place(environment, [&](const SearchPlace& place) {
     for (const std::string& name : place.files) {
       const auto file = identify_file(find_on_loader_path(name));
       if (!file) continue;
       identity.compilers.push_back(*file);
       add_companions(*file, identity.companions);
-      if (version_of(file->path).first >= kOldestMajor) return identity;
+      if (version_of(file->path).first >= kOldestMajor) return false;
     }
-  }
+    return true;
+  });
   return identity;
 }
 

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -64,8 +64,13 @@ std::string find_in_loader_cache(const std::string& name) {
 #else
   constexpr std::int32_t kFlags = 0x0003;
 #endif
-  std::ifstream in("/etc/ld.so.cache", std::ios::binary);
-  const std::string file{std::istreambuf_iterator<char>(in), {}};
+  // Read once, as the loader's own search of a process hardly changes; never destroyed.
+  static const std::string& file = *[] {
+    std::ifstream in("/etc/ld.so.cache", std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return new std::string(text.str());
+  }();
   const std::size_t start =
       file.find("glibc-ld.so.cache1.1");  // an older table may stand before it
   if (start == std::string::npos || file.size() - start < sizeof(Header)) return {};
