@@ -1,5 +1,5 @@
 # The installed package: headers under include/chainfold, libchainfold and, beside it, the CPU plugin
-# that it loads on demand, and chainfoldConfig.cmake with the target chainfold::chainfold. A consumer
+# that it loads on demand, chainfold-cache, and chainfoldConfig.cmake with the target chainfold::chainfold. A consumer
 # needs nothing else: fmt and nlohmann-json are compiled in, LLVM is hidden in the plugin.
 include(CMakePackageConfigHelpers)
 
@@ -14,6 +14,9 @@ install(TARGETS chainfold EXPORT chainfoldTargets LIBRARY DESTINATION ${CMAKE_IN
 if(TARGET chainfold_cpu)
   list(APPEND INSTALLED chainfold_cpu)
   install(TARGETS chainfold_cpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(TARGET chainfold-cache)
+  install(TARGETS chainfold-cache RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 set_target_properties(${INSTALLED} PROPERTIES INSTALL_RPATH "$ORIGIN")
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 1u
+#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 2u
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +28,13 @@ typedef struct chainfold_cpu_error {
   int32_t line;
 } chainfold_cpu_error;
 
+/* An object file, which may be kept and loaded by another process on the same host; release with
+ * free_object. */
+typedef struct chainfold_cpu_object {
+  void* data;
+  size_t size;
+} chainfold_cpu_object;
+
 typedef struct chainfold_cpu_plugin {
   uint32_t abi_version; /* CHAINFOLD_CPU_PLUGIN_ABI_VERSION */
   uint32_t struct_size; /* sizeof(chainfold_cpu_plugin) */
@@ -37,11 +44,17 @@ typedef struct chainfold_cpu_plugin {
   int32_t vector_bits;       /* widest vector registers worth using: 512, 256 or 128 */
   int32_t threads;           /* what parallel_for uses at most */
 
-  /* Compiles a module of textual LLVM IR for this host at O3 and looks `count` symbols up in it.
+  /* Compiles a module of textual LLVM IR for this host at O3.
    * 0 on success; otherwise `error` is filled. Thread-safe. */
-  int (*compile)(const char* ir, size_t length, const char* const* symbols, size_t count,
-                 chainfold_cpu_launch* functions, chainfold_cpu_module** module,
+  int (*compile)(const char* ir, size_t length, chainfold_cpu_object* object,
                  chainfold_cpu_error* error);
+  void (*free_object)(chainfold_cpu_object* object);
+
+  /* Links the bytes of an object and looks `count` symbols up in it. The bytes must be what compile
+   * made: the linker trusts them. 0 on success; otherwise `error` is filled. Thread-safe. */
+  int (*load)(const void* data, size_t size, const char* const* symbols, size_t count,
+              chainfold_cpu_launch* functions, chainfold_cpu_module** module,
+              chainfold_cpu_error* error);
   void (*destroy)(chainfold_cpu_module* module);
   void (*free_error)(chainfold_cpu_error* error);
 

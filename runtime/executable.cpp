@@ -5,12 +5,15 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/disk_cache.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/machine_code.hpp"
 #include "chainfold/runtime/module.hpp"
 
 namespace chainfold::runtime {
@@ -19,15 +22,13 @@ namespace {
 
 class CudaExecutable final : public Executable {
  public:
-  CudaExecutable(const codegen::Program& program, const codegen::Source& source,
-                 const codegen::Target& target, int device)
-      : cubin_(compile_cubin(source.text, {.arch = target.arch})),
-        module_(Context::of(device), cubin_.image, source.symbols) {
+  CudaExecutable(const codegen::Program& program, const MachineCode& code,
+                 const std::vector<std::string>& symbols, int device)
+      : Executable(code.compile_ms, code.from_disk),
+        module_(Context::of(device), std::as_bytes(std::span(code.bytes)), symbols) {
     for (const codegen::Launch& launch : program.launches) {
       threads_.push_back(static_cast<unsigned>(launch.warps) * codegen::kWarpWidth);
     }
-    cubin_.image.clear();
-    cubin_.image.shrink_to_fit();
   }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t count,
               void* stream) const override {
@@ -38,73 +39,112 @@ class CudaExecutable final : public Executable {
     module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], 0,
                    static_cast<StreamHandle>(stream), slots, count);
   }
-  [[nodiscard]] double compile_ms() const override { return cubin_.compile_ms; }
 
  private:
-  Cubin cubin_;
   CudaModule module_;
   std::vector<unsigned> threads_;
 };
 
 class CpuExecutable final : public Executable {
  public:
-  explicit CpuExecutable(const codegen::Source& source)
-      : module_(CpuModule::compile(source.text, source.symbols)) {}
+  CpuExecutable(const MachineCode& code, const std::vector<std::string>& symbols)
+      : Executable(code.compile_ms, code.from_disk),
+        module_(CpuModule::load(code.bytes, symbols)) {}
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t,
               void*) const override {
     // Few blocks are worth a thread each (they are parts); many are shared out in runs.
     constexpr std::int64_t kRuns = 512;
     module_->run(index, blocks, std::max<std::int64_t>(1, blocks / kRuns), slots);
   }
-  [[nodiscard]] double compile_ms() const override { return module_->compile_ms(); }
 
  private:
   std::shared_ptr<const CpuModule> module_;
 };
 
-using Future = std::shared_future<std::shared_ptr<const Executable>>;
-struct Cache {
+using Shared = std::shared_ptr<const Executable>;
+
+/// What of one program is in this process: being made, or alive for as long as somebody owns it.
+struct Resident {
+  std::shared_future<Shared> in_flight;  // valid while it is being made
+  std::weak_ptr<const Executable> alive;
+};
+struct Residents {
   std::mutex mutex;
-  std::map<std::pair<int, std::string>, Future> entries;  // device, source text
+  std::map<std::pair<int, CacheKey>, Resident> entries;  // by device
+  std::size_t sweep_at = 64;
+
+  /// Forgets what nobody owns any more, each time their number may have doubled.
+  void sweep() {
+    if (entries.size() < sweep_at) return;
+    std::erase_if(entries, [](const auto& entry) {
+      return !entry.second.in_flight.valid() && entry.second.alive.expired();
+    });
+    sweep_at = std::max<std::size_t>(64, 2 * entries.size());
+  }
 };
 // Never destroyed: executables may outlive the statics of whoever holds them.
-Cache& cache() {
-  static auto* cache = new Cache;
-  return *cache;
+Residents& residents() {
+  static auto* residents = new Residents;
+  return *residents;
+}
+
+Shared make_executable(const CacheKey& key, const codegen::Program& program,
+                       const codegen::Source& source, const codegen::Target& target, int device,
+                       std::string_view description) {
+  DiskCache& cache = DiskCache::of_process();
+  const auto load = [&](const MachineCode& code) -> Shared {
+    if (target.backend == codegen::Backend::cuda) {
+      return std::make_shared<CudaExecutable>(program, code, source.symbols, device);
+    }
+    return std::make_shared<CpuExecutable>(code, source.symbols);
+  };
+  const MachineCode code = machine_code(key, source.text, target, cache, description);
+  try {
+    return load(code);
+  } catch (const Error& error) {
+    // Whole, and yet the driver or the linker refuses it: the disk is never a reason to fail.
+    if (!code.from_disk) throw;
+    cache.drop(kKernelKind, key);
+    cache.warn(std::string("a kernel from disk was refused and is compiled again: ") +
+               error.what());
+  }
+  return load(machine_code(key, source.text, target, cache, description, /*anew=*/true));
 }
 
 }  // namespace
 
-std::shared_ptr<const Executable> load_executable(const codegen::Program& program,
-                                                  const codegen::Target& target, int device,
-                                                  bool& reused) {
+Shared load_executable(const codegen::Program& program, const codegen::Target& target, int device,
+                       bool& reused, std::string_view description) {
   const codegen::Source source = codegen::emit(program, target);
-  const std::pair<int, std::string> key(device, source.text);
-  std::promise<std::shared_ptr<const Executable>> promise;
-  Future future;
+  const CacheKey key = kernel_key(source.text, target);
+  std::promise<Shared> promise;
+  std::shared_future<Shared> in_flight;
+  Residents& all = residents();
   {
-    const std::lock_guard lock(cache().mutex);
-    auto [it, inserted] = cache().entries.try_emplace(key);
-    if (inserted) it->second = promise.get_future().share();
-    future = it->second;
-    reused = !inserted;
-  }
-  if (reused) return future.get();
-  try {
-    std::shared_ptr<const Executable> executable;
-    if (target.backend == codegen::Backend::cuda) {
-      executable = std::make_shared<CudaExecutable>(program, source, target, device);
-    } else {
-      executable = std::make_shared<CpuExecutable>(source);
+    const std::lock_guard lock(all.mutex);
+    all.sweep();
+    Resident& resident = all.entries[{device, key}];
+    reused = true;
+    if (Shared alive = resident.alive.lock()) return alive;
+    in_flight = resident.in_flight;
+    if (!in_flight.valid()) {
+      reused = false;
+      resident.in_flight = promise.get_future().share();
     }
-    promise.set_value(executable);
-    return executable;
+  }
+  if (reused) return in_flight.get();
+  const auto settle = [&](const Shared& made) {
+    const std::lock_guard lock(all.mutex);
+    all.entries[{device, key}] = {.in_flight = {}, .alive = made};
+  };
+  try {
+    Shared made = make_executable(key, program, source, target, device, description);
+    settle(made);
+    promise.set_value(made);
+    return made;
   } catch (...) {
     // Whoever waits learns the reason; the next call may try again (a library may have appeared).
-    {
-      const std::lock_guard lock(cache().mutex);
-      cache().entries.erase(key);
-    }
+    settle(nullptr);
     promise.set_exception(std::current_exception());
     throw;
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <string_view>
 
 #include "chainfold/codegen/program.hpp"
 #include "chainfold/codegen/target.hpp"
@@ -18,15 +18,25 @@ class Executable {
   /// Runs (CPU) or queues (GPU) one launch of the program over `blocks` blocks.
   virtual void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots,
                       std::size_t count, void* stream) const = 0;
-  /// Milliseconds in the compiler.
-  [[nodiscard]] virtual double compile_ms() const = 0;
+  /// Milliseconds in the compiler; 0 for what came from the disk.
+  [[nodiscard]] double compile_ms() const { return compile_ms_; }
+  /// Whether the code came from the cache on disk.
+  [[nodiscard]] bool from_disk() const { return from_disk_; }
+
+ protected:
+  Executable(double compile_ms, bool from_disk) : compile_ms_(compile_ms), from_disk_(from_disk) {}
+
+ private:
+  double compile_ms_;
+  bool from_disk_;
 };
 
-/// The executable of `program` on a device (`device` < 0: the CPU), compiled unless an equal one
-/// was compiled for the same device before; a compilation in flight is waited for, not repeated.
-/// `reused` tells which. Throws what the compilers throw.
+/// The executable of `program` on a device (`device` < 0: the CPU): one that is alive in this
+/// process (`reused` tells), else one from the disk, else a compiled one, which is then kept on
+/// disk with `description` for people. A compilation in flight is waited for, not repeated. The
+/// code is unloaded with the last owner. Throws what the compilers throw.
 std::shared_ptr<const Executable> load_executable(const codegen::Program& program,
                                                   const codegen::Target& target, int device,
-                                                  bool& reused);
+                                                  bool& reused, std::string_view description = {});
 
 }  // namespace chainfold::runtime

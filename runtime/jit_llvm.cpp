@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/loader_path.hpp"
 
 namespace chainfold::runtime {
 namespace {
@@ -106,10 +107,37 @@ const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& plac
   return *table_of(opened.handle, why);
 }
 
-const chainfold_cpu_plugin& cpu_plugin() {
-  static const chainfold_cpu_plugin& plugin = open_cpu_plugin(cpu_plugin_places());
+namespace {
+
+struct OpenPlugin {
+  const chainfold_cpu_plugin& table;
+  std::string identity;
+};
+
+std::string identity_of(const chainfold_cpu_plugin& plugin) {
+  Dl_info info{};
+  const bool known = dladdr(reinterpret_cast<const void*>(plugin.compile), &info) != 0;
+  const FileIdentity file = identify_file(known ? info.dli_fname : "").value_or(FileIdentity{});
+  return fmt::format("LLVM {} in {} ({} bytes, {}), interface {}; {} with {}, {}-bit vectors",
+                     plugin.llvm_version, file.path, file.bytes, file.modified, plugin.abi_version,
+                     plugin.host_cpu, plugin.host_features, plugin.vector_bits);
+}
+
+const OpenPlugin& open_plugin() {
+  // Never destroyed: kernels may be compiled while statics are. Identified as soon as it is open,
+  // before an upgrade can put another file in its place.
+  static const OpenPlugin& plugin = *[] {
+    const chainfold_cpu_plugin& table = open_cpu_plugin(cpu_plugin_places());
+    return new OpenPlugin{table, identity_of(table)};
+  }();
   return plugin;
 }
+
+}  // namespace
+
+const chainfold_cpu_plugin& cpu_plugin() { return open_plugin().table; }
+
+const std::string& cpu_plugin_identity() { return open_plugin().identity; }
 
 bool cpu_plugin_available() noexcept {
   try {
@@ -120,30 +148,61 @@ bool cpu_plugin_available() noexcept {
   }
 }
 
-std::shared_ptr<const CpuModule> CpuModule::compile(const std::string& ir,
-                                                    const std::vector<std::string>& symbols) {
+namespace {
+
+[[noreturn]] void throw_refused(const chainfold_cpu_plugin& plugin, chainfold_cpu_error& error,
+                                const std::string& source) {
+  std::string log = error.message != nullptr ? error.message : "out of memory";
+  std::string line = numbered_line(source, error.line);
+  plugin.free_error(&error);
+  while (log.ends_with('\n')) log.pop_back();
+  const std::string message = fmt::format("LLVM {} rejected a generated kernel: {}{}{}",
+                                          plugin.llvm_version, log, line.empty() ? "" : "\n", line);
+  throw JitError(message, std::move(line), std::move(log), source);
+}
+
+}  // namespace
+
+CpuObject compile_cpu_object(const std::string& ir) {
+  const chainfold_cpu_plugin& plugin = cpu_plugin();
+  chainfold_cpu_error error{};
+  chainfold_cpu_object object{};
+  const auto start = std::chrono::steady_clock::now();
+  const int status = plugin.compile(ir.data(), ir.size(), &object, &error);
+  const auto end = std::chrono::steady_clock::now();
+  if (status != 0) throw_refused(plugin, error, ir);
+  const std::unique_ptr<chainfold_cpu_object, void (*)(chainfold_cpu_object*)> guard(
+      &object, plugin.free_object);
+  return {.bytes = std::string(static_cast<const char*>(object.data), object.size),
+          .compile_ms = std::chrono::duration<double, std::milli>(end - start).count()};
+}
+
+std::shared_ptr<CpuModule> CpuModule::link(const std::string& object,
+                                           const std::vector<std::string>& symbols,
+                                           const std::string& source) {
   const chainfold_cpu_plugin& plugin = cpu_plugin();
   std::shared_ptr<CpuModule> module(new CpuModule(plugin, symbols.size()));
   std::vector<const char*> names;
   names.reserve(symbols.size());
   for (const std::string& symbol : symbols) names.push_back(symbol.c_str());
-
   chainfold_cpu_error error{};
-  const auto start = std::chrono::steady_clock::now();
-  const int status = plugin.compile(ir.data(), ir.size(), names.data(), names.size(),
-                                    module->functions_.data(), &module->module_, &error);
-  const auto end = std::chrono::steady_clock::now();
-  if (status != 0) {
-    std::string log = error.message != nullptr ? error.message : "out of memory";
-    std::string line = numbered_line(ir, error.line);
-    plugin.free_error(&error);
-    while (log.ends_with('\n')) log.pop_back();
-    const std::string message =
-        fmt::format("LLVM {} rejected a generated kernel: {}{}{}", plugin.llvm_version, log,
-                    line.empty() ? "" : "\n", line);
-    throw JitError(message, std::move(line), std::move(log), ir);
+  if (plugin.load(object.data(), object.size(), names.data(), names.size(),
+                  module->functions_.data(), &module->module_, &error) != 0) {
+    throw_refused(plugin, error, source);
   }
-  module->compile_ms_ = std::chrono::duration<double, std::milli>(end - start).count();
+  return module;
+}
+
+std::shared_ptr<const CpuModule> CpuModule::load(const std::string& object,
+                                                 const std::vector<std::string>& symbols) {
+  return link(object, symbols, {});
+}
+
+std::shared_ptr<const CpuModule> CpuModule::compile(const std::string& ir,
+                                                    const std::vector<std::string>& symbols) {
+  const CpuObject object = compile_cpu_object(ir);
+  const std::shared_ptr<CpuModule> module = link(object.bytes, symbols, ir);
+  module->compile_ms_ = object.compile_ms;
   return module;
 }
 

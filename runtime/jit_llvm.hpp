@@ -29,13 +29,30 @@ std::vector<SearchPlace> cpu_plugin_places();
 /// \throws DeviceError (missing_library), as cpu_plugin() does.
 const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& places);
 
-/// A compiled module; its functions are valid while it lives. Immutable and thread-safe.
+/// Which plugin this process uses: its version of LLVM, its build, the processor and its every
+/// feature. What it compiles depends on nothing else. Throws as cpu_plugin() does.
+const std::string& cpu_plugin_identity();
+
+/// An object file for this host.
+struct CpuObject {
+  std::string bytes;
+  double compile_ms = 0;  ///< wall-clock, within the plugin
+};
+
+/// Compiles textual LLVM IR for this host at O3.
+/// \throws JitError with the refused line, LLVM's log and the source; DeviceError (missing_library)
+///         without the plugin.
+CpuObject compile_cpu_object(const std::string& ir);
+
+/// A loaded module; its functions are valid while it lives. Immutable and thread-safe.
 class CpuModule {
  public:
-  /// Compiles textual LLVM IR for this host at O3 and looks `symbols` up in it. Equal symbols of
-  /// two modules never meet.
-  /// \throws JitError with the refused line, LLVM's log and the source; DeviceError
-  ///         (missing_library) without the plugin.
+  /// Links what compile_cpu_object made, in this or another process, and looks `symbols` up in it.
+  /// Equal symbols of two modules never meet.
+  /// \throws JitError with the linker's log; DeviceError (missing_library) without the plugin.
+  static std::shared_ptr<const CpuModule> load(const std::string& object,
+                                               const std::vector<std::string>& symbols);
+  /// compile_cpu_object and load, with the source in load's error.
   static std::shared_ptr<const CpuModule> compile(const std::string& ir,
                                                   const std::vector<std::string>& symbols);
   ~CpuModule();
@@ -51,12 +68,17 @@ class CpuModule {
   /// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
   void run(std::size_t i, std::int64_t blocks, std::int64_t grain, const std::uint64_t* args) const;
 
-  /// Wall-clock milliseconds that compile() took in the plugin.
+  /// Wall-clock milliseconds that compile() took in the plugin; 0 for a module that was only
+  /// loaded.
   [[nodiscard]] double compile_ms() const noexcept { return compile_ms_; }
 
  private:
   CpuModule(const chainfold_cpu_plugin& plugin, std::size_t symbols)
       : plugin_(plugin), functions_(symbols) {}
+
+  static std::shared_ptr<CpuModule> link(const std::string& object,
+                                         const std::vector<std::string>& symbols,
+                                         const std::string& source);
 
   const chainfold_cpu_plugin& plugin_;
   chainfold_cpu_module* module_ = nullptr;

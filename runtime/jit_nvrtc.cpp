@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "chainfold/runtime/loader_path.hpp"
+
 namespace chainfold::runtime {
 namespace {
 
@@ -47,6 +49,7 @@ struct NvrtcApi {
   int version_number = 0;
   std::vector<int> known;
   std::string file;
+  std::string path;
   std::string missing;  // the error's text if there is no NVRTC
   std::counting_semaphore<kConcurrentCompiles> turns{kConcurrentCompiles};
 };
@@ -93,6 +96,7 @@ NvrtcApi* load_nvrtc() {
   }
   open_builtins_beside(opened.file);
   api->file = opened.file;
+  api->path = file_of_library(opened.handle);
 #define CHAINFOLD_LOAD(member, symbol, result, parameters) \
   api->member = reinterpret_cast<decltype(api->member)>(dlsym(opened.handle, #symbol));
   CHAINFOLD_NVRTC(CHAINFOLD_LOAD)
@@ -167,21 +171,6 @@ class Compilation {
   NvrtcProgram program_ = nullptr;
 };
 
-std::vector<std::string> command_line(const NvrtcOptions& options) {
-  std::vector<std::string> words = {
-      fmt::format("--gpu-architecture={}_{}{}", options.ptx ? "compute" : "sm", options.arch,
-                  options.arch_suffix),
-      "--std=c++17",
-      "--fmad=false",
-      "--ftz=false",
-      "--prec-div=true",
-      "--prec-sqrt=true",
-  };
-  // ptxas takes "-v" only as a word of its own.
-  if (options.resource_report && !options.ptx) words.insert(words.end(), {"-Xptxas", "-v"});
-  return words;
-}
-
 [[noreturn]] void throw_compile_error(const NvrtcApi& api, NvrtcResult result,
                                       const Compilation& compilation, const std::string& source,
                                       const NvrtcOptions& options) {
@@ -214,6 +203,21 @@ std::vector<std::string> command_line(const NvrtcOptions& options) {
 
 }  // namespace
 
+std::vector<std::string> nvrtc_options(const NvrtcOptions& options) {
+  std::vector<std::string> words = {
+      fmt::format("--gpu-architecture={}_{}{}", options.ptx ? "compute" : "sm", options.arch,
+                  options.arch_suffix),
+      "--std=c++17",
+      "--fmad=false",
+      "--ftz=false",
+      "--prec-div=true",
+      "--prec-sqrt=true",
+  };
+  // ptxas takes "-v" only as a word of its own.
+  if (options.resource_report && !options.ptx) words.insert(words.end(), {"-Xptxas", "-v"});
+  return words;
+}
+
 Cubin compile_cubin(const std::string& source, const NvrtcOptions& options) {
   NvrtcApi& api = nvrtc();
   if (!std::binary_search(api.known.begin(), api.known.end(), options.arch)) {
@@ -227,7 +231,7 @@ Cubin compile_cubin(const std::string& source, const NvrtcOptions& options) {
   }
   Compilation compilation(api, source);
   const auto start = std::chrono::steady_clock::now();
-  const NvrtcResult result = compilation.compile(command_line(options));
+  const NvrtcResult result = compilation.compile(nvrtc_options(options));
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   if (result != 0) throw_compile_error(api, result, compilation, source, options);
@@ -258,6 +262,7 @@ bool nvrtc_available() noexcept {
 
 int nvrtc_version() { return nvrtc().version_number; }
 const std::string& nvrtc_file() { return nvrtc().file; }
+const std::string& nvrtc_path() { return nvrtc().path; }
 const std::vector<int>& nvrtc_architectures() { return nvrtc().known; }
 
 }  // namespace chainfold::runtime

@@ -50,6 +50,9 @@ struct Cubin {
 /// (missing_library) where NVRTC or its companion library is missing. Thread-safe.
 Cubin compile_cubin(const std::string& source, const NvrtcOptions& options);
 
+/// The options that the compiler gets, in order.
+std::vector<std::string> nvrtc_options(const NvrtcOptions& options);
+
 /// Each compile holds some hundred megabytes, so their number is capped.
 inline constexpr int kConcurrentCompiles = 4;
 
@@ -59,6 +62,9 @@ bool nvrtc_available() noexcept;
 int nvrtc_version();
 /// The file it was loaded from, as given to the loader. Throws DeviceError(missing_library).
 const std::string& nvrtc_file();
+/// The file it was loaded from, as the loader found it; empty if the loader does not tell. Throws
+/// DeviceError(missing_library).
+const std::string& nvrtc_path();
 /// The architectures it compiles for, ascending: 75, 80, ... Throws DeviceError(missing_library).
 const std::vector<int>& nvrtc_architectures();
 

@@ -156,9 +156,12 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
                       program.buffers.size() + program.params.size(), runtime::Slots::kMost));
     }
     bool reused = false;
-    fresh.executable = runtime::load_executable(fresh.compiled.program, target, device, reused);
+    fresh.executable = runtime::load_executable(
+        program, target, device, reused,
+        fmt::format("{} for {}, {}", codegen::print_expression(g), target.name,
+                    fresh.compiled.plan.strategy == codegen::Strategy::rows ? "rows" : "parts"));
     const std::lock_guard lock(mutex);
-    ++(reused ? stats.reused : stats.compiled);
+    ++(reused ? stats.reused : fresh.executable->from_disk() ? stats.from_disk : stats.compiled);
     if (!reused) stats.compile_ms += fresh.executable->compile_ms();
     if (!tail) {
       last_plan = codegen::print(fresh.compiled.plan, g);

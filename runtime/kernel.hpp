@@ -16,6 +16,7 @@
 #include "chainfold/codegen/target.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/runtime/bindings.hpp"
+#include "chainfold/runtime/cache_statistics.hpp"
 
 namespace chainfold {
 
@@ -78,14 +79,16 @@ using HostVector = std::vector<std::conditional_t<std::is_same_v<T, bool>, std::
 
 /// Figures about a kernel's compilations so far.
 struct KernelStats {
-  std::int64_t compiled = 0;  ///< variants compiled by this process for this kernel
-  std::int64_t reused = 0;    ///< variants found in the process's cache
-  double compile_ms = 0;      ///< spent in NVRTC or LLVM
+  std::int64_t compiled = 0;   ///< variants compiled by this process for this kernel
+  std::int64_t reused = 0;     ///< variants found in the process's cache
+  double compile_ms = 0;       ///< spent in NVRTC or LLVM
+  std::int64_t from_disk = 0;  ///< variants found in the cache on disk; see cache_statistics()
 };
 
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
 /// compiled for a segment size when it is first needed: at compile() where the expression fixes the
-/// size, else at the first run, launch or prepare() with that size.
+/// size, else at the first run, launch or prepare() with that size. The code is unloaded with the
+/// last copy: keep one until what launch() queued has run, and as long as a CUDA graph holds it.
 class Kernel {
  public:
   struct State;  ///< opaque

@@ -124,48 +124,59 @@ std::vector<SearchPlace> driver_places(const SearchEnvironment& environment) {
   return places;
 }
 
-std::vector<SearchPlace> nvrtc_places(const SearchEnvironment& environment) {
+void for_each_nvrtc_place(const SearchEnvironment& environment,
+                          const std::function<bool(SearchPlace)>& visit) {
   const std::string chosen = environment.variable("CHAINFOLD_NVRTC");
-  if (!chosen.empty()) return {override_place("CHAINFOLD_NVRTC", chosen)};
-
-  std::vector<SearchPlace> places;
-  places.push_back({"$CHAINFOLD_NVRTC", {}, "not set"});
-  places.push_back({"the loader's path", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, {}});
+  if (!chosen.empty()) {
+    visit(override_place("CHAINFOLD_NVRTC", chosen));
+    return;
+  }
+  if (!visit({"$CHAINFOLD_NVRTC", {}, "not set"})) return;
+  if (!visit({"the loader's path", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, {}}))
+    return;
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     const std::string home = environment.variable(name);
-    if (home.empty()) {
-      places.push_back({fmt::format("${}", name), {}, "not set"});
-      continue;
+    if (!visit(home.empty() ? SearchPlace{fmt::format("${}", name), {}, "not set"}
+                            : folder_place(fmt::format("${}/lib64 ({})", name, home),
+                                           fs::path(home) / "lib64"))) {
+      return;
     }
-    places.push_back(
-        folder_place(fmt::format("${}/lib64 ({})", name, home), fs::path(home) / "lib64"));
   }
   const fs::path local = environment.root / "usr/local";
-  std::vector<fs::path> toolkits = entries(local, "cuda");
+  const std::vector<fs::path> toolkits = entries(local, "cuda");
   for (const fs::path& toolkit : toolkits) {
-    places.push_back(folder_place((toolkit / "lib64").string(), toolkit / "lib64"));
+    if (!visit(folder_place((toolkit / "lib64").string(), toolkit / "lib64"))) return;
   }
-  if (toolkits.empty()) {
-    places.push_back({fmt::format("{}/cuda*/lib64", local.string()), {}, "no such folder"});
+  if (toolkits.empty() &&
+      !visit({fmt::format("{}/cuda*/lib64", local.string()), {}, "no such folder"})) {
+    return;
   }
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const std::string prefix = environment.variable(name);
     if (prefix.empty()) {
-      places.push_back({fmt::format("${}", name), {}, "not set"});
+      if (!visit({fmt::format("${}", name), {}, "not set"})) return;
       continue;
     }
     // Conda's own toolkit packages put the library straight into the environment's lib folder.
-    places.push_back(
-        folder_place(fmt::format("${}/lib ({})", name, prefix), fs::path(prefix) / "lib"));
-    places.push_back(
-        wheel_place(fmt::format("Python wheels of ${}", name), fs::path(prefix) / "lib"));
+    const fs::path library = fs::path(prefix) / "lib";
+    if (!visit(folder_place(fmt::format("${}/lib ({})", name, prefix), library))) return;
+    if (!visit(wheel_place(fmt::format("Python wheels of ${}", name), library))) return;
   }
   const std::string home = environment.variable("HOME");
-  if (!home.empty()) {
-    places.push_back(wheel_place("Python wheels of the user", fs::path(home) / ".local/lib"));
+  if (!home.empty() &&
+      !visit(wheel_place("Python wheels of the user", fs::path(home) / ".local/lib"))) {
+    return;
   }
-  places.push_back(wheel_place("Python wheels of the system", local / "lib"));
-  places.push_back(wheel_place("Python wheels of the system", environment.root / "usr/lib"));
+  if (!visit(wheel_place("Python wheels of the system", local / "lib"))) return;
+  visit(wheel_place("Python wheels of the system", environment.root / "usr/lib"));
+}
+
+std::vector<SearchPlace> nvrtc_places(const SearchEnvironment& environment) {
+  std::vector<SearchPlace> places;
+  for_each_nvrtc_place(environment, [&](SearchPlace place) {
+    places.push_back(std::move(place));
+    return true;
+  });
   return places;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ std::vector<SearchPlace> driver_places(const SearchEnvironment& environment);
 /// toolkits of CUDA_HOME and CUDA_PATH, /usr/local/cuda*, newest first, and the Python wheels of
 /// the active environment, the user and the system (found without running Python).
 std::vector<SearchPlace> nvrtc_places(const SearchEnvironment& environment);
+/// The same, a place at a time until `visit` returns false: each is only read when its turn comes.
+void for_each_nvrtc_place(const SearchEnvironment& environment,
+                          const std::function<bool(SearchPlace)>& visit);
 
 /// Opens the first file that dlopen accepts and that `accept` (which may be empty) does not refuse;
 /// `accept` returns the reason for a refusal or an empty string. `handle` is null if none did.

@@ -54,24 +54,51 @@ class CompileSlot {
   }
 };
 
-int compile(const char* ir, std::size_t length, const char* const* symbols, std::size_t count,
-            chainfold_cpu_launch* functions, chainfold_cpu_module** module,
-            chainfold_cpu_error* error) {
+/// Runs `work`, which returns 0 or a failure; no exception leaves.
+template <class Work>
+int guarded(chainfold_cpu_error* error, Work work) {
   try {
-    const std::string text(ir, length);  // LLVM's lexer needs the closing null byte
-    cpu::Failure failure;
-    const CompileSlot slot;
-    auto object = cpu::compile_to_object(text, failure);
-    if (!object) return fail(error, failure.message.c_str(), failure.line);
-    auto code = cpu::LinkedObject::link(std::move(object), symbols, count, functions, failure);
-    if (!code) return fail(error, failure.message.c_str(), failure.line);
-    *module = new chainfold_cpu_module{std::move(code)};
-    return 0;
+    return work();
   } catch (const std::exception& e) {
     return fail(error, e.what(), 0);
   } catch (...) {
     return fail(error, "unknown exception in the CPU plugin", 0);
   }
+}
+
+int compile(const char* ir, std::size_t length, chainfold_cpu_object* object,
+            chainfold_cpu_error* error) {
+  return guarded(error, [&] {
+    const std::string text(ir, length);  // LLVM's lexer needs the closing null byte
+    cpu::Failure failure;
+    const CompileSlot slot;
+    const auto code = cpu::compile_to_object(text, failure);
+    if (!code) return fail(error, failure.message.c_str(), failure.line);
+    void* data = std::malloc(code->getBufferSize());
+    if (data == nullptr) return fail(error, "out of memory for the object file", 0);
+    std::memcpy(data, code->getBufferStart(), code->getBufferSize());
+    *object = {data, code->getBufferSize()};
+    return 0;
+  });
+}
+
+void free_object(chainfold_cpu_object* object) {
+  std::free(object->data);
+  *object = {};
+}
+
+int load(const void* data, std::size_t size, const char* const* symbols, std::size_t count,
+         chainfold_cpu_launch* functions, chainfold_cpu_module** module,
+         chainfold_cpu_error* error) {
+  return guarded(error, [&] {
+    cpu::Failure failure;
+    // A copy: the linker needs the object aligned, and may hold it longer than this call.
+    auto object = llvm::MemoryBuffer::getMemBufferCopy({static_cast<const char*>(data), size});
+    auto code = cpu::LinkedObject::link(std::move(object), symbols, count, functions, failure);
+    if (!code) return fail(error, failure.message.c_str(), failure.line);
+    *module = new chainfold_cpu_module{std::move(code)};
+    return 0;
+  });
 }
 
 void destroy(chainfold_cpu_module* module) { delete module; }
@@ -176,6 +203,8 @@ chainfold_cpu_plugin make_table() {
           .vector_bits = host.vector_bits,
           .threads = std::max(1, tbb::info::default_concurrency()),
           .compile = compile,
+          .free_object = free_object,
+          .load = load,
           .destroy = destroy,
           .free_error = free_error,
           .parallel_for = parallel_for};

@@ -1,0 +1,101 @@
+// A process of its own for the tests of the cache: compiles a kernel and prints what it took.
+//
+// usage: chainfold_cache_child cpu | cuda | resident
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/machine_code.hpp"
+
+namespace {
+
+namespace cf = chainfold;
+
+cf::Computation sums() { return cf::over(cf::segments(64), cf::sum(cf::input<float>("x"))); }
+
+bool is_mapped(const std::string& library) {
+  std::ifstream in("/proc/self/maps");
+  const std::string maps{std::istreambuf_iterator<char>(in), {}};
+  return maps.find(library) != std::string::npos;
+}
+
+void print_cache() {
+  const cf::CacheStatistics cache = cf::cache_statistics();
+  fmt::print("hits={} misses={} stores={} damaged={} faults={}\n{}\n", cache.hits, cache.misses,
+             cache.stores, cache.damaged, cache.faults, cache.warning);
+}
+
+void compile_for_cpu() {
+  const cf::Target target = cf::target("cpu");  // opens the plugin, outside the time below
+  const cf::Computation computation = sums();
+  const auto start = std::chrono::steady_clock::now();
+  const cf::Kernel kernel = cf::compile(computation, {.target = target});
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  const std::vector<float> x(128, 1.5F);
+  const auto [result] = kernel.run<float>({{"x", x}});
+  const cf::KernelStats stats = kernel.stats();
+  fmt::print("compiled={} from_disk={} sums={},{} nvrtc={} ms={:.3f} compile_ms={:.1f}\n",
+             stats.compiled, stats.from_disk, result[0], result[1], is_mapped("libnvrtc"),
+             time.count(), stats.compile_ms);
+}
+
+void compile_for_cuda() {
+  const cf::Target target = cf::codegen::gpu_target(90);
+  const cf::Computation computation = sums();
+  const auto compiled = cf::codegen::compile_graph(computation.graph(), target,
+                                                   {.segment = 64, .base_alignment = 16});
+  const std::string source = cf::codegen::emit(compiled.program, target).text;
+  const auto start = std::chrono::steady_clock::now();
+  const cf::runtime::CacheKey key = cf::runtime::kernel_key(source, target);
+  const cf::runtime::MachineCode code = cf::runtime::machine_code(
+      key, source, target, cf::runtime::DiskCache::of_process(), "sums for sm_90");
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  fmt::print("compiled={} from_disk={} code={} nvrtc={} ms={:.3f}\n", code.from_disk ? 0 : 1,
+             code.from_disk ? 1 : 0, cf::runtime::hash128(code.bytes).hex(), is_mapped("libnvrtc"),
+             time.count());
+}
+
+/// A kernel is reused while one of its owners lives, and no longer.
+void compile_thrice() {
+  const cf::Options options{.target = cf::target("cpu")};
+  std::string line = "reused=";
+  {
+    const cf::Kernel first = cf::compile(sums(), options);
+    const cf::Kernel second = cf::compile(sums(), options);
+    line += fmt::format("{},{}", first.stats().reused, second.stats().reused);
+  }
+  const cf::Kernel third = cf::compile(sums(), options);
+  fmt::print("{},{} compiled={}\n", line, third.stats().reused, third.stats().compiled);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc == 2 ? argv[1] : "";
+  try {
+    if (mode == "cpu") {
+      compile_for_cpu();
+    } else if (mode == "cuda") {
+      compile_for_cuda();
+    } else if (mode == "resident") {
+      compile_thrice();
+    } else {
+      fmt::print(stderr, "usage: chainfold_cache_child cpu | cuda | resident\n");
+      return 2;
+    }
+    print_cache();
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
