@@ -16,6 +16,7 @@
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/runtime/device.hpp"
+#include "chainfold/runtime/disk_cache.hpp"
 #include "chainfold/runtime/executable.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/tuning_bench.hpp"
@@ -116,10 +117,15 @@ Records& records() {
   return *records;
 }
 
-/// The record of a key; the mutex is held.
+/// The record of a key in this process, or on disk. The mutex is held.
 std::optional<TuningResult> find_kept(const std::string& key) {
-  const auto found = records().kept.find(key);
-  return found == records().kept.end() ? std::nullopt : from_json(found->second);
+  auto found = records().kept.find(key);
+  if (found == records().kept.end()) {
+    auto stored = DiskCache::of_process().load(kTuningKind, hash128(key));
+    if (!stored) return std::nullopt;
+    found = records().kept.emplace(key, *std::move(stored)).first;
+  }
+  return from_json(found->second);
 }
 
 /// A candidate on its way through the tuning.
@@ -277,9 +283,13 @@ TuningResult tune(const TuningTask& task) {
   }
   try {
     TuningResult result = measure(task);
+    const std::string record = to_json(result).dump(1);
+    DiskCache::of_process().store(
+        kTuningKind, hash128(key), record,
+        fmt::format("{} on {}: {}", print_expression(*task.graph), result.device, result.plan));
     {
       const std::lock_guard lock(records().mutex);
-      records().kept[key] = to_json(result).dump();
+      records().kept[key] = record;
       records().under_way.erase(key);
     }
     promise.set_value(result);

@@ -5,6 +5,7 @@
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/runtime/autotune.hpp"
+#include "chainfold/runtime/disk_cache.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/tuning_bench.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
@@ -79,6 +80,40 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
   Options other = options(Tuning::cached);
   other.tuning_elements = 100000;
   EXPECT_FALSE(compile(computation, other).tuning()) << "measured for another amount of data";
+}
+
+TEST_F(TuningOnCpu, ARecordOnDiskServesOtherProcesses) {
+  const auto computation = sum_of(54);
+  const runtime::TuningTask task{.graph = &computation.graph(),
+                                 .target = target("cpu"),
+                                 .device = -1,
+                                 .request = {.segment = 54, .base_alignment = 16},
+                                 .elements = 200000,
+                                 .on_progress = {}};
+  // As another process would have left it.
+  const std::string plan = "rows warps=1 depth=4 rows=2 bytes=0 simt";
+  const auto leave = [&](const std::string& text) {
+    runtime::DiskCache::of_process().store(runtime::kTuningKind,
+                                           runtime::hash128(runtime::tuning_key(task)), text);
+  };
+  leave("{\"plan\": 7}");
+  EXPECT_FALSE(compile(computation, options(Tuning::cached)).tuning()) << "a record that is none";
+  const auto other = sum_of(56);
+  const runtime::TuningTask second{.graph = &other.graph(),
+                                   .target = target("cpu"),
+                                   .device = -1,
+                                   .request = {.segment = 56, .base_alignment = 16},
+                                   .elements = 200000,
+                                   .on_progress = {}};
+  runtime::DiskCache::of_process().store(
+      runtime::kTuningKind, runtime::hash128(runtime::tuning_key(second)),
+      R"({"plan": ")" + plan +
+          R"(", "ms": 1.5, "default_ms": 2, "elements": 199976, "device": "d", "date": "t", "candidates": []})");
+  const Kernel kernel = compile(other, options(Tuning::measure));
+  ASSERT_TRUE(kernel.tuning());
+  EXPECT_FALSE(kernel.tuning()->measured);
+  EXPECT_EQ(kernel.plan(), plan);
+  EXPECT_EQ(kernel.tuning()->default_ms, 2);
 }
 
 TEST_F(TuningOnCpu, ATuningUnderWayIsJoined) {
