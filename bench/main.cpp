@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <string>
@@ -23,10 +24,31 @@ void make_openmp_wait_passively(char** argv) {
   execv("/proc/self/exe", argv);  // returns only where /proc is missing: then the peers spin
 }
 
+/// The cache of this run alone: cold compiles are cold, and warm ones find what they left.
+class TemporaryCache {
+ public:
+  TemporaryCache() {
+    std::string name = (std::filesystem::temp_directory_path() / "chainfold_bench.XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) return;
+    folder_ = name;
+    setenv("CHAINFOLD_CACHE_DIR", name.c_str(), 1);
+  }
+  ~TemporaryCache() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  TemporaryCache(const TemporaryCache&) = delete;
+  TemporaryCache& operator=(const TemporaryCache&) = delete;
+
+ private:
+  std::filesystem::path folder_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   make_openmp_wait_passively(argv);
+  const TemporaryCache cache;
   using namespace chainfold;
   std::string suite = "first", kind = "gpu", only;
   std::optional<std::string> out;
@@ -57,6 +79,7 @@ int main(int argc, char** argv) {
                  "time spent on the repeats of a row; at least 9 are made")
       ->check(CLI::Range(0.001, 600.0))
       ->capture_default_str();
+  app.add_flag("--tune", options.tune, "measure with tuned plans instead of the default ones");
   CLI11_PARSE(app, argc, argv);
   try {
     options.only = std::regex(only);

@@ -203,7 +203,7 @@ void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& 
   }
   const Buffer output(test.segments() * size_of(test.out));
   args.outputs.push_back(OutputBinding(output.as<void>(), test.out, test.segments()));
-  const Kernel kernel = compile(test.computation, {.target = target("cpu")});
+  const Kernel kernel = compile(test.computation, options.compile_options("cpu", test.elements));
   const Buffer scratch(kernel.scratch_bytes(args));
   args.scratch = {scratch.as<void>(), scratch.bytes()};
 

@@ -41,12 +41,12 @@ std::vector<Batch> batches(std::int64_t elements) {
 class Prepared {
  public:
   Prepared(const Case& test, const runtime::Context& context, const runtime::Stream& stream,
-           const std::vector<runtime::DeviceBuffer>& inputs)
+           const std::vector<runtime::DeviceBuffer>& inputs, const SuiteOptions& options)
       : test_(test),
         inputs_(test.inputs()),
         context_(context),
         stream_(stream),
-        kernel_(compile(test.computation, {.target = target("gpu")})) {
+        kernel_(compile(test.computation, options.compile_options("gpu", test.elements))) {
     args_.elements = test.elements;
     args_.stream = stream.handle();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -114,7 +114,7 @@ void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels
   std::vector<double> errors;
   for (const Case& test : batch) {
     progress(fmt::format("  {}: compiling and checking", test.name()));
-    rows.push_back(std::make_unique<Prepared>(test, context, stream, inputs));
+    rows.push_back(std::make_unique<Prepared>(test, context, stream, inputs, options));
     errors.push_back(rows.back()->check());
   }
   std::vector<std::function<void()>> round = {[&] { ceilings.read(); }, [&] { ceilings.copy(); }};
@@ -132,6 +132,7 @@ void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row row = make_row(rows[i]->test(), "chainfold", median(times[i + 2]), repeats, local);
     set_plan(row, rows[i]->kernel().plan_summary());
+    row.plan = rows[i]->kernel().plan() + ": " + row.plan;
     if (is_float(rows[i]->test().out)) row.max_err_u = errors[i];
     report.rows.push_back(std::move(row));
   }
@@ -146,7 +147,7 @@ void measure_launch(const runtime::Context& context, const runtime::Stream& stre
   std::vector<runtime::DeviceBuffer> inputs;
   inputs.emplace_back(context, 4096 * 2);
   runtime::fill_bytes(context, inputs[0].pointer(), 0, inputs[0].bytes(), stream.handle());
-  const Prepared prepared(test, context, stream, inputs);
+  const Prepared prepared(test, context, stream, inputs, {});
   std::vector<double> times;
   for (int r = -1; r < kRounds; ++r) {
     const auto start = Clock::now();

@@ -101,7 +101,7 @@ headers_stand_alone() {
 }
 
 source_files() {
-  find chainfold.hpp dsl codegen runtime tests examples bench -name '*.[ch]pp' -o -name '*.h' -o -name '*.cuh'
+  find chainfold.hpp dsl codegen runtime tests examples bench tools -name '*.[ch]pp' -o -name '*.h' -o -name '*.cuh'
 }
 
 format_is_right() { source_files | xargs clang-format-19 --dry-run -Werror; }

@@ -83,6 +83,7 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
 }
 
 TEST_F(TuningOnCpu, ARecordOnDiskServesOtherProcesses) {
+  if (runtime::CacheSettings::of_process().off) GTEST_SKIP() << "CHAINFOLD_CACHE is off";
   const auto computation = sum_of(54);
   const runtime::TuningTask task{.graph = &computation.graph(),
                                  .target = target("cpu"),
