@@ -39,7 +39,7 @@ class PartsLowering {
     const ValueId segment = b.div(part, parts), within = b.mul(b.rem(part, parts), part_length);
     const ValueId begin =
         b.compute(Op::sub, {b.add(b.mul(segment, length), within), b.param(params_.origin)});
-    const ValueId origin = b.sub(begin, within);
+    const ValueId origin = tile.uses_index() ? b.sub(begin, within) : kNoValue;
     const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
     Partials partials =
         tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
@@ -168,7 +168,8 @@ class PartsLowering {
   /// Lane l's state is that of part position + l * lane_stride of the segment, or none.
   Partials load_states(Builder& b, TileLowering& tile, ValueId first, ValueId position,
                        ValueId parts, int lane_stride) {
-    const ValueId offset = b.convert(b.mul(b.lane(), b.i32(lane_stride)), DType::i64);
+    const ValueId places = lane_stride == 1 ? b.lane() : b.mul(b.lane(), b.i32(lane_stride));
+    const ValueId offset = b.convert(places, DType::i64);
     const ValueId mask = b.lt(offset, b.sub(parts, position));
     Address at{.base = b.add(first, position)};
     if (lane_stride > 1) at = {.base = at.base, .group = 1, .stride = lane_stride};
