@@ -71,8 +71,9 @@ bool GraphBuilder::is_constant(NodeId id, Bits bits) const {
   return graph_.node(id).kind == NodeKind::constant && graph_.node(id).bits == bits;
 }
 
-/// The order of commutative operands: what varies fastest first, then inputs by name, others by
-/// their trees. Literals' values have no part in it, so that they cannot change the graph's text.
+/// The order of commutative operands: what varies fastest first, then inputs by name, fields by
+/// number, others by their trees. Literals' values have no part in it, so that they cannot change
+/// the graph's text.
 bool GraphBuilder::before(NodeId a, NodeId b) const {
   const Node &x = graph_.node(a), &y = graph_.node(b);
   auto rank = [](NodeKind kind) {
@@ -95,6 +96,7 @@ bool GraphBuilder::before(NodeId a, NodeId b) const {
     return graph_.inputs[static_cast<std::size_t>(x.index)].name <
            graph_.inputs[static_cast<std::size_t>(y.index)].name;
   }
+  if (x.kind == NodeKind::field) return x.index < y.index;
   const auto shape_a = shapes_[static_cast<std::size_t>(a)],
              shape_b = shapes_[static_cast<std::size_t>(b)];
   return std::pair(shape_a, a) < std::pair(shape_b, b);
