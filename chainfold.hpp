@@ -7,6 +7,7 @@
 #include "chainfold/dsl/input.hpp"
 #include "chainfold/dsl/let.hpp"
 #include "chainfold/dsl/literal.hpp"
+#include "chainfold/dsl/monoid.hpp"
 #include "chainfold/dsl/ops.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/dsl/partition.hpp"

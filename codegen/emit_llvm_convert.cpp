@@ -22,7 +22,12 @@ std::string OpWriter::convert(DType from, DType to, const std::string& x) {
   const std::string_view f = register_type(from), t = register_type(to);
   if (from == to) return x;
   if (from == DType::boolean) {
-    if (is_integer(to)) return cast("zext", f, x, t);
+    if (is_integer(to)) {
+      // LLVM 19 combines the extension of a mask of which some lanes are known with minima behind
+      // it without end (AVX-512); a frozen mask is not looked through, and costs nothing.
+      return cast("zext", f, size_of(to) == 8 ? out_.let(fmt::format("freeze {} {}", of(f), x)) : x,
+                  t);
+    }
     const Bits one = bits_of_double(to, 1.0);
     return select(t, x, k(t, literal(to, one)), k(t, literal(to, 0)));
   }

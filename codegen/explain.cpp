@@ -49,6 +49,8 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     }
     case NodeKind::constant: return text_of_bits(node.type, node.bits);
     case NodeKind::extent: return "count()";
+    case NodeKind::index: return "index()";
+    case NodeKind::field: return "field " + std::to_string(node.index);
     case NodeKind::fold: {
       const std::string& name = graph.folds[static_cast<std::size_t>(node.index)].name;
       std::string text = name.substr(0, name.find('.')) + "(" + list(node.operands);

@@ -71,6 +71,29 @@ Fold make_all();
 /// nothing: NaN.
 Fold make_variance(DType type);
 
+/// The product in `type` (a sum_type); 1 of nothing. Integers wrap.
+Fold make_product(DType type);
+/// All elements combined by bit_and, bit_or or bit_xor (integers); all ones, 0 and 0 of nothing.
+Fold make_bits(Op op, DType type);
+/// The index of the smallest or largest element out of (element, index); of equal ones, and of
+/// several NaN, the smallest index. NaN wins, -0 equals +0. Of nothing: -1.
+Fold make_argmin(DType type);
+Fold make_argmax(DType type);
+/// log(sum(exp(x))) in `type` (f32 or f64): states (largest, sum of exp(x - largest)), so nothing
+/// overflows. Of nothing: -inf.
+Fold make_logsumexp(DType type);
+
+/// A fold of the user's own. Its full name is `name` and a hash of all the rest. Throws UserError
+/// for a name that is no word and for an `init` that is no identity of merge.
+struct MonoidParts {
+  std::string name;
+  std::vector<DType> operands, state;
+  std::vector<Bits> init;
+  Lambda lift, merge, finalize;
+  bool commutative = false;
+};
+Fold make_monoid(MonoidParts parts);
+
 /// Evaluates a Lambda on scalars with ops.hpp's definition.
 std::vector<Bits> evaluate(const Lambda& lambda, std::span<const Bits> arguments);
 std::string print(const Fold& fold);

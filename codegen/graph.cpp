@@ -43,6 +43,7 @@ NodeId GraphBuilder::add(Node node) {
   const bool is_literal = node.kind == NodeKind::literal;
   auto head = fmt::format("{} {} {} {} ", static_cast<int>(node.kind), name_of(node.type),
                           name_of(node.op), node.bits);
+  if (node.kind == NodeKind::field) head += fmt::format("field {} ", node.index);
   std::string key = head, shape = head;
   if (is_literal) {
     key += std::to_string(literal_types[static_cast<std::size_t>(node.index)].bits);
@@ -70,15 +71,18 @@ bool GraphBuilder::is_constant(NodeId id, Bits bits) const {
   return graph_.node(id).kind == NodeKind::constant && graph_.node(id).bits == bits;
 }
 
-/// The order of commutative operands: what varies fastest first, then inputs by name, others by
-/// their trees. Literals' values have no part in it, so that they cannot change the graph's text.
+/// The order of commutative operands: what varies fastest first, then inputs by name, fields by
+/// number, others by their trees. Literals' values have no part in it, so that they cannot change
+/// the graph's text.
 bool GraphBuilder::before(NodeId a, NodeId b) const {
   const Node &x = graph_.node(a), &y = graph_.node(b);
   auto rank = [](NodeKind kind) {
     switch (kind) {
       case NodeKind::compute: return 0;
       case NodeKind::fold: return 1;
-      case NodeKind::extent: return 2;
+      case NodeKind::extent:
+      case NodeKind::index:
+      case NodeKind::field: return 2;
       case NodeKind::input: return 3;
       case NodeKind::param: return 4;
       case NodeKind::literal: return 5;
@@ -92,6 +96,7 @@ bool GraphBuilder::before(NodeId a, NodeId b) const {
     return graph_.inputs[static_cast<std::size_t>(x.index)].name <
            graph_.inputs[static_cast<std::size_t>(y.index)].name;
   }
+  if (x.kind == NodeKind::field) return x.index < y.index;
   const auto shape_a = shapes_[static_cast<std::size_t>(a)],
              shape_b = shapes_[static_cast<std::size_t>(b)];
   return std::pair(shape_a, a) < std::pair(shape_b, b);
@@ -177,6 +182,22 @@ NodeId GraphBuilder::extent() {
   Node node;
   node.kind = NodeKind::extent;
   node.level = Level::segment;
+  return add(std::move(node));
+}
+
+NodeId GraphBuilder::index() {
+  Node node;
+  node.kind = NodeKind::index;
+  node.level = Level::element;
+  return add(std::move(node));
+}
+
+NodeId GraphBuilder::field(int index, DType type) {
+  Node node;
+  node.kind = NodeKind::field;
+  node.type = type;
+  node.level = Level::state;
+  node.index = index;
   return add(std::move(node));
 }
 
@@ -322,6 +343,75 @@ NodeId GraphBuilder::max(NodeId value, NodeId filter) {
   return convert(fold(make_max(in), {convert(value, in)}, filter), kept);
 }
 
+NodeId GraphBuilder::argmin(NodeId value, NodeId filter) {
+  const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
+  return fold(make_argmin(in), {convert(value, in), index()}, filter);
+}
+
+NodeId GraphBuilder::argmax(NodeId value, NodeId filter) {
+  const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
+  return fold(make_argmax(in), {convert(value, in), index()}, filter);
+}
+
+NodeId GraphBuilder::product(NodeId value, NodeId filter) {
+  const DType wide = sum_type(type(value));
+  return fold(make_product(wide), {convert(value, wide)}, filter);
+}
+
+NodeId GraphBuilder::logsumexp(NodeId value, NodeId filter) {
+  const DType in = compute_type(type(value));
+  return fold(make_logsumexp(in), {convert(value, in)}, filter);
+}
+
+// --- a Lambda out of nodes
+
+Lambda GraphBuilder::lambda(std::string_view what, std::vector<DType> params,
+                            const std::vector<NodeId>& results) const {
+  std::vector<bool> needed(graph_.nodes.size(), false);
+  for (NodeId result : results) needed[static_cast<std::size_t>(result)] = true;
+  for (std::size_t id = needed.size(); id-- > 0;) {
+    if (!needed[id]) continue;
+    for (NodeId operand : graph_.nodes[id].operands)
+      needed[static_cast<std::size_t>(operand)] = true;
+  }
+  Lambda lambda;
+  lambda.params = std::move(params);
+  std::vector<int> values(graph_.nodes.size(), -1);
+  for (std::size_t id = 0; id < needed.size(); ++id) {
+    if (!needed[id]) continue;
+    const Node& node = graph_.nodes[id];
+    std::vector<int> operands;
+    for (NodeId operand : node.operands)
+      operands.push_back(values[static_cast<std::size_t>(operand)]);
+    switch (node.kind) {
+      case NodeKind::field: values[id] = node.index; break;
+      case NodeKind::constant: values[id] = lambda.constant(node.type, node.bits); break;
+      case NodeKind::literal: {
+        const GraphLiteral& literal = graph_.literals[static_cast<std::size_t>(node.index)];
+        values[id] = lambda.constant(literal.type, literal.bits);
+        break;
+      }
+      case NodeKind::compute:
+        values[id] = node.op == Op::convert ? lambda.convert(operands[0], node.type)
+                                            : lambda.apply(node.op, std::move(operands));
+        break;
+      case NodeKind::param:
+        throw UserError(
+            ErrorCode::unsupported,
+            fmt::format("{} uses the parameter \"{}\"; it computes from its arguments and literals "
+                        "alone: combine the parameter with an operand of cf::fold instead",
+                        what, graph_.params[static_cast<std::size_t>(node.index)].name));
+      default:
+        throw UserError(ErrorCode::unsupported,
+                        fmt::format("{} uses an input or a fold; it computes from its arguments "
+                                    "and literals alone: give the input to cf::fold as an operand",
+                                    what));
+    }
+  }
+  for (NodeId result : results) lambda.results.push_back(values[static_cast<std::size_t>(result)]);
+  return lambda;
+}
+
 // --- the end
 
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
@@ -382,7 +472,9 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
           break;
         case NodeKind::constant:
         case NodeKind::compute:
-        case NodeKind::extent: break;
+        case NodeKind::extent:
+        case NodeKind::index:
+        case NodeKind::field: break;
       }
       renamed[id] = static_cast<NodeId>(out.nodes.size());
       out.nodes.push_back(std::move(copy));

@@ -6,8 +6,9 @@
 // `element` (one an element of the input). A compute node has the highest level of its operands. A
 // fold node consumes element-level operands of one segment, those elements for which its filter (a
 // boolean node) is true, and gives one segment-level value. `extent` is the number of elements of
-// the segment. Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part
-// of it.
+// the segment, `index` (element level) the position of the element within it. Literals are
+// arguments of the kernel, so 2*x and 3*x share one; constants are part of it. A `field` (level
+// `state`) is a parameter of a Lambda that is being written; finished graphs hold none.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +26,26 @@ namespace chainfold::codegen {
 using NodeId = std::int32_t;
 inline constexpr NodeId kNoNode = -1;
 
-enum class Level : std::uint8_t { uniform, segment, element };
-enum class NodeKind : std::uint8_t { input, param, literal, constant, compute, fold, extent };
+enum class Level : std::uint8_t { uniform, segment, element, state };
+enum class NodeKind : std::uint8_t {
+  input,
+  param,
+  literal,
+  constant,
+  compute,
+  fold,
+  extent,
+  index,
+  field
+};
 
 struct Node {
   NodeKind kind = NodeKind::constant;
   DType type = DType::i64;
   Level level = Level::uniform;
-  Op op = Op::add;               ///< compute
-  int index = 0;                 ///< input, param, literal or fold: position in the graph's list
-  Bits bits = 0;                 ///< constant
+  Op op = Op::add;  ///< compute
+  int index = 0;    ///< input, param, literal or fold: position in the graph's list; field: which
+  Bits bits = 0;    ///< constant
   std::vector<NodeId> operands;  ///< compute and fold
   NodeId filter = kNoNode;       ///< fold
 };
@@ -86,6 +97,13 @@ class GraphBuilder {
   NodeId literal(DType type, Bits bits);  ///< 0, 1 and -1 become constants
   NodeId constant(DType type, Bits bits);
   NodeId extent();  ///< i64, segment level
+  NodeId index();   ///< i64, element level
+  /// Parameter `index` of the Lambda that is being written.
+  NodeId field(int index, DType type);
+  /// What `results` compute from fields, as a Lambda of these parameters; literals become
+  /// constants. Throws UserError, naming `what`, for anything but fields and literals below them.
+  [[nodiscard]] Lambda lambda(std::string_view what, std::vector<DType> params,
+                              const std::vector<NodeId>& results) const;
   /// Operands must have one type (select: the last two); no implicit conversion happens here.
   NodeId compute(Op op, std::vector<NodeId> operands);
   NodeId convert(NodeId value, DType type);
@@ -102,6 +120,13 @@ class GraphBuilder {
   /// Smallest and largest; they keep the type (f16 and bf16 compare in f32).
   NodeId min(NodeId value, NodeId filter = kNoNode);
   NodeId max(NodeId value, NodeId filter = kNoNode);
+  /// The index of the first smallest or largest element, i64; -1 of nothing.
+  NodeId argmin(NodeId value, NodeId filter = kNoNode);
+  NodeId argmax(NodeId value, NodeId filter = kNoNode);
+  /// The product in sum_type of the operand's type.
+  NodeId product(NodeId value, NodeId filter = kNoNode);
+  /// log(sum(exp(value))) of a float in its compute type.
+  NodeId logsumexp(NodeId value, NodeId filter = kNoNode);
 
   [[nodiscard]] DType type(NodeId id) const { return graph_.node(id).type; }
   [[nodiscard]] Level level(NodeId id) const { return graph_.node(id).level; }

@@ -10,6 +10,7 @@ std::string_view name_of(Level level) {
     case Level::uniform: return "uniform";
     case Level::segment: return "segment";
     case Level::element: return "element";
+    case Level::state: return "state";
   }
   return "?";
 }
@@ -56,6 +57,8 @@ std::string text(const Graph& graph, const Node& node) {
     case NodeKind::constant: return "constant " + text_of_bits(node.type, node.bits);
     case NodeKind::compute: return fmt::format("{} {}", codegen::name_of(node.op), operands(node));
     case NodeKind::extent: return "extent";
+    case NodeKind::index: return "index";
+    case NodeKind::field: return fmt::format("field {}", node.index);
     case NodeKind::fold: {
       const Fold* fold = entry(graph.folds, node.index);
       const std::string filter =

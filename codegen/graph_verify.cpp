@@ -66,6 +66,8 @@ class Verifier {
         break;
       case NodeKind::constant: leaf(id, Level::uniform, true); break;
       case NodeKind::extent: leaf(id, Level::segment, n.type == DType::i64); break;
+      case NodeKind::index: leaf(id, Level::element, n.type == DType::i64); break;
+      case NodeKind::field: require(false, "%{} is a field of a state", id); break;
       case NodeKind::compute: compute(id, n); break;
       case NodeKind::fold: fold(id, n); break;
     }

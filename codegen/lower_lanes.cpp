@@ -7,18 +7,26 @@
 namespace chainfold::codegen {
 
 std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit,
-                                             ValueId row_mask) {
-  const int width = plan_.load_width, step = kWarpWidth * width;
+                                             ValueId row_mask, ValueId origin) {
+  const int width = plan_.load_width;
+  // In order a lane's loads follow each other, else the lanes of a load do.
+  const bool runs = ordered_ && tiles > 1;
+  const int lane_stride = runs ? tiles * width : width;
+  const std::int64_t step = runs ? width : static_cast<std::int64_t>(kWarpWidth) * width;
   std::vector<Loaded> loaded;
   for (int i = 0; i < tiles; ++i) {
-    const ValueId at = b_.add(begin, b_.i64(static_cast<std::int64_t>(i) * step));
+    const ValueId at = b_.add(begin, b_.i64(i * step));
     ValueId mask = row_mask;
     if (limit != kNoValue) {
       const ValueId offset =
-          b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(width)}), DType::i64);
+          b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(lane_stride)}), DType::i64);
       mask = b_.both(mask, b_.lt(offset, b_.sub(limit, at)));
     }
-    loaded.push_back(load({at}, width, mask));
+    Address address{.base = at};
+    if (runs) address = {.base = at, .group = 1, .stride = lane_stride};
+    const ValueId position =
+        uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, lane_stride) : kNoValue;
+    loaded.push_back(load(address, width, mask, position));
   }
   return loaded;
 }
@@ -35,28 +43,34 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch) {
   return result;
 }
 
-Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mask, ValueId warp,
-                                  int warps) {
+Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin, ValueId row_mask,
+                                  ValueId warp, int warps) {
   const int width = plan_.load_width, step = kWarpWidth * width;
   const std::int64_t chunk = static_cast<std::int64_t>(step) * plan_.depth;
   const auto known = b_.constant_of(length);
   const ValueId end = b_.add(begin, length);
+  auto batch = [&](ValueId at, int tiles, ValueId limit) {
+    return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin)));
+  };
+  auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit) {
+    return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit))));
+  };
 
   if (known && !plan_.edges && warps == 1) {  // everything but the addresses is known now
     const auto total = static_cast<std::int64_t>(*known);
     const std::int64_t full = total / chunk, rest = total % chunk;
     std::optional<Partials> sum;
     if (full == 1) {
-      sum = fold_batch(load_batch(begin, plan_.depth, kNoValue, row_mask));
+      sum = batch(begin, plan_.depth, kNoValue);
     } else if (full > 1) {
       Partials start;
       for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(identity(f));
       const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
-      sum = unflatten(b_.loop(
-          begin, behind, stride, flatten(start), [&](ValueId at, const Builder::Values& carried) {
-            return flatten(lift(merge(
-                unflatten(carried), fold_batch(load_batch(at, plan_.depth, kNoValue, row_mask)))));
-          }));
+      sum = unflatten(b_.loop(begin, behind, stride, flatten(start),
+                              [&](ValueId at, const Builder::Values& carried) {
+                                return add_batch(carried, at, plan_.depth, kNoValue);
+                              }),
+                      true);
     }
     if (rest > 0) {
       const auto tiles = static_cast<int>((rest + step - 1) / step);
@@ -65,7 +79,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mas
       const ValueId at = b_.add(begin, b_.i64(full * chunk));
       std::vector<Partials> pieces;
       if (sum) pieces.push_back(*sum);
-      pieces.push_back(fold_batch(load_batch(at, tiles, ragged ? end : kNoValue, row_mask)));
+      pieces.push_back(batch(at, tiles, ragged ? end : kNoValue));
       sum = pieces.size() == 1 ? pieces[0] : merge(pieces[0], pieces[1]);
     }
     return *sum;
@@ -84,63 +98,106 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId row_mas
   const ValueId my_warp = b_.convert(warp, DType::i64);
   Partials start;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(identity(f));
-  const ValueId first = b_.add(from, b_.mul(my_warp, b_.i64(chunk))),
-                stride = b_.i64(chunk * warps);
-  Builder::Values sum = b_.loop(
-      first, rest_at, stride, flatten(start), [&](ValueId at, const Builder::Values& carried) {
-        return flatten(lift(merge(unflatten(carried),
-                                  fold_batch(load_batch(at, plan_.depth, kNoValue, row_mask)))));
+  const bool runs = ordered_ && warps > 1;  // each warp has one run of batches, the last the rest
+  ValueId first = kNoValue, stop = rest_at;
+  const ValueId last_warp = runs ? b_.compute(Op::eq, {my_warp, b_.i64(warps - 1)}) : kNoValue;
+  if (runs) {
+    const ValueId each = b_.div(b_.add(batches, b_.i64(warps - 1)), b_.i64(warps));
+    const ValueId my_first = b_.min(b_.mul(my_warp, each), batches);
+    const ValueId behind = b_.min(b_.add(my_first, each), batches);
+    first = b_.add(from, b_.mul(my_first, b_.i64(chunk)));
+    stop = b_.add(from, b_.mul(behind, b_.i64(chunk)));
+  } else {
+    first = b_.add(from, b_.mul(my_warp, b_.i64(chunk)));
+  }
+  const ValueId stride = b_.i64(runs ? chunk : chunk * warps);
+  Builder::Values sum =
+      b_.loop(first, stop, stride, flatten(start), [&](ValueId at, const Builder::Values& carried) {
+        return add_batch(carried, at, plan_.depth, kNoValue);
       });
-  const ValueId mine = b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
+  const ValueId mine =
+      runs ? last_warp : b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
   if (plan_.strategy == Strategy::parts) {
     // Only the last part of a segment has a rest: small code counts for more than loads in flight.
     const ValueId rest = b_.select(mine, rest_at, to), tile = b_.i64(step);
     sum = b_.loop(rest, to, tile, sum, [&](ValueId at, const Builder::Values& carried) {
-      return flatten(lift(merge(unflatten(carried), fold_batch(load_batch(at, 1, to, row_mask)))));
+      return add_batch(carried, at, 1, to);
     });
   } else {
     sum = b_.branch(
-        b_.both(b_.lt(rest_at, to), mine),
-        [&] {
-          return flatten(lift(
-              merge(unflatten(sum), fold_batch(load_batch(rest_at, plan_.depth, to, row_mask)))));
-        },
+        b_.both(b_.lt(rest_at, to), mine), [&] { return add_batch(sum, rest_at, plan_.depth, to); },
         [&] { return sum; });
   }
   if (plan_.edges) {
     auto edge = [&](ValueId at, ValueId limit) {
       const ValueId offset = b_.convert(b_.lane(), DType::i64);
       const ValueId mask = b_.both(row_mask, b_.lt(offset, b_.sub(limit, at)));
-      return fold_tile(load({at}, 1, mask));
+      const ValueId position =
+          uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, 1) : kNoValue;
+      return reduce_ordered(fold_tile(load({at}, 1, mask, position)));
     };
+    const ValueId first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
     sum = b_.branch(
-        b_.compute(Op::eq, {my_warp, b_.i64(0)}),
+        first_warp,
         [&] {
-          Partials all = merge(lift(edge(begin, from)), unflatten(sum));
-          return flatten(lift(merge(all, edge(to, end))));
+          Partials all = merge(lift(edge(begin, from)), unflatten(sum, true));
+          return flatten(lift(runs ? all : merge(all, edge(to, end))));
         },
         [&] { return sum; });
+    if (runs) {
+      sum = b_.branch(
+          last_warp, [&] { return flatten(lift(merge(unflatten(sum, true), edge(to, end)))); },
+          [&] { return sum; });
+    }
   }
-  return unflatten(sum);
+  return unflatten(sum, true);
+}
+
+ValueId TileLowering::has_lane_bit(int mask) {
+  return b_.compute(Op::ne, {b_.compute(Op::bit_and, {b_.lane(), b_.i32(mask)}), b_.i32(0)});
+}
+
+Partial TileLowering::merge_across(std::size_t fold, const Partial& mine, const Partial& other,
+                                   int mask) {
+  if (graph_.folds[fold].commutative) return merge(fold, mine, other);
+  const ValueId upper = has_lane_bit(mask);
+  Partial left = mine, right = other;
+  for (std::size_t i = 0; i < mine.fields.size(); ++i) {
+    left.fields[i] = b_.select(upper, other.fields[i], mine.fields[i]);
+    right.fields[i] = b_.select(upper, mine.fields[i], other.fields[i]);
+  }
+  return merge(fold, left, right);
+}
+
+Partial TileLowering::reduce(std::size_t fold, Partial a, int first, int lanes) {
+  for (int mask = first; mask < lanes; mask *= 2) {
+    Partial other = a;
+    for (ValueId& field : other.fields) {
+      if (b_.type(field).shape == Shape::lane) field = b_.shuffle_xor(field, mask);
+    }
+    a = merge_across(fold, a, other, mask);
+  }
+  return a;
 }
 
 Partials TileLowering::reduce_lanes(Partials a, int first, int lanes) {
   for (std::size_t f = 0; f < a.size(); ++f) {
-    if (a[f].complete) continue;
-    for (int mask = first; mask < lanes; mask *= 2) {
-      Partial other = a[f];
-      for (ValueId& field : other.fields) {
-        if (b_.type(field).shape == Shape::lane) field = b_.shuffle_xor(field, mask);
-      }
-      a[f] = merge(f, a[f], other);
-    }
+    if (!a[f].complete) a[f] = reduce(f, std::move(a[f]), first, lanes);
+  }
+  return a;
+}
+
+Partials TileLowering::reduce_ordered(Partials a) {
+  for (std::size_t f = 0; f < a.size(); ++f) {
+    if (graph_.folds[f].commutative || a[f].complete) continue;
+    a[f] = reduce(f, std::move(a[f]), 1, kWarpWidth);
+    a[f].complete = true;
   }
   return a;
 }
 
 Partials TileLowering::pair_rows(const Partials& a, const Partials& b, int mask) {
-  const ValueId upper =
-      b_.compute(Op::ne, {b_.compute(Op::bit_and, {b_.lane(), b_.i32(mask)}), b_.i32(0)});
+  const ValueId upper = has_lane_bit(mask);
   Partials paired;
   for (std::size_t f = 0; f < a.size(); ++f) {
     const Partial x = a[f].lifted || b[f].lifted ? lift(f, a[f]) : a[f];
@@ -153,7 +210,7 @@ Partials TileLowering::pair_rows(const Partials& a, const Partials& b, int mask)
       const ValueId send = b_.select(upper, x.fields[i], y.fields[i]);
       received.fields[i] = b_.type(send).shape == Shape::lane ? b_.shuffle_xor(send, mask) : send;
     }
-    paired.push_back(x.complete ? keep : merge(f, keep, received));
+    paired.push_back(x.complete ? keep : merge_across(f, keep, received, mask));
   }
   return paired;
 }
@@ -166,11 +223,11 @@ std::vector<ValueId> TileLowering::flatten(const Partials& lifted) {
   return fields;
 }
 
-Partials TileLowering::unflatten(const std::vector<ValueId>& fields) {
+Partials TileLowering::unflatten(const std::vector<ValueId>& fields, bool reduced) {
   Partials partials;
   std::size_t next = 0;
   for (const Fold& fold : graph_.folds) {
-    Partial partial{.fields = {}, .lifted = true};
+    Partial partial{.fields = {}, .lifted = true, .complete = reduced && !fold.commutative};
     for (std::size_t i = 0; i < fold.state.size(); ++i) partial.fields.push_back(fields[next++]);
     partials.push_back(std::move(partial));
   }

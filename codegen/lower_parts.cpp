@@ -39,8 +39,10 @@ class PartsLowering {
     const ValueId segment = b.div(part, parts), within = b.mul(b.rem(part, parts), part_length);
     const ValueId begin =
         b.compute(Op::sub, {b.add(b.mul(segment, length), within), b.param(params_.origin)});
+    const ValueId origin = tile.uses_index() ? b.sub(begin, within) : kNoValue;
     const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
-    Partials partials = tile.lift(tile.fold_range(begin, size, kNoValue, b.warp(), plan_.warps));
+    Partials partials =
+        tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials = reduce_block(b, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
     on_first_warp(b, [&] { store_states(b, tile, partials, part); });
   }
@@ -50,24 +52,11 @@ class PartsLowering {
     TileLowering tile(b, graph_, plan_);
     const ValueId parts = b.param(params_.parts), segment = b.block();
     const ValueId first = b.mul(segment, parts);
-    const int stride = kWarpWidth * plan_.warps * kStateLoads;
     Partials start;
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(tile.identity(f));
-    const ValueId my = b.compute(Op::mul, {b.convert(b.warp(), DType::i64), b.i64(kWarpWidth)});
-    const Builder::Values sum =
-        b.loop(my, parts, b.i64(stride), tile.flatten(start),
-               [&](ValueId at, const Builder::Values& carried) {
-                 std::vector<Partials> rounds;
-                 for (int i = 0; i < kStateLoads; ++i) {
-                   const ValueId position =
-                       b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * plan_.warps));
-                   rounds.push_back(load_states(b, tile, first, position, parts));
-                 }
-                 Partials merged = tile.unflatten(carried);
-                 for (const Partials& round : rounds) merged = tile.merge(merged, round);
-                 return tile.flatten(merged);
-               });
-    Partials partials = tile.reduce_lanes(tile.unflatten(sum), 1, kWarpWidth);
+    const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
+                                               : merge_strided(b, tile, first, parts, start);
+    Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
     partials = reduce_block(b, tile, std::move(partials));
     on_first_warp(b, [&] {
       const std::vector<ValueId> outputs = tile.finish(partials, extent(b));
@@ -79,6 +68,46 @@ class PartsLowering {
   }
 
  private:
+  /// Lanes take states that lie side by side, rounds follow each other.
+  Builder::Values merge_strided(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
+                                const Partials& start) {
+    const int stride = kWarpWidth * plan_.warps * kStateLoads;
+    const ValueId my = b.compute(Op::mul, {b.convert(b.warp(), DType::i64), b.i64(kWarpWidth)});
+    return b.loop(my, parts, b.i64(stride), tile.flatten(start),
+                  [&](ValueId at, const Builder::Values& carried) {
+                    std::vector<Partials> rounds;
+                    for (int i = 0; i < kStateLoads; ++i) {
+                      const ValueId position =
+                          b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * plan_.warps));
+                      rounds.push_back(load_states(b, tile, first, position, parts, 1));
+                    }
+                    Partials merged = tile.unflatten(carried);
+                    for (const Partials& round : rounds) merged = tile.merge(merged, round);
+                    return tile.flatten(merged);
+                  });
+  }
+
+  /// Each lane takes kStateLoads states that follow each other, each warp one run of them all.
+  Builder::Values merge_in_order(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
+                                 const Partials& start) {
+    constexpr int kRound = kWarpWidth * kStateLoads;
+    const ValueId round = b.i64(kRound);
+    const int all = kRound * plan_.warps;
+    const ValueId each = b.mul(b.div(b.add(parts, b.i64(all - 1)), b.i64(all)), round);
+    const ValueId my = b.mul(b.convert(b.warp(), DType::i64), each);
+    const ValueId behind = b.min(b.add(my, each), parts);
+    return b.loop(
+        my, behind, round, tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
+          Partials merged = load_states(b, tile, first, at, parts, kStateLoads);
+          for (int i = 1; i < kStateLoads; ++i) {
+            merged = tile.merge(
+                merged, load_states(b, tile, first, b.add(at, b.i64(i)), parts, kStateLoads));
+          }
+          return tile.flatten(
+              tile.merge(tile.unflatten(carried, true), tile.reduce_ordered(merged)));
+        });
+  }
+
   ValueId extent(Builder& b) {
     return plan_.segment > 0 ? b.i64(plan_.segment) : b.param(params_.elements);
   }
@@ -119,6 +148,7 @@ class PartsLowering {
     const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(plan_.warps)});
     std::size_t array = 0;
     for (std::size_t f = 0; f < partials.size(); ++f) {
+      partials[f].complete = false;  // each lane now holds another warp's state
       for (std::size_t i = 0; i < partials[f].fields.size(); ++i, ++array) {
         const ValueId loaded = b.shared_load(static_cast<int>(array), {b.i64(0)}, 1, mask);
         partials[f].fields[i] = b.select(mask, loaded, tile.identity(f).fields[i]);
@@ -135,11 +165,14 @@ class PartsLowering {
     }
   }
 
+  /// Lane l's state is that of part position + l * lane_stride of the segment, or none.
   Partials load_states(Builder& b, TileLowering& tile, ValueId first, ValueId position,
-                       ValueId parts) {
-    const ValueId offset = b.convert(b.lane(), DType::i64);
+                       ValueId parts, int lane_stride) {
+    const ValueId places = lane_stride == 1 ? b.lane() : b.mul(b.lane(), b.i32(lane_stride));
+    const ValueId offset = b.convert(places, DType::i64);
     const ValueId mask = b.lt(offset, b.sub(parts, position));
-    const Address at{b.add(first, position)};
+    Address at{.base = b.add(first, position)};
+    if (lane_stride > 1) at = {.base = at.base, .group = 1, .stride = lane_stride};
     Partials states;
     int array = first_scratch();
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) {

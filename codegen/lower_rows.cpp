@@ -82,7 +82,7 @@ class RowsLowering {
       const auto tiles = static_cast<int>((plan_.segment + step - 1) / step);
       const bool ragged = plan_.segment % step != 0;
       const ValueId limit = ragged ? b_.add(base, b_.i64(plan_.segment)) : kNoValue;
-      row = tile_.load_batch(base, tiles, limit, mask);
+      row = tile_.load_batch(base, tiles, limit, mask, base);
       return;
     }
     Address at{.base = base, .group = lanes_, .stride = plan_.segment};
@@ -93,7 +93,9 @@ class RowsLowering {
           b_.compute(Op::mul, {b_.compute(Op::rem, {b_.lane(), b_.i32(lanes_)}), b_.i32(width)});
       mask = b_.both(mask, b_.lt(within, b_.i32(static_cast<std::int32_t>(plan_.segment))));
     }
-    row = {tile_.load(at, width, mask)};
+    const ValueId position =
+        tile_.uses_index() ? tile_.positions(b_.i64(0), lanes_, width) : kNoValue;
+    row = {tile_.load(at, width, mask, position)};
   }
 
   Partials fold_row(int u, bool masked) {
@@ -103,7 +105,8 @@ class RowsLowering {
       partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)]);
     } else {
       const ValueId base = row_base(u, masked);
-      partials = tile_.fold_range(base, b_.i64(plan_.segment), row_mask(u, masked), b_.i32(0), 1);
+      partials =
+          tile_.fold_range(base, b_.i64(plan_.segment), base, row_mask(u, masked), b_.i32(0), 1);
     }
     return plan_.combine_states ? tile_.lift(std::move(partials))
                                 : tile_.collapse(std::move(partials));

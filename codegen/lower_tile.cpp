@@ -62,15 +62,22 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
     const Node& node = graph.nodes[i];
     if (node.kind == NodeKind::fold)
       fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
+    uses_index_ = uses_index_ || node.kind == NodeKind::index;
   }
+  for (const Fold& fold : graph.folds) ordered_ = ordered_ || !fold.commutative;
 }
 
 const Node& TileLowering::fold_node(std::size_t fold) const {
   return graph_.node(fold_nodes_[fold]);
 }
 
-Loaded TileLowering::load(const Address& at, int width, ValueId mask) {
-  Loaded tile{.inputs = {}, .mask = mask, .width = width};
+ValueId TileLowering::positions(ValueId first, int group, int lane_stride) {
+  const ValueId lane = group == kWarpWidth ? b_.lane() : b_.rem(b_.lane(), b_.i32(group));
+  return b_.add(first, b_.convert(b_.mul(lane, b_.i32(lane_stride)), DType::i64));
+}
+
+Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId position) {
+  Loaded tile{.inputs = {}, .mask = mask, .position = position, .width = width};
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     tile.inputs.push_back(input_used_[i] ? b_.load(static_cast<int>(i), at, width, mask)
                                          : kNoValue);
@@ -89,6 +96,12 @@ ValueId TileLowering::uniform_value(NodeId id) {
   }
 }
 
+ValueId TileLowering::index_value(const Scope& scope) {
+  Builder::Values offsets;
+  for (int i = 0; i < scope.width; ++i) offsets.push_back(b_.i64(i));
+  return b_.add(scope.position, b_.concat(std::move(offsets)));
+}
+
 ValueId TileLowering::node_value(NodeId id, Scope& scope) {
   if (auto it = scope.values.find(id); it != scope.values.end()) return it->second;
   const Node& node = graph_.node(id);
@@ -99,6 +112,7 @@ ValueId TileLowering::node_value(NodeId id, Scope& scope) {
     value =
         node.op == Op::convert ? b_.convert(operands[0], node.type) : b_.compute(node.op, operands);
   }
+  if (node.kind == NodeKind::index && scope.position != kNoValue) value = index_value(scope);
   if (value == kNoValue) throw InternalError("a node is read before it has a value", print(graph_));
   scope.values.emplace(id, value);
   return value;
@@ -152,11 +166,14 @@ Partials TileLowering::collapse(Partials a) {
 
 Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b) {
   const Fold& f = graph_.folds[fold];
-  if (!a.lifted && !b.lifted) return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}};
+  const bool complete = a.complete && b.complete;
+  if (!a.lifted && !b.lifted) {
+    return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}, .complete = complete};
+  }
   std::vector<ValueId> arguments = lift(fold, a).fields;
   const std::vector<ValueId> right = lift(fold, b).fields;
   arguments.insert(arguments.end(), right.begin(), right.end());
-  return {.fields = call(f.merge, arguments), .lifted = true};
+  return {.fields = call(f.merge, arguments), .lifted = true, .complete = complete};
 }
 
 Partials TileLowering::merge(const Partials& a, const Partials& b) {
@@ -186,7 +203,7 @@ Partial TileLowering::tree(std::size_t fold, std::vector<Partial> parts) {
 }
 
 TileLowering::Scope TileLowering::scope_of(const Loaded& tile) const {
-  Scope scope;
+  Scope scope{.values = {}, .position = tile.position, .width = tile.width};
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     if (node.kind == NodeKind::input) {
@@ -214,15 +231,13 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   const ValueId filter = node.filter == kNoNode ? kNoValue : node_value(node.filter, scope);
   Partial part{.fields = {}, .lifted = !f.tile};
   for (NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
+  if (!f.commutative) {
+    part = fold_in_order(fold, part.fields, filter, 0, tile.width);
+    if (tile.mask != kNoValue) part = keep_where(fold, std::move(part), tile.mask);
+    return part;
+  }
   if (part.lifted) part.fields = call(f.lift, part.fields);
-  auto keep = [&](ValueId condition) {
-    for (std::size_t i = 0; i < part.fields.size(); ++i) {
-      const DType type = b_.type(part.fields[i]).elem;
-      const Bits neutral = part.lifted ? f.init[i] : f.tile_identity;
-      part.fields[i] = b_.select(condition, part.fields[i], b_.constant(type, neutral));
-    }
-  };
-  if (filter != kNoValue) keep(filter);
+  if (filter != kNoValue) part = keep_where(fold, std::move(part), filter);
   // A field that is one constant for all elements (a count of 1) stays one while halves are merged.
   auto half = [&](ValueId v, int width, int which) {
     return b_.type(v).width == width ? b_.extract(v, which * width / 2, width / 2) : v;
@@ -242,8 +257,31 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   }
   const bool harmless =
       f.tile == Op::add && filter == kNoValue && keeps_zero(graph_, node.operands[0]);
-  if (tile.mask != kNoValue && !harmless) keep(tile.mask);
+  if (tile.mask != kNoValue && !harmless) part = keep_where(fold, std::move(part), tile.mask);
   return part;
+}
+
+Partial TileLowering::keep_where(std::size_t fold, Partial part, ValueId condition) {
+  const Fold& f = graph_.folds[fold];
+  for (std::size_t i = 0; i < part.fields.size(); ++i) {
+    const DType type = b_.type(part.fields[i]).elem;
+    const Bits neutral = part.lifted ? f.init[i] : f.tile_identity;
+    part.fields[i] = b_.select(condition, part.fields[i], b_.constant(type, neutral));
+  }
+  return part;
+}
+
+Partial TileLowering::fold_in_order(std::size_t fold, const std::vector<ValueId>& operands,
+                                    ValueId filter, int first, int width) {
+  if (width > 1) {
+    const Partial left = fold_in_order(fold, operands, filter, first, width / 2);
+    return merge(fold, left, fold_in_order(fold, operands, filter, first + width / 2, width / 2));
+  }
+  auto element = [&](ValueId v) { return b_.type(v).width > 1 ? b_.extract(v, first) : v; };
+  Partial part{.fields = {}, .lifted = false};
+  for (ValueId operand : operands) part.fields.push_back(element(operand));
+  part = lift(fold, part);
+  return filter == kNoValue ? part : keep_where(fold, std::move(part), element(filter));
 }
 
 Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {

@@ -1,5 +1,11 @@
 // What all lowerings share: from loaded vectors to partial results of every fold, across the lanes
 // of a warp, to the values of the outputs.
+//
+// Order. Folds that are not commutative need their elements merged in order. In programs with such
+// a fold (`ordered`) the loads of a batch give every lane one contiguous run of elements and every
+// warp of a block one contiguous run of batches; the lower lane is the left side of a merge across
+// lanes; and what crosses batches is merged after its lanes are (`reduce_ordered`). Other folds of
+// such a program keep a state a lane, over the same loads.
 #pragma once
 
 #include <map>
@@ -25,6 +31,8 @@ using Partials = std::vector<Partial>;  // one a fold
 struct Loaded {
   std::vector<ValueId> inputs;
   ValueId mask = kNoValue;  ///< lanes that hold elements; the others hold zeros
+  /// The index within its segment of a lane's first element, i64; only where the graph asks for it.
+  ValueId position = kNoValue;
   int width = 1;
 };
 
@@ -36,17 +44,27 @@ class TileLowering {
  public:
   TileLowering(Builder& builder, const Graph& graph, const Plan& plan);
 
-  /// The inputs that folds or filters read, `width` elements a lane.
-  Loaded load(const Address& at, int width, ValueId mask);
+  /// Whether elements must be merged in order.
+  [[nodiscard]] bool ordered() const { return ordered_; }
+  /// The inputs that folds or filters read, `width` elements a lane; lanes' positions as above.
+  Loaded load(const Address& at, int width, ValueId mask, ValueId position);
+  /// Positions of lanes of which each group of `group` covers a run of one segment, `lane_stride`
+  /// elements a lane, from its element `first` (uniform i64) on.
+  ValueId positions(ValueId first, int group, int lane_stride);
+  [[nodiscard]] bool uses_index() const { return uses_index_; }
   /// Every fold's partial of one tile, a value (or state) a lane.
   Partials fold_tile(const Loaded& tile);
-  /// `tiles` consecutive tiles from `begin` on, lanes at or beyond `limit` masked (kNoValue: none).
-  std::vector<Loaded> load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask);
+  /// `tiles` tiles that cover the elements from `begin` on, loads at or beyond `limit` masked
+  /// (kNoValue: none), of the segment that begins at `origin`.
+  std::vector<Loaded> load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask,
+                                 ValueId origin);
   /// The merged partials of tiles whose loads are all in flight.
   Partials fold_batch(const std::vector<Loaded>& batch);
   /// The partials of elements [begin, begin + length) of the buffers, spread over a warp's lanes;
-  /// `warp` of `warps` warps shares the range with the others. begin and length are uniform i64.
-  Partials fold_range(ValueId begin, ValueId length, ValueId row_mask, ValueId warp, int warps);
+  /// `warp` of `warps` warps shares the range with the others. begin, length and origin (the first
+  /// element of the segment) are uniform i64.
+  Partials fold_range(ValueId begin, ValueId length, ValueId origin, ValueId row_mask, ValueId warp,
+                      int warps);
 
   Partial identity(std::size_t fold);
   Partial merge(std::size_t fold, const Partial& a, const Partial& b);
@@ -58,11 +76,14 @@ class TileLowering {
   /// Every lane of a group of `lanes` lanes receives the merge over bits [first, lanes) of the
   /// group.
   Partials reduce_lanes(Partials a, int first, int lanes);
+  /// Folds that are not commutative become complete: their warp's lanes are merged in order.
+  Partials reduce_ordered(Partials a);
   /// Two rows in, one out: lanes with bit `mask` clear hold a's pair merge, the others b's.
   Partials pair_rows(const Partials& a, const Partials& b, int mask);
   /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields.
   std::vector<ValueId> flatten(const Partials& lifted);
-  Partials unflatten(const std::vector<ValueId>& fields);
+  /// `reduced`: folds that are not commutative were complete.
+  Partials unflatten(const std::vector<ValueId>& fields, bool reduced = false);
 
   /// The outputs, in the graph's order, from every fold's finished partial. `extent` is the i64
   /// number of elements of the segment.
@@ -71,12 +92,27 @@ class TileLowering {
  private:
   struct Scope {
     std::map<NodeId, ValueId> values;
+    ValueId position = kNoValue;
+    int width = 1;
   };
   /// The values of the inputs' nodes in a tile; others are added as they are computed.
   Scope scope_of(const Loaded& tile) const;
   ValueId node_value(NodeId id, Scope& scope);
   ValueId uniform_value(NodeId id);
+  /// The indices of the tile's elements within their segments.
+  ValueId index_value(const Scope& scope);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
+  /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
+  /// other) and by the others as (other, mine) if the fold needs its order.
+  Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);
+  Partial reduce(std::size_t fold, Partial a, int first, int lanes);
+  ValueId has_lane_bit(int mask);
+  /// Elements [first, first + width) of each lane, neighbours merged first. Few states are alive at
+  /// once.
+  Partial fold_in_order(std::size_t fold, const std::vector<ValueId>& operands, ValueId filter,
+                        int first, int width);
+  /// The identity where the condition is false.
+  Partial keep_where(std::size_t fold, Partial part, ValueId condition);
   Partial fold_mma(std::size_t fold, const Loaded& tile);
   ValueId mma_small_segments(std::size_t fold, ValueId vec, const Loaded& tile);
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
@@ -88,6 +124,7 @@ class TileLowering {
   const Plan& plan_;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
+  bool ordered_ = false, uses_index_ = false;
 };
 
 }  // namespace chainfold::codegen

@@ -22,7 +22,8 @@
 
 namespace chainfold {
 
-/// How many values an expression has: one a launch (uniform), one a segment or one an element.
+/// How many values an expression has: one a launch (uniform), one a segment or one an element. What
+/// a monoid computes from its arguments (monoid.hpp) has a level of its own: state.
 using codegen::Level;
 
 /// The base of every expression. It makes the operators of namespace chainfold findable.

@@ -8,7 +8,9 @@
 // integers and bool u64; integer sums wrap. mean, variance and norm are f32 for types up to 16 bits
 // and f32, else f64. min and max keep the type. Empty segments, or those of which the filter leaves
 // nothing: sum, count, dot and norm are 0, mean and variance NaN, min and max +inf and -inf or the
-// type's largest and smallest value, any false, all true. A sum is never -0.
+// type's largest and smallest value, any false, all true, argmin and argmax -1, product 1,
+// logsumexp -inf, bit_and all ones, bit_or and bit_xor 0. A sum is never -0. Folds of one's own:
+// monoid.hpp.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,22 @@
 namespace chainfold {
 namespace dsl {
 
-enum class FoldKind { sum, mean, variance, min, max, any, all };
+enum class FoldKind {
+  sum,
+  mean,
+  variance,
+  min,
+  max,
+  any,
+  all,
+  argmin,
+  argmax,
+  product,
+  bit_and,
+  bit_or,
+  bit_xor,
+  logsumexp
+};
 
 struct NoFilter {
   static constexpr int kNodes = 0;
@@ -43,7 +60,14 @@ struct Filter {
 
 constexpr DType fold_type(FoldKind kind, DType in) noexcept {
   switch (kind) {
-    case FoldKind::sum: return sum_type(in);
+    case FoldKind::sum:
+    case FoldKind::product: return sum_type(in);
+    case FoldKind::argmin:
+    case FoldKind::argmax: return DType::i64;
+    case FoldKind::logsumexp: return compute_type(in);
+    case FoldKind::bit_and:
+    case FoldKind::bit_or:
+    case FoldKind::bit_xor: return in;
     case FoldKind::mean:
     case FoldKind::variance: return mean_type(in);
     case FoldKind::min:
@@ -56,6 +80,22 @@ constexpr DType fold_type(FoldKind kind, DType in) noexcept {
 
 template <FoldKind K, DType T, Level L>
 struct FoldRule {
+  static constexpr bool kBits =
+      K == FoldKind::bit_and || K == FoldKind::bit_or || K == FoldKind::bit_xor;
+  static constexpr bool kOrder = K == FoldKind::argmin || K == FoldKind::argmax;
+  static_assert(
+      L != Level::state,
+      "chainfold: a fold inside a monoid; its lift, merge and finalize compute from their "
+      "arguments and literals alone");
+  static_assert(!kOrder || T != DType::boolean,
+                "chainfold: argmin and argmax are not defined on bool; cast it to a number, e.g. "
+                "cf::argmax(cf::cast<std::int8_t>(b))");
+  static_assert(!kBits || is_integer(T),
+                "chainfold: cf::bit_and, cf::bit_or and cf::bit_xor fold integers; of bool "
+                "expressions use cf::all and cf::any");
+  static_assert(K != FoldKind::logsumexp || is_float(T),
+                "chainfold: cf::logsumexp needs a floating-point expression; cast the integer "
+                "first, e.g. cf::logsumexp(cf::cast<float>(x))");
   static_assert(L != Level::segment,
                 "chainfold: a fold of a value that is one for the segment already; fold an "
                 "expression of the inputs");
@@ -89,6 +129,16 @@ struct FoldOf : Operation<fold_type(K, E::kType), Level::segment, E, F> {
       case FoldKind::max: return builder.max(value, condition);
       case FoldKind::any: return builder.fold(codegen::make_any(), {value}, condition);
       case FoldKind::all: return builder.fold(codegen::make_all(), {value}, condition);
+      case FoldKind::argmin: return builder.argmin(value, condition);
+      case FoldKind::argmax: return builder.argmax(value, condition);
+      case FoldKind::product: return builder.product(value, condition);
+      case FoldKind::bit_and:
+        return builder.fold(codegen::make_bits(Op::bit_and, E::kType), {value}, condition);
+      case FoldKind::bit_or:
+        return builder.fold(codegen::make_bits(Op::bit_or, E::kType), {value}, condition);
+      case FoldKind::bit_xor:
+        return builder.fold(codegen::make_bits(Op::bit_xor, E::kType), {value}, condition);
+      case FoldKind::logsumexp: return builder.logsumexp(value, condition);
     }
     return codegen::kNoNode;
   }
@@ -141,6 +191,7 @@ struct FilterRule {
   static_assert(
       T == DType::boolean,
       "chainfold: the condition of cf::where must be bool; write a comparison, e.g. x != 0");
+  static_assert(L != Level::state, "chainfold: a filter inside a monoid; use cf::select there");
   static_assert(L != Level::segment,
                 "chainfold: the condition of cf::where has one value for the segment; broadcasting "
                 "a fold back to the elements is not supported yet");
@@ -238,6 +289,77 @@ auto all(E&& e) {
 template <Expression E, dsl::AFilter F>
 auto all(E&& e, F&& filter) {
   return dsl::fold_of<dsl::FoldKind::all>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The index within its segment of the smallest element, i64: of the first one where several are
+/// equal (-0 equals +0), of the first NaN where there is one, -1 of nothing.
+template <Expression E>
+auto argmin(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::argmin>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto argmin(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::argmin>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The index within its segment of the largest element, i64; otherwise as argmin.
+template <Expression E>
+auto argmax(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::argmax>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto argmax(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::argmax>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// The product, in the type of a sum; integers wrap. No error bound is proven for floats.
+template <Expression E>
+auto product(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::product>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto product(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::product>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// All integers combined by bitwise and, in their type.
+template <Expression E>
+auto bit_and(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::bit_and>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto bit_and(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::bit_and>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// All integers combined by bitwise or, in their type.
+template <Expression E>
+auto bit_or(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::bit_or>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto bit_or(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::bit_or>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// All integers combined by bitwise exclusive or, in their type.
+template <Expression E>
+auto bit_xor(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::bit_xor>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto bit_xor(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::bit_xor>(std::forward<E>(e), std::forward<F>(filter));
+}
+
+/// log(sum(exp(e))) of floats without overflow, in f32 or f64. +inf if any is, NaN if any is.
+template <Expression E>
+auto logsumexp(E&& e) {
+  return dsl::fold_of<dsl::FoldKind::logsumexp>(std::forward<E>(e));
+}
+template <Expression E, dsl::AFilter F>
+auto logsumexp(E&& e, F&& filter) {
+  return dsl::fold_of<dsl::FoldKind::logsumexp>(std::forward<E>(e), std::forward<F>(filter));
 }
 
 /// How many elements the segment has, or how many pass the filter; i64.

@@ -17,6 +17,11 @@ struct Input : Leaf<T, Level::element> {
   std::string name;
 };
 
+/// The position of an element within its segment.
+struct Index : Leaf<DType::i64, Level::element> {
+  codegen::NodeId write(Walk& walk) const { return walk.builder.index(); }
+};
+
 /// A number given at launch.
 template <DType T>
 struct Param : Leaf<T, Level::uniform> {
@@ -35,6 +40,10 @@ template <Element T>
 auto input(std::string_view name) {
   return dsl::Input<kDType<T>>(name);
 }
+
+/// The position of each element within its segment, from 0 on: an i64 for operands and filters of
+/// folds, e.g. cf::sum(x, cf::where(cf::index() % 2 == 0)).
+inline auto index() { return dsl::Index(); }
 
 /// A single value of type T, bound to `name` at launch and the same for all elements. Names follow
 /// the rules of `input`.

@@ -60,7 +60,13 @@ struct CommonTypeRule {
 
 template <Level A, Level B>
 struct LevelRule {
-  static constexpr bool kMixed = A != B && A != Level::uniform && B != Level::uniform;
+  static constexpr bool kTwo = A != B && A != Level::uniform && B != Level::uniform;
+  static constexpr bool kForeign = kTwo && (A == Level::state || B == Level::state);
+  static constexpr bool kMixed = kTwo && !kForeign;
+  static_assert(
+      !kForeign,
+      "chainfold: an input or a fold inside a monoid; its lift, merge and finalize compute "
+      "from their arguments and literals alone: give the input to cf::fold as an operand");
   static_assert(!kMixed,
                 "chainfold: one operand has a value for each element, the other a value for the "
                 "segment (a fold); broadcasting a fold back to the elements is not supported yet");

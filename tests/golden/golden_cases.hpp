@@ -58,6 +58,11 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"flags_bool", 33, "sm_80"},
     {"filter_f16", 33, "sm_90"},
     {"arithmetic_i64", 16, "sm_90"},
+    // States of several fields: merged in any order, and in that of the elements.
+    {"argmax_f32", 33, "sm_90"},
+    {"logsumexp_f32", 0, "cpu"},
+    {"longest_run_f32", 4096, "sm_90"},
+    {"longest_run_bool", 0, "sm_90"},
     // Several outputs and units in one kernel.
     {"frames", 64, "sm_90"},
     {"q6", 0, "sm_90"},

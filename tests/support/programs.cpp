@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/tests/support/monoids.hpp"
+
 namespace chainfold::test {
 
 namespace {
@@ -257,6 +259,136 @@ void add_shapes(Programs& list) {
                   .fills = kIntegerFills});
 }
 
+template <class T>
+void add_arg_folds(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back({.name = "argmax_" + type,
+                  .over = [](const P& p) { return cf::over(p, cf::argmax(cf::input<T>("x"))); },
+                  .fills = fills<T>()});
+  list.push_back({.name = "arg_folds_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x"), y = cf::input<T>("y");
+                        return cf::over(p, cf::argmin(x), cf::argmax(x),
+                                        cf::argmin(x, cf::where(x > y)),
+                                        cf::argmax(y, cf::where(x != x)), cf::argmax(-x));
+                      },
+                  .fills = fills<T>()});
+}
+
+template <class T>
+void add_bit_folds(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back({.name = "bit_folds_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x"), y = cf::input<T>("y");
+                        auto hit = cf::where(x > y);
+                        return cf::over(p, cf::bit_and(x | 15), cf::bit_or(x & y), cf::bit_xor(x),
+                                        cf::bit_and(x, hit), cf::bit_or(y, hit),
+                                        cf::bit_xor(x, hit), cf::product(x),
+                                        cf::product(x, cf::where(x == x)));
+                      },
+                  .fills = kIntegerFills});
+}
+
+template <class T>
+void add_products(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back({.name = "product_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = 1 + cf::input<T>("x") / 4096;
+                        return cf::over(p, cf::product(x), cf::product(x, cf::where(x > 1)));
+                      },
+                  .fills = {Fill::uniform, Fill::whole, Fill::nonfinite}});
+}
+
+template <class T>
+void add_logsumexp(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back({.name = "logsumexp_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x");
+                        return cf::over(p, cf::logsumexp(x), cf::logsumexp(x * 300),
+                                        cf::logsumexp(x, cf::where(x < 0.25F)),
+                                        cf::logsumexp(x, cf::where(x != x)));
+                      },
+                  .transcendental = true,
+                  .fills = {Fill::uniform, Fill::normal, Fill::whole, Fill::nonfinite}});
+}
+
+void add_index(Programs& list) {
+  list.push_back({.name = "index_i16",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<std::int16_t>("x");
+                        auto i = cf::index();
+                        return cf::over(p, cf::sum(i * x), cf::max(i), cf::min(i),
+                                        cf::sum(x, cf::where(i % 3 == 1)),
+                                        cf::max(i, cf::where(x > 0)), cf::bit_xor(i * i + x));
+                      },
+                  .fills = kIntegerFills});
+  list.push_back({.name = "index_u8",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<std::uint8_t>("x");
+                        return cf::over(p, cf::sum(x), cf::sum(cf::index() * x), cf::argmin(x));
+                      },
+                  .fills = kIntegerFills});
+}
+
+void add_monoids(Programs& list) {
+  auto add = [&](const char* name, auto over, std::vector<Fill> fills = kIntegerFills) {
+    list.push_back({.name = name, .over = over, .fills = std::move(fills)});
+  };
+  add("longest_run_f32",
+      [](const P& p) { return cf::over(p, cf::fold(longest_run(), cf::input<float>("x") > 0)); },
+      {Fill::uniform});
+  add("longest_run_bool",
+      [](const P& p) { return cf::over(p, cf::fold(longest_run(), cf::input<bool>("x"))); });
+  add("brackets_i8", [](const P& p) {
+    auto x = cf::input<std::int8_t>("x");
+    return cf::over(p, cf::fold(brackets(), x > 0), cf::fold(brackets(), x > 3, cf::where(x != 5)));
+  });
+  add("continuant_u32", [](const P& p) {
+    return cf::over(p, cf::fold(continuant(), cf::input<std::uint32_t>("x")));
+  });
+  add("first_and_last_f64",
+      [](const P& p) {
+        auto x = cf::input<double>("x");
+        return cf::over(p, cf::fold(first_and_last(), x),
+                        cf::fold(first_and_last(), x, cf::where(x < 0.5)));
+      },
+      {Fill::uniform, Fill::nonfinite});
+  add("horner_u8",
+      [](const P& p) { return cf::over(p, cf::fold(horner(), cf::input<std::uint8_t>("x"))); });
+  add("horner_u64",
+      [](const P& p) { return cf::over(p, cf::fold(horner(), cf::input<std::uint64_t>("x"))); });
+  add("last_even_i32", [](const P& p) {
+    auto x = cf::input<std::int32_t>("x");
+    return cf::over(p, cf::fold(last_even(), x, cf::index()),
+                    cf::fold(last_even(), x, cf::index(), cf::where(x > 0)));
+  });
+  add("magnitudes_i8",
+      [](const P& p) { return cf::over(p, cf::fold(magnitudes(), cf::input<std::int8_t>("x"))); });
+  // Folds that need their order beside tensor cores, lanes and other types.
+  add("ordered_beside_f16",
+      [](const P& p) {
+        auto x = cf::input<f16>("x");
+        return cf::over(p, cf::sum(x), cf::fold(brackets(), x > 0), cf::max(x), cf::argmin(x),
+                        cf::variance(x));
+      },
+      {Fill::uniform, Fill::whole});
+  add("ordered_beside_i64", [](const P& p) {
+    auto x = cf::input<std::int64_t>("x");
+    auto y = cf::input<std::uint16_t>("y");
+    return cf::over(p, cf::sum(x), cf::fold(horner(), y),
+                    cf::fold(continuant(), cf::cast<std::uint32_t>(x)));
+  });
+}
+
 Programs make() {
   Programs list;
   add_folds<f16>(list);
@@ -283,6 +415,23 @@ Programs make() {
   add_filters(list);
   add_casts(list);
   add_shapes(list);
+  add_arg_folds<f16>(list);
+  add_arg_folds<float>(list);
+  add_arg_folds<double>(list);
+  add_arg_folds<std::int8_t>(list);
+  add_arg_folds<std::int32_t>(list);
+  add_arg_folds<std::uint64_t>(list);
+  add_bit_folds<std::int8_t>(list);
+  add_bit_folds<std::uint16_t>(list);
+  add_bit_folds<std::int32_t>(list);
+  add_bit_folds<std::uint64_t>(list);
+  add_products<float>(list);
+  add_products<double>(list);
+  add_logsumexp<f16>(list);
+  add_logsumexp<float>(list);
+  add_logsumexp<double>(list);
+  add_index(list);
+  add_monoids(list);
   return list;
 }
 

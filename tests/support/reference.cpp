@@ -94,14 +94,16 @@ class Accumulator {
  public:
   Accumulator(const Fold& fold) : fold_(fold), state_(fold.init) {
     is_sum_ = fold.linear && is_float(fold.result());
-    is_variance_ = fold.name.rfind("variance.", 0) == 0;
+    is_variance_ = is("variance.");
+    is_product_ = is("product.") && is_float(fold.result());
+    is_logsumexp_ = is("logsumexp.");
   }
 
   void add(const std::vector<Bits>& operands) {
     ++count_;
     if (is_sum_) {
       sum_.add(codegen::double_of_bits(fold_.operands[0], operands[0]));
-    } else if (is_variance_) {
+    } else if (is_variance_ || is_product_ || is_logsumexp_) {
       elements_.push_back(codegen::double_of_bits(fold_.operands[0], operands[0]));
     } else {
       std::vector<Bits> both = state_;
@@ -115,6 +117,8 @@ class Accumulator {
   [[nodiscard]] Value result(double bound_u, double slack, int levels) const {
     if (is_sum_) return sum_result(bound_u, slack);
     if (is_variance_) return variance_result(levels, slack);
+    if (is_product_) return product_result();
+    if (is_logsumexp_) return logsumexp_result(levels);
     const DType type = fold_.result();
     const Bits bits = codegen::evaluate(fold_.finalize, state_)[0];
     const Value value = Value::exactly(type, bits);
@@ -127,6 +131,47 @@ class Accumulator {
   [[nodiscard]] const ExactSum& sum() const { return sum_; }
 
  private:
+  [[nodiscard]] bool is(const char* prefix) const { return fold_.name.rfind(prefix, 0) == 0; }
+
+  /// Every order takes n - 1 roundings, as long as no partial product leaves the range.
+  [[nodiscard]] Value product_result() const {
+    const DType type = fold_.result();
+    double up = 0, down = 0;
+    constexpr mpfr_prec_t kEnough = 300;
+    Real product(1, kEnough);
+    for (double x : elements_) {
+      if (std::isnan(x)) return Value::exactly(type, codegen::bits_of_double(type, x));
+      (std::fabs(x) >= 1 ? up : down) += std::fabs(std::log2(std::fabs(x)));
+      product *= Real(x, kEnough);
+    }
+    if (!(up < (type == DType::f32 ? 126 : 1022) && down < (type == DType::f32 ? 124 : 1020)))
+      return Value::nothing_promised();
+    const double n = static_cast<double>(elements_.size()) * (1 + 0x1p-4);
+    const double error = n * unit(type) * std::fabs(product.nearest());
+    Real lo = product, hi = product;
+    lo -= Real(error, kEnough);
+    hi += Real(error, kEnough);
+    return Value::between(type, round_down(type, lo.down()), round_up(type, hi.up()));
+  }
+
+  /// Each merge rounds the scaled sum, its exp (some ulp, relatively) and the difference below it.
+  [[nodiscard]] Value logsumexp_result(int levels) const {
+    const DType type = fold_.result();
+    double top = -kInfinity;
+    for (double x : elements_) {
+      if (std::isnan(x)) return Value::exactly(type, codegen::bits_of_double(type, x));
+      top = std::max(top, x);
+    }
+    if (std::isinf(top)) return Value::exactly(type, codegen::bits_of_double(type, top));
+    long double sum = 0;
+    for (double x : elements_) sum += expl(static_cast<long double>(x) - top);
+    const long double value = top + logl(sum);
+    const double error = unit(type) * (12.0 * levels + 8 + 4 * std::fabs(top) +
+                                       4 * std::fabs(static_cast<double>(value)));
+    return Value::between(type, round_down(type, static_cast<double>(value - error)),
+                          round_up(type, static_cast<double>(value + error)));
+  }
+
   [[nodiscard]] Value sum_result(double bound_u, double slack) const {
     const DType type = fold_.result();
     auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
@@ -189,7 +234,7 @@ class Accumulator {
   }
 
   const Fold& fold_;
-  bool is_sum_ = false, is_variance_ = false;
+  bool is_sum_ = false, is_variance_ = false, is_product_ = false, is_logsumexp_ = false;
   std::int64_t count_ = 0;
   std::vector<Bits> state_;
   ExactSum sum_;
@@ -213,6 +258,7 @@ class Evaluator {
   std::vector<Value> segment(std::int64_t begin, std::int64_t end, const codegen::Plan& plan) {
     std::vector<Accumulator> folds;
     for (const Fold& fold : graph_.folds) folds.emplace_back(fold);
+    begin_ = begin;
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
         const Node& node = graph_.nodes[id];
@@ -252,6 +298,7 @@ class Evaluator {
       case NodeKind::param: return request_.params[index];
       case NodeKind::literal: return graph_.literals[index].bits;
       case NodeKind::constant: return node.bits;
+      case NodeKind::index: return static_cast<Bits>(i - begin_);
       default: break;
     }
     Bits in[3] = {};
@@ -390,6 +437,7 @@ class Evaluator {
   const std::vector<Column>& inputs_;
   const ReferenceRequest& request_;
   std::vector<Bits> bits_;
+  std::int64_t begin_ = 0;
   std::vector<bool> inexact_;
   std::vector<std::optional<ExactSum>> sums_;
 };
