@@ -6,6 +6,7 @@ namespace cf = chainfold;
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +14,7 @@ namespace cf = chainfold;
 #include <vector>
 
 #include "chainfold/runtime/device.hpp"
+#include "chainfold/tests/support/monoids.hpp"
 
 namespace {
 
@@ -142,6 +144,24 @@ TEST(DesignPrograms, ExplainWithoutAGpu) {
 
   for (const char* words : {"plan", "mma", "sm_90", "__global__"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << " is missing in:\n" << text;
+  }
+}
+
+TEST(DesignPrograms, AFoldOfOnesOwn) {
+  if (!can_run()) GTEST_SKIP() << "there is no CPU plugin";
+  const auto my_monoid = cf::test::longest_run();
+  std::vector<float> samples;
+  for (int i = 0; i < 3 * 4096; ++i) samples.push_back(i % 97 == 13 || i % 1001 == 0 ? -1.0F : 1.0F);
+  auto x = cf::input<float>("x");
+
+  auto longest_run = cf::over(cf::segments(4096), cf::fold(my_monoid, x > 0));
+
+  const auto [runs] = cf::compile(longest_run).run<std::int64_t>({{"x", samples}});
+  ASSERT_EQ(runs.size(), 3U);
+  for (std::size_t s = 0; s < runs.size(); ++s) {
+    std::int64_t best = 0, now = 0;
+    for (std::size_t i = s * 4096; i < (s + 1) * 4096; ++i) best = std::max(best, now = samples[i] > 0 ? now + 1 : 0);
+    EXPECT_EQ(runs[s], best) << "segment " << s;
   }
 }
 
