@@ -207,9 +207,11 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   const auto [width, edges] =
       row_width(segment, widest_load(graph, target, request.base_alignment));
   choice.depth = edges ? std::min(batch, 4) : batch;
-  // Loads that one segment leaves unused go to further rows; a CPU lane's rows cost no registers.
+  // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
+  // half as wide as it could be.
+  const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
-      std::max<std::int64_t>(1, target.row_loads / loads_of(segment, width)))));
+      std::max<std::int64_t>(1, narrow * target.row_loads / loads_of(segment, width)))));
   return choice;
 }
 

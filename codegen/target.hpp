@@ -21,7 +21,7 @@ struct Target {
   int resident_warps = 64;  ///< warps a processor holds at once
   int shared_bytes = 48 * 1024;  ///< shared memory a block may use without asking for more
   bool has_mma = true;           ///< whether the table's rows from `arch` down apply
-  int loads_in_flight = 8;       ///< independent loads worth issuing before their first use
+  int loads_in_flight = 16;      ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;   ///< the same where each load feeds much code
   int row_loads = 4;             ///< loads of short segments that a lane handles at once
 };
