@@ -18,8 +18,6 @@ namespace {
 
 /// From here on a segment gives several blocks work: bytes of its widest input.
 constexpr std::int64_t kPartsFromBytes = 128 * 1024;
-/// Blocks that the merging launch can take without being noticed.
-constexpr std::int64_t kMaxParts = 4096;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr std::int64_t kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
@@ -201,7 +199,7 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
         target.max_warps == 1
             ? kCpuParts
             : std::min<std::int64_t>(
-                  kMaxParts, 2LL * target.processors * target.resident_warps / choice.warps);
+                  kMostParts, 2LL * target.processors * target.resident_warps / choice.warps);
     return choice;
   }
   const auto [width, edges] =
@@ -223,7 +221,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   if (!parts && request.segment < 1) return std::nullopt;
   if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
   if (!power(choice.depth) || choice.depth > kMostDepth || choice.rows > kMostRows) return {};
-  if (parts && (choice.parts < 1 || choice.parts > kMaxParts)) return {};
+  if (parts && (choice.parts < 1 || choice.parts > kMostParts)) return {};
   if (choice.mma && !target.has_mma) return {};
   Plan plan;
   plan.segment = request.segment;

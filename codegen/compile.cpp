@@ -7,6 +7,7 @@
 namespace chainfold::codegen {
 
 Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
+  verify(graph);
   verify(plan, graph, target);
   Compiled compiled{.plan = std::move(plan), .program = {}};
   compiled.program = lower(graph, compiled.plan, target);
@@ -17,7 +18,6 @@ Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
 }
 
 Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request) {
-  verify(graph);
   return compile_plan(graph, target, choose_plan(graph, target, request));
 }
 

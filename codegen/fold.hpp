@@ -84,7 +84,8 @@ Fold make_argmax(DType type);
 Fold make_logsumexp(DType type);
 
 /// A fold of the user's own. Its full name is `name` and a hash of all the rest. Throws UserError
-/// for a name that is no word and for an `init` that is no identity of merge.
+/// for a name that is no word and for an `init` that is not even itself when it is
+/// merged with itself.
 struct MonoidParts {
   std::string name;
   std::vector<DType> operands, state;

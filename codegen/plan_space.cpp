@@ -94,11 +94,11 @@ void add_parts(Space& space, const PlanChoice& around) {
   for (const int warps : {8, 4, 16, 32}) {
     PlanChoice choice = around;
     choice.warps = warps;
-    choice.parts = std::max<std::int64_t>(1, around.parts * around.warps / warps);
+    choice.parts = std::clamp<std::int64_t>(around.parts * around.warps / warps, 1, kMostParts);
     space.vary(choice, &PlanChoice::depth, {4, 2, 8});
   }
   space.vary(around, &PlanChoice::parts,
-             {std::max<std::int64_t>(1, around.parts / 2), around.parts * 2});
+             {std::max<std::int64_t>(1, around.parts / 2), std::min(kMostParts, around.parts * 2)});
   PlanChoice lanes = around;
   lanes.mma = false;
   space.vary(lanes, &PlanChoice::depth, {4, 8});
@@ -163,8 +163,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     add_cpu(space, best_guess);
     return space.take();
   }
-  // The other strategy starts from its own default: that of the shortest or longest segment it
-  // would be chosen for.
+  // The other strategy starts from the default of a size that it would be chosen for.
   const bool parts = best_guess.strategy == Strategy::parts;
   PlanRequest other = request;
   other.segment = parts ? kShortestInParts : 0;

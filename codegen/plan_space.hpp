@@ -27,6 +27,9 @@ struct PlanChoice {
   friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
 };
 
+/// Parts that the merging launch can take without being noticed.
+inline constexpr std::int64_t kMostParts = 4096;
+
 /// "rows warps=8 depth=1 rows=4 bytes=16 mma", "parts warps=8 depth=4 parts=2112 bytes=16 simt".
 std::string to_text(const PlanChoice& choice);
 /// The choice with this text. Throws UserError(invalid_argument) naming what is wrong.

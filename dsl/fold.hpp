@@ -352,7 +352,8 @@ auto bit_xor(E&& e, F&& filter) {
   return dsl::fold_of<dsl::FoldKind::bit_xor>(std::forward<E>(e), std::forward<F>(filter));
 }
 
-/// log(sum(exp(e))) of floats without overflow, in f32 or f64. +inf if any is, NaN if any is.
+/// log(sum(exp(e))) of floats without overflow, in f32 or f64. NaN if any is, else +inf if any
+/// is.
 template <Expression E>
 auto logsumexp(E&& e) {
   return dsl::fold_of<dsl::FoldKind::logsumexp>(std::forward<E>(e));

@@ -315,4 +315,15 @@ std::int64_t Slots::grid(std::size_t launch) const {
   return program_.launches[launch].grid.evaluate(params());
 }
 
+Slots::Range range_of(const codegen::Plan& plan, const Arguments& arguments) {
+  Slots::Range range{.segments = arguments.segments, .elements = arguments.elements};
+  if (plan.strategy != codegen::Strategy::parts) return range;
+  const std::int64_t length = arguments.segment > 0 ? arguments.segment : arguments.elements;
+  const codegen::PartCut cut = cut_parts(plan, length, arguments.segments);
+  range.parts = cut.parts;
+  range.part_length = cut.part_length;
+  range.part_end = cut.parts * arguments.segments;
+  return range;
+}
+
 }  // namespace chainfold::runtime

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/plan.hpp"
 #include "chainfold/codegen/program.hpp"
 #include "chainfold/runtime/bindings.hpp"
 
@@ -64,5 +65,8 @@ class Slots {
   const codegen::Program& program_;
   std::array<std::uint64_t, kMost> slots_{};
 };
+
+/// The range of a launch over all segments of the arguments under a plan.
+Slots::Range range_of(const codegen::Plan& plan, const Arguments& arguments);
 
 }  // namespace chainfold::runtime

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/runtime/disk_cache.hpp"
 #include "chainfold/runtime/kernel.hpp"
 
 namespace chainfold::runtime {
@@ -24,28 +25,26 @@ struct TuningTask {
   Target target;
   int device = -1;  ///< < 0: the CPU
   codegen::PlanRequest request;
-  std::int64_t elements = 0;  ///< to time with; 0: as many as a gibibyte of input holds
+  std::int64_t elements =
+      0;  ///< to time with; 0: as many as a gibibyte of inputs and outputs holds
   std::function<void(const TuningProgress&)> on_progress;
 };
 
-/// The text that records of the task are found by: whatever can change the choice.
-std::string tuning_key(const TuningTask& task);
+/// What records of the task are found by: a hash of whatever can change the choice.
+CacheKey tuning_key(const TuningTask& task);
 
 /// The record that an earlier tuning of an equal task left in this process or on disk.
 std::optional<TuningResult> find_tuning(const TuningTask& task);
 
 /// find_tuning's record, or that of a measurement made now and kept. An equal task that is being
-/// measured by another thread is waited for. Throws what compiling and running throw when not even
-/// the default plan works.
-TuningResult tune(const TuningTask& task);
+/// measured by another thread is waited for. Nothing where a measurement is not possible: one
+/// segment alone is larger than some gibibytes, or there is no memory. Throws what compiling and
+/// running throw when not even the default plan works.
+std::optional<TuningResult> tune(const TuningTask& task);
 
-/// What one way to run takes, over and over.
-struct Timings {
-  std::vector<double> ms;
-};
-/// The index of the choice: 0, the default, unless another's median is lower by more than the noise
-/// of both; the first among those that no noise tells from the fastest. Entries without timings
-/// (candidates that failed) are never chosen.
-std::size_t choose_fastest(const std::vector<Timings>& candidates);
+/// The index of the choice among candidates, each with its milliseconds: 0, the default, unless
+/// another's median is lower by more than the noise of both; the first among those that no noise
+/// tells from the fastest. Candidates without times (they failed) are never chosen.
+std::size_t choose_fastest(const std::vector<std::vector<double>>& candidates);
 
 }  // namespace chainfold::runtime

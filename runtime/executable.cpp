@@ -103,7 +103,7 @@ Shared make_executable(const CacheKey& key, const codegen::Program& program,
     return load(code);
   } catch (const Error& error) {
     // Whole, and yet the driver or the linker refuses it: the disk is never a reason to fail.
-    if (!code.from_disk) throw;
+    if (!code.from_disk || error.code() == ErrorCode::out_of_memory) throw;
     cache.drop(kKernelKind, key);
     cache.warn(std::string("a kernel from disk was refused and is compiled again: ") +
                error.what());

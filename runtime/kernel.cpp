@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
-#include "chainfold/runtime/autotune.hpp"
 #include "chainfold/runtime/device_memory.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
@@ -17,8 +16,7 @@ namespace chainfold {
 namespace {
 
 using codegen::BufferRole;
-
-constexpr int kWidestLoad = 16;  // bytes; device allocations and our staging are aligned to more
+using runtime::kWidestLoad;
 
 Target gpu_of(int device) {
   const runtime::DeviceInfo& info = runtime::device_info(device);
@@ -56,14 +54,6 @@ int device_of(const Target& target) {
       "target");
 }
 
-codegen::PlanRequest request_of(const Options& options, std::int64_t segment, int alignment) {
-  return {.accuracy = options.accuracy,
-          .nonfinite = options.nonfinite,
-          .determinism = options.determinism,
-          .segment = segment,
-          .base_alignment = alignment};
-}
-
 /// Host memory that is not initialised first.
 struct FreeDeleter {
   void operator()(void* pointer) const { std::free(pointer); }
@@ -98,81 +88,6 @@ Target target(std::string_view name) {
   return codegen::parse_target(name);
 }
 
-codegen::PlanChoice Kernel::State::choice_for(bool tail, std::int64_t segment,
-                                              std::optional<TuningResult>& tuned) const {
-  // Choices serve every alignment: they are made for the best.
-  const codegen::Graph& g = tail ? *tail_graph : *graph;
-  const codegen::PlanRequest request = request_of(options, segment, kWidestLoad);
-  if (!tail && !options.plan.empty()) {
-    const codegen::PlanChoice pinned = codegen::parse_choice(options.plan);
-    if (make_plan(g, target, request, pinned)) return pinned;
-    throw UserError(ErrorCode::unsupported,
-                    fmt::format("the pinned plan \"{}\" is not legal for {} on {}; leave "
-                                "Options::plan empty, or pin what Kernel::plan() tells for it",
-                                options.plan,
-                                segment > 0 ? fmt::format("segments of {}", segment)
-                                            : std::string("the whole input"),
-                                target.name),
-                    "plan");
-  }
-  if (!tail && options.tuning != Tuning::off) {
-    const runtime::TuningTask task{.graph = &g,
-                                   .target = target,
-                                   .device = device,
-                                   .request = request,
-                                   .elements = options.tuning_elements,
-                                   .on_progress = options.on_tuning};
-    tuned = options.tuning == Tuning::measure ? runtime::tune(task) : runtime::find_tuning(task);
-    if (tuned) return codegen::parse_choice(tuned->plan);
-  }
-  return default_choice(g, target, request);
-}
-
-const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int alignment) {
-  Slot* slot = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    auto& entry = variants[{tail, segment, alignment}];
-    if (!entry) entry = std::make_unique<Slot>();
-    slot = entry.get();
-  }
-  std::call_once(slot->once, [&] {
-    const codegen::Graph& g = tail ? *tail_graph : *graph;
-    KernelVariant fresh;
-    std::optional<TuningResult> tuned;
-    const codegen::PlanRequest request = request_of(options, segment, alignment);
-    fresh.choice = choice_for(tail, segment, tuned);
-    std::optional<codegen::Plan> plan = make_plan(g, target, request, fresh.choice);
-    // What is chosen for aligned pointers may not be legal for all: the rules are for every one.
-    if (!plan) plan = codegen::choose_plan(g, target, request);
-    fresh.compiled = codegen::compile_plan(g, target, *std::move(plan));
-    const codegen::Program& program = fresh.compiled.program;
-    if (program.buffers.size() + program.params.size() > runtime::Slots::kMost) {
-      throw UserError(
-          ErrorCode::unsupported,
-          fmt::format("the expression takes {} arrays and numbers (inputs, outputs, fold states, "
-                      "parameters and literals), "
-                      "a kernel at most {}; split its outputs, or mark literals with cf::constant",
-                      program.buffers.size() + program.params.size(), runtime::Slots::kMost));
-    }
-    bool reused = false;
-    fresh.executable = runtime::load_executable(
-        program, target, device, reused,
-        fmt::format("{} for {}, {}", codegen::print_expression(g), target.name,
-                    fresh.compiled.plan.strategy == codegen::Strategy::rows ? "rows" : "parts"));
-    const std::lock_guard lock(mutex);
-    ++(reused ? stats.reused : fresh.executable->from_disk() ? stats.from_disk : stats.compiled);
-    if (!reused) stats.compile_ms += fresh.executable->compile_ms();
-    if (!tail) {
-      last_plan = codegen::print(fresh.compiled.plan, g);
-      last_choice = fresh.choice;
-      last_tuning = std::move(tuned);
-    }
-    slot->variant = std::move(fresh);
-  });
-  return slot->variant;
-}
-
 std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments,
                                                         int alignment, bool in_place) {
   std::vector<Piece> result;
@@ -183,15 +98,7 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
     piece.variant = &variant(tail, args.segment, aligned);
     piece.arguments = args;
     piece.output_offset = offset;
-    const codegen::Plan& plan = piece.variant->compiled.plan;
-    piece.range = {.segments = args.segments, .elements = args.elements};
-    if (plan.strategy == codegen::Strategy::parts) {
-      const std::int64_t length = args.segment > 0 ? args.segment : args.elements;
-      const codegen::PartCut cut = codegen::cut_parts(plan, length, args.segments);
-      piece.range.parts = cut.parts;
-      piece.range.part_length = cut.part_length;
-      piece.range.part_end = cut.parts * args.segments;
-    }
+    piece.range = runtime::range_of(piece.variant->compiled.plan, args);
     result.push_back(piece);
   };
   if (arguments.segments > 0) add(false, arguments, 0, alignment);
@@ -392,12 +299,12 @@ std::string Kernel::plan_summary() const {
 
 std::string Kernel::plan() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_choice ? to_text(*state_->last_choice) : std::string();
+  return state_->last_choice ? to_text(state_->last_choice->plan) : std::string();
 }
 
 std::optional<TuningResult> Kernel::tuning() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_tuning;
+  return state_->last_choice ? state_->last_choice->tuning : std::nullopt;
 }
 
 KernelStats Kernel::stats() const {
@@ -439,7 +346,7 @@ Kernel compile(const Computation& computation, const Options& options) {
   } else {
     // No size yet, but what no plan can meet is told now.
     static_cast<void>(
-        codegen::choose_plan(*state->graph, state->target, request_of(options, 1, kWidestLoad)));
+        codegen::choose_plan(*state->graph, state->target, state->request(1, kWidestLoad)));
   }
   return Kernel(std::move(state));
 }
@@ -479,7 +386,7 @@ std::string explain(const Computation& computation, const Target& target, std::i
 std::string Kernel::explain() const {
   const codegen::Graph& graph = *state_->graph;
   const std::int64_t segment = graph.partition.size_param >= 0 ? 256 : graph.partition.size;
-  const codegen::PlanRequest request = request_of(state_->options, segment, kWidestLoad);
+  const codegen::PlanRequest request = state_->request(segment, kWidestLoad);
   return resources_of(graph, state_->target, request) +
          codegen::explain_graph(graph, state_->target, request);
 }

@@ -17,10 +17,14 @@ namespace chainfold {
 
 /// A kernel specialised for one segment size and alignment.
 struct KernelVariant {
-  codegen::PlanChoice choice;
   codegen::Compiled compiled;
   std::shared_ptr<const runtime::Executable> executable;
 };
+
+namespace runtime {
+/// Bytes of the widest load; device allocations and our staging are aligned to more.
+inline constexpr int kWidestLoad = 16;
+}  // namespace runtime
 
 struct Kernel::State {
   std::shared_ptr<const codegen::Graph> graph;
@@ -35,9 +39,22 @@ struct Kernel::State {
   /// `alignment`.
   const KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
 
-  /// The choice behind its plans: pinned, tuned or by rules. `tuned`: what a tuning found for it.
-  codegen::PlanChoice choice_for(bool tail, std::int64_t segment,
-                                 std::optional<TuningResult>& tuned) const;
+  /// The decisions behind the plans of a segment size, and what a tuning found for them.
+  struct Choice {
+    codegen::PlanChoice plan;
+    std::optional<TuningResult> tuning;
+  };
+  /// Pinned, tuned or by rules: made once for a segment size, whatever the alignment, so that
+  /// scratch and bits do not change between launches.
+  const Choice& choice(bool tail, std::int64_t segment);
+  [[nodiscard]] Choice make_choice(bool tail, std::int64_t segment) const;
+  [[nodiscard]] codegen::PlanRequest request(std::int64_t segment, int alignment) const {
+    return {.accuracy = options.accuracy,
+            .nonfinite = options.nonfinite,
+            .determinism = options.determinism,
+            .segment = segment,
+            .base_alignment = alignment};
+  }
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.
   struct Piece {
@@ -58,10 +75,14 @@ struct Kernel::State {
     KernelVariant variant;
   };
   std::map<std::tuple<bool, std::int64_t, int>, std::unique_ptr<Slot>> variants;
+  struct ChoiceSlot {
+    std::once_flag once;
+    Choice choice;
+  };
+  std::map<std::pair<bool, std::int64_t>, std::unique_ptr<ChoiceSlot>> choices;
   KernelStats stats;
   std::string last_plan;
-  std::optional<codegen::PlanChoice> last_choice;
-  std::optional<TuningResult> last_tuning;
+  std::optional<Choice> last_choice;
 };
 
 namespace runtime {

@@ -24,7 +24,8 @@ using codegen::Bits;
 constexpr std::int64_t kPeriod = (std::int64_t{1} << 20) + 1;
 constexpr std::uint8_t kPoison = 0xff;
 
-/// Whole numbers from -8 to 8 (unsigned: to 16; bool: 0 and 1).
+/// Whole numbers from -8 to 8 (unsigned: to 16; bool: 0 and 1), for floats without 0: the product
+/// of one with an overflow would be NaN for some orders of the factors and not for others.
 std::vector<std::byte> pattern(DType type, std::int64_t elements, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto size = static_cast<std::size_t>(size_of(type));
@@ -35,7 +36,7 @@ std::vector<std::byte> pattern(DType type, std::int64_t elements, std::uint64_t 
     if (type == DType::boolean) {
       bits = static_cast<Bits>(draw & 1);
     } else if (is_float(type)) {
-      bits = codegen::bits_of_double(type, draw - 8);
+      bits = codegen::bits_of_double(type, draw < 8 ? draw - 8 : draw == 16 ? 1 : draw - 7);
     } else if (is_signed(type)) {
       bits = static_cast<Bits>(static_cast<std::int64_t>(draw - 8));
     }
@@ -100,11 +101,12 @@ class TuningBench::Memory {
     }
     if (device_) device_->stream.synchronize();
   }
-  void poison() {
+  void poison(std::int64_t bytes) {
+    const auto count = static_cast<std::size_t>(bytes);
     if (device_) {
-      fill_bytes(device_->context, buffer_.pointer(), kPoison, bytes_, device_->stream.handle());
+      fill_bytes(device_->context, buffer_.pointer(), kPoison, count, device_->stream.handle());
     } else {
-      std::memset(host_, kPoison, bytes_);
+      std::memset(host_, kPoison, count);
     }
   }
   void get(void* to, std::size_t bytes) const {
@@ -133,12 +135,16 @@ class TuningBench::Memory {
   std::byte* host_ = nullptr;
 };
 
-TuningBench::Runnable TuningBench::compile(const TuningTask& task, codegen::Plan plan) {
-  Runnable runnable{.compiled = compile_plan(*task.graph, task.target, std::move(plan)),
+TuningBench::Runnable TuningBench::compile(const TuningTask& task,
+                                           const codegen::PlanChoice& choice) {
+  auto plan = make_plan(*task.graph, task.target, task.request, choice);
+  if (!plan) throw InternalError("a candidate is not legal", to_text(choice));
+  Runnable runnable{.compiled = compile_plan(*task.graph, task.target, *std::move(plan)),
                     .executable = {}};
   bool reused = false;
-  runnable.executable =
-      load_executable(runnable.compiled.program, task.target, task.device, reused);
+  runnable.executable = load_executable(runnable.compiled.program, task.target, task.device, reused,
+                                        fmt::format("{} for {}, {}", print_expression(*task.graph),
+                                                    task.target.name, to_text(choice)));
   return runnable;
 }
 
@@ -171,16 +177,8 @@ void TuningBench::launch(const Runnable& runnable, std::int64_t elements) {
     const DType type = graph.params[i].type;
     arguments.params[i] = is_float(type) ? codegen::bits_of_double(type, 1) : Bits{1};
   }
-  Slots::Range range{.segments = arguments.segments, .elements = elements};
-  if (plan.strategy == codegen::Strategy::parts) {
-    const std::int64_t length = arguments.segment > 0 ? arguments.segment : elements;
-    const codegen::PartCut cut = cut_parts(plan, length, arguments.segments);
-    range.parts = cut.parts;
-    range.part_length = cut.part_length;
-    range.part_end = cut.parts * arguments.segments;
-  }
   const codegen::Program& program = runnable.compiled.program;
-  Slots slots(graph, program, arguments, range);
+  Slots slots(graph, program, arguments, range_of(plan, arguments));
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     slots.set_buffer(codegen::BufferRole::output, static_cast<int>(i), outputs_[i]->data());
   const std::int64_t scratch = slots.scratch_bytes();
@@ -194,10 +192,11 @@ void TuningBench::launch(const Runnable& runnable, std::int64_t elements) {
 }
 
 TuningBench::Results TuningBench::results(const Runnable& runnable, std::int64_t elements) {
-  for (const auto& output : outputs_) output->poison();
-  launch(runnable, elements);
   const codegen::Graph& graph = *task_.graph;
   const std::int64_t segments = task_.request.segment > 0 ? elements / task_.request.segment : 1;
+  for (std::size_t o = 0; o < outputs_.size(); ++o)
+    outputs_[o]->poison(segments * size_of(graph.node(graph.outputs[o]).type));
+  launch(runnable, elements);
   Results results;
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
     const auto size = static_cast<std::size_t>(size_of(graph.node(graph.outputs[o]).type));
@@ -239,17 +238,22 @@ std::string TuningBench::difference(const Results& expected, const Results& actu
   const bool exact = is_exact(graph) && length * 8 < 0x1p23;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     const DType type = graph.node(graph.outputs[o]).type;
-    // Twice what two plans may be off by, for addends of about the data's size; and the rounding of
-    // the output itself.
+    // A sum of n addends of both signs is about sqrt(n) times smaller than the sum of their sizes,
+    // which is what errors are relative to; and the rounding of the output itself.
     const double unit = type == DType::f64 ? 0x1p-53 : 0x1p-24;
     const double last = type == DType::f16 ? 0x1p-10 : type == DType::bf16 ? 0x1p-7 : 2 * unit;
+    double largest = 0;
+    for (const Bits bits : expected[o]) {
+      const double value = is_float(type) ? std::abs(codegen::double_of_bits(type, bits)) : 0;
+      if (std::isfinite(value)) largest = std::max(largest, value);
+    }
+    const double allowed = (64 * unit * std::sqrt(length) + last) * largest;
     for (std::size_t i = 0; i < expected[o].size(); ++i) {
       const Bits a = expected[o][i], b = actual[o][i];
       if (a == b) continue;
       if (is_float(type)) {
         const double x = codegen::double_of_bits(type, a), y = codegen::double_of_bits(type, b);
         if (std::isnan(x) && std::isnan(y)) continue;
-        const double allowed = 64 * unit * std::max(std::abs(x), 8 * length) + last * std::abs(x);
         if (!exact && std::abs(x - y) <= allowed) continue;
       }
       return fmt::format("output {} differs at segment {}: {} instead of {}", o, i,

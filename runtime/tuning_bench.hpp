@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
 #include "chainfold/runtime/executable.hpp"
 
@@ -23,7 +24,7 @@ class TuningBench {
     codegen::Compiled compiled;
     std::shared_ptr<const Executable> executable;
   };
-  static Runnable compile(const TuningTask& task, codegen::Plan plan);
+  static Runnable compile(const TuningTask& task, const codegen::PlanChoice& choice);
 
   /// Allocates and fills inputs of `elements` elements. Throws DeviceError(out_of_memory).
   TuningBench(const TuningTask& task, std::int64_t elements);

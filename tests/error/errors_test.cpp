@@ -401,8 +401,6 @@ TEST_F(Errors, OptionsThatAreNotSupported) {
                 "Accuracy::accurate");
     unsupported([](Options& o) { o.determinism = Determinism::gpu_to_gpu; }, "determinism",
                 "Determinism::run_to_run");
-    unsupported([](Options& o) { o.tuning = Tuning::measure; }, "tuning", "Tuning::off");
-    unsupported([](Options& o) { o.tuning = Tuning::cached; }, "tuning", "Tuning::off");
   }
   Options supported = options_;
   supported.accuracy = Accuracy::fast;

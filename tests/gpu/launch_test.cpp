@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "chainfold/tests/support/expect_error.hpp"
@@ -70,6 +71,37 @@ TEST_F(GpuLaunch, KeepsTheOrderOfItsStream) {
     runtime::synchronize(*context_, stream);
     out.download(sums.data());
     EXPECT_EQ(sums, std::vector<std::uint64_t>(sums.size(), 20 * 4096));
+  }
+}
+
+/// Modules are unloaded with their last kernel: not before what was queued has run.
+TEST_F(GpuLaunch, AKernelMayGoBeforeItsWorkIsDone) {
+  const runtime::ContextScope scope(*context_);
+  constexpr std::int64_t kCount = 1 << 28;
+  const DeviceArray in(*context_, kCount);
+  const runtime::Stream stream(*context_);
+  runtime::fill_bytes(*context_, reinterpret_cast<runtime::DevicePtr>(in.data()), 1, kCount,
+                      stream.handle());
+  std::vector<std::unique_ptr<DeviceArray>> outs;
+  const std::int64_t sizes[] = {1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
+  for (const std::int64_t size : sizes) {
+    outs.push_back(std::make_unique<DeviceArray>(*context_, kCount / size * sizeof(std::uint64_t)));
+    LaunchArgs args{.elements = kCount,
+                    .inputs = {{"b", static_cast<const std::uint8_t*>(in.data())}},
+                    .outputs = {{static_cast<std::uint64_t*>(outs.back()->data()), kCount / size}},
+                    .stream = stream.handle(),
+                    .scratch = {}};
+    auto kernel = std::make_unique<Kernel>(
+        compiled(cf::over(cf::segments(size), cf::sum(cf::input<std::uint8_t>("b")))));
+    kernel->prepare(args);
+    for (int i = 0; i < 20; ++i) kernel->launch(args);
+    kernel.reset();
+  }
+  stream.synchronize();
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    std::vector<std::uint64_t> sums(static_cast<std::size_t>(kCount / sizes[i]));
+    outs[i]->download(sums.data());
+    for (const std::uint64_t sum : sums) ASSERT_EQ(sum, static_cast<std::uint64_t>(sizes[i]));
   }
 }
 

@@ -1,7 +1,7 @@
 #include "chainfold/tests/support/interpreted.hpp"
 
-#include <stdexcept>
 #include <algorithm>
+#include <stdexcept>
 
 #include "chainfold/runtime/arguments.hpp"
 
@@ -139,9 +139,8 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
                           const InterpCase& what) {
   const Computation computation = program.over(what.segment > 0 ? segments(what.segment) : whole());
   const codegen::Graph& graph = computation.graph();
-  const codegen::PlanRequest request{.nonfinite = what.nonfinite,
-                                     .segment = what.segment,
-                                     .base_alignment = what.base_alignment};
+  const codegen::PlanRequest request{
+      .nonfinite = what.nonfinite, .segment = what.segment, .base_alignment = what.base_alignment};
   codegen::Compiled compiled;
   if (what.choice) {
     std::optional<codegen::Plan> plan = make_plan(graph, target, request, *what.choice);

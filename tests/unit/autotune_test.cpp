@@ -1,6 +1,7 @@
 // The tuner: what it chooses from timings, what it refuses, and that its choice is kept.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 #include "chainfold/chainfold.hpp"
@@ -14,22 +15,24 @@ namespace chainfold::test {
 namespace {
 
 using runtime::choose_fastest;
-using runtime::Timings;
 
 TEST(ChooseFastest, KeepsTheDefaultWithinTheNoise) {
-  EXPECT_EQ(choose_fastest({{{1.0, 1.0, 1.0}}, {{0.999, 0.998, 0.999}}}), 0U);
-  EXPECT_EQ(choose_fastest({{{1.0, 1.1, 0.9}}, {{0.85, 0.95, 0.9}}}), 0U) << "both are that wide";
-  EXPECT_EQ(choose_fastest({{{1.0, 1.001, 0.999}}, {{0.9, 0.901, 0.9}}}), 1U);
+  EXPECT_EQ(choose_fastest({{1.0, 1.0, 1.0}, {0.999, 0.998, 0.999}}), 0U);
+  EXPECT_EQ(choose_fastest({{1.0, 1.1, 0.9}, {0.85, 0.95, 0.9}}), 0U) << "both are that wide";
+  EXPECT_EQ(choose_fastest({{1.0, 1.001, 0.999}, {0.9, 0.901, 0.9}}), 1U);
 }
 
 TEST(ChooseFastest, TakesTheFirstOfEqualsAndNoneThatFailed) {
-  EXPECT_EQ(choose_fastest({{{2.0, 2.0, 2.0}}, {{1.002, 1.002, 1.002}}, {{1.0, 1.0, 1.0}}}), 1U);
-  EXPECT_EQ(choose_fastest({{{2.0, 2.0, 2.0}}, {}, {{1.0, 1.0, 1.0}}}), 2U);
-  EXPECT_EQ(choose_fastest({{{2.0, 2.0, 2.0}}, {}, {}}), 0U);
-  EXPECT_EQ(choose_fastest({{{1.0, 9.0, 1.0}}, {{2.0, 2.0, 0.1}}}), 0U) << "one outlier is no gain";
+  EXPECT_EQ(choose_fastest({{2.0, 2.0, 2.0}, {1.002, 1.002, 1.002}, {1.0, 1.0, 1.0}}), 1U);
+  EXPECT_EQ(choose_fastest({{2.0, 2.0, 2.0}, {}, {1.0, 1.0, 1.0}}), 2U);
+  EXPECT_EQ(choose_fastest({{2.0, 2.0, 2.0}, {}, {}}), 0U);
+  EXPECT_EQ(choose_fastest({{1.0, 9.0, 1.0}, {2.0, 2.0, 0.1}}), 0U) << "one outlier is no gain";
 }
 
 auto sum_of(std::int64_t segment) { return over(segments(segment), sum(input<float>("x"))); }
+
+/// Elements to tune with, of this run alone: records of earlier runs are for other tasks.
+const std::int64_t kElements = 200000 + std::random_device{}() % 1'000'000;
 
 class TuningOnCpu : public testing::Test {
  protected:
@@ -41,7 +44,7 @@ class TuningOnCpu : public testing::Test {
     }
   }
   static Options options(Tuning tuning) {
-    return {.target = target("cpu"), .tuning = tuning, .tuning_elements = 200000};
+    return {.target = target("cpu"), .tuning = tuning, .tuning_elements = kElements};
   }
 };
 
@@ -65,7 +68,7 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
     EXPECT_EQ(candidate.problem, "") << candidate.plan;
     EXPECT_GT(candidate.ms, 0) << candidate.plan;
   }
-  EXPECT_EQ(tuning->elements, 200000 / 52 * 52);
+  EXPECT_EQ(tuning->elements, kElements / 52 * 52);
   EXPECT_LE(tuning->ms, tuning->default_ms * 1.0001);
   EXPECT_EQ(first.plan(), tuning->plan);
 
@@ -78,7 +81,7 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
   }
   EXPECT_FALSE(compile(computation, options(Tuning::off)).tuning());
   Options other = options(Tuning::cached);
-  other.tuning_elements = 100000;
+  other.tuning_elements = kElements / 2;
   EXPECT_FALSE(compile(computation, other).tuning()) << "measured for another amount of data";
 }
 
@@ -89,13 +92,12 @@ TEST_F(TuningOnCpu, ARecordOnDiskServesOtherProcesses) {
                                  .target = target("cpu"),
                                  .device = -1,
                                  .request = {.segment = 54, .base_alignment = 16},
-                                 .elements = 200000,
+                                 .elements = kElements,
                                  .on_progress = {}};
   // As another process would have left it.
   const std::string plan = "rows warps=1 depth=4 rows=2 bytes=0 simt";
   const auto leave = [&](const std::string& text) {
-    runtime::DiskCache::of_process().store(runtime::kTuningKind,
-                                           runtime::hash128(runtime::tuning_key(task)), text);
+    runtime::DiskCache::of_process().store(runtime::kTuningKind, runtime::tuning_key(task), text);
   };
   leave("{\"plan\": 7}");
   EXPECT_FALSE(compile(computation, options(Tuning::cached)).tuning()) << "a record that is none";
@@ -104,10 +106,10 @@ TEST_F(TuningOnCpu, ARecordOnDiskServesOtherProcesses) {
                                    .target = target("cpu"),
                                    .device = -1,
                                    .request = {.segment = 56, .base_alignment = 16},
-                                   .elements = 200000,
+                                   .elements = kElements,
                                    .on_progress = {}};
   runtime::DiskCache::of_process().store(
-      runtime::kTuningKind, runtime::hash128(runtime::tuning_key(second)),
+      runtime::kTuningKind, runtime::tuning_key(second),
       R"({"plan": ")" + plan +
           R"(", "ms": 1.5, "default_ms": 2, "elements": 199976, "device": "d", "date": "t", "candidates": []})");
   const Kernel kernel = compile(other, options(Tuning::measure));
@@ -160,27 +162,86 @@ TEST_F(TuningOnCpu, APinnedPlanIsTakenOrRefused) {
                           "tuning_elements", {"at least one"});
 }
 
+TEST_F(TuningOnCpu, ARecordOfAPlanThatIsNotLegalIsMeasuredAnew) {
+  const auto computation = sum_of(57);
+  const runtime::TuningTask task{.graph = &computation.graph(),
+                                 .target = target("cpu"),
+                                 .device = -1,
+                                 .request = {.segment = 57, .base_alignment = 16},
+                                 .elements = kElements,
+                                 .on_progress = {}};
+  runtime::DiskCache::of_process().store(
+      runtime::kTuningKind, runtime::tuning_key(task),
+      R"({"plan": "rows warps=8 depth=1 rows=4 bytes=16 mma", "ms": 1, "default_ms": 2,)"
+      R"( "elements": 1, "device": "d", "date": "t", "candidates": []})");
+  EXPECT_FALSE(compile(computation, options(Tuning::cached)).tuning());
+  const Kernel kernel = compile(computation, options(Tuning::measure));
+  ASSERT_TRUE(kernel.tuning());
+  EXPECT_TRUE(kernel.tuning()->measured);
+}
+
+TEST_F(TuningOnCpu, ACallersExceptionEndsItsOwnTuningAlone) {
+  const auto computation = sum_of(58);
+  Options cancelled = options(Tuning::measure);
+  cancelled.on_tuning = [](const TuningProgress&) { throw std::runtime_error("enough"); };
+  EXPECT_THROW(compile(computation, cancelled), std::runtime_error);
+  EXPECT_TRUE(compile(computation, options(Tuning::measure)).tuning()->measured);
+}
+
+TEST_F(TuningOnCpu, WhatIsTooLargeToMeasureRunsByTheRules) {
+  Options measuring = options(Tuning::measure);
+  const auto sized = over(segments(param<std::int64_t>("S")), sum(input<float>("x")));
+  const Kernel kernel = compile(sized, measuring);
+  const LaunchArgs args{.elements = std::int64_t{1} << 33,
+                        .inputs = {{"S", std::int64_t{1} << 33}},
+                        .outputs = {},
+                        .scratch = {}};
+  EXPECT_GT(kernel.scratch_bytes(args), 0);  // compiles for segments of 32 GiB without any memory
+  EXPECT_FALSE(kernel.tuning());
+}
+
+/// A value that differs from `bits` by `share` of it.
+codegen::Bits moved(codegen::Bits bits, double share) {
+  return codegen::bits_of_double(DType::f32,
+                                 codegen::double_of_bits(DType::f32, bits) * (1 + share));
+}
+
 TEST_F(TuningOnCpu, WrongResultsAreSeen) {
-  for (const auto& computation :
-       {over(segments(52), sum(input<float>("x"))), over(segments(52), variance(input<float>("x"))),
-        over(segments(52), max(input<float>("x")))}) {
-    const runtime::TuningTask task{.graph = &computation.graph(),
-                                   .target = target("cpu"),
-                                   .device = -1,
-                                   .request = {.segment = 52},
-                                   .elements = 5200,
-                                   .on_progress = {}};
-    runtime::TuningBench bench(task, 5200);
-    const auto runnable = runtime::TuningBench::compile(
-        task, codegen::choose_plan(*task.graph, task.target, task.request));
-    const auto right = bench.results(runnable, 5200);
-    EXPECT_EQ(bench.difference(right, bench.results(runnable, 5200), 5200), "");
-    auto wrong = right;
-    wrong[0][99] = codegen::bits_of_double(
-        DType::f32, codegen::double_of_bits(DType::f32, right[0][99]) + 0.25);
-    EXPECT_NE(bench.difference(right, wrong, 5200).find("segment 99"), std::string::npos);
-    wrong[0][99] = codegen::bits_of_double(DType::f32, std::numeric_limits<double>::quiet_NaN());
-    EXPECT_NE(bench.difference(right, wrong, 5200), "") << "NaN against a number";
+  const auto x = input<float>("x");
+  for (const std::int64_t segment : {std::int64_t{52}, std::int64_t{0}}) {
+    const auto each = [&](auto output) {
+      return segment > 0 ? over(segments(segment), output) : over(whole(), output);
+    };
+    const std::int64_t elements = segment > 0 ? 5200 : 1'000'003;
+    for (const auto& computation :
+         {each(sum(x)), each(mean(x)), each(variance(x)), each(max(x)), each(sum(x * x))}) {
+      const runtime::TuningTask task{.graph = &computation.graph(),
+                                     .target = target("cpu"),
+                                     .device = -1,
+                                     .request = {.segment = segment},
+                                     .elements = elements,
+                                     .on_progress = {}};
+      runtime::TuningBench bench(task, elements);
+      const auto space = plan_space(*task.graph, task.target, task.request);
+      const auto right = bench.results(runtime::TuningBench::compile(task, space[0]), elements);
+      for (const auto& choice : space) {
+        const auto runnable = runtime::TuningBench::compile(task, choice);
+        EXPECT_EQ(bench.difference(right, bench.results(runnable, elements), elements), "")
+            << to_text(choice);
+      }
+      const std::size_t place = right[0].size() - 1;
+      for (const double share : {0.02, -0.02}) {
+        auto wrong = right;
+        wrong[0][place] = moved(right[0][place], share);
+        EXPECT_NE(bench.difference(right, wrong, elements).find(std::to_string(place)),
+                  std::string::npos)
+            << "segment " << segment << ", off by " << share;
+      }
+      auto wrong = right;
+      wrong[0][place] =
+          codegen::bits_of_double(DType::f32, std::numeric_limits<double>::quiet_NaN());
+      EXPECT_NE(bench.difference(right, wrong, elements), "") << "NaN against a number";
+    }
   }
 }
 

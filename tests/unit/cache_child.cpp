@@ -1,6 +1,6 @@
 // A process of its own for the tests of the cache: compiles a kernel and prints what it took.
 //
-// usage: chainfold_cache_child cpu | cuda | resident
+// usage: chainfold_cache_child cpu | tune | cuda | resident
 #include <fmt/format.h>
 
 #include <chrono>
@@ -38,7 +38,7 @@ void compile_for_cpu() {
   const cf::Target target = cf::target("cpu");  // opens the plugin, outside the time below
   const cf::Computation computation = sums();
   const auto start = std::chrono::steady_clock::now();
-  const cf::Kernel kernel = cf::compile(computation, {.target = target});
+  const cf::Kernel kernel = cf::compile(computation, {.target = target, .tuning = cf::Tuning::off});
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   const std::vector<float> x(128, 1.5F);
   const auto [result] = kernel.run<float>({{"x", x}});
@@ -46,6 +46,15 @@ void compile_for_cpu() {
   fmt::print("compiled={} from_disk={} sums={},{} nvrtc={} ms={:.3f} compile_ms={:.1f}\n",
              stats.compiled, stats.from_disk, result[0], result[1], is_mapped("libnvrtc"),
              time.count(), stats.compile_ms);
+}
+
+void tune_for_cpu() {
+  const cf::Kernel kernel = cf::compile(sums(), {.target = cf::target("cpu"),
+                                                 .tuning = cf::Tuning::measure,
+                                                 .tuning_elements = 100'000});
+  const auto tuning = kernel.tuning();
+  fmt::print("measured={} compiled={} plan={} date={}\n", tuning ? tuning->measured : -1,
+             kernel.stats().compiled, kernel.plan(), tuning ? tuning->date : "");
 }
 
 void compile_for_cuda() {
@@ -84,6 +93,8 @@ int main(int argc, char** argv) {
   try {
     if (mode == "cpu") {
       compile_for_cpu();
+    } else if (mode == "tune") {
+      tune_for_cpu();
     } else if (mode == "cuda") {
       compile_for_cuda();
     } else if (mode == "resident") {

@@ -236,6 +236,17 @@ TEST_F(DiskCacheSecondProcess, FindsTheCpuKernelOfTheFirst) {
   EXPECT_TRUE(fs::is_regular_file(kernel_file()));
 }
 
+TEST_F(DiskCacheSecondProcess, FindsTheTuningOfTheFirst) {
+  const std::string first = child("tune"), second = child("tune");
+  expect_part(first, "measured=1 ");
+  expect_part(second, "measured=0 compiled=0 ");
+  const auto from_plan = [](const std::string& text) {
+    const std::size_t at = text.find("plan=");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(from_plan(first), from_plan(second)) << "the plan and the date of its measurement";
+}
+
 TEST_F(DiskCacheSecondProcess, CompilesAnewWhatIsDamaged) {
   child("cpu");
   const fs::path file = kernel_file();

@@ -42,6 +42,11 @@ TEST(PlanSpace, HoldsTheDefaultFirstAndOnlyPlansThatKeepTheBound) {
           EXPECT_NO_THROW(verify(*plan, graph, target));
           EXPECT_TRUE(plans.insert(print(*plan, graph)).second) << to_text(choice);
           EXPECT_EQ(codegen::parse_choice(to_text(choice)), choice);
+          for (const int alignment : {8, 4, 2, 1}) {
+            EXPECT_TRUE(
+                make_plan(graph, target, {.segment = segment, .base_alignment = alignment}, choice))
+                << to_text(choice) << " aligned to " << alignment;
+          }
           for (std::size_t f = 0; f < plan->folds.size(); ++f) {
             const double promised = graph.folds[f].result() == DType::f64   ? 160
                                     : target.arch == 0 || target.arch >= 90 ? 16
@@ -68,6 +73,10 @@ TEST(PlanSpace, OffersLanesBesideTensorCoresAndSeveralShapes) {
   EXPECT_EQ(units.size(), 2U);
   EXPECT_GE(warps.size(), 3U);
   EXPECT_GE(rows.size(), 4U);
+  std::set<int> warps_of_parts;
+  for (const PlanChoice& choice : plan_space(computation.graph(), target, {.segment = 0}))
+    warps_of_parts.insert(choice.warps);
+  EXPECT_EQ(warps_of_parts, (std::set<int>{4, 8, 16, 32}));
   std::set<Strategy> strategies;
   for (const PlanChoice& choice : plan_space(computation.graph(), target, {.segment = 16384}))
     strategies.insert(choice.strategy);

@@ -1,0 +1,97 @@
+// A kernel's variants: the plan of a segment size, compiled for an alignment.
+#include <fmt/format.h>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/autotune.hpp"
+#include "chainfold/runtime/kernel_state.hpp"
+
+namespace chainfold {
+
+Kernel::State::Choice Kernel::State::make_choice(bool tail, std::int64_t segment) const {
+  const codegen::Graph& g = tail ? *tail_graph : *graph;
+  const codegen::PlanRequest best = request(segment, runtime::kWidestLoad);
+  if (!tail && !options.plan.empty()) {
+    const codegen::PlanChoice pinned = codegen::parse_choice(options.plan);
+    if (make_plan(g, target, best, pinned)) return {.plan = pinned, .tuning = {}};
+    throw UserError(ErrorCode::unsupported,
+                    fmt::format("the pinned plan \"{}\" is not legal for {} on {}; leave "
+                                "Options::plan empty, or pin what Kernel::plan() tells for it",
+                                options.plan,
+                                segment > 0 ? fmt::format("segments of {}", segment)
+                                            : std::string("the whole input"),
+                                target.name),
+                    "plan");
+  }
+  if (!tail && options.tuning != Tuning::off) {
+    const runtime::TuningTask task{.graph = &g,
+                                   .target = target,
+                                   .device = device,
+                                   .request = best,
+                                   .elements = options.tuning_elements,
+                                   .on_progress = options.on_tuning};
+    auto found =
+        options.tuning == Tuning::measure ? runtime::tune(task) : runtime::find_tuning(task);
+    if (found) {
+      const codegen::PlanChoice plan = codegen::parse_choice(found->plan);
+      return {.plan = plan, .tuning = std::move(found)};
+    }
+  }
+  return {.plan = default_choice(g, target, best), .tuning = {}};
+}
+
+const Kernel::State::Choice& Kernel::State::choice(bool tail, std::int64_t segment) {
+  ChoiceSlot* slot = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    auto& entry = choices[{tail, segment}];
+    if (!entry) entry = std::make_unique<ChoiceSlot>();
+    slot = entry.get();
+  }
+  std::call_once(slot->once, [&] { slot->choice = make_choice(tail, segment); });
+  return slot->choice;
+}
+
+const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int alignment) {
+  Slot* slot = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    auto& entry = variants[{tail, segment, alignment}];
+    if (!entry) entry = std::make_unique<Slot>();
+    slot = entry.get();
+  }
+  std::call_once(slot->once, [&] {
+    const codegen::Graph& g = tail ? *tail_graph : *graph;
+    const Choice& chosen = choice(tail, segment);
+    std::optional<codegen::Plan> plan =
+        make_plan(g, target, request(segment, alignment), chosen.plan);
+    if (!plan)
+      throw InternalError("a plan depends on the alignment of pointers", to_text(chosen.plan));
+    KernelVariant fresh;
+    fresh.compiled = codegen::compile_plan(g, target, *std::move(plan));
+    const codegen::Program& program = fresh.compiled.program;
+    if (program.buffers.size() + program.params.size() > runtime::Slots::kMost) {
+      throw UserError(
+          ErrorCode::unsupported,
+          fmt::format("the expression takes {} arrays and numbers (inputs, outputs, fold states, "
+                      "parameters and literals), "
+                      "a kernel at most {}; split its outputs, or mark literals with cf::constant",
+                      program.buffers.size() + program.params.size(), runtime::Slots::kMost));
+    }
+    bool reused = false;
+    fresh.executable =
+        runtime::load_executable(program, target, device, reused,
+                                 fmt::format("{} for {}, {}", codegen::print_expression(g),
+                                             target.name, to_text(chosen.plan)));
+    const std::lock_guard lock(mutex);
+    ++(reused ? stats.reused : fresh.executable->from_disk() ? stats.from_disk : stats.compiled);
+    if (!reused) stats.compile_ms += fresh.executable->compile_ms();
+    if (!tail) {
+      last_plan = codegen::print(fresh.compiled.plan, g);
+      last_choice = chosen;
+    }
+    slot->variant = std::move(fresh);
+  });
+  return slot->variant;
+}
+
+}  // namespace chainfold
