@@ -49,9 +49,9 @@ void compile_for_cpu() {
 }
 
 void tune_for_cpu() {
-  const cf::Kernel kernel = cf::compile(sums(), {.target = cf::target("cpu"),
-                                                 .tuning = cf::Tuning::measure,
-                                                 .tuning_elements = 100'000});
+  const cf::Kernel kernel = cf::compile(
+      sums(),
+      {.target = cf::target("cpu"), .tuning = cf::Tuning::measure, .tuning_elements = 100'000});
   const auto tuning = kernel.tuning();
   fmt::print("measured={} compiled={} plan={} date={}\n", tuning ? tuning->measured : -1,
              kernel.stats().compiled, kernel.plan(), tuning ? tuning->date : "");
