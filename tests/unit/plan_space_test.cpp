@@ -106,8 +106,8 @@ TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
            {"rows warps=8x", "'8x' is no number"},
            {"rows lanes=8", "has no 'lanes'"},
            {"columns warps=8", "'columns' says nothing"}}) {
-    expect_error<UserError>([&] { codegen::parse_choice(text); }, ErrorCode::invalid_argument,
-                            "plan", {why});
+    expect_error<UserError>([text = text] { codegen::parse_choice(text); },
+                            ErrorCode::invalid_argument, "plan", {why});
   }
 }
 
