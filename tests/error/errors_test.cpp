@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -21,9 +21,7 @@ constexpr float kUntouched = -7777;
 class Errors : public testing::Test {
  protected:
   void SetUp() override {
-#ifndef CHAINFOLD_TEST_CPU
-    if (!runtime::cpu_plugin_available()) GTEST_SKIP() << "built without the CPU plugin";
-#endif
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
     options_.target = cf::target("cpu");
   }
 

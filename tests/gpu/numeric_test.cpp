@@ -203,11 +203,6 @@ TEST_P(GpuOperations, AgreeWithTheirDefinition) {
   }
 }
 
-std::vector<DType> all_types() {
-  std::vector<DType> types;
-  for (int t = 0; t < kDTypeCount; ++t) types.push_back(static_cast<DType>(t));
-  return types;
-}
 INSTANTIATE_TEST_SUITE_P(All, GpuOperations, testing::ValuesIn(all_types()),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 

@@ -10,8 +10,8 @@
 #include "chainfold/codegen/graph.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/plan.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/tests/support/executors.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -99,9 +99,7 @@ Graph filtered_sum_of_products(std::int64_t size) {
 class CpuPlans : public ::testing::TestWithParam<MakeGraph> {
  protected:
   void SetUp() override {
-#ifndef CHAINFOLD_TEST_CPU
-    if (!runtime::cpu_plugin_available()) GTEST_SKIP() << "built without the CPU plugin";
-#endif
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 

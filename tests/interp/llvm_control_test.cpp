@@ -6,32 +6,13 @@
 #include <vector>
 
 #include "chainfold/codegen/builder.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
-#include "chainfold/tests/support/executors.hpp"
+#include "chainfold/tests/support/llvm_vs_interp.hpp"
 
 namespace chainfold::test {
 namespace {
 
 using namespace codegen;
 using Values = Builder::Values;
-
-std::vector<DType> all_types() {
-  std::vector<DType> types;
-  for (int t = 0; t < kDTypeCount; ++t) types.push_back(static_cast<DType>(t));
-  return types;
-}
-std::string type_name(const ::testing::TestParamInfo<DType>& info) {
-  return std::string(name_of(info.param));
-}
-
-class LlvmVsInterp : public ::testing::TestWithParam<DType> {
- protected:
-  void SetUp() override {
-#ifndef CHAINFOLD_TEST_CPU
-    if (!runtime::cpu_plugin_available()) GTEST_SKIP() << "built without the CPU plugin";
-#endif
-  }
-};
 
 // --- exchanges
 // --------------------------------------------------------------------------------------

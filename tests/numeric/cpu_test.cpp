@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"
 
@@ -48,10 +48,7 @@ dsl::Partition partition_of(const CpuCase& c) {
 class CpuNumeric : public testing::Test {
  protected:
   void SetUp() override {
-#ifndef CHAINFOLD_TEST_CPU
-    if (!runtime::cpu_plugin_available())
-      GTEST_SKIP() << "the CPU plugin was not built (it needs LLVM 19 and oneTBB)";
-#endif
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
   }
 
   static const Target& cpu() {

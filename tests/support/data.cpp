@@ -86,6 +86,12 @@ Bits integer_bits(DType type, Fill fill, std::mt19937_64& random) {
 
 }  // namespace
 
+std::vector<DType> all_types() {
+  std::vector<DType> types;
+  for (int t = 0; t < kDTypeCount; ++t) types.push_back(static_cast<DType>(t));
+  return types;
+}
+
 void Column::Free::operator()(std::byte* memory) const { std::free(memory); }
 
 Column::Column(DType type, std::int64_t count, int offset)

@@ -15,6 +15,9 @@ namespace chainfold::test {
 
 using codegen::Bits;
 
+/// Every type, in order.
+std::vector<DType> all_types();
+
 /// `count` elements of `type` in memory that begins `offset` bytes behind a multiple of 256, with a
 /// sentinel behind the last element.
 class Column {

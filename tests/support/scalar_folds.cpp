@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/literal.hpp"
+#include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
 
@@ -129,6 +131,36 @@ std::string compare(const ScalarFold& fold, const std::vector<Column>& inputs,
     problems +=
         fmt::format("segment {}: {} instead of {}\n", s, codegen::text_of_bits(type, actual),
                     codegen::text_of_bits(type, expected));
+  }
+  return problems;
+}
+
+std::string check_fold_order(const ScalarFold& fold, const codegen::Target& target,
+                             std::size_t turn) {
+  const TestProgram& tested = program(fold.program);
+  std::string problems;
+  for (const std::int64_t segment : kOrderSizes) {
+    ++turn;
+    const Computation computation = tested.over(segment > 0 ? segments(segment) : whole());
+    const Kernel kernel = compile(computation, {.target = target});
+    const std::int64_t elements =
+        segment == 0 ? 3000017 : segment * std::clamp<std::int64_t>(40000 / segment, 3, 2085);
+    const Fill fill = tested.fills[turn % tested.fills.size()];
+    const codegen::GraphInput& in = computation.graph().inputs[0];
+    std::vector<Column> inputs, outputs;
+    inputs.push_back(make_column(in.type, elements, fill, turn, turn % 3 == 0 ? 8 : 0));
+    const std::int64_t count = segment == 0 ? 1 : elements / segment;
+    Outputs bound;
+    for (std::size_t o = 0; o < computation.outputs(); ++o)
+      outputs.emplace_back(computation.output_type(o), count);
+    for (Column& column : outputs)
+      bound.push_back(OutputBinding(column.data(), column.type(), count));
+    kernel.run_into({Binding(in.name, inputs[0].data(), in.type, elements)}, bound);
+    const std::string wrong = compare(fold, inputs, outputs, segment, elements);
+    if (!wrong.empty()) {
+      problems += fmt::format("{}, segment {}, {} elements of {}:\n{}", fold.program, segment,
+                              elements, name_of(fill), wrong);
+    }
   }
   return problems;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "chainfold/codegen/target.hpp"
 #include "chainfold/tests/support/data.hpp"
 
 namespace chainfold::test {
@@ -26,5 +27,10 @@ inline constexpr std::int64_t kOrderSizes[] = {1,   2,   7,   8,   16,   31,   3
 std::string compare(const ScalarFold& fold, const std::vector<Column>& inputs,
                     const std::vector<Column>& outputs, std::int64_t segment,
                     std::int64_t elements);
+
+/// Compiles the fold for `target` at every size of kOrderSizes, runs it through the public
+/// interface and compares. `turn` picks the data. What went wrong, empty if nothing did.
+std::string check_fold_order(const ScalarFold& fold, const codegen::Target& target,
+                             std::size_t turn);
 
 }  // namespace chainfold::test
