@@ -19,7 +19,7 @@ namespace {
 /// From here on a segment gives several blocks work: bytes of its widest input.
 constexpr std::int64_t kPartsFromBytes = 128 * 1024;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
-constexpr std::int64_t kCpuParts = 1024;
+constexpr int kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
 /// What no target gains from: more would only be code.
@@ -198,8 +198,8 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
     choice.parts =
         target.max_warps == 1
             ? kCpuParts
-            : std::min<std::int64_t>(
-                  kMostParts, 2LL * target.processors * target.resident_warps / choice.warps);
+            : static_cast<int>(std::min<std::int64_t>(
+                  kMostParts, 2LL * target.processors * target.resident_warps / choice.warps));
     return choice;
   }
   const auto [width, edges] =

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -24,6 +23,7 @@ struct Field {
 constexpr Field kFields[] = {{"warps", &PlanChoice::warps},
                              {"depth", &PlanChoice::depth},
                              {"rows", &PlanChoice::rows},
+                             {"parts", &PlanChoice::parts},
                              {"bytes", &PlanChoice::bytes}};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
@@ -34,9 +34,8 @@ constexpr Field kFields[] = {{"warps", &PlanChoice::warps},
                   "plan");
 }
 
-template <class T>
-T number(std::string_view text, std::string_view digits) {
-  T value{};
+int number(std::string_view text, std::string_view digits) {
+  int value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size() || value < 0)
     refuse(text, fmt::format("'{}' is no number", digits));
@@ -58,10 +57,9 @@ class Space {
     choices_.push_back(choice);
   }
   /// The choice with one decision taken differently, for each value in turn.
-  template <class T>
-  void vary(const PlanChoice& around, T PlanChoice::* decision,
-            std::initializer_list<std::type_identity_t<T>> values) {
-    for (const T value : values) {
+  void vary(const PlanChoice& around, int PlanChoice::* decision,
+            std::initializer_list<int> values) {
+    for (const int value : values) {
       PlanChoice choice = around;
       choice.*decision = value;
       add(choice);
@@ -94,11 +92,11 @@ void add_parts(Space& space, const PlanChoice& around) {
   for (const int warps : {8, 4, 16, 32}) {
     PlanChoice choice = around;
     choice.warps = warps;
-    choice.parts = std::clamp<std::int64_t>(around.parts * around.warps / warps, 1, kMostParts);
+    choice.parts = std::clamp(around.parts * around.warps / warps, 1, kMostParts);
     space.vary(choice, &PlanChoice::depth, {4, 2, 8});
   }
   space.vary(around, &PlanChoice::parts,
-             {std::max<std::int64_t>(1, around.parts / 2), std::min(kMostParts, around.parts * 2)});
+             {std::max(1, around.parts / 2), std::min(kMostParts, around.parts * 2)});
   PlanChoice lanes = around;
   lanes.mma = false;
   space.vary(lanes, &PlanChoice::depth, {4, 8});
@@ -141,14 +139,10 @@ PlanChoice parse_choice(std::string_view text) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) refuse(text, fmt::format("'{}' says nothing", word));
     const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
-    if (name == "parts") {
-      choice.parts = number<std::int64_t>(text, value);
-      continue;
-    }
     const auto* const field = std::find_if(std::begin(kFields), std::end(kFields),
                                            [&](const Field& f) { return f.name == name; });
     if (field == std::end(kFields)) refuse(text, fmt::format("it has no '{}'", name));
-    choice.*(field->value) = number<int>(text, value);
+    choice.*(field->value) = number(text, value);
   }
   if (!strategy) refuse(text, "it names no strategy");
   return choice;

@@ -17,18 +17,18 @@ namespace chainfold::codegen {
 
 struct PlanChoice {
   Strategy strategy = Strategy::rows;
-  int warps = 1;           ///< a block
-  int depth = 1;           ///< loads of each input along a segment before their first use, at most
-  int rows = 1;            ///< rows: segments that a group of lanes handles at once
-  std::int64_t parts = 0;  ///< parts: how many of them fill the target
-  int bytes = 16;          ///< a lane's load, at most
-  bool mma = true;         ///< tensor cores for the folds that they serve
+  int warps = 1;    ///< a block
+  int depth = 1;    ///< loads of each input along a segment before their first use, at most
+  int rows = 1;     ///< rows: segments that a group of lanes handles at once
+  int parts = 0;    ///< parts: how many of them fill the target
+  int bytes = 16;   ///< a lane's load, at most
+  bool mma = true;  ///< tensor cores for the folds that they serve
 
   friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
 };
 
 /// Parts that the merging launch can take without being noticed.
-inline constexpr std::int64_t kMostParts = 4096;
+inline constexpr int kMostParts = 4096;
 
 /// "rows warps=8 depth=1 rows=4 bytes=16 mma", "parts warps=8 depth=4 parts=2112 bytes=16 simt".
 std::string to_text(const PlanChoice& choice);
