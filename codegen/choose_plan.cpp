@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_space.hpp"
@@ -269,10 +268,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
 }
 
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request) {
-  check_request(request);
   std::optional<Plan> plan =
       make_plan(graph, target, request, default_choice(graph, target, request));
-  if (!plan) throw InternalError("the default plan is not legal", print_expression(graph));
+  if (!plan) throw InternalError("the default plan is not legal", print(graph));
   return *std::move(plan);
 }
 
