@@ -22,7 +22,7 @@ struct Compiled {
 /// about a millisecond. Throws UserError(unsupported) for what no plan can meet.
 Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request);
 
-/// The same for a plan that is given.
+/// The same for a plan that is given. Throws InternalError for one that is not legal.
 Compiled compile_plan(const Graph& graph, const Target& target, Plan plan);
 
 /// Source text in the language of the target's backend, and the symbols of its launches in order.
@@ -34,8 +34,9 @@ struct Source {
 Source emit(const Program& program, const Target& target);
 
 /// What stands behind a kernel, for people: the expression, the graph, the plan, which constant
-/// matrices and why, bytes an element, the program and the source.
-std::string explain_graph(const Graph& graph, const Target& target, const PlanRequest& request);
+/// matrices and why, bytes an element, the program and the source, which emit gave.
+std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
+                          const Source& source);
 /// The expression in infix form: "over(segments(64), sum(f32(x)) / 64)".
 std::string print_expression(const Graph& graph);
 

@@ -131,8 +131,8 @@ std::string print_expression(const Graph& graph) {
   return text + ")";
 }
 
-std::string explain_graph(const Graph& graph, const Target& target, const PlanRequest& request) {
-  const Compiled compiled = compile_graph(graph, target, request);
+std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
+                          const Source& source) {
   int read = 0, written = 0;
   for (const GraphInput& input : graph.inputs) read += size_of(input.type);
   for (NodeId output : graph.outputs) written += size_of(graph.node(output).type);
@@ -142,8 +142,7 @@ std::string explain_graph(const Graph& graph, const Target& target, const PlanRe
   text += "\nmatrices\n" + matrices(graph, compiled.plan, target);
   text += fmt::format("\ntraffic\n  {} bytes read an element, {} bytes written a segment\n", read,
                       written);
-  text += fmt::format("\n{}\nsource\n{}", print(compiled.program),
-                      emit(compiled.program, target).kernels);
+  text += fmt::format("\n{}\nsource\n{}", print(compiled.program), source.kernels);
   return text;
 }
 

@@ -38,8 +38,8 @@ PlanChoice parse_choice(std::string_view text);
 /// What choose_plan takes.
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The plan that follows from a choice; nothing where it is not legal for the graph, the request
-/// (segment size, accuracy) or the target. Throws UserError(unsupported) for requests that no plan
-/// meets.
+/// (segment size, accuracy) or the target. compile_plan verifies it. Throws UserError(unsupported)
+/// for requests that no plan meets.
 std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
                               const PlanChoice& choice);
 

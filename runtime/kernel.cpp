@@ -353,13 +353,11 @@ Kernel compile(const Computation& computation, const Options& options) {
 
 namespace {
 
-std::string resources_of(const codegen::Graph& graph, const Target& target,
-                         const codegen::PlanRequest& request) {
+std::string resources_of(const codegen::Source& source, const Target& target) {
   if (target.backend != codegen::Backend::cuda) return {};
   if (!runtime::nvrtc_available()) return "registers\n  unknown: NVRTC was not found\n\n";
-  const codegen::Compiled compiled = codegen::compile_graph(graph, target, request);
-  const runtime::Cubin cubin = runtime::compile_cubin(
-      codegen::emit(compiled.program, target).text, {.arch = target.arch, .resource_report = true});
+  const runtime::Cubin cubin =
+      runtime::compile_cubin(source.text, {.arch = target.arch, .resource_report = true});
   std::string text = "registers\n";
   for (const auto& kernel : cubin.resources) {
     text += fmt::format(
@@ -367,6 +365,13 @@ std::string resources_of(const codegen::Graph& graph, const Target& target,
         kernel.name, kernel.registers, kernel.shared, kernel.spill_store + kernel.spill_load);
   }
   return text + "\n";
+}
+
+std::string explanation(const codegen::Graph& graph, const Target& target,
+                        const codegen::PlanRequest& request) {
+  const codegen::Compiled compiled = codegen::compile_graph(graph, target, request);
+  const codegen::Source source = codegen::emit(compiled.program, target);
+  return resources_of(source, target) + codegen::explain_graph(graph, target, compiled, source);
 }
 
 }  // namespace
@@ -379,16 +384,13 @@ std::string explain(const Computation& computation, const Target& target, std::i
     throw UserError(ErrorCode::invalid_argument,
                     fmt::format("a segment size of {}; it must be at least 1", segment), "segment");
   }
-  const codegen::PlanRequest request{.segment = segment};
-  return resources_of(graph, target, request) + codegen::explain_graph(graph, target, request);
+  return explanation(graph, target, {.segment = segment});
 }
 
 std::string Kernel::explain() const {
   const codegen::Graph& graph = *state_->graph;
   const std::int64_t segment = graph.partition.size_param >= 0 ? 256 : graph.partition.size;
-  const codegen::PlanRequest request = state_->request(segment, kWidestLoad);
-  return resources_of(graph, state_->target, request) +
-         codegen::explain_graph(graph, state_->target, request);
+  return explanation(graph, state_->target, state_->request(segment, kWidestLoad));
 }
 
 }  // namespace chainfold
