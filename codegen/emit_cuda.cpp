@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
+#include <unordered_map>
 
 #include "chainfold/codegen/emit_cuda_body.hpp"
 #include "chainfold/codegen/error.hpp"
@@ -19,42 +19,92 @@ constexpr char kPrelude[] =
 
 // --- the helpers a text needs
 
-// A stretch of the prelude from one "// @helper names" line to the next.
-struct Helper {
-  std::vector<std::string_view> names;
-  std::string text;
-};
+constexpr std::array<bool, 256> word_characters() {
+  std::array<bool, 256> is{};
+  for (const char c :
+       std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"))
+    is[static_cast<unsigned char>(c)] = true;
+  return is;
+}
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
+template <class Use>
+void for_each_word(std::string_view text, Use&& use) {
+  static constexpr std::array<bool, 256> kIsWord = word_characters();
+  const auto is_word = [&](std::size_t i) { return kIsWord[static_cast<unsigned char>(text[i])]; };
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
-    while (end < text.size() && is_word(text[end])) ++end;
-    if (end > i) words.push_back(text.substr(i, end - i));
+    while (end < text.size() && is_word(end)) ++end;
+    if (end > i) use(text.substr(i, end - i));
     i = end + 1;
   }
-  return words;
 }
 
-// Comments stay behind: they would only cost time, and name helpers that nobody calls.
-std::vector<Helper> helpers_of(std::string_view prelude) {
-  constexpr std::string_view kMark = "// @helper ";
-  std::vector<Helper> helpers;
-  while (!prelude.empty()) {
-    const std::size_t end = std::min(prelude.find('\n'), prelude.size() - 1);
-    const std::string_view line = prelude.substr(0, end + 1);
-    prelude.remove_prefix(end + 1);
-    if (line.starts_with(kMark)) {
-      helpers.push_back({words_of(line.substr(kMark.size())), {}});
-    } else if (!helpers.empty() && !line.starts_with("//") && line != "\n") {
-      helpers.back().text += line;
+/// The device helpers, and what calls what.
+class Prelude {
+ public:
+  explicit Prelude(std::string_view text) {
+    constexpr std::string_view kMark = "// @helper ";
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size() - 1);
+      const std::string_view line = text.substr(0, end + 1);
+      text.remove_prefix(end + 1);
+      if (line.starts_with(kMark)) {
+        for_each_word(line.substr(kMark.size()), [&](std::string_view name) {
+          by_name_[name].push_back(helpers_.size());
+          begins_[static_cast<unsigned char>(name[0])] = true;
+        });
+        helpers_.emplace_back();
+      } else if (!helpers_.empty() && !line.starts_with("//") && line != "\n") {
+        // Comments stay behind: they would only cost time, and name helpers that nobody calls.
+        helpers_.back().text += line;
+      }
     }
+    for (Helper& helper : helpers_) helper.callees = named_in(helper.text);
   }
-  return helpers;
-}
+
+  [[nodiscard]] std::string needed_by(std::string_view text) const {
+    std::vector<bool> taken(helpers_.size(), false);
+    std::vector<std::size_t> open = named_in(text);
+    while (!open.empty()) {
+      const std::size_t i = open.back();
+      open.pop_back();
+      if (taken[i]) continue;
+      taken[i] = true;
+      open.insert(open.end(), helpers_[i].callees.begin(), helpers_[i].callees.end());
+    }
+    std::string prelude = "#pragma nv_diag_suppress 177\n";  // values and helpers without a use
+    for (std::size_t i = 0; i < helpers_.size(); ++i)
+      if (taken[i]) prelude += helpers_[i].text;
+    return prelude;
+  }
+
+ private:
+  // A stretch of the prelude from one "// @helper names" line to the next.
+  struct Helper {
+    std::string text;
+    std::vector<std::size_t> callees;
+  };
+
+  /// The helpers whose names are words of `text`, each once.
+  [[nodiscard]] std::vector<std::size_t> named_in(std::string_view text) const {
+    std::vector<bool> found(helpers_.size(), false);
+    std::vector<std::size_t> result;
+    for_each_word(text, [&](std::string_view word) {
+      if (!begins_[static_cast<unsigned char>(word[0])]) return;  // most words
+      const auto entry = by_name_.find(word);
+      if (entry == by_name_.end()) return;
+      for (const std::size_t i : entry->second) {
+        if (!found[i]) result.push_back(i);
+        found[i] = true;
+      }
+    });
+    return result;
+  }
+
+  std::vector<Helper> helpers_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> by_name_;
+  std::array<bool, 256> begins_{};  // the first characters of names
+};
 
 // --- kernels
 
@@ -162,28 +212,8 @@ std::string kernel_text(const Program& program, const Launch& launch) {
 }  // namespace
 
 std::string cuda_prelude_for(std::string_view text) {
-  static const std::vector<Helper> helpers = helpers_of(kPrelude);
-  std::set<std::string_view> wanted;
-  std::vector<bool> taken(helpers.size(), false);
-  const auto want = [&](std::string_view from) {
-    for (const std::string_view word : words_of(from)) wanted.insert(word);
-  };
-  want(text);
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (std::size_t i = 0; i < helpers.size(); ++i) {
-      if (taken[i]) continue;
-      for (const std::string_view name : helpers[i].names)
-        taken[i] = taken[i] || wanted.contains(name);
-      if (!taken[i]) continue;
-      want(helpers[i].text);
-      grown = true;
-    }
-  }
-  std::string prelude = "#pragma nv_diag_suppress 177\n";  // values and helpers without a use
-  for (std::size_t i = 0; i < helpers.size(); ++i)
-    if (taken[i]) prelude += helpers[i].text;
-  return prelude;
+  static const Prelude prelude(kPrelude);
+  return prelude.needed_by(text);
 }
 
 CudaSource emit_cuda(const Program& program, int arch) {
