@@ -18,7 +18,6 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/runtime/device.hpp"
 #include "chainfold/runtime/disk_cache.hpp"
-#include "chainfold/runtime/executable.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/machine_code.hpp"
 #include "chainfold/runtime/tuning_bench.hpp"
@@ -142,7 +141,7 @@ std::optional<TuningResult> find_by_key(const CacheKey& key, const TuningTask& t
 /// A candidate on its way through the tuning.
 struct Candidate {
   PlanChoice choice;
-  std::optional<TuningBench::Runnable> runnable;
+  std::optional<KernelVariant> variant;
   std::exception_ptr failure;
   std::string problem;
 
@@ -166,8 +165,10 @@ void compile_all(const TuningTask& task, std::vector<Candidate>& candidates) {
   auto work = [&](bool report) {
     for (std::size_t i; (i = next++) < candidates.size();) {
       Candidate& candidate = candidates[i];
-      candidate.attempt(
-          [&] { candidate.runnable.emplace(TuningBench::compile(task, candidate.choice)); });
+      candidate.attempt([&] {
+        candidate.variant =
+            load_variant(*task.graph, task.target, task.device, task.request, candidate.choice);
+      });
       ++done;
       if (!report || !task.on_progress) continue;
       try {
@@ -211,7 +212,7 @@ std::int64_t timed_elements(const TuningTask& task) {
 TuningResult measure(const TuningTask& task) {
   std::vector<Candidate> candidates;
   for (const PlanChoice& choice : plan_space(*task.graph, task.target, task.request))
-    candidates.push_back({.choice = choice, .runnable = {}, .failure = {}, .problem = {}});
+    candidates.push_back({.choice = choice, .variant = {}, .failure = {}, .problem = {}});
   compile_all(task, candidates);
   Candidate& standard = candidates.at(0);
   if (standard.failure) std::rethrow_exception(standard.failure);
@@ -223,16 +224,16 @@ TuningResult measure(const TuningTask& task) {
                       .date = utc_now(),
                       .measured = true};
   TuningBench bench(task, std::max(result.elements, checked));
-  const TuningBench::Results expected = bench.results(*standard.runnable, checked);
+  const TuningBench::Results expected = bench.results(*standard.variant, checked);
   double round_ms = 0;
   for (Candidate& candidate : candidates) {
     candidate.attempt([&] {
       candidate.problem =
-          bench.difference(expected, bench.results(*candidate.runnable, checked), checked);
+          bench.difference(expected, bench.results(*candidate.variant, checked), checked);
     });
     candidate.attempt([&] {
-      bench.time(*candidate.runnable, result.elements);  // touches what later runs find
-      round_ms += bench.time(*candidate.runnable, result.elements);
+      bench.time(*candidate.variant, result.elements);  // touches what later runs find
+      round_ms += bench.time(*candidate.variant, result.elements);
     });
   }
   if (standard.failure) std::rethrow_exception(standard.failure);
@@ -243,7 +244,7 @@ TuningResult measure(const TuningTask& task) {
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (candidates[i].problem.empty())
-        times[i].push_back(bench.time(*candidates[i].runnable, result.elements));
+        times[i].push_back(bench.time(*candidates[i].variant, result.elements));
     }
     if (task.on_progress) task.on_progress({"timing", round + 1, rounds});
   }

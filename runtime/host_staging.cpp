@@ -114,18 +114,18 @@ class Staging {
     } else {
       range.segments = end - begin;
     }
-    const codegen::Program& program = piece_.variant->compiled.program;
-    Slots slots(graph_, program, piece_.arguments, range);
+    Slots slots(graph_, piece_.variant->compiled.program, piece_.arguments, range);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
     for (std::size_t i = 0; i < lane.device_out.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
-    const std::size_t launches = parts_ ? 1 : program.launches.size();
-    for (std::size_t i = 0; i < launches; ++i) {
-      piece_.variant->executable->launch(i, slots.grid(i), slots.data(), slots.size(), stream);
+    if (parts_) {  // their merge is the last launch
+      piece_.variant->launch(0, slots, stream);
+    } else {
+      piece_.variant->launch_all(slots, stream);
+      download(lane, begin, end - begin);
     }
-    if (!parts_) download(lane, begin, end - begin);
     lane.done.record(stream);
     lane.busy = true;
   }
@@ -155,13 +155,11 @@ class Staging {
 
   void merge_parts() {
     StagingLane& lane = lanes_[0];
-    const codegen::Program& program = piece_.variant->compiled.program;
-    Slots slots(graph_, program, piece_.arguments, piece_.range);
+    Slots slots(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
-    piece_.variant->executable->launch(1, slots.grid(1), slots.data(), slots.size(),
-                                       lane.stream.handle());
+    piece_.variant->launch(1, slots, lane.stream.handle());
     download(lane, 0, piece_.arguments.segments);
     lane.done.record(lane.stream.handle());
     lane.busy = true;

@@ -121,17 +121,14 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
 
 void Kernel::State::launch_piece(const Piece& piece, const Outputs& outputs, void* stream,
                                  void* scratch) {
-  const codegen::Program& program = piece.variant->compiled.program;
-  runtime::Slots slots(*piece.graph, program, piece.arguments, piece.range);
+  runtime::Slots slots(*piece.graph, piece.variant->compiled.program, piece.arguments, piece.range);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     slots.set_buffer(BufferRole::output, static_cast<int>(i),
                      static_cast<std::byte*>(outputs[i].data()) +
                          piece.output_offset * size_of(outputs[i].type()));
   }
   slots.set_scratch(scratch);
-  for (std::size_t i = 0; i < program.launches.size(); ++i) {
-    piece.variant->executable->launch(i, slots.grid(i), slots.data(), slots.size(), stream);
-  }
+  piece.variant->launch_all(slots, stream);
 }
 
 void Kernel::check_output_types(const DType* types, std::size_t count) const {

@@ -7,19 +7,12 @@
 #include <optional>
 #include <utility>
 
-#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
-#include "chainfold/runtime/executable.hpp"
 #include "chainfold/runtime/kernel.hpp"
+#include "chainfold/runtime/kernel_variant.hpp"
 
 namespace chainfold {
-
-/// A kernel specialised for one segment size and alignment.
-struct KernelVariant {
-  codegen::Compiled compiled;
-  std::shared_ptr<const runtime::Executable> executable;
-};
 
 namespace runtime {
 /// Bytes of the widest load; device allocations and our staging are aligned to more.
@@ -37,7 +30,7 @@ struct Kernel::State {
 
   /// The variant for segments of `segment` elements (0: the whole) in memory aligned to
   /// `alignment`.
-  const KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
+  const runtime::KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
 
   /// The decisions behind the plans of a segment size, and what a tuning found for them.
   struct Choice {
@@ -58,7 +51,7 @@ struct Kernel::State {
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.
   struct Piece {
-    const KernelVariant* variant = nullptr;
+    const runtime::KernelVariant* variant = nullptr;
     const codegen::Graph* graph = nullptr;
     runtime::Arguments arguments;
     runtime::Slots::Range range;
@@ -72,7 +65,7 @@ struct Kernel::State {
   std::mutex mutex;
   struct Slot {
     std::once_flag once;
-    KernelVariant variant;
+    runtime::KernelVariant variant;
   };
   std::map<std::tuple<bool, std::int64_t, int>, std::unique_ptr<Slot>> variants;
   struct ChoiceSlot {

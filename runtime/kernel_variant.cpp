@@ -7,6 +7,37 @@
 
 namespace chainfold {
 
+namespace runtime {
+
+KernelVariant load_variant(const codegen::Graph& graph, const Target& target, int device,
+                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice) {
+  std::optional<codegen::Plan> plan = make_plan(graph, target, request, choice);
+  if (!plan) {
+    throw InternalError(
+        fmt::format(
+            "a choice is not legal for segments of {} (0: the whole) in memory aligned to {} bytes",
+            request.segment, request.base_alignment),
+        to_text(choice));
+  }
+  KernelVariant variant;
+  variant.compiled = compile_plan(graph, target, *std::move(plan));
+  const codegen::Program& program = variant.compiled.program;
+  if (program.buffers.size() + program.params.size() > Slots::kMost) {
+    throw UserError(
+        ErrorCode::unsupported,
+        fmt::format("the expression takes {} arrays and numbers (inputs, outputs, fold states, "
+                    "parameters and literals), "
+                    "a kernel at most {}; split its outputs, or mark literals with cf::constant",
+                    program.buffers.size() + program.params.size(), Slots::kMost));
+  }
+  variant.executable = load_executable(
+      program, target, device, variant.reused,
+      fmt::format("{} for {}, {}", print_expression(graph), target.name, to_text(choice)));
+  return variant;
+}
+
+}  // namespace runtime
+
 Kernel::State::Choice Kernel::State::make_choice(bool tail, std::int64_t segment) const {
   const codegen::Graph& g = tail ? *tail_graph : *graph;
   const codegen::PlanRequest best = request(segment, runtime::kWidestLoad);
@@ -51,7 +82,8 @@ const Kernel::State::Choice& Kernel::State::choice(bool tail, std::int64_t segme
   return slot->choice;
 }
 
-const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int alignment) {
+const runtime::KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment,
+                                                     int alignment) {
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex);
@@ -62,29 +94,13 @@ const KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment, int
   std::call_once(slot->once, [&] {
     const codegen::Graph& g = tail ? *tail_graph : *graph;
     const Choice& chosen = choice(tail, segment);
-    std::optional<codegen::Plan> plan =
-        make_plan(g, target, request(segment, alignment), chosen.plan);
-    if (!plan)
-      throw InternalError("a plan depends on the alignment of pointers", to_text(chosen.plan));
-    KernelVariant fresh;
-    fresh.compiled = codegen::compile_plan(g, target, *std::move(plan));
-    const codegen::Program& program = fresh.compiled.program;
-    if (program.buffers.size() + program.params.size() > runtime::Slots::kMost) {
-      throw UserError(
-          ErrorCode::unsupported,
-          fmt::format("the expression takes {} arrays and numbers (inputs, outputs, fold states, "
-                      "parameters and literals), "
-                      "a kernel at most {}; split its outputs, or mark literals with cf::constant",
-                      program.buffers.size() + program.params.size(), runtime::Slots::kMost));
-    }
-    bool reused = false;
-    fresh.executable =
-        runtime::load_executable(program, target, device, reused,
-                                 fmt::format("{} for {}, {}", codegen::print_expression(g),
-                                             target.name, to_text(chosen.plan)));
+    runtime::KernelVariant fresh =
+        runtime::load_variant(g, target, device, request(segment, alignment), chosen.plan);
     const std::lock_guard lock(mutex);
-    ++(reused ? stats.reused : fresh.executable->from_disk() ? stats.from_disk : stats.compiled);
-    if (!reused) stats.compile_ms += fresh.executable->compile_ms();
+    ++(fresh.reused                    ? stats.reused
+       : fresh.executable->from_disk() ? stats.from_disk
+                                       : stats.compiled);
+    if (!fresh.reused) stats.compile_ms += fresh.executable->compile_ms();
     if (!tail) {
       last_plan = codegen::print(fresh.compiled.plan, g);
       last_choice = chosen;

@@ -135,19 +135,6 @@ class TuningBench::Memory {
   std::byte* host_ = nullptr;
 };
 
-TuningBench::Runnable TuningBench::compile(const TuningTask& task,
-                                           const codegen::PlanChoice& choice) {
-  auto plan = make_plan(*task.graph, task.target, task.request, choice);
-  if (!plan) throw InternalError("a candidate is not legal", to_text(choice));
-  Runnable runnable{.compiled = compile_plan(*task.graph, task.target, *std::move(plan)),
-                    .executable = {}};
-  bool reused = false;
-  runnable.executable = load_executable(runnable.compiled.program, task.target, task.device, reused,
-                                        fmt::format("{} for {}, {}", print_expression(*task.graph),
-                                                    task.target.name, to_text(choice)));
-  return runnable;
-}
-
 TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(task) {
   if (task.device >= 0) device_ = std::make_unique<Device>(task.device);
   const codegen::Graph& graph = *task.graph;
@@ -165,9 +152,8 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
 
 TuningBench::~TuningBench() = default;
 
-void TuningBench::launch(const Runnable& runnable, std::int64_t elements) {
+void TuningBench::launch(const KernelVariant& variant, std::int64_t elements) {
   const codegen::Graph& graph = *task_.graph;
-  const codegen::Plan& plan = runnable.compiled.plan;
   Arguments arguments{.elements = elements,
                       .segment = task_.request.segment,
                       .segments = task_.request.segment > 0 ? elements / task_.request.segment : 1};
@@ -177,26 +163,23 @@ void TuningBench::launch(const Runnable& runnable, std::int64_t elements) {
     const DType type = graph.params[i].type;
     arguments.params[i] = is_float(type) ? codegen::bits_of_double(type, 1) : Bits{1};
   }
-  const codegen::Program& program = runnable.compiled.program;
-  Slots slots(graph, program, arguments, range_of(plan, arguments));
+  Slots slots(graph, variant.compiled.program, arguments,
+              range_of(variant.compiled.plan, arguments));
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     slots.set_buffer(codegen::BufferRole::output, static_cast<int>(i), outputs_[i]->data());
   const std::int64_t scratch = slots.scratch_bytes();
   if (scratch > 0 && (!scratch_ || static_cast<std::int64_t>(scratch_->bytes()) < scratch))
     scratch_ = std::make_unique<Memory>(device_.get(), scratch);
   slots.set_scratch(scratch > 0 ? scratch_->data() : nullptr);
-  for (std::size_t i = 0; i < program.launches.size(); ++i) {
-    runnable.executable->launch(i, slots.grid(i), slots.data(), slots.size(),
-                                device_ ? device_->stream.handle() : nullptr);
-  }
+  variant.launch_all(slots, device_ ? device_->stream.handle() : nullptr);
 }
 
-TuningBench::Results TuningBench::results(const Runnable& runnable, std::int64_t elements) {
+TuningBench::Results TuningBench::results(const KernelVariant& variant, std::int64_t elements) {
   const codegen::Graph& graph = *task_.graph;
   const std::int64_t segments = task_.request.segment > 0 ? elements / task_.request.segment : 1;
   for (std::size_t o = 0; o < outputs_.size(); ++o)
     outputs_[o]->poison(segments * size_of(graph.node(graph.outputs[o]).type));
-  launch(runnable, elements);
+  launch(variant, elements);
   Results results;
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
     const auto size = static_cast<std::size_t>(size_of(graph.node(graph.outputs[o]).type));
@@ -263,15 +246,15 @@ std::string TuningBench::difference(const Results& expected, const Results& actu
   return {};
 }
 
-double TuningBench::time(const Runnable& runnable, std::int64_t elements) {
+double TuningBench::time(const KernelVariant& variant, std::int64_t elements) {
   if (!device_) {
     const auto start = std::chrono::steady_clock::now();
-    launch(runnable, elements);
+    launch(variant, elements);
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
         .count();
   }
   device_->begin.record(device_->stream.handle());
-  launch(runnable, elements);
+  launch(variant, elements);
   device_->end.record(device_->stream.handle());
   device_->stream.synchronize();
   return device_->end.milliseconds_since(device_->begin);

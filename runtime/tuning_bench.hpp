@@ -6,10 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/arguments.hpp"
-#include "chainfold/runtime/executable.hpp"
+#include "chainfold/codegen/ops.hpp"
+#include "chainfold/runtime/kernel_variant.hpp"
 
 namespace chainfold::runtime {
 
@@ -19,13 +17,6 @@ struct TuningTask;
 /// add in different orders must agree to the bit.
 class TuningBench {
  public:
-  /// A plan, compiled and loaded.
-  struct Runnable {
-    codegen::Compiled compiled;
-    std::shared_ptr<const Executable> executable;
-  };
-  static Runnable compile(const TuningTask& task, const codegen::PlanChoice& choice);
-
   /// Allocates and fills inputs of `elements` elements. Throws DeviceError(out_of_memory).
   TuningBench(const TuningTask& task, std::int64_t elements);
   ~TuningBench();
@@ -34,18 +25,18 @@ class TuningBench {
 
   /// The outputs over the first `elements` elements, each output's values as bits.
   using Results = std::vector<std::vector<codegen::Bits>>;
-  Results results(const Runnable& runnable, std::int64_t elements);
+  Results results(const KernelVariant& variant, std::int64_t elements);
   /// How `actual` differs from `expected`, both over `elements` elements; empty if it does not.
   /// What rounds on the way (a variance, a sum of logarithms) may differ within the bounds of both.
   [[nodiscard]] std::string difference(const Results& expected, const Results& actual,
                                        std::int64_t elements) const;
   /// Milliseconds of one run over the first `elements` elements.
-  double time(const Runnable& runnable, std::int64_t elements);
+  double time(const KernelVariant& variant, std::int64_t elements);
 
  private:
   class Memory;
   struct Device;
-  void launch(const Runnable& runnable, std::int64_t elements);
+  void launch(const KernelVariant& variant, std::int64_t elements);
 
   const TuningTask& task_;
   std::unique_ptr<Device> device_;  // none: the CPU

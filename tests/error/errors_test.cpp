@@ -442,6 +442,9 @@ TEST_F(Errors, MoreThanALaunchHolds) {
             std::vector<float>(6, 80000.0F));  // 4 (0.5 + 1.5 + ... + 199.5)
   refused([&] { static_cast<void>(compiled(polynomial(600))); }, ErrorCode::unsupported, "",
           {"literals", "a kernel at most 512", "split its outputs"});
+  options_.tuning = Tuning::measure;
+  refused([&] { static_cast<void>(compiled(polynomial(601))); }, ErrorCode::unsupported, "",
+          {"literals", "a kernel at most 512", "split its outputs"});
 }
 
 TEST_F(Errors, Targets) {
