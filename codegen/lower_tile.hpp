@@ -114,7 +114,6 @@ class TileLowering {
   /// The identity where the condition is false.
   Partial keep_where(std::size_t fold, Partial part, ValueId condition);
   Partial fold_mma(std::size_t fold, const Loaded& tile);
-  ValueId mma_small_segments(std::size_t fold, ValueId vec, const Loaded& tile);
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
   const Node& fold_node(std::size_t fold) const;
   Partial tree(std::size_t fold, std::vector<Partial> parts);

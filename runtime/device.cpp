@@ -57,12 +57,8 @@ DeviceInfo read_device(int ordinal) {
       {&DeviceInfo::shared_per_block_optin, A::shared_per_block_optin},
       {&DeviceInfo::shared_per_sm, A::shared_per_sm},
       {&DeviceInfo::reserved_shared_per_block, A::reserved_shared_per_block},
-      {&DeviceInfo::clock_khz, A::clock_khz},
-      {&DeviceInfo::memory_clock_khz, A::memory_clock_khz},
-      {&DeviceInfo::memory_bus_bits, A::memory_bus_bits},
   };
   for (const auto& [field, which] : fields) info.*field = attribute(info.handle, which);
-  info.memory_pools = attribute(info.handle, A::memory_pools) != 0;
   return info;
 }
 

@@ -28,18 +28,10 @@ struct DeviceInfo {
   int shared_per_block_optin = 0;  ///< the most that a kernel may ask for
   int shared_per_sm = 0;
   int reserved_shared_per_block = 0;
-  int clock_khz = 0;
-  int memory_clock_khz = 0;
-  int memory_bus_bits = 0;
-  int driver_version = 0;     ///< 1000 * major + 10 * minor of the CUDA that the driver serves
-  bool memory_pools = false;  ///< whether stream-ordered allocation works
+  int driver_version = 0;  ///< 1000 * major + 10 * minor of the CUDA that the driver serves
 
   /// The architecture as compilers name it: 90 for sm_90.
   [[nodiscard]] int arch() const noexcept { return 10 * major + minor; }
-  /// The bandwidth of the memory's pins in bytes a second (two transfers a clock), 0 if unknown.
-  [[nodiscard]] double peak_bytes_per_second() const noexcept {
-    return 2.0 * memory_clock_khz * 1e3 * memory_bus_bits / 8;
-  }
 };
 
 /// How many CUDA devices this process sees; 0 without a driver. Never throws.

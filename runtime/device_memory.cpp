@@ -103,36 +103,15 @@ DeviceBuffer::DeviceBuffer(const Context& context, std::size_t bytes)
   check_allocation(driver().mem_alloc(&pointer_, bytes), "cuMemAlloc", bytes, context);
 }
 
-DeviceBuffer::DeviceBuffer(const Context& context, std::size_t bytes, StreamHandle stream)
-    : context_(&context), bytes_(bytes), stream_(stream) {
-  if (bytes == 0) return;
-  const ContextScope scope(context);
-  in_stream_order_ = context.device().memory_pools;
-  if (in_stream_order_) {
-    check_allocation(driver().mem_alloc_async(&pointer_, bytes, stream), "cuMemAllocAsync", bytes,
-                     context);
-  } else {
-    check_allocation(driver().mem_alloc(&pointer_, bytes), "cuMemAlloc", bytes, context);
-  }
-}
-
 void DeviceBuffer::swap(DeviceBuffer& other) noexcept {
   std::swap(context_, other.context_);
   std::swap(pointer_, other.pointer_);
   std::swap(bytes_, other.bytes_);
-  std::swap(stream_, other.stream_);
-  std::swap(in_stream_order_, other.in_stream_order_);
 }
 
 void DeviceBuffer::release() noexcept {
   if (pointer_ == 0) return;
-  quietly(context_, [this](const DriverApi& api) {
-    if (in_stream_order_) {
-      api.mem_free_async(pointer_, stream_);
-    } else {
-      api.mem_free(pointer_);
-    }
-  });
+  quietly(context_, [this](const DriverApi& api) { api.mem_free(pointer_); });
   pointer_ = 0;
 }
 

@@ -71,9 +71,6 @@ class DeviceBuffer {
   DeviceBuffer() = default;
   /// Allocates at once (cuMemAlloc); freeing waits for the device.
   DeviceBuffer(const Context& context, std::size_t bytes);
-  /// Allocates and frees in the order of the stream, which must outlive the buffer. Falls back to
-  /// the other form where the device has no memory pools.
-  DeviceBuffer(const Context& context, std::size_t bytes, StreamHandle stream);
   ~DeviceBuffer() { release(); }
   DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
@@ -94,8 +91,6 @@ class DeviceBuffer {
   const Context* context_ = nullptr;
   DevicePtr pointer_ = 0;
   std::size_t bytes_ = 0;
-  StreamHandle stream_ = nullptr;
-  bool in_stream_order_ = false;
 };
 
 /// Page-locked host memory, the only kind that copies run asynchronously from and to.

@@ -55,10 +55,7 @@ enum class DeviceAttribute : int {
   max_threads_per_block = 1,
   shared_per_block = 8,
   warp_size = 10,
-  clock_khz = 13,
   sm_count = 16,
-  memory_clock_khz = 36,
-  memory_bus_bits = 37,
   l2_bytes = 38,
   max_threads_per_sm = 39,
   capability_major = 75,
@@ -68,7 +65,6 @@ enum class DeviceAttribute : int {
   shared_per_block_optin = 97,
   max_blocks_per_sm = 106,
   reserved_shared_per_block = 111,
-  memory_pools = 115,
 };
 
 /// CUfunction_attribute values.
@@ -132,9 +128,6 @@ inline constexpr unsigned kMemoryTypeDevice = 2;    ///< CU_MEMORYTYPE_DEVICE
   X(mem_get_info, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                        \
   X(mem_alloc, cuMemAlloc_v2, (DevicePtr * pointer, std::size_t bytes))                            \
   X(mem_free, cuMemFree_v2, (DevicePtr pointer))                                                   \
-  X(mem_alloc_async, cuMemAllocAsync,                                                              \
-    (DevicePtr * pointer, std::size_t bytes, StreamHandle stream))                                 \
-  X(mem_free_async, cuMemFreeAsync, (DevicePtr pointer, StreamHandle stream))                      \
   X(mem_host_alloc, cuMemHostAlloc, (void** pointer, std::size_t bytes, unsigned flags))           \
   X(mem_free_host, cuMemFreeHost, (void* pointer))                                                 \
   X(memcpy_to_device_async, cuMemcpyHtoDAsync_v2,                                                  \

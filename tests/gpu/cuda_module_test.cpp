@@ -58,7 +58,7 @@ TEST_F(CudaModuleTest, LaunchesWithSlots) {
   const auto values = reinterpret_cast<float*>(host.data());
   for (std::size_t i = 0; i < kCount; ++i) values[i] = static_cast<float>(i % 1000);
   const DeviceBuffer in(*context_, host.bytes());
-  const DeviceBuffer out(*context_, host.bytes(), stream.handle());
+  const DeviceBuffer out(*context_, host.bytes());
   copy_to_device(*context_, in.pointer(), host.data(), host.bytes(), stream.handle());
   fill_bytes(*context_, out.pointer(), 0xff, out.bytes(), stream.handle());
   const Event start(*context_, Event::Timing::on);
