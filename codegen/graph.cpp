@@ -308,61 +308,6 @@ NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter
   return id;
 }
 
-// --- the folds of the language
-
-NodeId GraphBuilder::sum(NodeId value, NodeId filter) {
-  const DType wide = sum_type(type(value));
-  return fold(make_sum(wide), {convert(value, wide)}, filter);
-}
-
-NodeId GraphBuilder::count(NodeId filter) {
-  if (filter == kNoNode || is_constant(filter, 1)) return extent();
-  if (level(filter) == Level::uniform) {
-    return compute(Op::select, {filter, extent(), constant(DType::i64, 0)});
-  }
-  return fold(make_sum(DType::i64), {convert(filter, DType::i64)});
-}
-
-NodeId GraphBuilder::mean(NodeId value, NodeId filter) {
-  const DType in = mean_type(type(value));
-  return compute(Op::div, {convert(sum(value, filter), in), convert(count(filter), in)});
-}
-
-NodeId GraphBuilder::variance(NodeId value, NodeId filter) {
-  const DType in = mean_type(type(value));
-  return fold(make_variance(in), {convert(value, in)}, filter);
-}
-
-NodeId GraphBuilder::min(NodeId value, NodeId filter) {
-  const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
-  return convert(fold(make_min(in), {convert(value, in)}, filter), kept);
-}
-
-NodeId GraphBuilder::max(NodeId value, NodeId filter) {
-  const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
-  return convert(fold(make_max(in), {convert(value, in)}, filter), kept);
-}
-
-NodeId GraphBuilder::argmin(NodeId value, NodeId filter) {
-  const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
-  return fold(make_argmin(in), {convert(value, in), index()}, filter);
-}
-
-NodeId GraphBuilder::argmax(NodeId value, NodeId filter) {
-  const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
-  return fold(make_argmax(in), {convert(value, in), index()}, filter);
-}
-
-NodeId GraphBuilder::product(NodeId value, NodeId filter) {
-  const DType wide = sum_type(type(value));
-  return fold(make_product(wide), {convert(value, wide)}, filter);
-}
-
-NodeId GraphBuilder::logsumexp(NodeId value, NodeId filter) {
-  const DType in = compute_type(type(value));
-  return fold(make_logsumexp(in), {convert(value, in)}, filter);
-}
-
 // --- the end
 
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
