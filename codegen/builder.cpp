@@ -220,6 +220,14 @@ ValueId Builder::pack(int mma_row, Operand operand, std::vector<std::pair<ValueI
 ValueId Builder::mma(ValueId a, ValueId b, ValueId c) { return emit(Mma{a, b, c}, type(c)); }
 void Builder::barrier() { regions_.back()->body.push_back({Barrier{}, {}}); }
 
+ValueId Builder::misalignment(int buffer, ValueId first) {
+  return emit(Misalignment{buffer, first}, uniform(DType::i64));
+}
+void Builder::copy_async(const CopyAsync& copy) { regions_.back()->body.push_back({copy, {}}); }
+void Builder::copy_wait(int ring, ValueId slot, ValueId round) {
+  regions_.back()->body.push_back({CopyWait{ring, slot, round}, {}});
+}
+
 Builder::Values Builder::run_region(Region& region, const std::function<Values()>& fn) {
   regions_.push_back(&region);
   known_.emplace_back();

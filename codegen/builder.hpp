@@ -76,6 +76,9 @@ class Builder {
   ValueId pack(int mma_row, Operand operand, std::vector<std::pair<ValueId, int>> pieces);
   ValueId mma(ValueId a, ValueId b, ValueId c);
   void barrier();
+  ValueId misalignment(int buffer, ValueId first);
+  void copy_async(const CopyAsync& copy);
+  void copy_wait(int ring, ValueId slot, ValueId round);
 
   /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried
   /// values, which have the types of `init`. Returns the values after the last round.

@@ -10,6 +10,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/target.hpp"
 
 namespace chainfold::codegen {
 
@@ -23,22 +24,8 @@ constexpr int kCpuParts = 1024;
 constexpr std::int64_t kCpuQuantumLoads = 128;
 /// What no target gains from: more would only be code.
 constexpr int kMostDepth = 64, kMostRows = 32;
-
 int ceil_log2(std::int64_t value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
-}
-
-int widest_input(const Graph& graph) {
-  int bytes = 1;
-  for (const GraphInput& input : graph.inputs) bytes = std::max(bytes, size_of(input.type));
-  return bytes;
-}
-
-/// Elements of each input that a lane can load at once.
-int widest_load(const Graph& graph, const Target& target, int base_alignment) {
-  const int bytes = std::min(target.vector_bytes, base_alignment);
-  return std::max(1, static_cast<int>(std::bit_floor(
-                         static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
 }
 
 /// Loads of one input that a lane issues before their first use. Where each feeds several folds, or
@@ -183,43 +170,75 @@ void check_request(const PlanRequest& request) {
 
 }  // namespace
 
-PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+int widest_input(const Graph& graph) {
+  int bytes = 1;
+  for (const GraphInput& input : graph.inputs) bytes = std::max(bytes, size_of(input.type));
+  return bytes;
+}
+
+/// Elements of each input that a lane can load at once.
+int widest_load(const Graph& graph, const Target& target, int base_alignment) {
+  const int bytes = std::min(target.vector_bytes, base_alignment);
+  return std::max(1, static_cast<int>(std::bit_floor(
+                         static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
+}
+
+namespace {
+PlanChoice any_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice;
   choice.warps = std::min(8, target.max_warps);
   choice.mma = target.has_mma && request.allow_mma;
   choice.bytes = target.vector_bytes;
-  const std::int64_t segment = request.segment;
-  const int batch = choose_batch(graph, target);
-  if (segment == 0 || segment >= kPartsFromBytes / widest_input(graph)) {
-    choice.strategy = Strategy::parts;
-    choice.depth = batch / 2;
-    choice.rows = 1;
-    choice.parts =
-        target.max_warps == 1
-            ? kCpuParts
-            : static_cast<int>(std::min<std::int64_t>(
-                  kMostParts, 2LL * target.processors * target.resident_warps / choice.warps));
-    return choice;
-  }
+  choice.depth = choose_batch(graph, target);
+  return choice;
+}
+}  // namespace
+
+PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  PlanChoice choice = any_choice(graph, target, request);
   const auto [width, edges] =
-      row_width(segment, widest_load(graph, target, request.base_alignment));
-  choice.depth = edges ? std::min(batch, 4) : batch;
+      row_width(request.segment, widest_load(graph, target, request.base_alignment));
+  if (edges) choice.depth = std::min(choice.depth, 4);
   // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
   // half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
-      std::max<std::int64_t>(1, narrow * target.row_loads / loads_of(segment, width)))));
+      std::max<std::int64_t>(1, narrow * target.row_loads / loads_of(request.segment, width)))));
   return choice;
+}
+
+PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  PlanChoice choice = any_choice(graph, target, request);
+  choice.strategy = Strategy::parts;
+  choice.depth /= 2;
+  choice.parts =
+      target.max_warps == 1
+          ? kCpuParts
+          : std::min(kMostParts, 2 * target.processors * target.resident_warps / choice.warps);
+  return choice;
+}
+
+PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const std::int64_t segment = request.segment;
+  if (segment == 0 || segment >= kPartsFromBytes / widest_input(graph))
+    return parts_choice(graph, target, request);
+  if (gains_from_stages(graph, target, request)) {
+    if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))
+      return *staged;
+  }
+  return rows_choice(graph, target, request);
 }
 
 std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
                               const PlanChoice& choice) {
   check_request(request);
   const bool parts = choice.strategy == Strategy::parts;
+  const bool staged = choice.strategy == Strategy::staged;
   auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
   if (!parts && request.segment < 1) return std::nullopt;
   if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
-  if (!power(choice.depth) || choice.depth > kMostDepth || choice.rows > kMostRows) return {};
+  if (!staged && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
+  if (choice.rows > kMostRows) return {};
   if (parts && (choice.parts < 1 || choice.parts > kMostParts)) return {};
   if (choice.mma && !target.has_mma) return {};
   Plan plan;
@@ -234,10 +253,11 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     for (DType type : fold.state) plan.state_bytes += size_of(type);
   }
   const int widest = widest_load(graph, target, std::min(request.base_alignment, choice.bytes));
-  if (parts) {
-    place_parts(plan, choice, graph, target, widest);
-  } else {
-    place_rows(plan, choice, target, widest);
+  switch (choice.strategy) {
+    case Strategy::rows: place_rows(plan, choice, target, widest); break;
+    case Strategy::parts: place_parts(plan, choice, graph, target, widest); break;
+    case Strategy::staged:
+      if (!place_staged(plan, choice, graph, target, widest)) return std::nullopt;
   }
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma) continue;

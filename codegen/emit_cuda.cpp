@@ -172,6 +172,26 @@ void collect_mma_rows(const Program& program, const Region& region, std::set<int
   }
 }
 
+/// The arrays and rings of a block, in one stretch of memory whose size the launch gives.
+std::string shared_text(const Launch& launch) {
+  if (launch.shared.empty() && launch.rings.empty()) return {};
+  const SharedLayout layout = shared_layout(launch);
+  std::string text = "  extern __shared__ __align__(128) unsigned char shared[];\n";
+  for (int i = 0; i < static_cast<int>(launch.shared.size()); ++i) {
+    const std::string_view type = cuda::memory_type_name(launch.shared[i].type);
+    text += fmt::format("  {}* const {} = ({}*)(shared + {});\n", type,
+                        cuda::shared_name(launch, i), type, layout.arrays[i]);
+  }
+  for (int i = 0; i < static_cast<int>(launch.rings.size()); ++i) {
+    text += fmt::format("  unsigned long long* const {} = (unsigned long long*)(shared + {});\n",
+                        cuda::ring_name(launch, i), layout.rings[i]);
+    text += fmt::format("  cf_ring_start({}, {}, {});\n", cuda::ring_name(launch, i),
+                        launch.rings[i].slots, launch.bulk_copies ? 1 : kWarpWidth);
+  }
+  if (!launch.rings.empty()) text += "  __syncthreads();\n";
+  return text;
+}
+
 std::string kernel_text(const Program& program, const Launch& launch) {
   std::vector<std::string> params, slots;
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
@@ -201,12 +221,7 @@ std::string kernel_text(const Program& program, const Launch& launch) {
   if (emitter.uses_warp())
     text += "  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);\n";
   for (const std::string& slot : slots) text += slot;
-  for (int i = 0; i < static_cast<int>(launch.shared.size()); ++i) {
-    text += fmt::format("  __shared__ __align__(16) {} {}[{}];\n",
-                        cuda::memory_type_name(launch.shared[i].type), cuda::shared_name(launch, i),
-                        launch.shared[i].elements);
-  }
-  return text + body + "}\n";
+  return text + shared_text(launch) + body + "}\n";
 }
 
 }  // namespace

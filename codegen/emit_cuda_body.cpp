@@ -16,6 +16,9 @@ std::string param_name(const Program& program, int param) {
 std::string shared_name(const Launch& launch, int array) {
   return fmt::format("s{}_{}", array, identifier(launch.shared.at(array).name));
 }
+std::string ring_name(const Launch& launch, int ring) {
+  return fmt::format("r{}_{}", ring, identifier(launch.rings.at(ring).name));
+}
 
 std::string BodyEmitter::emit(const Region& region) {
   text_.clear();

@@ -15,6 +15,7 @@ namespace chainfold::codegen::cuda {
 std::string buffer_name(const Program& program, int buffer);
 std::string param_name(const Program& program, int param);
 std::string shared_name(const Launch& launch, int array);
+std::string ring_name(const Launch& launch, int ring);
 /// The name of the function that runs one matrix instruction.
 std::string mma_name(const MmaRow& row);
 /// An expression over `lane` for the lane that a constant table names.
@@ -51,6 +52,9 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Pack& op);
   void emit_op(const Instr& instr, const Mma& op);
   void emit_op(const Instr& instr, const Barrier& op);
+  void emit_op(const Instr& instr, const Misalignment& op);
+  void emit_op(const Instr& instr, const CopyAsync& op);
+  void emit_op(const Instr& instr, const CopyWait& op);
   void emit_op(const Instr& instr, const For& op);
   void emit_op(const Instr& instr, const If& op);
 

@@ -119,4 +119,22 @@ void BodyEmitter::emit_op(const Instr&, const SharedStore& op) {
              op.mask);
 }
 
+void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
+  declare(instr.results[0], {fmt::format("cf_misalignment({} + {})",
+                                         buffer_name(program_, op.buffer), name(op.first))});
+}
+
+void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
+  const int bytes = op.elements * size_of(program_.buffers.at(op.buffer).type);
+  line(fmt::format("{}(lane, {} + {}, {} + {}, {}, {} + {});",
+                   launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes",
+                   shared_name(launch_, op.array), name(op.to), buffer_name(program_, op.buffer),
+                   name(op.first), bytes, ring_name(launch_, op.ring), name(op.slot)));
+}
+
+void BodyEmitter::emit_op(const Instr&, const CopyWait& op) {
+  line(fmt::format("cf_copy_wait({} + {}, (unsigned){} & 1u);", ring_name(launch_, op.ring),
+                   name(op.slot), name(op.round)));
+}
+
 }  // namespace chainfold::codegen::cuda

@@ -71,6 +71,9 @@ class Scheduler {
     for (std::size_t i = 0; i < block.state.shared.size(); ++i) {
       block.state.shared[i].reset(static_cast<std::size_t>(context_.launch.shared[i].elements));
     }
+    block.state.rings.clear();
+    for (const CopyRing& ring : context_.launch.rings)
+      block.state.rings.emplace_back(static_cast<std::size_t>(ring.slots));
     for (std::size_t w = 0; w < block.warps.size(); ++w) {
       block.warps[w].start(context_, block.state, static_cast<int>(w));
     }

@@ -75,6 +75,7 @@ void Warp::step() {
 void Warp::end_region() {
   Frame& frame = frames_.back();
   if (frame.owner == nullptr) {
+    check_copies();
     status_ = WarpStatus::done;
     return;
   }

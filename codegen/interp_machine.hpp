@@ -34,11 +34,21 @@ struct LaunchContext {
   void place_region(const Region& region);
 };
 
+/// One slot of a ring: the copies that were started and that have arrived. A copy arrives as late
+/// as the rules allow, when its warp waits for it.
+struct CopySlot {
+  int warp = -1;  ///< that owns it: the first to use it
+  std::int64_t started = 0, arrived = 0;
+  int buffer = 0, array = 0;
+  std::int64_t from = 0, to = 0, elements = 0;  ///< of the copy under way
+};
+
 /// The state of one block.
 struct BlockState {
   std::int64_t index = 0;
   std::uint32_t epoch = 0;  ///< barriers passed
   std::vector<SharedMemory> shared;
+  std::vector<std::vector<CopySlot>> rings;
 };
 
 enum class WarpStatus : std::uint8_t { ready, at_barrier, done };
@@ -101,6 +111,9 @@ class Warp {
   void execute(const Pack& op, const Instr& instr);
   void execute(const Mma& op, const Instr& instr);
   void execute(const Barrier& op, const Instr& instr);
+  void execute(const Misalignment& op, const Instr& instr);
+  void execute(const CopyAsync& op, const Instr& instr);
+  void execute(const CopyWait& op, const Instr& instr);
   void execute(const For& op, const Instr& instr);
   void execute(const If& op, const Instr& instr);
 
@@ -110,6 +123,10 @@ class Warp {
   void read(Array& array, const Address& at, ValueId mask, ValueId result);
   template <class Array>
   void write(Array& array, const Address& at, ValueId mask, ValueId value);
+  [[nodiscard]] std::int64_t misalignment(int buffer, ValueId first) const;
+  CopySlot& copy_slot(int ring, ValueId slot);
+  /// Fails if a copy that this warp started has not been waited for.
+  void check_copies() const;
   void gather_lanes(ValueId from, ValueId to, std::span<const std::uint8_t> source);
 
   LaunchContext* context_ = nullptr;

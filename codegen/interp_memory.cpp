@@ -87,6 +87,14 @@ bool GlobalArray::aligned(std::int64_t element, int width) const {
   return address % (size * static_cast<std::uintptr_t>(width)) == 0;
 }
 
+std::int64_t GlobalArray::misalignment(std::int64_t element) const {
+  constexpr std::uintptr_t kUnit = 16;
+  const auto size = static_cast<std::uintptr_t>(size_of(type_));
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(memory_.data) + static_cast<std::uintptr_t>(element) * size;
+  return static_cast<std::int64_t>(address % kUnit / size);
+}
+
 Bits GlobalArray::get(std::int64_t element) const {
   const auto size = static_cast<std::size_t>(size_of(type_));
   Bits bits = 0;  // the low bytes come first on every host this runs on

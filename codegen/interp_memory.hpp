@@ -30,6 +30,8 @@ class Shadow {
   /// Empty if all is well; else what is wrong, in words.
   std::string read(std::size_t element, const Accessor& who);
   std::string write(std::size_t element, const Accessor& who);
+  /// What is there is not to be read any more, until it is written again.
+  void forget(std::size_t element) { cells_[element].initialised = false; }
 
  private:
   struct Cell {
@@ -51,6 +53,8 @@ class GlobalArray {
   GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised);
   [[nodiscard]] std::int64_t elements() const { return memory_.elements; }
   [[nodiscard]] bool aligned(std::int64_t element, int width) const;
+  /// Elements from the last 16-byte boundary of memory to this element.
+  [[nodiscard]] std::int64_t misalignment(std::int64_t element) const;
   [[nodiscard]] Bits get(std::int64_t element) const;
   void set(std::int64_t element, Bits bits);
   Shadow& shadow() { return shadow_; }

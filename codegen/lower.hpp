@@ -12,6 +12,7 @@ namespace chainfold::codegen {
 Program lower(const Graph& graph, const Plan& plan, const Target& target);
 
 Program lower_rows(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_staged(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target);
 
 /// Pass. Before: any program. After: instructions without effect whose results nobody uses are

@@ -34,6 +34,10 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
 Partials TileLowering::fold_batch(const std::vector<Loaded>& batch) {
   std::vector<Partials> tiles;
   for (const Loaded& tile : batch) tiles.push_back(fold_tile(tile));
+  return merge_all(std::move(tiles));
+}
+
+Partials TileLowering::merge_all(std::vector<Partials> tiles) {
   Partials result;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     std::vector<Partial> parts;

@@ -233,6 +233,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target&) {
 Program lower(const Graph& graph, const Plan& plan, const Target& target) {
   switch (plan.strategy) {
     case Strategy::rows: return lower_rows(graph, plan, target);
+    case Strategy::staged: return lower_staged(graph, plan, target);
     case Strategy::parts: return lower_parts(graph, plan, target);
   }
   throw InternalError("a plan without a strategy");

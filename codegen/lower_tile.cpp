@@ -79,8 +79,16 @@ ValueId TileLowering::positions(ValueId first, int group, int lane_stride) {
 Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId position) {
   Loaded tile{.inputs = {}, .mask = mask, .position = position, .width = width};
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
-    tile.inputs.push_back(input_used_[i] ? b_.load(static_cast<int>(i), at, width, mask)
-                                         : kNoValue);
+    const auto index = static_cast<int>(i);
+    ValueId value = kNoValue;
+    if (input_used_[i] && stage_.empty()) {
+      value = b_.load(index, at, width, mask);
+    } else if (input_used_[i]) {
+      Address staged = at;
+      staged.base = b_.add(stage_[i], at.base);
+      value = b_.shared_load(index, staged, width, mask);
+    }
+    tile.inputs.push_back(value);
   }
   return tile;
 }

@@ -46,6 +46,10 @@ class TileLowering {
 
   /// Whether elements must be merged in order.
   [[nodiscard]] bool ordered() const { return ordered_; }
+  /// Loads come from the launch's shared arrays, one an input, whose element bases[i] is what
+  /// addresses count from.
+  void read_stage(std::vector<ValueId> bases) { stage_ = std::move(bases); }
+  [[nodiscard]] bool uses_input(std::size_t input) const { return input_used_[input]; }
   /// The inputs that folds or filters read, `width` elements a lane; lanes' positions as above.
   Loaded load(const Address& at, int width, ValueId mask, ValueId position);
   /// Positions of lanes of which each group of `group` covers a run of one segment, `lane_stride`
@@ -58,6 +62,8 @@ class TileLowering {
   /// (kNoValue: none), of the segment that begins at `origin`.
   std::vector<Loaded> load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask,
                                  ValueId origin);
+  /// The merge of partials of runs that follow each other, neighbours first.
+  Partials merge_all(std::vector<Partials> parts);
   /// The merged partials of tiles whose loads are all in flight.
   Partials fold_batch(const std::vector<Loaded>& batch);
   /// The partials of elements [begin, begin + length) of the buffers, spread over a warp's lanes;
@@ -123,6 +129,7 @@ class TileLowering {
   const Plan& plan_;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
+  std::vector<ValueId> stage_;  // empty: loads come from the inputs themselves
   bool ordered_ = false, uses_index_ = false;
 };
 

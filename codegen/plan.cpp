@@ -67,14 +67,55 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
   return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
 }
 
+StageCopy stage_copy(const Plan& plan, DType input) {
+  constexpr int kUnit = 16;
+  const int size = size_of(input);
+  const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size;
+  const bool exact = bytes % kUnit == 0 && plan.base_alignment >= kUnit;
+  const std::int64_t most = exact ? bytes : bytes + kUnit - size;
+  const std::int64_t units = (most + kUnit - 1) / kUnit;
+  return {.elements = static_cast<int>(units * (kUnit / size)), .exact = exact};
+}
+
+std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
+  constexpr std::int64_t kUnit = 16;
+  auto padded = [](std::int64_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; };
+  const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs) {
+    bytes += slots * stage_copy(plan, input.type).elements * size_of(input.type);
+    bytes += padded(slots * static_cast<std::int64_t>(sizeof(std::uint64_t)));
+  }
+  for (const NodeId output : graph.outputs) {
+    bytes += padded(std::int64_t{plan.warps} * plan.burst * plan.segments_per_warp() *
+                    size_of(graph.node(output).type));
+  }
+  return bytes;
+}
+
+namespace {
+const char* name_of(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::rows: return "rows";
+    case Strategy::parts: return "parts";
+    case Strategy::staged: return "staged";
+  }
+  return "?";
+}
+}  // namespace
+
 std::string print(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format(
       "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane, {} in flight, base "
       "aligned to {} bytes\n",
-      plan.strategy == Strategy::rows ? "rows" : "parts",
-      plan.segment > 0 ? std::to_string(plan.segment) : "known at launch", plan.load_width,
-      plan.depth, plan.base_alignment);
-  if (plan.strategy == Strategy::rows) {
+      name_of(plan.strategy), plan.segment > 0 ? std::to_string(plan.segment) : "known at launch",
+      plan.load_width, plan.depth, plan.base_alignment);
+  if (plan.strategy == Strategy::staged) {
+    text +=
+        fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
+                    plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
+  }
+  if (plan.strategy != Strategy::parts) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
   } else {
@@ -129,7 +170,19 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   require(fits || plan.edges, "segments begin and end on the load width, or edges are peeled");
-  if (plan.strategy == Strategy::rows) {
+  if (plan.strategy == Strategy::staged) {
+    require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
+            "a tile's loads are issued together");
+    require(power(plan.stages) && plan.burst >= 1 && plan.blocks >= 1, "stages, burst and blocks");
+    require(target.async_copies && staged_bytes(plan, graph) <= target.shared_bytes,
+            "stages fit the target's shared memory");
+    for (const GraphInput& input : graph.inputs) {
+      const StageCopy copy = stage_copy(plan, input.type);
+      const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size_of(input.type);
+      require(copy.exact || bytes >= 32,
+              "what a copy brings besides its tile lies in the next one");
+    }
+  } else if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
     require(plan.lanes_per_segment == Plan::kWarp ||
                 plan.segment <= static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,

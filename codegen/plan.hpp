@@ -33,7 +33,9 @@ struct PlanRequest {
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
 /// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
-enum class Strategy : std::uint8_t { rows, parts };
+/// staged: rows whose elements pass through shared memory. A few blocks stay for the whole launch,
+/// each warp has copies of its next tiles under way, and results are stored many at once.
+enum class Strategy : std::uint8_t { rows, parts, staged };
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
@@ -56,6 +58,11 @@ struct Plan {
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
+  int stages =
+      0;  ///< staged: tiles of a warp that are in shared memory or on their way; a power of 2
+  int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
+  int resident = 0;               ///< staged: blocks a multiprocessor holds at once
+  std::int64_t blocks = 0;        ///< staged: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts: a part's length is a multiple of this many elements
   std::int64_t parts_wanted = 0;  ///< parts: blocks that fill the target
   std::vector<FoldPlan> folds;    ///< one a fold of the graph
@@ -71,12 +78,27 @@ struct Plan {
 
   /// Whether several segments share a quad of lanes, and with it a column of a matrix instruction.
   [[nodiscard]] bool shares_quads() const {
-    return strategy == Strategy::rows && lanes_per_segment < 4;
+    return strategy != Strategy::parts && lanes_per_segment < 4;
   }
-  /// Segments one warp handles (rows).
+  /// Segments one warp handles at once (rows, staged).
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
+  /// Loads that a segment takes of each of its lanes (rows, staged).
+  [[nodiscard]] int loads_a_lane() const {
+    const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
+    return static_cast<int>((segment + step - 1) / step);
+  }
   static constexpr int kWarp = 32;
 };
+
+/// How one input's tiles lie in shared memory (staged).
+struct StageCopy {
+  int elements = 0;   ///< that a copy brings and a slot holds: whole units of 16 bytes
+  bool exact = true;  ///< tiles begin and end on 16-byte boundaries; else a copy brings what
+                      ///< surrounds them, too
+};
+StageCopy stage_copy(const Plan& plan, DType input);
+/// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
+std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
 
 /// The stable text of a plan: with the graph's text and the target it identifies a kernel.
 std::string print(const Plan& plan, const Graph& graph);

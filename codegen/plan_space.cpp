@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -20,11 +21,28 @@ struct Field {
   std::string_view name;
   int PlanChoice::* value;
 };
-constexpr Field kFields[] = {{"warps", &PlanChoice::warps},
-                             {"depth", &PlanChoice::depth},
-                             {"rows", &PlanChoice::rows},
-                             {"parts", &PlanChoice::parts},
+constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
+                           {"depth", &PlanChoice::depth},
+                           {"rows", &PlanChoice::rows},
+                           {"bytes", &PlanChoice::bytes}};
+constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
+                            {"depth", &PlanChoice::depth},
+                            {"parts", &PlanChoice::parts},
+                            {"bytes", &PlanChoice::bytes}};
+constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoice::lanes},
+                             {"rows", &PlanChoice::rows},   {"stages", &PlanChoice::stages},
+                             {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
                              {"bytes", &PlanChoice::bytes}};
+
+/// A strategy and the decisions that it knows, in the order of its text.
+struct StrategyText {
+  std::string_view name;
+  Strategy strategy;
+  std::span<const Field> fields;
+};
+constexpr StrategyText kStrategies[] = {{"rows", Strategy::rows, kRows},
+                                        {"parts", Strategy::parts, kParts},
+                                        {"staged", Strategy::staged, kStaged}};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UserError(ErrorCode::invalid_argument,
@@ -102,6 +120,23 @@ void add_parts(Space& space, const PlanChoice& around) {
   space.vary(lanes, &PlanChoice::depth, {4, 8});
 }
 
+void add_staged(Space& space, const PlanChoice& around) {
+  space.add(around);
+  for (const int warps : {4, 8, 16}) {
+    PlanChoice choice = around;
+    choice.warps = warps;
+    choice.blocks = std::max(1, around.blocks * around.warps / warps);
+    space.vary(choice, &PlanChoice::stages, {2, 4});
+  }
+  space.vary(around, &PlanChoice::burst,
+             {std::max(1, around.burst / 4), std::max(1, around.burst / 2)});
+  space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
+  space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
+  PlanChoice lanes = around;
+  lanes.mma = false;
+  space.add(lanes);
+}
+
 void add_cpu(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::depth, {8, 16, 32, 64});
   if (around.strategy == Strategy::rows) {
@@ -114,22 +149,27 @@ void add_cpu(Space& space, const PlanChoice& around) {
 }  // namespace
 
 std::string to_text(const PlanChoice& choice) {
-  const bool parts = choice.strategy == Strategy::parts;
-  return fmt::format("{} warps={} depth={} {}={} bytes={} {}", parts ? "parts" : "rows",
-                     choice.warps, choice.depth, parts ? "parts" : "rows",
-                     parts ? choice.parts : choice.rows, choice.bytes, choice.mma ? "mma" : "simt");
+  const auto& row =
+      *std::find_if(std::begin(kStrategies), std::end(kStrategies),
+                    [&](const StrategyText& known) { return known.strategy == choice.strategy; });
+  std::string text(row.name);
+  for (const Field& field : row.fields)
+    text += fmt::format(" {}={}", field.name, choice.*(field.value));
+  return text + (choice.mma ? " mma" : " simt");
 }
 
 PlanChoice parse_choice(std::string_view text) {
   PlanChoice choice;
-  bool strategy = false;
+  const StrategyText* strategy = nullptr;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
     if (word.empty()) continue;
-    if (word == "rows" || word == "parts") {
-      choice.strategy = word == "rows" ? Strategy::rows : Strategy::parts;
-      strategy = true;
+    if (strategy == nullptr) {
+      strategy = std::find_if(std::begin(kStrategies), std::end(kStrategies),
+                              [&](const StrategyText& known) { return known.name == word; });
+      if (strategy == std::end(kStrategies)) refuse(text, fmt::format("'{}' is no strategy", word));
+      choice.strategy = strategy->strategy;
       continue;
     }
     if (word == "mma" || word == "simt") {
@@ -139,12 +179,13 @@ PlanChoice parse_choice(std::string_view text) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) refuse(text, fmt::format("'{}' says nothing", word));
     const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
-    const auto* const field = std::find_if(std::begin(kFields), std::end(kFields),
-                                           [&](const Field& f) { return f.name == name; });
-    if (field == std::end(kFields)) refuse(text, fmt::format("it has no '{}'", name));
+    const auto field = std::find_if(strategy->fields.begin(), strategy->fields.end(),
+                                    [&](const Field& f) { return f.name == name; });
+    if (field == strategy->fields.end())
+      refuse(text, fmt::format("{} has no '{}'", strategy->name, name));
     choice.*(field->value) = number(text, value);
   }
-  if (!strategy) refuse(text, "it names no strategy");
+  if (strategy == nullptr) refuse(text, "it names no strategy");
   return choice;
 }
 
@@ -157,19 +198,15 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     add_cpu(space, best_guess);
     return space.take();
   }
-  // The other strategy starts from the default of a size that it would be chosen for.
-  const bool parts = best_guess.strategy == Strategy::parts;
-  PlanRequest other = request;
-  other.segment = parts ? kShortestInParts : 0;
-  const PlanChoice second_guess = default_choice(graph, target, other);
   const std::int64_t s = request.segment;
-  if (parts) {
-    add_parts(space, best_guess);
-    if (s > 0 && s <= kLongestInRows) add_rows(space, second_guess);
-  } else {
-    add_rows(space, best_guess);
-    if (s >= kShortestInParts) add_parts(space, second_guess);
-  }
+  const bool parts = best_guess.strategy == Strategy::parts;
+  // Each strategy's plans lie around its own best guess.
+  if (best_guess.strategy != Strategy::rows && s > 0 && s <= kLongestInRows)
+    add_rows(space, rows_choice(graph, target, request));
+  if (best_guess.strategy == Strategy::rows) add_rows(space, best_guess);
+  if (parts || s >= kShortestInParts) add_parts(space, parts_choice(graph, target, request));
+  if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))
+    add_staged(space, *staged);
   return space.take();
 }
 

@@ -28,6 +28,12 @@
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
 // each
 //   other's shared stores only after a barrier.
+// - Copies from a buffer to a shared array run beside the warp that started them. A copy belongs to
+//   a slot of a ring; a slot belongs to one warp and has at most one copy under way. CopyAsync
+//   starts the slot's next copy, behind all earlier accesses of its warp to the destination;
+//   CopyWait waits for the slot's copy number `round` (counted from 0), which must be the one
+//   started last. Between the two the destination must not be touched. Nothing may be under way
+//   when a warp ends.
 // - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
 // `params`.
 #pragma once
@@ -160,6 +166,28 @@ struct Mma {
   ValueId a, b, c;
 };  ///< a fragment C of the row
 struct Barrier {};  ///< all warps of the block
+/// Elements between the last 16-byte boundary of memory at or before element `first` of a buffer
+/// and that element: uniform i64, 0 to 16 / size - 1.
+struct Misalignment {
+  int buffer = 0;
+  ValueId first = kNoValue;
+};
+/// Copies `elements` elements of an input, from the last 16-byte boundary at or before element
+/// `first` on, to element `to` of a shared array. Whole units of 16 bytes on both sides.
+struct CopyAsync {
+  int buffer = 0;
+  ValueId first = kNoValue;
+  int array = 0;
+  ValueId to = kNoValue;
+  int elements = 0;
+  int ring = 0;
+  ValueId slot = kNoValue;
+};
+struct CopyWait {
+  int ring = 0;
+  ValueId slot = kNoValue;
+  ValueId round = kNoValue;
+};
 /// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform
 /// i64.
 struct For {
@@ -174,9 +202,10 @@ struct If {
   Region then_body, else_body;  ///< both yield one value a result
 };
 
-using Operation = std::variant<Const, Special, ParamRef, Load, Store, SharedLoad, SharedStore,
-                               Compute, Splat, Extract, Concat, Shuffle, Permute, Vote,
-                               ConstFragment, Pack, Mma, Barrier, For, If>;
+using Operation =
+    std::variant<Const, Special, ParamRef, Load, Store, SharedLoad, SharedStore, Compute, Splat,
+                 Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
+                 Misalignment, CopyAsync, CopyWait, For, If>;
 
 struct Instr {
   Operation op;
@@ -221,14 +250,30 @@ struct SharedArray {
   int elements = 0;
 };
 
+/// Slots for copies under way.
+struct CopyRing {
+  std::string name;
+  int slots = 0;
+};
+
 struct Launch {
   std::string name;    ///< the kernel's symbol, e.g. "fold_rows"
   SizeExpr grid;       ///< blocks; over `params` of the program
   int warps = 1;       ///< warps a block
   int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
   std::vector<SharedArray> shared{};
+  std::vector<CopyRing> rings{};
+  bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
   Region body{};
 };
+
+/// Where a launch's shared memory lies: bytes from the start of the block's, in declared order,
+/// each array on a 16-byte boundary, rings (8 bytes a slot) behind them.
+struct SharedLayout {
+  std::vector<std::int64_t> arrays, rings;
+  std::int64_t bytes = 0;
+};
+SharedLayout shared_layout(const Launch& launch);
 
 struct Program {
   std::string name;

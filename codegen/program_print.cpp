@@ -166,6 +166,19 @@ class Printer {
     return fmt::format("mma {} {}, {}, {}", row, value(op.a), value(op.b), value(op.c));
   }
   std::string operation(const Barrier&, const Instr&) const { return "barrier"; }
+  std::string operation(const Misalignment& op, const Instr&) const {
+    return fmt::format("misalignment {}[{}]", named(program_.buffers, op.buffer), value(op.first));
+  }
+  std::string operation(const CopyAsync& op, const Instr&) const {
+    return fmt::format("copy_async {}[{}] <- {}[{}], {} elements, {}[{}]",
+                       named(launch_.shared, op.array), value(op.to),
+                       named(program_.buffers, op.buffer), value(op.first), op.elements,
+                       named(launch_.rings, op.ring), value(op.slot));
+  }
+  std::string operation(const CopyWait& op, const Instr&) const {
+    return fmt::format("copy_wait {}[{}], round {}", named(launch_.rings, op.ring), value(op.slot),
+                       value(op.round));
+  }
   std::string operation(const For& op, const Instr&) const {
     std::string text = fmt::format("for {} = {} to {} step {}", value(op.index), value(op.lo),
                                    value(op.hi), value(op.step));
@@ -194,6 +207,22 @@ std::string_view name_of(BufferRole role) {
 }
 
 }  // namespace
+
+SharedLayout shared_layout(const Launch& launch) {
+  constexpr std::int64_t kUnit = 16, kBarrierBytes = 8;
+  SharedLayout layout;
+  auto place = [&](std::int64_t bytes) {
+    const std::int64_t at = layout.bytes;
+    layout.bytes += (bytes + kUnit - 1) / kUnit * kUnit;
+    return at;
+  };
+  for (const SharedArray& array : launch.shared) {
+    layout.arrays.push_back(place(std::int64_t{array.elements} * size_of(array.type)));
+  }
+  for (const CopyRing& ring : launch.rings)
+    layout.rings.push_back(place(kBarrierBytes * ring.slots));
+  return layout;
+}
 
 std::string print(const Type& type) {
   const std::string_view elem = name_of(type.elem);
@@ -236,6 +265,10 @@ std::string print(const Program& program) {
     out += " {\n";
     for (const SharedArray& array : launch.shared) {
       out += fmt::format("  shared {}: {}[{}]\n", array.name, name_of(array.type), array.elements);
+    }
+    for (const CopyRing& ring : launch.rings) {
+      out += fmt::format("  ring {}: {} slots{}\n", ring.name, ring.slots,
+                         launch.bulk_copies ? ", bulk" : "");
     }
     Printer(program, launch).region(launch.body, 1, out);
     out += "}\n";

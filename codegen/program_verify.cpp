@@ -47,6 +47,7 @@ class Verifier {
       for (const SharedArray& array : launch.shared) {
         check(array.elements > 0, "a shared array needs elements");
       }
+      for (const CopyRing& ring : launch.rings) check(ring.slots > 0, "a ring needs slots");
       nested(launch.body, {});
       instr_ = nullptr;
       check(launch.body.yields.empty(), "a launch's body yields nothing");
@@ -340,6 +341,36 @@ class Verifier {
     expect(instr, use(op.c));
   }
   void operation(const Barrier&, const Instr& instr) const { no_result(instr); }
+
+  void index_of_copy(ValueId id) const {
+    check(use(id) == uniform(DType::i64), "places and numbers of copies are uniform i64");
+  }
+  void slot_of_ring(int ring, ValueId slot) const {
+    check(ring >= 0 && static_cast<std::size_t>(ring) < launch_->rings.size(),
+          "the ring is out of range");
+    index_of_copy(slot);
+  }
+  void operation(const Misalignment& op, const Instr& instr) const {
+    buffer(op.buffer);
+    index_of_copy(op.first);
+    expect(instr, uniform(DType::i64));
+  }
+  void operation(const CopyAsync& op, const Instr& instr) const {
+    no_result(instr);
+    const Buffer& from = buffer(op.buffer);
+    check(from.role == BufferRole::input, "only inputs are copied");
+    check(array(op.array).type == from.type, "a copy does not convert");
+    check(op.elements > 0 && op.elements * size_of(from.type) % kMaxAccessBytes == 0,
+          "a copy is of whole units of 16 bytes");
+    index_of_copy(op.first);
+    index_of_copy(op.to);
+    slot_of_ring(op.ring, op.slot);
+  }
+  void operation(const CopyWait& op, const Instr& instr) const {
+    no_result(instr);
+    slot_of_ring(op.ring, op.slot);
+    index_of_copy(op.round);
+  }
 
   void yields_match(const Region& region, const Instr& instr) const {
     check(region.yields.size() == instr.results.size(), "a region yields one value a result");

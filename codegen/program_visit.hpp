@@ -27,6 +27,16 @@ void for_each_operand(Operation& op, F&& fn) {
                                 [](ParamRef&) {},
                                 [](ConstFragment&) {},
                                 [](Barrier&) {},
+                                [&](Misalignment& o) { fn(o.first); },
+                                [&](CopyAsync& o) {
+                                  fn(o.first);
+                                  fn(o.to);
+                                  fn(o.slot);
+                                },
+                                [&](CopyWait& o) {
+                                  fn(o.slot);
+                                  fn(o.round);
+                                },
                                 [&](Load& o) {
                                   fn(o.at.base);
                                   maybe(o.mask);

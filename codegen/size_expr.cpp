@@ -9,7 +9,8 @@
 
 namespace chainfold::codegen {
 
-// `op` is one of '#' (constant), '$' (parameter), '+', '-', '*', '/' (ceil_div) and 'M' (max).
+// `op` is one of '#' (constant), '$' (parameter), '+', '-', '*', '/' (ceil_div), 'M' (max)
+// and 'm' (min).
 struct SizeExpr::Node {
   char op = '#';
   std::int64_t value = 0;
@@ -35,6 +36,7 @@ std::int64_t apply(char op, std::int64_t a, std::int64_t b) {
         throw InternalError(fmt::format("ceil_div({}, {}): the divisor must be positive", a, b));
       result = a / b + (a % b > 0 ? 1 : 0);
       break;
+    case 'm': result = std::min(a, b); break;
     default: result = std::max(a, b); break;
   }
   if (overflow) throw InternalError(fmt::format("size {} {} {} does not fit 64 bits", a, op, b));
@@ -63,7 +65,8 @@ std::string SizeExpr::Node::print(int context) const {
     return context > 0 && value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
   if (op == '$') return name;
   if (op == '/') return fmt::format("ceil_div({}, {})", a->print(0), b->print(0));
-  if (op == 'M') return fmt::format("max({}, {})", a->print(0), b->print(0));
+  if (op == 'M' || op == 'm')
+    return fmt::format("{}({}, {})", op == 'M' ? "max" : "min", a->print(0), b->print(0));
   const int own = precedence(op);
   std::string text = fmt::format("{} {} {}", a->print(own), op, b->print(own + 1));
   return own < context ? "(" + text + ")" : text;
@@ -106,6 +109,7 @@ SizeExpr ceil_div(SizeExpr a, SizeExpr b) {
   return SizeExpr::binary('/', std::move(a), std::move(b));
 }
 SizeExpr max(SizeExpr a, SizeExpr b) { return SizeExpr::binary('M', std::move(a), std::move(b)); }
+SizeExpr min(SizeExpr a, SizeExpr b) { return SizeExpr::binary('m', std::move(a), std::move(b)); }
 
 std::int64_t SizeExpr::evaluate(std::span<const std::uint64_t> params) const {
   return node_->evaluate(params);

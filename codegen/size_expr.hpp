@@ -19,6 +19,7 @@ class SizeExpr {
   friend SizeExpr operator*(SizeExpr a, SizeExpr b);
   friend SizeExpr ceil_div(SizeExpr a, SizeExpr b);  ///< rounds up; b > 0
   friend SizeExpr max(SizeExpr a, SizeExpr b);
+  friend SizeExpr min(SizeExpr a, SizeExpr b);
 
   /// The value for these parameters (one slot each, as 64-bit integers). Pure.
   [[nodiscard]] std::int64_t evaluate(std::span<const std::uint64_t> params) const;

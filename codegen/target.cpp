@@ -12,12 +12,15 @@ namespace {
 struct GpuRow {
   int arch;
   int processors;      // of a typical device
-  int resident_warps;  // CUDA C++ programming guide, technical specifications
+  int resident_warps;  // CUDA C++ programming guide, technical specifications; so is
+  int shared_kib;      // shared memory of a processor
 };
 constexpr GpuRow kGpus[] = {
-    {75, 40, 32},  {80, 108, 64},  {86, 84, 48},   {87, 16, 48},   {89, 142, 48},
-    {90, 132, 64}, {100, 148, 64}, {103, 148, 64}, {120, 170, 48}, {121, 48, 48},
+    {75, 40, 32, 64},    {80, 108, 64, 164}, {86, 84, 48, 100},   {87, 16, 48, 164},
+    {89, 142, 48, 100},  {90, 132, 64, 228}, {100, 148, 64, 228}, {103, 148, 64, 228},
+    {120, 170, 48, 100}, {121, 48, 48, 100},
 };
+constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90;
 
 std::string known_targets() {
   std::string names = "cpu";
@@ -36,6 +39,11 @@ Target gpu_target(int arch, int processors) {
     target.arch = arch;
     target.processors = processors > 0 ? processors : row.processors;
     target.resident_warps = row.resident_warps;
+    target.processor_shared_bytes = row.shared_kib * 1024;
+    target.async_copies = arch >= kFirstAsyncCopies;
+    target.bulk_copies = arch >= kFirstBulkCopies;
+    target.shared_bytes =
+        target.processor_shared_bytes - (target.async_copies ? kReservedShared : 0);
     return target;
   }
   throw UserError(
@@ -55,7 +63,7 @@ Target cpu_target(int threads) {
   target.vector_bytes = 0;
   target.max_warps = 1;
   target.resident_warps = 1;
-  target.shared_bytes = 0;
+  target.shared_bytes = target.processor_shared_bytes = 0;
   target.has_mma = false;
   // A load is one element a lane, and what follows a batch's loads delays the next batch's: the
   // fewer instructions there are a byte, the more bytes are on their way.

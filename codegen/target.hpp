@@ -19,12 +19,18 @@ struct Target {
   int vector_bytes = 16;    ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
   int max_warps = 32;       ///< warps a block at most (1: no shared memory, no barrier)
   int resident_warps = 64;  ///< warps a processor holds at once
-  int shared_bytes = 48 * 1024;  ///< shared memory a block may use without asking for more
-  bool has_mma = true;           ///< whether the table's rows from `arch` down apply
-  int loads_in_flight = 16;      ///< independent loads worth issuing before their first use
-  int min_loads_in_flight = 8;   ///< the same where each load feeds much code
-  int row_loads = 4;             ///< loads of short segments that a lane handles at once
+  int shared_bytes = 48 * 1024;            ///< shared memory a block may have at most
+  int processor_shared_bytes = 48 * 1024;  ///< shared memory of a processor, for all its blocks
+  bool async_copies = false;               ///< copies to shared memory beside a warp's own work
+  bool bulk_copies = false;                ///< the same by an engine that takes whole runs
+  bool has_mma = true;                     ///< whether the table's rows from `arch` down apply
+  int loads_in_flight = 16;     ///< independent loads worth issuing before their first use
+  int min_loads_in_flight = 8;  ///< the same where each load feeds much code
+  int row_loads = 4;            ///< loads of short segments that a lane handles at once
 };
+
+/// What the system keeps for itself of a processor's shared memory for each block, from sm_80 on.
+inline constexpr int kReservedShared = 1024;
 
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an
 /// architecture below 75 or unknown.

@@ -20,6 +20,9 @@ namespace chainfold::runtime {
 
 namespace {
 
+/// Bytes of shared memory that a block has without asking.
+constexpr unsigned kFreeShared = 48 * 1024;
+
 class CudaExecutable final : public Executable {
  public:
   CudaExecutable(const codegen::Program& program, const MachineCode& code,
@@ -28,6 +31,9 @@ class CudaExecutable final : public Executable {
         module_(Context::of(device), std::as_bytes(std::span(code.bytes)), symbols) {
     for (const codegen::Launch& launch : program.launches) {
       threads_.push_back(static_cast<unsigned>(launch.warps) * codegen::kWarpWidth);
+      const auto shared = static_cast<unsigned>(codegen::shared_layout(launch).bytes);
+      if (shared > kFreeShared) module_.allow_dynamic_shared(shared_.size(), shared);
+      shared_.push_back(shared);
     }
   }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t count,
@@ -36,13 +42,13 @@ class CudaExecutable final : public Executable {
       throw UserError(ErrorCode::invalid_argument,
                       "the launch needs more blocks than a grid holds; split the input");
     }
-    module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], 0,
+    module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], shared_[index],
                    static_cast<StreamHandle>(stream), slots, count);
   }
 
  private:
   CudaModule module_;
-  std::vector<unsigned> threads_;
+  std::vector<unsigned> threads_, shared_;  // a block: threads, bytes
 };
 
 class CpuExecutable final : public Executable {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
@@ -16,10 +19,19 @@ struct GoldenCase {
   const char* program;
   std::int64_t segment;  ///< 0: the whole
   const char* target;
+  const char* plan = "";  ///< a choice's text; empty: the default
 
   [[nodiscard]] std::string name() const {
-    return fmt::format("{}_{}_{}", program, segment > 0 ? fmt::format("S{}", segment) : "whole",
-                       target);
+    const std::string_view text(plan);
+    return fmt::format("{}_{}_{}{}{}", program, segment > 0 ? fmt::format("S{}", segment) : "whole",
+                       target, text.empty() ? "" : "_", text.substr(0, text.find(' ')));
+  }
+  /// The plan for a target; none where the pinned one is not legal there.
+  [[nodiscard]] std::optional<codegen::Plan> plan_on(const codegen::Target& machine) const {
+    const Computation test = computation();
+    const codegen::PlanRequest request{.segment = segment};
+    if (*plan == '\0') return codegen::choose_plan(test.graph(), machine, request);
+    return codegen::make_plan(test.graph(), machine, request, codegen::parse_choice(plan));
   }
   [[nodiscard]] Computation computation() const {
     return test::program(program).over(segment > 0 ? segments(segment) : whole());
@@ -69,6 +81,17 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"q6", 0, "cpu"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},
+    // Through shared memory: fragments, a lane a segment, lanes that take turns, two inputs, order.
+    {"sum_f16", 64, "sm_90",
+     "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma"},
+    {"sum_f16", 37, "sm_90",
+     "staged warps=8 lanes=1 rows=1 stages=2 burst=64 blocks=2 bytes=16 mma"},
+    {"sum_i8", 777, "sm_90",
+     "staged warps=8 lanes=32 rows=2 stages=2 burst=16 blocks=2 bytes=16 mma"},
+    {"dot_f16", 100, "sm_80",
+     "staged warps=4 lanes=8 rows=2 stages=4 burst=16 blocks=2 bytes=16 simt"},
+    {"argmax_f32", 33, "sm_90",
+     "staged warps=8 lanes=1 rows=1 stages=2 burst=8 blocks=1 bytes=16 simt"},
 };
 
 }  // namespace chainfold::test

@@ -31,7 +31,7 @@ std::string stages(const GoldenCase& golden) {
   const Computation computation = golden.computation();
   const codegen::Target target = codegen::parse_target(golden.target);
   const codegen::Compiled compiled =
-      codegen::compile_graph(computation.graph(), target, {.segment = golden.segment});
+      codegen::compile_plan(computation.graph(), target, golden.plan_on(target).value());
   return fmt::format(
       "--- expression\n{}\n--- graph\n{}--- plan for {}\n{}--- program\n{}--- kernels\n{}",
       codegen::print_expression(computation.graph()), print(computation.graph()), golden.target,

@@ -1,0 +1,182 @@
+// The staged strategy's decisions: which lanes share a segment follows from what shared memory can
+// deliver, how much is under way from what memory needs.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Loads that a lane makes of one segment, all of them in the kernel's text.
+constexpr int kMostLoads = 128;
+/// Elements that a lane takes into registers before it adds them up.
+constexpr int kMostElementsAhead = 64;
+/// Bytes under way a multiprocessor that keep memory busy; more let some multiprocessors run ahead
+/// of others (measured on an H200: 64 KiB 0.97, 128 KiB 0.94 of the ceiling at 64 f16 a segment).
+constexpr std::int64_t kBytesInFlight = 64 * 1024;
+/// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
+constexpr std::int64_t kLeastTile = 32;  // what copies bring of the next tile, at most
+constexpr std::int64_t kShortTile = 2 * 1024, kLongTile = 12 * 1024;
+/// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
+constexpr std::int64_t kBurstBytes = 32 * 1024;
+constexpr int kMostBurst = 256;
+constexpr int kBanks = 32, kBankBytes = 4;
+/// Segments below these many bytes gain nothing: their results are as much traffic as their
+/// elements. From kLongSegment on loads straight into registers do as well.
+constexpr std::int64_t kShortSegment = 64, kLongSegment = 1024;
+/// The longest segments that are staged for the sake of wide copies alone.
+constexpr std::int64_t kLongestOdd = 6 * 1024;
+
+bool power(std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); }
+
+int sum_of_inputs(const Graph& graph) {
+  int bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  return bytes;
+}
+
+int widest_divisor(std::int64_t segment, int widest) {
+  int width = widest;
+  while (segment % width != 0) width /= 2;
+  return width;
+}
+
+/// Cycles that shared memory takes for one load of `width` elements a lane, where lane l begins at
+/// (l / lanes) * segment + (l % lanes) * width: as many as words of the busiest bank, for each
+/// group of lanes that is served together.
+int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
+  const int bytes = width * size;
+  const int together = std::min(Plan::kWarp, kBanks * kBankBytes / std::max(bytes, kBankBytes));
+  int cycles = 0;
+  for (int first = 0; first < Plan::kWarp; first += together) {
+    std::array<std::vector<std::int64_t>, kBanks> words;
+    for (int l = first; l < first + together; ++l) {
+      const std::int64_t begin = (l / lanes * segment + std::int64_t{l % lanes} * width) * size;
+      for (std::int64_t word = begin / kBankBytes; word <= (begin + bytes - 1) / kBankBytes; ++word)
+        words[static_cast<std::size_t>(word % kBanks)].push_back(word);
+    }
+    std::size_t busiest = 1;
+    for (auto& bank : words) {
+      std::sort(bank.begin(), bank.end());
+      bank.erase(std::unique(bank.begin(), bank.end()), bank.end());
+      busiest = std::max(busiest, bank.size());
+    }
+    cycles += static_cast<int>(busiest);
+  }
+  return cycles;
+}
+
+/// Cycles of a multiprocessor a segment: its loads from shared memory, and a quarter of the
+/// instructions of a warp that adds up what they bring and then its lanes.
+double cost(const Graph& graph, std::int64_t segment, int lanes, int width) {
+  const std::int64_t step = std::int64_t{lanes} * width;
+  const auto loads = static_cast<double>((segment + step - 1) / step);
+  double cycles = 0;
+  for (const GraphInput& input : graph.inputs)
+    cycles += loads * bank_cycles(segment, lanes, width, size_of(input.type));
+  const auto inputs = static_cast<double>(graph.inputs.size());
+  const double adds = loads * (inputs + 2.0 * width * inputs);
+  const double exchanges = 4.0 * std::countr_zero(static_cast<unsigned>(lanes));
+  return (cycles + (adds + exchanges) / 4) * lanes / Plan::kWarp;
+}
+
+}  // namespace
+
+bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                  int widest) {
+  if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
+  if (!power(choice.lanes) || choice.lanes > Plan::kWarp || !power(choice.stages)) return false;
+  if (choice.burst < 1 || choice.blocks < 1) return false;
+  plan.strategy = Strategy::staged;
+  plan.load_width = widest_divisor(plan.segment, widest);
+  plan.lanes_per_segment = choice.lanes;
+  plan.depth = plan.loads_a_lane();
+  plan.rows = choice.rows;
+  plan.stages = choice.stages;
+  plan.burst = choice.burst;
+  plan.resident = choice.blocks;
+  plan.blocks = std::int64_t{target.processors} * choice.blocks;
+  plan.load_rows_first = plan.rows * plan.depth * plan.load_width <= kMostElementsAhead;
+  plan.launches = 1;
+  // What is legal must not depend on the alignment of pointers, so the worst is taken.
+  Plan worst = plan;
+  worst.base_alignment = worst.load_width = 1;
+  if (worst.loads_a_lane() > kMostLoads) return false;
+  const bool ordered = std::any_of(graph.folds.begin(), graph.folds.end(),
+                                   [](const Fold& fold) { return !fold.commutative; });
+  // Lanes of a small group take turns along their segment.
+  const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
+  if (ordered && turns) return false;
+  for (const GraphInput& input : graph.inputs) {
+    if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastTile) return false;
+  }
+  const std::int64_t bytes = staged_bytes(worst, graph);
+  return bytes <= target.shared_bytes &&
+         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes &&
+         plan.resident * plan.warps <= target.resident_warps;
+}
+
+std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
+                                        const PlanRequest& request) {
+  const std::int64_t s = request.segment;
+  if (!target.async_copies || s < 1) return std::nullopt;
+  const int bytes = sum_of_inputs(graph);
+  const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
+  PlanChoice choice;
+  choice.strategy = Strategy::staged;
+  choice.mma = target.has_mma && request.allow_mma;
+  choice.bytes = target.vector_bytes;
+  choice.warps = 8;
+  choice.blocks = 2;
+  double least = std::numeric_limits<double>::max();
+  for (int lanes = 1; lanes <= Plan::kWarp; lanes *= 2) {
+    const std::int64_t step = std::int64_t{lanes} * width;
+    if (s * bytes * (Plan::kWarp / lanes) > kLongTile && lanes < Plan::kWarp) continue;
+    if (s > std::int64_t{kMostLoads} * lanes || (lanes > 1 && step >= 2 * s)) continue;
+    const double cycles = cost(graph, s, lanes, width);
+    if (cycles >= least) continue;
+    least = cycles;
+    choice.lanes = lanes;
+  }
+  if (choice.lanes == 0) return std::nullopt;
+  const std::int64_t row = s * bytes * (Plan::kWarp / choice.lanes);
+  choice.rows = static_cast<int>(
+      std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(kShortTile / row, 1, 8))));
+  const std::int64_t tile = row * choice.rows;
+  const std::int64_t warps = choice.warps;
+  if (2 * warps * 2 * tile > 2 * kBytesInFlight) choice.blocks = 1;
+  choice.stages = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(kBytesInFlight / (warps * choice.blocks * tile), 2, 8))));
+  std::int64_t out = 0;
+  for (const NodeId output : graph.outputs) out += size_of(graph.node(output).type);
+  const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
+  choice.burst = static_cast<int>(std::clamp<std::int64_t>(kBurstBytes / results, 1, kMostBurst));
+  // What does not fit gives up first the results that wait, then warps.
+  for (;;) {
+    if (make_plan(graph, target, request, choice)) return choice;
+    if (choice.burst > 4) {
+      choice.burst /= 2;
+    } else if (choice.blocks > 1) {
+      choice.blocks = 1;
+    } else if (choice.warps > 1) {
+      choice.warps /= 2;
+    } else {
+      return std::nullopt;
+    }
+  }
+}
+
+bool gains_from_stages(const Graph& graph, const Target& target, const PlanRequest& request) {
+  if (!target.bulk_copies) return false;
+  const std::int64_t bytes = request.segment * widest_input(graph);
+  const int widest = widest_load(graph, target, 16);
+  const bool wide = request.segment % widest == 0 && request.base_alignment >= 16;
+  if (!wide) return bytes <= kLongestOdd;
+  return bytes > kShortSegment && bytes < kLongSegment;
+}
+
+}  // namespace chainfold::codegen

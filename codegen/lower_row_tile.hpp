@@ -1,0 +1,52 @@
+// RowTile: the work of one warp on `segments_per_warp` consecutive segments, the same whether their
+// elements are loaded from the inputs or from shared memory, and wherever the results go.
+//
+// Rows are merged in pairs while lanes are merged (pair_rows), so a group's lane u ends up with row
+// u and the exchanges are shared: R rows over G lanes cost R - 1 exchanges and log2(G / R) more,
+// not R * log2(G).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "chainfold/codegen/lower_tile.hpp"
+
+namespace chainfold::codegen {
+
+class RowTile {
+ public:
+  /// Takes one output's values of `count` segments, of which lane l holds that of the tile's
+  /// segment `offset + l`; lanes where `mask` is false hold none.
+  using Sink = std::function<void(std::size_t output, int offset, ValueId value, ValueId mask)>;
+
+  RowTile(Builder& builder, const Graph& graph, const Plan& plan);
+
+  /// Segments from `first` on, of `segments` that exist (i64; kNoValue: all of the tile do).
+  /// `loaded` is called once, behind the tile's last load.
+  void lower_tile(ValueId first, ValueId segments, const Sink& sink,
+                  const std::function<void()>& loaded = {});
+  /// Loads come from shared arrays, one an input; bases[i] is where the tile's first element lies.
+  void read_stage(std::vector<ValueId> bases) { tile_.read_stage(std::move(bases)); }
+  [[nodiscard]] const TileLowering& tile() const { return tile_; }
+
+ private:
+  [[nodiscard]] bool in_one_batch() const;
+  [[nodiscard]] bool masked() const { return segments_ != kNoValue; }
+  ValueId first_segment(int u);
+  ValueId row_base(int u);
+  ValueId row_mask(int u);
+  std::vector<Loaded> load_row(int u, int from, int loads);
+  Partials fold_row(int u);
+  Partials merge_rows(int u, int span);
+  void put_outputs(const Partials& merged, int offset, int count, const Sink& sink);
+
+  Builder& b_;
+  const Graph& graph_;
+  const Plan& plan_;
+  TileLowering tile_;
+  int lanes_, per_row_, loads_;
+  ValueId first_ = kNoValue, segments_ = kNoValue;
+  std::vector<std::vector<Loaded>> rows_;
+};
+
+}  // namespace chainfold::codegen

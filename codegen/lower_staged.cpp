@@ -1,0 +1,229 @@
+// lower_staged: rows of segments whose elements pass through shared memory.
+//
+// As many blocks as the target holds at once share the tiles evenly, each a contiguous run of them.
+// A block's warps take its tiles in turns. Each warp keeps copies of its next `stages` tiles under
+// way, in a ring of its own; results gather in shared memory and leave it `burst` rounds at a time,
+// because memory that has to turn from reading to writing for every few bytes is slower than memory
+// that does so rarely. Copies are aligned to 16 bytes wherever segments begin, so segments of any
+// size are read as fast as any other.
+//
+// The last tiles (and the first, where inputs may begin off a 16-byte boundary) are what copies
+// could reach beyond: one block reads them straight from the inputs.
+#include <algorithm>
+
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/lower_row_tile.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+constexpr int kFlushBytes = 16;
+
+class StagedLowering {
+ public:
+  StagedLowering(Program& program, const Graph& graph, const Plan& plan, int segments)
+      : program_(program), graph_(graph), plan_(plan), b_(program), rows_(b_, graph, plan) {
+    segments_ = b_.param(segments);
+    for (const GraphInput& input : graph.inputs) {
+      copies_.push_back(stage_copy(plan, input.type));
+      exact_ = exact_ && copies_.back().exact;
+    }
+    declare_shared();
+  }
+
+  void lower() {
+    const int per_tile = plan_.segments_per_warp();
+    const ValueId zero = b_.i64(0), warps = b_.i64(plan_.warps), one_warp = wide(b_.warp());
+    const std::int64_t skipped = plan_.base_alignment < 16 ? 1 : 0, kept = exact_ ? 0 : 1;
+    skipped_ = b_.i64(skipped);
+    const ValueId tiles = b_.compute(
+        Op::max, {zero, b_.sub(b_.div(segments_, b_.i64(per_tile)), b_.i64(skipped + kept))});
+    const ValueId share = up(up(tiles, b_.i64(plan_.blocks)), warps);
+    const ValueId each = b_.mul(share, warps);
+    const ValueId begin = b_.mul(b_.block(), each);
+    const ValueId mine = b_.compute(Op::max, {zero, b_.min(each, b_.sub(tiles, begin))});
+    const ValueId behind = b_.sub(b_.i64(plan_.warps - 1), one_warp);
+    count_ = b_.div(b_.add(mine, behind), warps);
+    first_ = b_.add(b_.add(begin, skipped_), one_warp);
+    slots_ = b_.mul(one_warp, b_.i64(plan_.stages));
+
+    b_.loop(zero, b_.min(count_, b_.i64(plan_.stages)), b_.i64(1), {},
+            [&](ValueId j, const Builder::Values&) {
+              start_copies(j);
+              return Builder::Values{};
+            });
+    const ValueId burst = b_.i64(plan_.burst);
+    b_.loop(zero, up(mine, warps), burst, {}, [&](ValueId from, const Builder::Values&) {
+      b_.loop(from, b_.min(b_.add(from, burst), count_), b_.i64(1), {},
+              [&](ValueId j, const Builder::Values&) {
+                fold_tile(j, from);
+                return Builder::Values{};
+              });
+      b_.barrier();
+      const ValueId done = b_.mul(from, warps);
+      const ValueId left = b_.min(b_.mul(burst, warps), b_.sub(mine, done));
+      const ValueId at = b_.add(b_.add(begin, skipped_), done);
+      for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
+        flush(i, b_.mul(at, b_.i64(per_tile)), b_.mul(left, b_.i64(per_tile)));
+      b_.barrier();
+      return Builder::Values{};
+    });
+    b_.branch(
+        b_.compute(Op::eq, {b_.block(), zero}),
+        [&] {
+          fold_others(tiles);
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+  }
+
+ private:
+  void declare_shared() {
+    Launch& launch = program_.launches.back();
+    const int slots = plan_.warps * plan_.stages;
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      launch.shared.push_back(
+          {"stage_" + std::to_string(i), graph_.inputs[i].type, slots * copies_[i].elements});
+      launch.rings.push_back({"stage_" + std::to_string(i), slots});
+    }
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      launch.shared.push_back({"out_" + std::to_string(i), graph_.node(graph_.outputs[i]).type,
+                               plan_.warps * plan_.burst * plan_.segments_per_warp()});
+    }
+  }
+  ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
+  /// ceil(a / b) of a >= 0.
+  ValueId up(ValueId a, ValueId b) { return b_.div(b_.add(a, b_.sub(b, b_.i64(1))), b); }
+
+  /// The warp's j-th tile, its first element and its slot.
+  ValueId tile_of(ValueId j) { return b_.add(first_, b_.mul(j, b_.i64(plan_.warps))); }
+  ValueId element_of(ValueId j) {
+    return b_.mul(tile_of(j), b_.i64(plan_.segments_per_warp() * plan_.segment));
+  }
+  ValueId slot_of(ValueId j) { return b_.add(slots_, b_.rem(j, b_.i64(plan_.stages))); }
+
+  void start_copies(ValueId j) {
+    const ValueId element = element_of(j), slot = slot_of(j);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      if (!rows_.tile().uses_input(i)) continue;
+      const auto index = static_cast<int>(i);
+      b_.copy_async({.buffer = index,
+                     .first = element,
+                     .array = index,
+                     .to = b_.mul(slot, b_.i64(copies_[i].elements)),
+                     .elements = copies_[i].elements,
+                     .ring = index,
+                     .slot = slot});
+    }
+  }
+
+  void fold_tile(ValueId j, ValueId from) {
+    const ValueId element = element_of(j), slot = slot_of(j);
+    const ValueId stages = b_.i64(plan_.stages);
+    std::vector<ValueId> bases;
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const auto index = static_cast<int>(i);
+      ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
+      if (!copies_[i].exact) base = b_.add(base, b_.misalignment(index, element));
+      bases.push_back(base);
+      if (rows_.tile().uses_input(i)) b_.copy_wait(index, slot, b_.div(j, stages));
+    }
+    rows_.read_stage(std::move(bases));
+    const ValueId round = b_.add(b_.mul(b_.sub(j, from), b_.i64(plan_.warps)), wide(b_.warp()));
+    const ValueId results = b_.mul(round, b_.i64(plan_.segments_per_warp()));
+    rows_.lower_tile(
+        b_.i64(0), kNoValue,
+        [&](std::size_t output, int offset, ValueId value, ValueId mask) {
+          b_.shared_store(out_array(output), {b_.add(results, b_.i64(offset))}, value, mask);
+        },
+        [&] {
+          const ValueId next = b_.add(j, stages);
+          b_.branch(
+              b_.lt(next, count_),
+              [&] {
+                start_copies(next);
+                return Builder::Values{};
+              },
+              [] { return Builder::Values{}; });
+        });
+  }
+
+  int out_array(std::size_t output) const {
+    return static_cast<int>(graph_.inputs.size() + output);
+  }
+
+  /// Results [0, count) of an output go to the segments from `segment` on: 16 bytes a lane where
+  /// the output begins on such a boundary there, else one by one.
+  void flush(std::size_t output, ValueId segment, ValueId count) {
+    const int buffer = static_cast<int>(graph_.inputs.size() + output);
+    const int width = std::max(1, kFlushBytes / size_of(graph_.node(graph_.outputs[output]).type));
+    const ValueId aligned = b_.compute(Op::eq, {b_.misalignment(buffer, segment), b_.i64(0)});
+    const ValueId whole = b_.mul(b_.div(count, b_.i64(width)), b_.i64(width));
+    const ValueId vectors = width == 1 ? b_.i64(0) : b_.select(aligned, whole, b_.i64(0));
+    if (width > 1) store_run(output, segment, b_.i64(0), vectors, width);
+    store_run(output, segment, vectors, count, 1);
+  }
+  void store_run(std::size_t output, ValueId segment, ValueId from, ValueId to, int width) {
+    const int step = kWarpWidth * width;
+    const ValueId mine = b_.add(from, b_.mul(wide(b_.warp()), b_.i64(step)));
+    b_.loop(mine, to, b_.i64(std::int64_t{step} * plan_.warps), {},
+            [&](ValueId at, const Builder::Values&) {
+              const ValueId lanes = wide(b_.mul(b_.lane(), b_.i32(width)));
+              const ValueId mask = b_.lt(lanes, b_.sub(to, at));
+              const ValueId values = b_.shared_load(out_array(output), {at}, width, mask);
+              b_.store(static_cast<int>(graph_.inputs.size() + output), {b_.add(segment, at)},
+                       values, mask);
+              return Builder::Values{};
+            });
+  }
+
+  /// What no copy brings: tiles before the skipped one and behind the last.
+  void fold_others(ValueId tiles) {
+    const ValueId per_tile = b_.i64(plan_.segments_per_warp());
+    const ValueId others = b_.sub(up(segments_, per_tile), tiles);
+    RowTile rows(b_, graph_, plan_);
+    b_.loop(wide(b_.warp()), others, b_.i64(plan_.warps), {},
+            [&](ValueId i, const Builder::Values&) {
+              const ValueId tile = b_.select(b_.lt(i, skipped_), i, b_.add(i, tiles));
+              const ValueId first = b_.mul(tile, per_tile);
+              rows.lower_tile(first, segments_,
+                              [&](std::size_t output, int offset, ValueId value, ValueId mask) {
+                                b_.store(static_cast<int>(graph_.inputs.size() + output),
+                                         {b_.add(first, b_.i64(offset))}, value, mask);
+                              });
+              return Builder::Values{};
+            });
+  }
+
+  Program& program_;
+  const Graph& graph_;
+  const Plan& plan_;
+  Builder b_;
+  RowTile rows_;
+  std::vector<StageCopy> copies_;
+  bool exact_ = true;
+  ValueId segments_ = kNoValue, skipped_ = kNoValue;
+  /// Of this warp: its tiles' number, the first of them, and its first slot.
+  ValueId count_ = kNoValue, first_ = kNoValue, slots_ = kNoValue;
+};
+
+}  // namespace
+
+Program lower_staged(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program;
+  program.name = "fold_staged";
+  declare_graph(program, graph, plan);
+  const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
+  const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
+  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), per_block), 1);
+  program.launches.push_back({.name = "fold_staged",
+                              .grid = min(wanted, plan.blocks),
+                              .warps = plan.warps,
+                              .min_blocks = plan.resident,
+                              .bulk_copies = target.bulk_copies});
+  StagedLowering(program, graph, plan, segments).lower();
+  return program;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,78 @@
+// The staged strategy where its loops run for more than one round: few processors, short bursts,
+// all alignments, every way of sharing a segment, under every schedule.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "chainfold/tests/support/interpreted.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Strategy;
+
+class Staged : public testing::TestWithParam<const char*> {};
+
+TEST_P(Staged, EveryShapeIsRight) {
+  const TestProgram& tested = program(GetParam());
+  std::mt19937_64 random(20261121);
+  const auto pick = [&](std::initializer_list<int> values) {
+    return values.begin()[random() % values.size()];
+  };
+  int runs = 0, wide = 0, narrow = 0;
+  for (int turn = 0; turn < 400 && runs < 60; ++turn) {
+    const std::int64_t segment =
+        pick({1, 2, 3, 5, 7, 8, 12, 16, 24, 33, 37, 64, 77, 100, 128, 255});
+    const Computation computation = tested.over(segments(segment));
+    codegen::Target target = codegen::gpu_target(pick({80, 86, 90, 100}), pick({1, 2, 3}));
+    PlanChoice choice{.strategy = Strategy::staged,
+                      .warps = pick({1, 2, 4}),
+                      .rows = pick({1, 2, 4}),
+                      .lanes = pick({1, 2, 8, 32}),
+                      .stages = pick({1, 2, 4}),
+                      .burst = pick({1, 2, 3, 5}),
+                      .blocks = pick({1, 2}),
+                      .bytes = pick({4, 16}),
+                      .mma = pick({0, 1}) == 1};
+    InterpCase c{.segment = segment};
+    const std::int64_t tile = std::int64_t{32} / choice.lanes * choice.rows;
+    const std::int64_t tiles = static_cast<std::int64_t>(random() % 40);
+    c.elements = segment * (1 + tile * tiles + static_cast<std::int64_t>(random() % 32));
+    if (c.elements > 60'000) continue;
+    const int size = size_of(computation.graph().inputs[0].type);
+    c.base_alignment = pick({16, 16, 8, size});
+    if (c.base_alignment < size) continue;
+    if (!make_plan(computation.graph(), target,
+                   {.segment = segment, .base_alignment = c.base_alignment}, choice))
+      continue;
+    c.fill = tested.fills[random() % tested.fills.size()];
+    c.seed = random();
+    c.chunks = pick({1, 1, 3});
+    c.options.seed = random();
+    c.options.arch = target.arch;
+    c.options.resident_blocks = pick({1, 2, 4});
+    c.options.schedule = static_cast<codegen::Schedule>(random() % 3);
+    c.choice = choice;
+    SCOPED_TRACE(fmt::format("{} on {} x {}, segment {}, {} elements of {}, aligned to {}: {}",
+                             tested.name, target.name, target.processors, segment, c.elements,
+                             name_of(c.fill), c.base_alignment, to_text(choice)));
+    const Verdict verdict = check_interpreted(tested, target, c);
+    ASSERT_EQ(verdict.problems, "");
+    ++runs;
+    (c.base_alignment == 16 ? wide : narrow) += 1;
+  }
+  EXPECT_GE(runs, 40);
+  EXPECT_GT(wide, 0);
+  EXPECT_GT(narrow, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Staged,
+                         testing::Values("sum_f16", "sum_f32", "sum_i8", "frames", "dot_f16",
+                                         "variance_f32", "q6", "argmax_f32", "longest_run_f32"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace chainfold::test
