@@ -69,13 +69,14 @@ class GpuContest final : public Contest {
     };
     // The counter moves in steps: from one step to another, the device being busy throughout.
     const auto next_step = [&](double not_before) -> std::optional<std::uint64_t> {
-      const auto old = energy_.millijoules();
-      for (;;) {
+      auto last = energy_.millijoules();
+      while (last && seconds() < kAtMost) {
         launches += work(entrant);
         const auto now = energy_.millijoules();
-        if (!now || seconds() > kAtMost) return std::nullopt;
-        if (now != old && seconds() >= not_before) return now;
+        if (now != last && seconds() >= not_before) return now;
+        last = now;
       }
+      return std::nullopt;
     };
     const auto before = next_step(0.2);
     launches = 0;

@@ -42,8 +42,9 @@ struct Sum {
   Value value;
   State over(std::int64_t begin, std::int64_t end) const {
     Accumulator sum = 0;
+    const Value get = value;  // by way of `this`, GCC would not vectorise
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = begin; i < end; ++i) sum += value(i);
+    for (std::int64_t i = begin; i < end; ++i) sum += get(i);
     return sum;
   }
   static State merge(State a, State b) { return a + b; }
@@ -58,9 +59,10 @@ struct Moments {
   const In* x;
   State over(std::int64_t begin, std::int64_t end) const {
     float sum = 0, squares = 0;
+    const In* const in = x;
 #pragma omp simd reduction(+ : sum, squares)
     for (std::int64_t i = begin; i < end; ++i) {
-      const float value = x[i].get();
+      const float value = in[i].get();
       sum += value;
       squares += value * value;
     }
@@ -73,10 +75,11 @@ struct MinMax {
   using State = Pair;
   const In* x;
   State over(std::int64_t begin, std::int64_t end) const {
-    float least = x[begin].get(), most = least;
+    const In* const in = x;
+    float least = in[begin].get(), most = least;
 #pragma omp simd reduction(min : least) reduction(max : most)
     for (std::int64_t i = begin; i < end; ++i) {
-      const float value = x[i].get();
+      const float value = in[i].get();
       least = value < least ? value : least;
       most = value > most ? value : most;
     }

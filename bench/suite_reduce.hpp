@@ -25,8 +25,8 @@ struct NamedCase {
 std::vector<NamedCase> reduce_cases(std::int64_t bytes);
 
 struct ReduceOptions {
-  std::regex only;                   ///< searched in a case's name
-  std::regex impl;                   ///< searched in a way's name
+  std::regex only{""};               ///< searched in a case's name
+  std::regex impl{""};               ///< searched in a way's name
   std::optional<std::regex> energy;  ///< searched in "sum/f16/64 cub"
   double seconds = 0.02;             ///< of timed repeats a row
   double budget = 0;                 ///< seconds for the whole run; 0: no limit
