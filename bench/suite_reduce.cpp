@@ -36,7 +36,8 @@ std::string line_of(const Row& row, const std::string& name) {
   const std::string ours = row.plan_kind + ' ' + row.plan.substr(0, row.plan.find(' '));
   const std::string who = row.plan_kind.empty() ? row.impl : "ours " + ours;
   if (!row.missing.empty())
-    return fmt::format("  {:<24} {:<20} missing: {}", name, who, row.missing);
+    return fmt::format("  {:<24} {:<20} missing: {}", name, who,
+                       row.missing.substr(0, row.missing.find('\n')));
   const auto number = [](const std::optional<double>& value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : std::string("-");
   };
@@ -123,12 +124,21 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
                                                           static_cast<double>(tasks.size() - t));
     print(fmt::format("[{}/{}] {}, n = {}{}", t + 1, tasks.size(), name, size_text(test.elements),
                       left));
-    const std::unique_ptr<Contest> contest = machine.prepare(test, tasks[t].wanted);
-    const std::vector<Entrant>& entrants = contest->entrants();
+    std::unique_ptr<Contest> contest;
+    std::vector<Entrant> entrants;
+    try {
+      contest = machine.prepare(test, tasks[t].wanted);
+      entrants = contest->entrants();
+    } catch (const std::exception& error) {  // no memory for this case, say
+      for (const Way& way : tasks[t].wanted)
+        entrants.push_back({.way = way, .plan = way.strategy, .missing = error.what()});
+    }
     std::vector<Row> rows;
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Ceilings before = machine.ceilings();
-      const std::vector<Timing> timings = contest->time(options.seconds);
+      const std::vector<Timing> timings = contest != nullptr
+                                              ? contest->time(options.seconds)
+                                              : std::vector<Timing>(entrants.size(), Timing{1, 0});
       const Ceilings after = machine.ceilings();
       file.set_after(after);
       const bool moved = apart(before, after, options.void_above);

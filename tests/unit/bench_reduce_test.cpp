@@ -14,6 +14,7 @@
 
 #include "chainfold/bench/reference.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::bench {
 namespace {
@@ -34,7 +35,7 @@ class FakeMachine final : public Machine {
   std::deque<Ceilings> played{rates(4600, 4200)};
   double our_ms = 1, peer_ms = 2;
   std::optional<double> energy;
-  std::string peer_problem;
+  std::string peer_problem, unprepared;
   bool peer_wrong = false;
   int prepared = 0, timed = 0, ceilings_taken = 0;
 
@@ -47,7 +48,8 @@ class FakeMachine final : public Machine {
   std::vector<Way> ways(const Case&) override {
     return {{"chainfold", "chosen", ""}, {"chainfold", "forced", "parts"}, {"peer", "", ""}};
   }
-  std::unique_ptr<Contest> prepare(const Case&, const std::vector<Way>& ways) override {
+  std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
+    if (!unprepared.empty() && test.segment > 0) throw std::runtime_error(unprepared);
     ++prepared;
     return std::make_unique<FakeContest>(*this, ways);
   }
@@ -254,6 +256,18 @@ TEST_F(BenchReduce, AMissingPeerIsARowThatSaysWhyAndIsTriedAgain) {
   EXPECT_FALSE(content()["rows"][2].contains("missing"));
 }
 
+TEST_F(BenchReduce, ACaseThatCannotBePreparedLeavesTheOthers) {
+  machine_.unprepared = "sum/f16/64 has no memory";
+  const ReduceSummary summary = run();
+  EXPECT_EQ(summary.cases, 2u);
+  const Json rows = content()["rows"];
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[1]["missing"], machine_.unprepared);
+  EXPECT_EQ(rows[1]["plan"], "parts");
+  EXPECT_EQ(rows[3]["ms"], 1.0);
+  EXPECT_EQ(run().kept, 3u);  // what is missing is tried again
+}
+
 TEST_F(BenchReduce, WrongResultsAreToldAtTheEnd) {
   machine_.peer_problem = "output 0 of segment 3 is 1";
   machine_.peer_wrong = true;
@@ -318,6 +332,28 @@ TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
   EXPECT_EQ(at("sum/f16/whole").out, DType::f32);
   EXPECT_EQ(at("sum/i8/64").out, DType::i32);
   EXPECT_EQ(at("sum/i8/64").elements, std::int64_t{1} << 31);
+}
+
+TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
+  const Case test = make_case(Op::sum, DType::f16, DType::f16, 1 << 24, 65536);
+  const Target sm90 = target("sm_90");
+  std::set<std::string> strategies;
+  for (const auto& choice :
+       codegen::plan_space(test.computation.graph(), sm90, {.segment = test.segment})) {
+    const std::string text = codegen::to_text(choice);
+    strategies.insert(text.substr(0, text.find(' ')));
+  }
+  ASSERT_GE(strategies.size(), 2u);
+  const std::vector<Way> ways = OurPlans(sm90, true).ways(test);
+  ASSERT_EQ(ways.size(), 2 + strategies.size() - 1);
+  EXPECT_EQ(ways[0].name(), "chainfold chosen");
+  EXPECT_EQ(ways[1].name(), "chainfold tuned");
+  std::set<std::string> forced;
+  for (std::size_t i = 2; i < ways.size(); ++i) {
+    EXPECT_EQ(ways[i].kind, "forced");
+    EXPECT_TRUE(strategies.contains(ways[i].strategy)) << ways[i].strategy;
+    EXPECT_TRUE(forced.insert(ways[i].strategy).second) << ways[i].strategy;
+  }
 }
 
 /// Hands out bytes of values that are as far off as wanted.
