@@ -26,9 +26,10 @@ constexpr std::int64_t kShortTile = 1536, kLongTile = 12 * 1024;
 constexpr std::int64_t kBurstBytes = 32 * 1024;
 constexpr int kMostBurst = 256;
 constexpr int kBanks = 32, kBankBytes = 4;
-/// Elements read a result below which results are so much of the traffic that to gather them gains
-/// nothing (measured on an H200 for f16, f32, f64 and i8).
-constexpr std::int64_t kLeastShare = 32;
+/// Bytes read for a byte of results below which results are so much of the traffic that to gather
+/// them gains nothing (measured on an H200 for f16, f32, f64 and i8); several folds of one input
+/// gain earlier, because copies leave their warps free.
+constexpr std::int64_t kLeastShare = 32, kLeastShareOfSeveral = 8;
 /// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
 constexpr int kWideBytes = 8;
 /// The longest segments, in bytes, that gain: of those that wide loads read as well, and of others.
@@ -50,12 +51,19 @@ int widest_divisor(std::int64_t segment, int widest) {
   return width;
 }
 
+bool ordered(const Graph& graph) {
+  return std::any_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return !fold.commutative; });
+}
+
 /// The width of a lane's loads, and whether segments straddle them: shared memory serves words, so
 /// narrower loads would cost as much and bring less. Inputs that do not begin alike cannot share
 /// such loads.
-std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes) {
+std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes,
+                                  int lanes) {
   const int width = widest_divisor(segment, widest);
   if (graph.inputs.size() != 1 || bytes < kBankBytes) return {width, false};
+  if (lanes > 1 && ordered(graph)) return {width, false};  // each lane's elements must be one run
   const int word = kBankBytes / size_of(graph.inputs[0].type);
   return width < word ? std::pair{word, true} : std::pair{width, false};
 }
@@ -119,7 +127,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (choice.burst < 1 || choice.blocks < 1) return false;
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =
-      staged_width(graph, plan.segment, widest, choice.bytes);
+      staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
   plan.direct_width = widest_divisor(plan.segment, widest);
   plan.lanes_per_segment = choice.lanes;
   plan.depth = plan.loads_a_lane();
@@ -137,11 +145,9 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   worst.base_alignment = worst.load_width = 1;
   worst.straddle = false;
   if (worst.loads_a_lane() > kMostLoads) return false;
-  const bool ordered = std::any_of(graph.folds.begin(), graph.folds.end(),
-                                   [](const Fold& fold) { return !fold.commutative; });
   // Lanes of a small group take turns along their segment.
   const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
-  if (ordered && turns) return false;
+  if (turns && ordered(graph)) return false;
   for (const GraphInput& input : graph.inputs) {
     if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastStagedTile)
       return false;
@@ -157,9 +163,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t s = request.segment;
   if (!target.async_copies || s < 1) return std::nullopt;
   const int bytes = sum_of_inputs(graph);
-  const int width = staged_width(graph, s, widest_load(graph, target, request.base_alignment),
-                                 target.vector_bytes)
-                        .first;
+  const int widest = widest_load(graph, target, request.base_alignment);
   PlanChoice choice;
   choice.strategy = Strategy::staged;
   choice.mma = target.has_mma && request.allow_mma;
@@ -168,6 +172,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   choice.blocks = 2;
   double least = std::numeric_limits<double>::max();
   for (int lanes = 1; lanes <= Plan::kWarp; lanes *= 2) {
+    const int width = staged_width(graph, s, widest, target.vector_bytes, lanes).first;
     const std::int64_t step = std::int64_t{lanes} * width;
     if (s * bytes * (Plan::kWarp / lanes) > kLongTile && lanes < Plan::kWarp) continue;
     if (s > std::int64_t{kMostLoads} * lanes || (lanes > 1 && step >= 2 * s)) continue;
@@ -215,9 +220,19 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   if (width == s) return false;  // one load a segment
   std::int64_t results = 0;
   for (const NodeId output : graph.outputs) results += size_of(graph.node(output).type);
-  const bool short_ones = s * sum_of_inputs(graph) < kLeastShare * results;
-  if (width * widest_input(graph) < kWideBytes) return bytes <= kLongestNarrow;
-  return !short_ones && bytes <= kLongestWide;
+  const std::int64_t share = graph.folds.size() > 1 ? kLeastShareOfSeveral : kLeastShare;
+  const bool gathers = s * sum_of_inputs(graph) >= share * results;
+  const int loads = width * widest_input(graph);
+  if (loads < kWideBytes) return bytes <= kLongestNarrow;
+  return gathers && bytes <= (loads < target.vector_bytes ? kLongestNarrow : kLongestWide);
+}
+
+PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
+                                const PlanRequest& request, const PlanChoice& choice) {
+  if (choice.strategy != Strategy::rows || request.base_alignment >= target.vector_bytes)
+    return choice;
+  if (!gains_from_stages(graph, target, request)) return choice;
+  return staged_choice(graph, target, request).value_or(choice);
 }
 
 }  // namespace chainfold::codegen

@@ -181,6 +181,7 @@ Fold make_variance(DType type) {
   fold.operands = {type};
   fold.state = {kCount, type, type};
   fold.init = {0, 0, 0};
+  fold.moments = true;
 
   // x - x is 0, or NaN where x has no deviation from itself.
   fold.lift.params = {type};

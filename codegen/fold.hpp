@@ -43,6 +43,7 @@ struct Fold {
   std::vector<DType> operands;  ///< of one element
   std::vector<DType> state;
   std::vector<Bits> init;  ///< the identity of merge, a value a state field
+  bool moments = false;    ///< the state is (count, mean, sum of squared deviations from the mean)
   Lambda lift;             ///< operands -> state
   Lambda merge;            ///< state a (earlier), state b (later) -> state
   Lambda finalize;         ///< state -> one value

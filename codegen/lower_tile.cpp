@@ -249,6 +249,10 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
     if (tile.mask != kNoValue) part = keep_where(fold, std::move(part), tile.mask);
     return part;
   }
+  if (f.moments && filter == kNoValue && tile.width > 1 && is_short(node.operands[0])) {
+    part = lift_moments(part.fields[0], tile.width);
+    return tile.mask == kNoValue ? part : keep_where(fold, std::move(part), tile.mask);
+  }
   if (part.lifted) part.fields = call(f.lift, part.fields);
   if (filter != kNoValue) part = keep_where(fold, std::move(part), filter);
   // A field that is one constant for all elements (a count of 1) stays one while halves are merged.
@@ -274,6 +278,29 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
       f.tile == Op::add && filter == kNoValue && keeps_zero(graph_, node.operands[0]);
   if (tile.mask != kNoValue && !harmless) part = keep_where(fold, std::move(part), tile.mask);
   return part;
+}
+
+/// Whether a value comes from a type whose sums cannot overflow in f32.
+bool TileLowering::is_short(NodeId id) const {
+  const Node& node = graph_.node(id);
+  if (node.kind != NodeKind::compute || node.op != Op::convert) return false;
+  const DType from = graph_.node(node.operands[0]).type;
+  return size_of(from) <= 2 && from != DType::bf16;
+}
+
+/// The moments of a lane's elements at once: their mean first, then the deviations from it. It
+/// takes a third of the operations that merging them one by one does.
+Partial TileLowering::lift_moments(ValueId values, int width) {
+  auto sum = [&](ValueId v) {
+    for (int w = width; w > 1; w /= 2)
+      v = b_.add(b_.extract(v, 0, w / 2), b_.extract(v, w / 2, w / 2));
+    return v;
+  };
+  const DType type = b_.type(values).elem;
+  const ValueId count = b_.convert(b_.i64(width), type);
+  const ValueId mean = b_.div(sum(values), count);
+  const ValueId deviations = b_.sub(values, mean);
+  return {.fields = {b_.i64(width), mean, sum(b_.mul(deviations, deviations))}, .lifted = true};
 }
 
 /// What a lane may add up as i32 before it widens the sum: 64-bit additions take two instructions.

@@ -110,6 +110,8 @@ class TileLowering {
   /// The indices of the tile's elements within their segments.
   ValueId index_value(const Scope& scope);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
+  [[nodiscard]] bool is_short(NodeId id) const;
+  Partial lift_moments(ValueId values, int width);
   NodeId narrow_sum(const Fold& fold, NodeId operand, int width) const;
   /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
   /// other) and by the others as (other, mine) if the fold needs its order.

@@ -52,6 +52,13 @@ constexpr StrategyText kStrategies[] = {{"rows", Strategy::rows, kRows},
                   "plan");
 }
 
+std::string strategy_names() {
+  std::string names;
+  for (const StrategyText& known : kStrategies)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+  return names;
+}
+
 int number(std::string_view text, std::string_view digits) {
   int value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -94,7 +101,7 @@ class Space {
 };
 
 void add_rows(Space& space, const PlanChoice& around) {
-  for (const int warps : {8, 4, 16, 2}) {
+  for (const int warps : {8, 4, 16}) {
     PlanChoice choice = around;
     choice.warps = warps;
     space.vary(choice, &PlanChoice::rows, {around.rows, 1, 2, 4, 8});
@@ -168,7 +175,8 @@ PlanChoice parse_choice(std::string_view text) {
     if (strategy == nullptr) {
       strategy = std::find_if(std::begin(kStrategies), std::end(kStrategies),
                               [&](const StrategyText& known) { return known.name == word; });
-      if (strategy == std::end(kStrategies)) refuse(text, fmt::format("'{}' is no strategy", word));
+      if (strategy == std::end(kStrategies))
+        refuse(text, fmt::format("'{}' is no strategy (they are {})", word, strategy_names()));
       choice.strategy = strategy->strategy;
       continue;
     }

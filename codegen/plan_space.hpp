@@ -49,6 +49,11 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
 /// Whether segments of this size are the better for being staged, as far as rules can tell.
 bool gains_from_stages(const Graph& graph, const Target& target, const PlanRequest& request);
 
+/// What serves pointers of less than the best alignment: segments that wide loads would read are
+/// staged where only narrow ones are allowed.
+PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
+                                const PlanRequest& request, const PlanChoice& choice);
+
 /// Bytes an element of the widest input.
 int widest_input(const Graph& graph);
 /// Elements of each input that a lane can load at once from pointers aligned so.

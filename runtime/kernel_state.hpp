@@ -37,8 +37,8 @@ struct Kernel::State {
     codegen::PlanChoice plan;
     std::optional<TuningResult> tuning;
   };
-  /// Pinned, tuned or by rules: made once for a segment size, whatever the alignment, so that
-  /// scratch and bits do not change between launches.
+  /// Pinned, tuned or by rules: made once for a segment size, so that scratch does not change
+  /// between launches. What is no matter of scratch may still follow the alignment of pointers.
   const Choice& choice(bool tail, std::int64_t segment);
   [[nodiscard]] Choice make_choice(bool tail, std::int64_t segment) const;
   [[nodiscard]] codegen::PlanRequest request(std::int64_t segment, int alignment) const {

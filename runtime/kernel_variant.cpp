@@ -93,9 +93,11 @@ const runtime::KernelVariant& Kernel::State::variant(bool tail, std::int64_t seg
   }
   std::call_once(slot->once, [&] {
     const codegen::Graph& g = tail ? *tail_graph : *graph;
-    const Choice& chosen = choice(tail, segment);
-    runtime::KernelVariant fresh =
-        runtime::load_variant(g, target, device, request(segment, alignment), chosen.plan);
+    Choice chosen = choice(tail, segment);
+    const codegen::PlanRequest wanted = request(segment, alignment);
+    if (options.plan.empty())
+      chosen.plan = codegen::choice_for_alignment(g, target, wanted, chosen.plan);
+    runtime::KernelVariant fresh = runtime::load_variant(g, target, device, wanted, chosen.plan);
     const std::lock_guard lock(mutex);
     ++(fresh.reused                    ? stats.reused
        : fresh.executable->from_disk() ? stats.from_disk

@@ -219,7 +219,7 @@ using codegen::Unit;
 const SmallCase kSmall[] = {
     {"sum_f32", {.segment = 33, .elements = 33 * 3070}, Strategy::staged, Unit::simt, false, false},
     {"basics_i32",
-     {.segment = 64, .elements = 64 * 1037},
+     {.segment = 256, .elements = 256 * 1037},
      Strategy::staged,
      Unit::simt,
      false,
@@ -231,7 +231,7 @@ const SmallCase kSmall[] = {
      Unit::mma_ones,
      false,
      false},
-    {"sum_bf16", {.segment = 1000, .elements = 3000}, Strategy::rows, Unit::mma_ones, false, false},
+    {"sum_bf16", {.segment = 1200, .elements = 3600}, Strategy::rows, Unit::mma_ones, false, false},
     {"dot_f16",
      {.segment = 256, .elements = 256 * 309},
      Strategy::staged,

@@ -71,7 +71,9 @@ TEST_P(Staged, EveryShapeIsRight) {
 
 INSTANTIATE_TEST_SUITE_P(All, Staged,
                          testing::Values("sum_f16", "sum_f32", "sum_i8", "frames", "dot_f16",
-                                         "variance_f32", "q6", "argmax_f32", "longest_run_f32"),
+                                         "variance_f32", "variance_i16", "q6", "argmax_f32",
+                                         "longest_run_f32", "longest_run_bool",
+                                         "ordered_beside_f16"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
