@@ -25,7 +25,8 @@ Program sound_program() {
   launch.name = "first";
   launch.grid = SizeExpr::param(0, "segments");
   launch.warps = 2;
-  launch.shared = {{"cells", DType::f32, 64}};
+  launch.shared = {{"cells", DType::f32, 64}, {"stage", DType::f16, 64}};
+  launch.rings = {{"stage", 2}};
   program.launches.push_back(launch);
   Builder b(program);
   const ValueId base = b.mul(b.block(), b.i64(256));
@@ -45,6 +46,16 @@ Program sound_program() {
   const ValueId some = b.any(b.lt(b.lane(), b.i32(3)));
   const ValueId at = b.mul(b.convert(b.warp(), DType::i64), b.i64(32));
   b.shared_store(0, {at}, sum);
+  const ValueId slot = b.convert(b.warp(), DType::i64);
+  b.copy_async({.buffer = 0,
+                .first = base,
+                .unit = 128,
+                .array = 1,
+                .to = b.mul(slot, b.i64(32)),
+                .elements = 32,
+                .ring = 0,
+                .slot = slot});
+  b.copy_wait(0, slot, b.misalignment(0, base, 128));
   b.barrier();
   sum = b.shared_load(0, {b.i64(0)});
   sum = b.loop(b.i64(0), b.param(0), b.i64(1), {sum}, [&](ValueId, const Builder::Values& carried) {
@@ -183,6 +194,20 @@ const Broken kBroken[] = {
     {"buffer_range", "buffer is out of range", [](Program& p) { op<Load>(p).buffer = 3; }},
     {"array_range", "shared array is out of range",
      [](Program& p) { op<SharedLoad>(p).array = -1; }},
+    {"offset_of_buffer", "are for shared arrays",
+     [](Program& p) { op<Load>(p).at.offset = first<Special>(p).results[0]; }},
+    {"ring_range", "ring is out of range", [](Program& p) { op<CopyWait>(p).ring = 1; }},
+    {"ring_slots", "a ring needs slots", [](Program& p) { p.launches[0].rings[0].slots = 0; }},
+    {"copy_of_output", "only inputs are copied", [](Program& p) { op<CopyAsync>(p).buffer = 1; }},
+    {"copy_type", "does not convert", [](Program& p) { op<CopyAsync>(p).array = 0; }},
+    {"copy_elements", "whole units of 16 bytes",
+     [](Program& p) { op<CopyAsync>(p).elements = 12; }},
+    {"copy_unit", "boundary of at least 16", [](Program& p) { op<CopyAsync>(p).unit = 8; }},
+    {"copy_place", "uniform i64",
+     [](Program& p) {
+       op<CopyAsync>(p).to = prepend(p, lane(DType::i32), Special{Builtin::lane});
+     }},
+    {"misalignment_unit", "power of two", [](Program& p) { op<Misalignment>(p).unit = 24; }},
     {"store_to_input", "never written", [](Program& p) { op<Store>(p).buffer = 0; }},
     {"load_type", "not of the memory's type", [](Program& p) { p.buffers[0].type = DType::bf16; }},
     {"group", "group is a power of two", [](Program& p) { op<Load>(p).at.group = 12; }},

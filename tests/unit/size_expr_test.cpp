@@ -16,6 +16,7 @@ TEST(SizeExpr, EvaluatesOverParameters) {
   EXPECT_EQ((ceil_div(s, 32) * 8).evaluate(params), 32);
   EXPECT_EQ((s - n * 3 + 1).evaluate(params), 80);
   EXPECT_EQ(max(n, s).evaluate(params), 100);
+  EXPECT_EQ(min(n, s).evaluate(params), 7);
   EXPECT_EQ(ceil_div(SizeExpr(96), 32).evaluate({}), 3);
   EXPECT_EQ(ceil_div(n - 10, 2).evaluate(params), -1);  // -1.5 rounds up
   EXPECT_EQ(SizeExpr::param(0, "origin").evaluate(std::vector<std::uint64_t>{~std::uint64_t{0}}),
@@ -29,6 +30,7 @@ TEST(SizeExpr, PrintsWithTheParenthesesItNeeds) {
   EXPECT_EQ((s - (n - 1)).print(), "segments - (n - 1)");
   EXPECT_EQ((s - n - 1).print(), "segments - n - 1");
   EXPECT_EQ(max(s + 1, n).print(), "max(segments + 1, n)");
+  EXPECT_EQ(min(max(s, 1), n).print(), "min(max(segments, 1), n)");
   EXPECT_EQ((s * SizeExpr(-1)).print(), "segments * (-1)");
 }
 

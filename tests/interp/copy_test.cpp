@@ -1,0 +1,202 @@
+// Copies beside the warp: what the interpreter makes of programs that use them well, and badly.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+
+#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/interp.hpp"
+
+namespace chainfold::codegen {
+namespace {
+
+constexpr int kTile = 32, kElements = 256;
+
+/// One launch with a shared array of two tiles and a ring of two slots; x is copied, y written.
+Program start(int warps = 1) {
+  Program program;
+  program.name = "copies";
+  program.buffers = {{"x", DType::i64, BufferRole::input, 0, 8, {}},
+                     {"y", DType::i64, BufferRole::output, 0, 8, {}}};
+  program.launches.push_back({.name = "copies", .grid = SizeExpr(1), .warps = warps});
+  program.launches.back().shared = {{"stage", DType::i64, 2 * kTile}};
+  program.launches.back().rings = {{"stage", 2}};
+  return program;
+}
+
+struct Memory {
+  alignas(128) std::array<std::int64_t, kElements> x{}, y{};
+  Memory() { std::iota(x.begin(), x.end(), std::int64_t{1}); }
+};
+
+void run(const Program& program, Memory& memory, const InterpOptions& options = {}, int off = 0) {
+  const std::array<InterpBuffer, 2> buffers{InterpBuffer{memory.x.data() + off, kElements - off},
+                                            InterpBuffer{memory.y.data(), kElements}};
+  interpret(program, buffers, {}, options);
+}
+
+CopyAsync copy_of(Builder& b, std::int64_t first, int slot, int elements = kTile, int unit = 16) {
+  return {.buffer = 0,
+          .first = b.i64(first),
+          .unit = unit,
+          .array = 0,
+          .to = b.i64(std::int64_t{slot} * kTile),
+          .elements = elements,
+          .ring = 0,
+          .slot = b.i64(slot)};
+}
+
+TEST(Copies, ARingOfTwoSlotsKeepsItsRounds) {
+  Program program = start();
+  Builder b(program);
+  for (int slot = 0; slot < 2; ++slot) b.copy_async(copy_of(b, slot * kTile, slot));
+  b.loop(b.i64(0), b.i64(8), b.i64(1), {}, [&](ValueId j, const Builder::Values&) {
+    const ValueId slot = b.rem(j, b.i64(2)), place = b.mul(slot, b.i64(kTile));
+    b.copy_wait(0, slot, b.div(j, b.i64(2)));
+    const ValueId tile = b.shared_load(0, {place});
+    const ValueId next = b.add(j, b.i64(2));
+    b.branch(
+        b.lt(next, b.i64(8)),
+        [&] {
+          b.copy_async({.buffer = 0,
+                        .first = b.mul(next, b.i64(kTile)),
+                        .array = 0,
+                        .to = place,
+                        .elements = kTile,
+                        .ring = 0,
+                        .slot = slot});
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+    b.store(1, {b.mul(j, b.i64(kTile))}, b.add(tile, b.i64(1000)));
+    return Builder::Values{};
+  });
+  verify(program);
+  Memory memory;
+  run(program, memory);
+  for (std::size_t i = 0; i < kElements; ++i) EXPECT_EQ(memory.y[i], memory.x[i] + 1000) << i;
+}
+
+TEST(Copies, BeginOnTheBoundaryBeforeTheirFirstElement) {
+  for (const int off : {0, 1, 5}) {
+    Program program = start();
+    Builder b(program);
+    b.copy_async(copy_of(b, 21, 0, kTile, 128));
+    b.copy_wait(0, b.i64(0), b.i64(0));
+    const ValueId before = b.misalignment(0, b.i64(21), 128);
+    const ValueId mask = b.lt(b.lane(), b.i32(kTile - 16));
+    b.store(1, {b.i64(0)}, b.shared_load(0, {before}, 1, mask), mask);
+    verify(program);
+    Memory memory;
+    run(program, memory, {}, off);
+    for (int i = 0; i < kTile - 16; ++i)
+      EXPECT_EQ(memory.y[static_cast<std::size_t>(i)], 22 + off + i) << off;
+  }
+}
+
+TEST(Copies, ALaneMayReadAtAnOffsetOfItsOwn) {
+  Program program = start();
+  Builder b(program);
+  b.copy_async(copy_of(b, 0, 0));
+  b.copy_wait(0, b.i64(0), b.i64(0));
+  const ValueId turned = b.sub(b.i32(kTile - 1), b.lane());
+  b.store(1, {b.i64(0)},
+          b.shared_load(0, {.base = b.i64(0), .group = 1, .stride = 0, .offset = turned}));
+  verify(program);
+  Memory memory;
+  run(program, memory);
+  for (int i = 0; i < kTile; ++i) EXPECT_EQ(memory.y[static_cast<std::size_t>(i)], kTile - i);
+}
+
+/// Builds a program that does something wrong, and what every schedule must say of it.
+void expect_error(int warps, const std::string& part, const std::function<void(Builder&)>& build) {
+  Program program = start(warps);
+  Builder b(program);
+  build(b);
+  verify(program);
+  for (const Schedule schedule : {Schedule::in_order, Schedule::reversed, Schedule::random}) {
+    Memory memory;
+    try {
+      run(program, memory, {.schedule = schedule, .seed = 3});
+      ADD_FAILURE() << "no error in:\n" << print(program);
+    } catch (const InternalError& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Copies, WhatIsNotWaitedForCannotBeRead) {
+  expect_error(1, "never written", [](Builder& b) {
+    b.copy_async(copy_of(b, 0, 0));
+    b.store(1, {b.i64(0)}, b.shared_load(0, {b.i64(0)}));
+    b.copy_wait(0, b.i64(0), b.i64(0));
+  });
+}
+TEST(Copies, AnotherWarpNeedsABarrier) {
+  expect_error(2, "a race", [](Builder& b) {
+    b.branch(
+        b.compute(Op::eq, {b.warp(), b.i32(0)}),
+        [&] {
+          b.copy_async(copy_of(b, 0, 0));
+          b.copy_wait(0, b.i64(0), b.i64(0));
+          b.shared_store(0, {b.i64(kTile)}, b.i64(1));
+          return Builder::Values{};
+        },
+        [&] {
+          b.shared_store(0, {b.i64(0)}, b.i64(1));
+          return Builder::Values{};
+        });
+  });
+}
+TEST(Copies, ASlotHasOneCopyUnderWay) {
+  expect_error(1, "was not waited for", [](Builder& b) {
+    b.copy_async(copy_of(b, 0, 0));
+    b.copy_async(copy_of(b, 64, 0));
+    b.copy_wait(0, b.i64(0), b.i64(1));
+  });
+}
+TEST(Copies, ASlotBelongsToOneWarp) {
+  expect_error(2, "belongs to warp", [](Builder& b) {
+    b.copy_async(copy_of(b, 0, 0));
+    b.copy_wait(0, b.i64(0), b.i64(0));
+  });
+}
+TEST(Copies, ARoundIsTheOneStartedLast) {
+  expect_error(1, "waits for copy 1 of 1", [](Builder& b) {
+    b.copy_async(copy_of(b, 0, 0));
+    b.copy_wait(0, b.i64(0), b.i64(1));
+  });
+  expect_error(1, "waits for copy 0 of 0", [](Builder& b) { b.copy_wait(0, b.i64(1), b.i64(0)); });
+}
+TEST(Copies, NoneIsLeftBehind) {
+  expect_error(1, "while a copy that it started is under way",
+               [](Builder& b) { b.copy_async(copy_of(b, 0, 1)); });
+}
+TEST(Copies, StayWithinTheirArrays) {
+  expect_error(1, "outside of [0, 256)", [](Builder& b) {
+    b.copy_async(copy_of(b, kElements - kTile + 2, 0));
+    b.copy_wait(0, b.i64(0), b.i64(0));
+  });
+  expect_error(1, "outside of [0, 64)", [](Builder& b) {
+    b.copy_async(copy_of(b, 0, 1, 2 * kTile));
+    b.copy_wait(0, b.i64(1), b.i64(0));
+  });
+  expect_error(1, "slot 2 is outside", [](Builder& b) { b.copy_wait(0, b.i64(2), b.i64(0)); });
+}
+
+TEST(Copies, SharedMemoryIsLaidOutInUnitsOf16Bytes) {
+  Launch launch;
+  launch.shared = {{"a", DType::i8, 3}, {"b", DType::f64, 3}, {"c", DType::f16, 8}};
+  launch.rings = {{"r", 3}, {"s", 1}};
+  const SharedLayout layout = shared_layout(launch);
+  EXPECT_EQ(layout.arrays, (std::vector<std::int64_t>{0, 16, 48}));
+  EXPECT_EQ(layout.rings, (std::vector<std::int64_t>{64, 96}));
+  EXPECT_EQ(layout.bytes, 112);
+}
+
+}  // namespace
+}  // namespace chainfold::codegen
