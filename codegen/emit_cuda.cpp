@@ -192,7 +192,7 @@ std::string shared_text(const Launch& launch) {
   return text;
 }
 
-std::string kernel_text(const Program& program, const Launch& launch) {
+std::string kernel_text(const Program& program, const Launch& launch, bool overlapped) {
   std::vector<std::string> params, slots;
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
     const Buffer& buffer = program.buffers[i];
@@ -221,6 +221,8 @@ std::string kernel_text(const Program& program, const Launch& launch) {
   if (emitter.uses_warp())
     text += "  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);\n";
   for (const std::string& slot : slots) text += slot;
+  if (overlapped) text += "  cf_let_next_start();\n";
+  if (launch.overlaps) text += "  cf_wait_for_last();\n";
   return text + shared_text(launch) + body + "}\n";
 }
 
@@ -244,9 +246,11 @@ CudaSource emit_cuda(const Program& program, int arch) {
     }
     source.kernels_text += mma_function(row, index);
   }
-  for (const Launch& launch : program.launches) {
+  for (std::size_t i = 0; i < program.launches.size(); ++i) {
+    const Launch& launch = program.launches[i];
+    const bool overlapped = i + 1 < program.launches.size() && program.launches[i + 1].overlaps;
     if (!source.kernels.empty()) source.kernels_text += '\n';
-    source.kernels_text += kernel_text(program, launch);
+    source.kernels_text += kernel_text(program, launch, overlapped);
     source.kernels.push_back(launch.name);
   }
   source.prelude = cuda_prelude_for(source.kernels_text);

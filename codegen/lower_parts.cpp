@@ -4,6 +4,8 @@
 // Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
 // is the element at which the input buffers begin, so that the host may pass a long input piece by
 // piece without changing any part's bounds.
+#include <algorithm>
+
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
@@ -12,8 +14,11 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rounds of loads that the second launch keeps in flight.
-constexpr int kStateLoads = 2;
+/// The second launch has as many states in flight as the parts that fill a GPU: a round of loads
+/// takes longer than all the merging.
+constexpr int kMergeWarps = 16, kStateLoads = 4;
+/// With states of more fields than this, half as many: they have to fit into registers.
+constexpr std::size_t kManyFields = 4;
 
 int next_power_of_two(int value) {
   int power = 1;
@@ -28,7 +33,11 @@ struct PartParams {
 class PartsLowering {
  public:
   PartsLowering(Program& program, const Graph& graph, const Plan& plan, const PartParams& params)
-      : program_(program), graph_(graph), plan_(plan), params_(params) {}
+      : program_(program), graph_(graph), plan_(plan), params_(params) {
+    std::size_t fields = 0;
+    for (const Fold& fold : graph.folds) fields += fold.state.size();
+    state_loads_ = fields > kManyFields ? kStateLoads / 2 : kStateLoads;
+  }
 
   void lower_fold() {
     Builder b(program_);
@@ -71,14 +80,14 @@ class PartsLowering {
   /// Lanes take states that lie side by side, rounds follow each other.
   Builder::Values merge_strided(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
                                 const Partials& start) {
-    const int stride = kWarpWidth * plan_.warps * kStateLoads;
+    const int stride = kWarpWidth * warps() * state_loads_;
     const ValueId my = b.compute(Op::mul, {b.convert(b.warp(), DType::i64), b.i64(kWarpWidth)});
     return b.loop(my, parts, b.i64(stride), tile.flatten(start),
                   [&](ValueId at, const Builder::Values& carried) {
                     std::vector<Partials> rounds;
-                    for (int i = 0; i < kStateLoads; ++i) {
+                    for (int i = 0; i < state_loads_; ++i) {
                       const ValueId position =
-                          b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * plan_.warps));
+                          b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * warps()));
                       rounds.push_back(load_states(b, tile, first, position, parts, 1));
                     }
                     Partials merged = tile.unflatten(carried);
@@ -87,27 +96,29 @@ class PartsLowering {
                   });
   }
 
-  /// Each lane takes kStateLoads states that follow each other, each warp one run of them all.
+  /// Each lane takes state_loads_ states that follow each other, each warp one run of them all.
   Builder::Values merge_in_order(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
                                  const Partials& start) {
-    constexpr int kRound = kWarpWidth * kStateLoads;
-    const ValueId round = b.i64(kRound);
-    const int all = kRound * plan_.warps;
+    const int in_round = kWarpWidth * state_loads_;
+    const ValueId round = b.i64(in_round);
+    const int all = in_round * warps();
     const ValueId each = b.mul(b.div(b.add(parts, b.i64(all - 1)), b.i64(all)), round);
     const ValueId my = b.mul(b.convert(b.warp(), DType::i64), each);
     const ValueId behind = b.min(b.add(my, each), parts);
     return b.loop(
         my, behind, round, tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
-          Partials merged = load_states(b, tile, first, at, parts, kStateLoads);
-          for (int i = 1; i < kStateLoads; ++i) {
+          Partials merged = load_states(b, tile, first, at, parts, state_loads_);
+          for (int i = 1; i < state_loads_; ++i) {
             merged = tile.merge(
-                merged, load_states(b, tile, first, b.add(at, b.i64(i)), parts, kStateLoads));
+                merged, load_states(b, tile, first, b.add(at, b.i64(i)), parts, state_loads_));
           }
           return tile.flatten(
               tile.merge(tile.unflatten(carried, true), tile.reduce_ordered(merged)));
         });
   }
 
+  /// Of the launch at hand.
+  [[nodiscard]] int warps() const { return program_.launches.back().warps; }
   ValueId extent(Builder& b) {
     return plan_.segment > 0 ? b.i64(plan_.segment) : b.param(params_.elements);
   }
@@ -122,7 +133,7 @@ class PartsLowering {
       body();
       return Builder::Values{};
     };
-    if (plan_.warps == 1) {
+    if (warps() == 1) {
       run();
     } else {
       b.branch(b.compute(Op::eq, {b.warp(), b.i32(0)}), run, [] { return Builder::Values{}; });
@@ -131,12 +142,12 @@ class PartsLowering {
 
   /// Warps' states, equal in all lanes, to the block's state in the lanes of its first warp.
   Partials reduce_block(Builder& b, TileLowering& tile, Partials partials) {
-    if (plan_.warps == 1) return partials;
+    if (warps() == 1) return partials;
     auto& shared = program_.launches.back().shared;
     std::vector<ValueId> fields = tile.flatten(partials);
     if (shared.empty()) {
       for (std::size_t i = 0; i < fields.size(); ++i) {
-        shared.push_back({"state_" + std::to_string(i), b.type(fields[i]).elem, plan_.warps});
+        shared.push_back({"state_" + std::to_string(i), b.type(fields[i]).elem, warps()});
       }
     }
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -144,8 +155,8 @@ class PartsLowering {
                      first_lane(b));
     }
     b.barrier();
-    const int lanes = next_power_of_two(plan_.warps);
-    const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(plan_.warps)});
+    const int lanes = next_power_of_two(warps());
+    const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(warps())});
     std::size_t array = 0;
     for (std::size_t f = 0; f < partials.size(); ++f) {
       partials[f].complete = false;  // each lane now holds another warp's state
@@ -188,11 +199,12 @@ class PartsLowering {
   const Graph& graph_;
   const Plan& plan_;
   PartParams params_;
+  int state_loads_ = kStateLoads;
 };
 
 }  // namespace
 
-Program lower_parts(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_parts";
   declare_graph(program, graph, plan);
@@ -224,8 +236,10 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target&) {
                               .grid = param(params.part_end) - param(params.part_begin),
                               .warps = plan.warps});
   lowering.lower_fold();
-  program.launches.push_back(
-      {.name = "merge_parts", .grid = param(params.segments), .warps = plan.warps});
+  program.launches.push_back({.name = "merge_parts",
+                              .grid = param(params.segments),
+                              .warps = std::min(target.max_warps, kMergeWarps),
+                              .overlaps = target.overlaps});
   lowering.lower_merge();
   return program;
 }

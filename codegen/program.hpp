@@ -267,6 +267,9 @@ struct Launch {
   int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
   std::vector<SharedArray> shared{};
   std::vector<CopyRing> rings{};
+  /// Its blocks may start while the launch before it still runs: they wait for its end, and the
+  /// meaning is the same. What that saves is the time between the two.
+  bool overlaps = false;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
   Region body{};
 };

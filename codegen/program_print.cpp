@@ -264,6 +264,7 @@ std::string print(const Program& program) {
     out += fmt::format("\nlaunch {}: grid {}, warps {}", launch.name, launch.grid.print(),
                        launch.warps);
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
+    if (launch.overlaps) out += ", overlaps";
     out += " {\n";
     for (const SharedArray& array : launch.shared) {
       out += fmt::format("  shared {}: {}[{}]\n", array.name, name_of(array.type), array.elements);

@@ -43,6 +43,8 @@ class Verifier {
       check(is_identifier(launch.name), "a launch's name must be an identifier");
       check(names.insert(launch.name).second, "two launches have one name");
       check(launch.warps >= 1 && launch.warps <= kMaxWarps, "a block has 1 to 32 warps");
+      check(!launch.overlaps || launch_ != program_.launches.data(),
+            "the first launch has none to overlap");
       check(launch.min_blocks >= 0, "min_blocks must not be negative");
       for (const SharedArray& array : launch.shared) {
         check(array.elements > 0, "a shared array needs elements");

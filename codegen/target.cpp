@@ -20,7 +20,7 @@ constexpr GpuRow kGpus[] = {
     {89, 142, 48, 100},  {90, 132, 64, 228}, {100, 148, 64, 228}, {103, 148, 64, 228},
     {120, 170, 48, 100}, {121, 48, 48, 100},
 };
-constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90;
+constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90, kFirstOverlaps = 90;
 
 std::string known_targets() {
   std::string names = "cpu";
@@ -41,6 +41,7 @@ Target gpu_target(int arch, int processors) {
     target.resident_warps = row.resident_warps;
     target.processor_shared_bytes = row.shared_kib * 1024;
     target.async_copies = arch >= kFirstAsyncCopies;
+    target.overlaps = arch >= kFirstOverlaps;
     target.bulk_copies = arch >= kFirstBulkCopies;
     target.shared_bytes =
         target.processor_shared_bytes - (target.async_copies ? kReservedShared : 0);

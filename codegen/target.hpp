@@ -22,6 +22,7 @@ struct Target {
   int shared_bytes = 48 * 1024;            ///< shared memory a block may have at most
   int processor_shared_bytes = 48 * 1024;  ///< shared memory of a processor, for all its blocks
   bool async_copies = false;               ///< copies to shared memory beside a warp's own work
+  bool overlaps = false;                   ///< a launch may start while the one before it ends
   bool bulk_copies = false;                ///< the same by an engine that takes whole runs
   bool has_mma = true;                     ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 16;     ///< independent loads worth issuing before their first use

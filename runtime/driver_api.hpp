@@ -90,76 +90,94 @@ inline constexpr int kCaptureThreadLocal = 1;       ///< CU_STREAM_CAPTURE_MODE_
 inline constexpr unsigned kMemoryTypeHost = 1;      ///< CU_MEMORYTYPE_HOST
 inline constexpr unsigned kMemoryTypeDevice = 2;    ///< CU_MEMORYTYPE_DEVICE
 
+/// CUlaunchAttribute and CUlaunchConfig.
+struct DriverLaunchAttribute {
+  int id = 0;
+  char padding[4]{};
+  union {
+    char bytes[64];
+    int enabled;
+  } value{};
+};
+struct DriverLaunch {
+  unsigned grid[3]{1, 1, 1};
+  unsigned block[3]{1, 1, 1};
+  unsigned dynamic_shared_bytes = 0;
+  StreamHandle stream = nullptr;
+  DriverLaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+inline constexpr int kProgrammaticSerialization =
+    6;  ///< CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
 // X(member, symbol, (parameters)): one line an entry point; all of them return a DriverResult.
-#define CHAINFOLD_DRIVER_REQUIRED(X)                                                               \
-  X(init, cuInit, (unsigned flags))                                                                \
-  X(driver_get_version, cuDriverGetVersion, (int* version))                                        \
-  X(get_error_name, cuGetErrorName, (DriverResult result, const char** name))                      \
-  X(get_error_string, cuGetErrorString, (DriverResult result, const char** text))                  \
-  X(device_get_count, cuDeviceGetCount, (int* count))                                              \
-  X(device_get, cuDeviceGet, (DeviceHandle * device, int ordinal))                                 \
-  X(device_get_name, cuDeviceGetName, (char* name, int length, DeviceHandle device))               \
-  X(device_get_attribute, cuDeviceGetAttribute,                                                    \
-    (int* value, DeviceAttribute attribute, DeviceHandle device))                                  \
-  X(device_get_uuid, cuDeviceGetUuid_v2, (DeviceUuid * uuid, DeviceHandle device))                 \
-  X(device_total_mem, cuDeviceTotalMem_v2, (std::size_t* bytes, DeviceHandle device))              \
-  X(primary_context_retain, cuDevicePrimaryCtxRetain,                                              \
-    (ContextHandle * context, DeviceHandle device))                                                \
-  X(primary_context_release, cuDevicePrimaryCtxRelease_v2, (DeviceHandle device))                  \
-  X(context_push_current, cuCtxPushCurrent_v2, (ContextHandle context))                            \
-  X(context_pop_current, cuCtxPopCurrent_v2, (ContextHandle * context))                            \
-  X(context_get_current, cuCtxGetCurrent, (ContextHandle * context))                               \
-  X(context_get_device, cuCtxGetDevice, (DeviceHandle * device))                                   \
-  X(library_load_data, cuLibraryLoadData,                                                          \
-    (LibraryHandle * library, const void* image, int* jit_options, void** jit_values,              \
-     unsigned jit_count, int* options, void** values, unsigned count))                             \
-  X(library_unload, cuLibraryUnload, (LibraryHandle library))                                      \
-  X(library_get_kernel, cuLibraryGetKernel,                                                        \
-    (KernelHandle * kernel, LibraryHandle library, const char* name))                              \
-  X(kernel_get_function, cuKernelGetFunction, (FunctionHandle * function, KernelHandle kernel))    \
-  X(function_get_attribute, cuFuncGetAttribute,                                                    \
-    (int* value, FunctionAttribute attribute, FunctionHandle function))                            \
-  X(function_set_attribute, cuFuncSetAttribute,                                                    \
-    (FunctionHandle function, FunctionAttribute attribute, int value))                             \
-  X(launch_kernel, cuLaunchKernel,                                                                 \
-    (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-     unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, StreamHandle stream,       \
-     void** parameters, void** extra))                                                             \
-  X(mem_get_info, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                        \
-  X(mem_alloc, cuMemAlloc_v2, (DevicePtr * pointer, std::size_t bytes))                            \
-  X(mem_free, cuMemFree_v2, (DevicePtr pointer))                                                   \
-  X(mem_host_alloc, cuMemHostAlloc, (void** pointer, std::size_t bytes, unsigned flags))           \
-  X(mem_free_host, cuMemFreeHost, (void* pointer))                                                 \
-  X(memcpy_to_device_async, cuMemcpyHtoDAsync_v2,                                                  \
-    (DevicePtr destination, const void* source, std::size_t bytes, StreamHandle stream))           \
-  X(memcpy_to_host_async, cuMemcpyDtoHAsync_v2,                                                    \
-    (void* destination, DevicePtr source, std::size_t bytes, StreamHandle stream))                 \
-  X(memcpy_on_device_async, cuMemcpyDtoDAsync_v2,                                                  \
-    (DevicePtr destination, DevicePtr source, std::size_t bytes, StreamHandle stream))             \
-  X(memset_d8_async, cuMemsetD8Async,                                                              \
-    (DevicePtr destination, unsigned char value, std::size_t bytes, StreamHandle stream))          \
-  X(pointer_get_attributes, cuPointerGetAttributes,                                                \
-    (unsigned count, PointerAttribute* attributes, void** values, DevicePtr pointer))              \
-  X(stream_create, cuStreamCreate, (StreamHandle * stream, unsigned flags))                        \
-  X(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))                                     \
-  X(stream_synchronize, cuStreamSynchronize, (StreamHandle stream))                                \
-  X(stream_wait_event, cuStreamWaitEvent,                                                          \
-    (StreamHandle stream, EventHandle event, unsigned flags))                                      \
-  X(stream_is_capturing, cuStreamIsCapturing, (StreamHandle stream, int* status))                  \
-  X(stream_begin_capture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                \
-  X(stream_end_capture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))            \
-  X(graph_instantiate, cuGraphInstantiateWithFlags,                                                \
-    (GraphExecHandle * executable, GraphHandle graph, unsigned long long flags))                   \
-  X(graph_launch, cuGraphLaunch, (GraphExecHandle executable, StreamHandle stream))                \
-  X(graph_exec_destroy, cuGraphExecDestroy, (GraphExecHandle executable))                          \
-  X(graph_destroy, cuGraphDestroy, (GraphHandle graph))                                            \
-  X(event_create, cuEventCreate, (EventHandle * event, unsigned flags))                            \
-  X(event_record, cuEventRecord, (EventHandle event, StreamHandle stream))                         \
-  X(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \
-  X(event_elapsed_time, cuEventElapsedTime,                                                        \
-    (float* milliseconds, EventHandle start, EventHandle end))                                     \
-  X(event_destroy, cuEventDestroy_v2, (EventHandle event))                                         \
-  X(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                      \
+#define CHAINFOLD_DRIVER_REQUIRED(X)                                                            \
+  X(init, cuInit, (unsigned flags))                                                             \
+  X(driver_get_version, cuDriverGetVersion, (int* version))                                     \
+  X(get_error_name, cuGetErrorName, (DriverResult result, const char** name))                   \
+  X(get_error_string, cuGetErrorString, (DriverResult result, const char** text))               \
+  X(device_get_count, cuDeviceGetCount, (int* count))                                           \
+  X(device_get, cuDeviceGet, (DeviceHandle * device, int ordinal))                              \
+  X(device_get_name, cuDeviceGetName, (char* name, int length, DeviceHandle device))            \
+  X(device_get_attribute, cuDeviceGetAttribute,                                                 \
+    (int* value, DeviceAttribute attribute, DeviceHandle device))                               \
+  X(device_get_uuid, cuDeviceGetUuid_v2, (DeviceUuid * uuid, DeviceHandle device))              \
+  X(device_total_mem, cuDeviceTotalMem_v2, (std::size_t* bytes, DeviceHandle device))           \
+  X(primary_context_retain, cuDevicePrimaryCtxRetain,                                           \
+    (ContextHandle * context, DeviceHandle device))                                             \
+  X(primary_context_release, cuDevicePrimaryCtxRelease_v2, (DeviceHandle device))               \
+  X(context_push_current, cuCtxPushCurrent_v2, (ContextHandle context))                         \
+  X(context_pop_current, cuCtxPopCurrent_v2, (ContextHandle * context))                         \
+  X(context_get_current, cuCtxGetCurrent, (ContextHandle * context))                            \
+  X(context_get_device, cuCtxGetDevice, (DeviceHandle * device))                                \
+  X(library_load_data, cuLibraryLoadData,                                                       \
+    (LibraryHandle * library, const void* image, int* jit_options, void** jit_values,           \
+     unsigned jit_count, int* options, void** values, unsigned count))                          \
+  X(library_unload, cuLibraryUnload, (LibraryHandle library))                                   \
+  X(library_get_kernel, cuLibraryGetKernel,                                                     \
+    (KernelHandle * kernel, LibraryHandle library, const char* name))                           \
+  X(kernel_get_function, cuKernelGetFunction, (FunctionHandle * function, KernelHandle kernel)) \
+  X(function_get_attribute, cuFuncGetAttribute,                                                 \
+    (int* value, FunctionAttribute attribute, FunctionHandle function))                         \
+  X(function_set_attribute, cuFuncSetAttribute,                                                 \
+    (FunctionHandle function, FunctionAttribute attribute, int value))                          \
+  X(launch_kernel_ex, cuLaunchKernelEx,                                                         \
+    (const DriverLaunch* launch, FunctionHandle function, void** parameters, void** extra))     \
+  X(mem_get_info, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                     \
+  X(mem_alloc, cuMemAlloc_v2, (DevicePtr * pointer, std::size_t bytes))                         \
+  X(mem_free, cuMemFree_v2, (DevicePtr pointer))                                                \
+  X(mem_host_alloc, cuMemHostAlloc, (void** pointer, std::size_t bytes, unsigned flags))        \
+  X(mem_free_host, cuMemFreeHost, (void* pointer))                                              \
+  X(memcpy_to_device_async, cuMemcpyHtoDAsync_v2,                                               \
+    (DevicePtr destination, const void* source, std::size_t bytes, StreamHandle stream))        \
+  X(memcpy_to_host_async, cuMemcpyDtoHAsync_v2,                                                 \
+    (void* destination, DevicePtr source, std::size_t bytes, StreamHandle stream))              \
+  X(memcpy_on_device_async, cuMemcpyDtoDAsync_v2,                                               \
+    (DevicePtr destination, DevicePtr source, std::size_t bytes, StreamHandle stream))          \
+  X(memset_d8_async, cuMemsetD8Async,                                                           \
+    (DevicePtr destination, unsigned char value, std::size_t bytes, StreamHandle stream))       \
+  X(pointer_get_attributes, cuPointerGetAttributes,                                             \
+    (unsigned count, PointerAttribute* attributes, void** values, DevicePtr pointer))           \
+  X(stream_create, cuStreamCreate, (StreamHandle * stream, unsigned flags))                     \
+  X(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))                                  \
+  X(stream_synchronize, cuStreamSynchronize, (StreamHandle stream))                             \
+  X(stream_wait_event, cuStreamWaitEvent,                                                       \
+    (StreamHandle stream, EventHandle event, unsigned flags))                                   \
+  X(stream_is_capturing, cuStreamIsCapturing, (StreamHandle stream, int* status))               \
+  X(stream_begin_capture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))             \
+  X(stream_end_capture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))         \
+  X(graph_instantiate, cuGraphInstantiateWithFlags,                                             \
+    (GraphExecHandle * executable, GraphHandle graph, unsigned long long flags))                \
+  X(graph_launch, cuGraphLaunch, (GraphExecHandle executable, StreamHandle stream))             \
+  X(graph_exec_destroy, cuGraphExecDestroy, (GraphExecHandle executable))                       \
+  X(graph_destroy, cuGraphDestroy, (GraphHandle graph))                                         \
+  X(event_create, cuEventCreate, (EventHandle * event, unsigned flags))                         \
+  X(event_record, cuEventRecord, (EventHandle event, StreamHandle stream))                      \
+  X(event_synchronize, cuEventSynchronize, (EventHandle event))                                 \
+  X(event_elapsed_time, cuEventElapsedTime,                                                     \
+    (float* milliseconds, EventHandle start, EventHandle end))                                  \
+  X(event_destroy, cuEventDestroy_v2, (EventHandle event))                                      \
+  X(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                   \
     (int* blocks, FunctionHandle function, int threads, std::size_t dynamic_shared_bytes))
 
 // Entry points of CUDA 12.4 and later; null where the driver is older.

@@ -34,6 +34,7 @@ class CudaExecutable final : public Executable {
       const auto shared = static_cast<unsigned>(codegen::shared_layout(launch).bytes);
       if (shared > kFreeShared) module_.allow_dynamic_shared(shared_.size(), shared);
       shared_.push_back(shared);
+      overlaps_.push_back(launch.overlaps);
     }
   }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t count,
@@ -43,12 +44,13 @@ class CudaExecutable final : public Executable {
                       "the launch needs more blocks than a grid holds; split the input");
     }
     module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], shared_[index],
-                   static_cast<StreamHandle>(stream), slots, count);
+                   static_cast<StreamHandle>(stream), slots, count, overlaps_[index]);
   }
 
  private:
   CudaModule module_;
   std::vector<unsigned> threads_, shared_;  // a block: threads, bytes
+  std::vector<bool> overlaps_;
 };
 
 class CpuExecutable final : public Executable {

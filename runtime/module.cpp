@@ -150,7 +150,7 @@ int CudaModule::resident_blocks(std::size_t kernel, unsigned threads,
 
 void CudaModule::launch(std::size_t kernel, GridSize grid, unsigned threads,
                         unsigned dynamic_shared, StreamHandle stream, const std::uint64_t* slots,
-                        std::size_t count) const {
+                        std::size_t count, bool overlaps) const {
   const Kernel& k = at(kernel);
   if (k.parameters >= 0 && static_cast<std::size_t>(k.parameters) != count) {
     throw InternalError(
@@ -168,12 +168,18 @@ void CudaModule::launch(std::size_t kernel, GridSize grid, unsigned threads,
   // The driver reads the slots and writes none; its signature is older than const.
   for (std::size_t i = 0; i < count; ++i) parameters[i] = const_cast<std::uint64_t*>(slots + i);
   const ContextScope scope(context_);
-  const DriverResult result =
-      driver().launch_kernel(k.function, grid.x, grid.y, grid.z, threads, 1, 1, dynamic_shared,
-                             stream, parameters, nullptr);
+  DriverLaunchAttribute overlap{.id = kProgrammaticSerialization};
+  overlap.value.enabled = 1;
+  const DriverLaunch config{.grid = {grid.x, grid.y, grid.z},
+                            .block = {threads, 1, 1},
+                            .dynamic_shared_bytes = dynamic_shared,
+                            .stream = stream,
+                            .attributes = &overlap,
+                            .attribute_count = overlaps ? 1U : 0U};
+  const DriverResult result = driver().launch_kernel_ex(&config, k.function, parameters, nullptr);
   if (result == kDriverSuccess) return;
   throw_driver_error(
-      result, "cuLaunchKernel",
+      result, "cuLaunchKernelEx",
       fmt::format("{}: grid {} x {} x {}, {} threads and {} + {} bytes of shared "
                   "memory a block, {} registers a thread",
                   k.name, grid.x, grid.y, grid.z, threads, k.attributes.static_shared,

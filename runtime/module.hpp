@@ -61,8 +61,11 @@ class CudaModule {
   /// `count` parameters, copied before this returns. A grid with no blocks launches nothing. Throws
   /// DeviceError if the driver refuses the launch; errors of the running kernel show up at a later
   /// synchronisation.
+  /// `overlaps`: blocks may start before the stream's last kernel has ended; the kernel itself
+  /// waits for that.
   void launch(std::size_t kernel, GridSize grid, unsigned threads, unsigned dynamic_shared,
-              StreamHandle stream, const std::uint64_t* slots, std::size_t count) const;
+              StreamHandle stream, const std::uint64_t* slots, std::size_t count,
+              bool overlaps = false) const;
 
  private:
   struct Kernel {
