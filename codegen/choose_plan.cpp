@@ -95,7 +95,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
 bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const Node& node,
              FoldPlan& how) {
   const MmaOperands data = mma_operands(graph, node);
-  if (data.a == kNoNode || !target.has_mma) return false;
+  if (data.a == kNoNode || !target.has_mma || plan.straddle) return false;
   const DType type = graph.node(data.a).type;
   const int index = find_mma(type, target.arch);
   if (index < 0 || type == DType::f32) return false;  // f32 would have to be split in three

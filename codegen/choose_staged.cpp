@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "chainfold/codegen/plan_space.hpp"
 
@@ -19,7 +21,6 @@ constexpr int kMostElementsAhead = 64;
 /// of others (measured on an H200: 64 KiB 0.97, 128 KiB 0.94 of the ceiling at 64 f16 a segment).
 constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
-constexpr std::int64_t kLeastTile = 32;  // what copies bring of the next tile, at most
 constexpr std::int64_t kShortTile = 2 * 1024, kLongTile = 12 * 1024;
 /// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 32 * 1024;
@@ -45,9 +46,19 @@ int widest_divisor(std::int64_t segment, int widest) {
   return width;
 }
 
+/// The width of a lane's loads, and whether segments straddle them: shared memory serves words, so
+/// narrower loads would cost as much and bring less. Inputs that do not begin alike cannot share
+/// such loads.
+std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes) {
+  const int width = widest_divisor(segment, widest);
+  if (graph.inputs.size() != 1 || bytes < kBankBytes) return {width, false};
+  const int word = kBankBytes / size_of(graph.inputs[0].type);
+  return width < word ? std::pair{word, true} : std::pair{width, false};
+}
+
 /// Cycles that shared memory takes for one load of `width` elements a lane, where lane l begins at
-/// (l / lanes) * segment + (l % lanes) * width: as many as words of the busiest bank, for each
-/// group of lanes that is served together.
+/// (l / lanes) * segment + (l % lanes) * width, or at the load's boundary before that: as many as
+/// words of the busiest bank, for each group of lanes that is served together.
 int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   const int bytes = width * size;
   const int together = std::min(Plan::kWarp, kBanks * kBankBytes / std::max(bytes, kBankBytes));
@@ -55,7 +66,8 @@ int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   for (int first = 0; first < Plan::kWarp; first += together) {
     std::array<std::vector<std::int64_t>, kBanks> words;
     for (int l = first; l < first + together; ++l) {
-      const std::int64_t begin = (l / lanes * segment + std::int64_t{l % lanes} * width) * size;
+      const std::int64_t start = l / lanes * segment / width * width;
+      const std::int64_t begin = (start + std::int64_t{l % lanes} * width) * size;
       for (std::int64_t word = begin / kBankBytes; word <= (begin + bytes - 1) / kBankBytes; ++word)
         words[static_cast<std::size_t>(word % kBanks)].push_back(word);
     }
@@ -92,7 +104,9 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (!power(choice.lanes) || choice.lanes > Plan::kWarp || !power(choice.stages)) return false;
   if (choice.burst < 1 || choice.blocks < 1) return false;
   plan.strategy = Strategy::staged;
-  plan.load_width = widest_divisor(plan.segment, widest);
+  std::tie(plan.load_width, plan.straddle) =
+      staged_width(graph, plan.segment, widest, choice.bytes);
+  plan.direct_width = widest_divisor(plan.segment, widest);
   plan.lanes_per_segment = choice.lanes;
   plan.depth = plan.loads_a_lane();
   plan.rows = choice.rows;
@@ -105,6 +119,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   // What is legal must not depend on the alignment of pointers, so the worst is taken.
   Plan worst = plan;
   worst.base_alignment = worst.load_width = 1;
+  worst.straddle = false;
   if (worst.loads_a_lane() > kMostLoads) return false;
   const bool ordered = std::any_of(graph.folds.begin(), graph.folds.end(),
                                    [](const Fold& fold) { return !fold.commutative; });
@@ -112,7 +127,8 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
   if (ordered && turns) return false;
   for (const GraphInput& input : graph.inputs) {
-    if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastTile) return false;
+    if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastStagedTile)
+      return false;
   }
   const std::int64_t bytes = staged_bytes(worst, graph);
   return bytes <= target.shared_bytes &&
@@ -125,7 +141,9 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t s = request.segment;
   if (!target.async_copies || s < 1) return std::nullopt;
   const int bytes = sum_of_inputs(graph);
-  const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
+  const int width = staged_width(graph, s, widest_load(graph, target, request.base_alignment),
+                                 target.vector_bytes)
+                        .first;
   PlanChoice choice;
   choice.strategy = Strategy::staged;
   choice.mma = target.has_mma && request.allow_mma;

@@ -35,7 +35,8 @@ class StagedLowering {
   void lower() {
     const int per_tile = plan_.segments_per_warp();
     const ValueId zero = b_.i64(0), warps = b_.i64(plan_.warps), one_warp = wide(b_.warp());
-    const std::int64_t skipped = plan_.base_alignment < 16 ? 1 : 0, kept = exact_ ? 0 : 1;
+    // Copies that are not exact reach beyond the first tile and the last whole one.
+    const std::int64_t skipped = exact_ ? 0 : 1, kept = skipped;
     skipped_ = b_.i64(skipped);
     const ValueId tiles = b_.compute(
         Op::max, {zero, b_.sub(b_.div(segments_, b_.i64(per_tile)), b_.i64(skipped + kept))});
@@ -110,6 +111,7 @@ class StagedLowering {
       const auto index = static_cast<int>(i);
       b_.copy_async({.buffer = index,
                      .first = element,
+                     .unit = copies_[i].unit,
                      .array = index,
                      .to = b_.mul(slot, b_.i64(copies_[i].elements)),
                      .elements = copies_[i].elements,
@@ -122,14 +124,15 @@ class StagedLowering {
     const ValueId element = element_of(j), slot = slot_of(j);
     const ValueId stages = b_.i64(plan_.stages);
     std::vector<ValueId> bases;
+    ValueId before = kNoValue;
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const auto index = static_cast<int>(i);
-      ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
-      if (!copies_[i].exact) base = b_.add(base, b_.misalignment(index, element));
-      bases.push_back(base);
+      const ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
+      before = copies_[i].exact ? b_.i64(0) : b_.misalignment(index, element, copies_[i].unit);
+      bases.push_back(plan_.straddle ? base : b_.add(base, before));
       if (rows_.tile().uses_input(i)) b_.copy_wait(index, slot, b_.div(j, stages));
     }
-    rows_.read_stage(std::move(bases));
+    rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
     const ValueId round = b_.add(b_.mul(b_.sub(j, from), b_.i64(plan_.warps)), wide(b_.warp()));
     const ValueId results = b_.mul(round, b_.i64(plan_.segments_per_warp()));
     rows_.lower_tile(
@@ -158,7 +161,8 @@ class StagedLowering {
   void flush(std::size_t output, ValueId segment, ValueId count) {
     const int buffer = static_cast<int>(graph_.inputs.size() + output);
     const int width = std::max(1, kFlushBytes / size_of(graph_.node(graph_.outputs[output]).type));
-    const ValueId aligned = b_.compute(Op::eq, {b_.misalignment(buffer, segment), b_.i64(0)});
+    const ValueId aligned =
+        b_.compute(Op::eq, {b_.misalignment(buffer, segment, kFlushBytes), b_.i64(0)});
     const ValueId whole = b_.mul(b_.div(count, b_.i64(width)), b_.i64(width));
     const ValueId vectors = width == 1 ? b_.i64(0) : b_.select(aligned, whole, b_.i64(0));
     if (width > 1) store_run(output, segment, b_.i64(0), vectors, width);
@@ -182,7 +186,8 @@ class StagedLowering {
   void fold_others(ValueId tiles) {
     const ValueId per_tile = b_.i64(plan_.segments_per_warp());
     const ValueId others = b_.sub(up(segments_, per_tile), tiles);
-    RowTile rows(b_, graph_, plan_);
+    const Plan direct = plan_.without_stage();
+    RowTile rows(b_, graph_, direct);
     b_.loop(wide(b_.warp()), others, b_.i64(plan_.warps), {},
             [&](ValueId i, const Builder::Values&) {
               const ValueId tile = b_.select(b_.lt(i, skipped_), i, b_.add(i, tiles));
@@ -213,7 +218,7 @@ class StagedLowering {
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_staged";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan.without_stage());
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
   const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), per_block), 1);

@@ -34,6 +34,8 @@ struct Loaded {
   /// The index within its segment of a lane's first element, i64; only where the graph asks for it.
   ValueId position = kNoValue;
   int width = 1;
+  ValueId valid =
+      kNoValue;  ///< a boolean an element: which belong to the lane's segment; none: all
 };
 
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
@@ -108,6 +110,7 @@ class TileLowering {
   /// The indices of the tile's elements within their segments.
   ValueId index_value(const Scope& scope);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
+  NodeId narrow_sum(const Fold& fold, NodeId operand, int width) const;
   /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
   /// other) and by the others as (other, mine) if the fold needs its order.
   Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);

@@ -68,9 +68,13 @@ struct FoldPlan {
 
 struct Plan {
   Strategy strategy = Strategy::rows;
-  std::int64_t segment = 0;     ///< elements a segment; 0: known at launch (parts only)
-  int load_width = 1;           ///< elements of each input a lane loads at once
-  int depth = 1;                ///< such loads a lane has in flight along its segment
+  std::int64_t segment = 0;  ///< elements a segment; 0: known at launch (parts only)
+  int load_width = 1;        ///< elements of each input a lane loads at once
+  /// staged: segments begin anywhere within loads, of which lanes keep what is theirs; where tiles
+  /// are read from the inputs themselves, loads are `direct_width` wide.
+  bool straddle = false;
+  int direct_width = 1;
+  int depth = 1;  ///< such loads a lane has in flight along its segment
   int lanes_per_segment = 32;   ///< rows: lanes that share a segment; a power of two
   int rows = 1;                 ///< rows: segments a group of lanes handles at once; a power of two
   bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
@@ -109,17 +113,23 @@ struct Plan {
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {
     const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
-    return static_cast<int>((segment + step - 1) / step);
+    const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
+    return static_cast<int>((spread + step - 1) / step);
   }
+  /// The plan for segments that are read from the inputs themselves (staged: some tiles are).
+  [[nodiscard]] Plan without_stage() const;
   static constexpr int kWarp = 32;
 };
 
 /// How one input's tiles lie in shared memory (staged).
 struct StageCopy {
-  int elements = 0;   ///< that a copy brings and a slot holds: whole units of 16 bytes
-  bool exact = true;  ///< tiles begin and end on 16-byte boundaries; else a copy brings what
-                      ///< surrounds them, too
+  int elements = 0;   ///< that a copy brings and a slot holds
+  bool exact = true;  ///< tiles begin and end where copies can; else a copy brings what surrounds
+                      ///< them, too
+  int unit = 16;      ///< bytes; copies begin on boundaries of so many
 };
+/// Bytes of a staged tile at least: copies bring up to so many of the next one.
+inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);

@@ -39,24 +39,29 @@ void for_each_operand(Operation& op, F&& fn) {
                                 },
                                 [&](Load& o) {
                                   fn(o.at.base);
+                                  maybe(o.at.offset);
                                   maybe(o.mask);
                                 },
                                 [&](Store& o) {
                                   fn(o.at.base);
+                                  maybe(o.at.offset);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
                                 [&](AtomicAdd& o) {
                                   fn(o.at.base);
+                                  maybe(o.at.offset);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
                                 [&](SharedLoad& o) {
                                   fn(o.at.base);
+                                  maybe(o.at.offset);
                                   maybe(o.mask);
                                 },
                                 [&](SharedStore& o) {
                                   fn(o.at.base);
+                                  maybe(o.at.offset);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
