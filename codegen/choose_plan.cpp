@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -151,8 +150,7 @@ double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy
       DType::f64) {  // 4 log2(n) u; n up to 2^40 where it is not known
     return 4.0 * (segment == 0 ? 40 : std::max(1, ceil_log2(segment)));
   }
-  if (accuracy == Accuracy::as_published) return std::numeric_limits<double>::infinity();
-  if (accuracy == Accuracy::fast) return 64;
+  if (accuracy == Accuracy::fast || accuracy == Accuracy::as_published) return 64;
   return target.arch == 0 || target.arch >= 90 ? 16 : 32;
 }
 
@@ -266,10 +264,10 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     default:
       if (!choice.mma || !request.allow_mma) return std::nullopt;
       if (!place_published(plan, choice, graph, target, widest)) return std::nullopt;
-      if (plan.folds[0].error_bound_u >
-          allowed_error(graph, target, plan.accuracy, plan.segment, 0))
+      if (plan.accuracy == Accuracy::as_published) return plan;
+      if (rounds_sums(plan) || plan.folds[0].error_bound_u >
+                                   allowed_error(graph, target, plan.accuracy, plan.segment, 0))
         return std::nullopt;
-      if (rounds_sums(plan) && plan.accuracy != Accuracy::as_published) return std::nullopt;
       return plan;
   }
   for (const Node& node : graph.nodes) {

@@ -190,9 +190,12 @@ bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, c
     if (choice.chain < 0 || (choice.chain > 0 && !power(choice.chain))) return false;
     if (whole && choice.chain == 0) return false;
     plan.chain = choice.chain;
-    const std::int64_t links = whole ? kMostDepth : links_in_a_row(plan);
-    plan.depth = static_cast<int>(std::min<std::int64_t>(choice.depth, links));
-    if (plan.chain >= links && !whole) plan.chain = 0;
+    plan.depth = choice.depth;
+    if (!whole) {
+      const std::int64_t links = links_in_a_row(plan);
+      plan.depth = static_cast<int>(std::min<std::int64_t>(choice.depth, links));
+      if (plan.chain >= links) plan.chain = 0;
+    }
     if (plan.chain > plan.depth) return false;
   }
   if (plan.depth > kMostDepth) return false;

@@ -13,10 +13,10 @@ Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials
     for (std::size_t i = 0; i < fields.size(); ++i)
       shared.push_back({"state_" + std::to_string(i), b.type(fields[i]).elem, launch.warps});
   }
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    b.shared_store(static_cast<int>(i), {b.convert(b.warp(), DType::i64)}, fields[i],
-                   b.compute(Op::eq, {b.lane(), b.i32(0)}));
-  }
+  const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+  const ValueId warp = b.convert(b.warp(), DType::i64);
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    b.shared_store(static_cast<int>(i), {warp}, fields[i], first_lane);
   b.barrier();
   const auto lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(launch.warps)));
   const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(launch.warps)});

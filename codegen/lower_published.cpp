@@ -106,9 +106,10 @@ ValueId SquareLowering::second_product(const SquareSums& v, ValueId c) {
 Partials SquareLowering::total(const SquareSums& v) {
   if (rounds_sums(plan_))
     return {Partial{.fields = {b_.extract(second_product(v, zero_fragment()), 0)}}};
-  const ValueId left = b_.add(b_.extract(v.left, 0), b_.extract(v.left, 1));
-  const ValueId right = b_.add(b_.extract(v.right, 0), b_.extract(v.right, 1));
-  return {Partial{.fields = {b_.add(left, right)}}};
+  auto both_columns = [&](ValueId half) {
+    return b_.compute(Op::add, {b_.extract(half, 0), b_.extract(half, 1)});
+  };
+  return {Partial{.fields = {b_.compute(Op::add, {both_columns(v.left), both_columns(v.right)})}}};
 }
 
 Partials SquareLowering::across_quads(Partials partials) {
@@ -122,14 +123,14 @@ Partials SquareLowering::columns(const std::vector<SquareSums>& squares) {
     return b_.compute(Op::ne, {b_.compute(Op::bit_and, {b_.lane(), b_.i32(bit)}), b_.i32(0)});
   };
   auto column = [&](ValueId half) {
-    return b_.select(has_bit(4), b_.extract(half, 1), b_.extract(half, 0));
+    return b_.compute(Op::select, {has_bit(4), b_.extract(half, 1), b_.extract(half, 0)});
   };
   auto of_square = [&](const SquareSums& v) {
-    const ValueId right = column(v.right);
-    return b_.select(has_bit(8), right, column(v.left));
+    return b_.compute(Op::select, {has_bit(8), column(v.right), column(v.left)});
   };
   ValueId value = of_square(squares[0]);
-  if (squares.size() > 1) value = b_.select(has_bit(16), of_square(squares[1]), value);
+  if (squares.size() > 1)
+    value = b_.compute(Op::select, {has_bit(16), of_square(squares[1]), value});
   std::vector<std::uint8_t> source(kWarpWidth);
   for (int p = 0; p < kWarpWidth; ++p) {
     source[static_cast<std::size_t>(p)] =
@@ -153,9 +154,10 @@ Builder::Values SquareLowering::rounds(ValueId lo, ValueId hi, std::int64_t stri
   Builder::Values carried = init;
   if (full == 1) carried = body(lo, plan_.depth, carried);
   if (full > 1) {
-    carried = b_.loop(
-        lo, b_.i64(from + full * step), b_.i64(step), init,
-        [&](ValueId at, const Builder::Values& values) { return body(at, plan_.depth, values); });
+    const ValueId end = b_.i64(from + full * step);
+    carried = b_.loop(lo, end, b_.i64(step), init, [&](ValueId at, const Builder::Values& values) {
+      return body(at, plan_.depth, values);
+    });
   }
   if (rest > 0) carried = body(b_.i64(from + full * step), static_cast<int>(rest), carried);
   return carried;
@@ -212,6 +214,12 @@ Program start_program(const Graph& graph, const Plan& plan, ParamRole role, int&
   param =
       add_param(program, role == ParamRole::segments ? "segments" : "elements", DType::i64, role);
   return program;
+}
+
+ValueId warp_of_grid(Builder& b, int warps, int first) {
+  const ValueId before = b.compute(Op::mul, {b.block(), b.i64(warps)});
+  const ValueId within = b.compute(Op::sub, {b.warp(), b.i32(first)});
+  return b.add(before, b.convert(within, DType::i64));
 }
 
 void store_outputs(Builder& b, const Graph& graph, TileLowering& tile, const Partials& partials,

@@ -80,6 +80,8 @@ class SquareLowering {
 Program start_program(const Graph& graph, const Plan& plan, ParamRole role, int& param);
 /// The name of a strategy's kernel: "fold_single_pass".
 std::string kernel_name(const Plan& plan);
+/// The number of a warp among the `warps` of each block that begin at `first`.
+ValueId warp_of_grid(Builder& b, int warps, int first = 0);
 /// Stores the outputs of finished partials, lane l's at element first + l of each.
 void store_outputs(Builder& b, const Graph& graph, TileLowering& tile, const Partials& partials,
                    ValueId first, ValueId extent, ValueId mask);

@@ -43,8 +43,9 @@ class ColumnsLowering {
 
   /// Elements [from, to) of 16 segments, 16 of each at a time; lane p receives segment p's sum.
   Partials strided(std::int64_t from, std::int64_t to) {
+    const ValueId first = b_.i64(from / kRun), behind = b_.i64(to / kRun);
     return squares_.add_up(
-        b_.i64(from / kRun), b_.i64(to / kRun), 1, false,
+        first, behind, 1, false,
         [&](ValueId index, ValueId) { return load(0, b_.mul(index, b_.i64(kRun))); },
         [&](const SquareSums& v) { return squares_.columns({v}); });
   }
@@ -56,12 +57,13 @@ class ColumnsLowering {
     ValueId count = b_.i64(kRun);
     if (exist_ != kNoValue) count = b_.min(count, b_.sub(exist_, first_));
     const ValueId lane = b_.convert(b_.lane(), DType::i64);
+    const ValueId none = b_.i64(0), one = b_.i64(1), squares = b_.i64(whole / kSquare);
     const Builder::Values sums =
-        b_.loop(b_.i64(0), count, b_.i64(1), tile.flatten({tile.identity(0)}),
+        b_.loop(none, count, one, tile.flatten({tile.identity(0)}),
                 [&](ValueId s, const Builder::Values& carried) {
                   const ValueId base = b_.add(base_, b_.mul(s, b_.i64(plan_.segment)));
                   Partials sum = squares_.add_up(
-                      b_.i64(0), b_.i64(whole / kSquare), 1, false,
+                      none, squares, 1, false,
                       [&](ValueId index, ValueId) {
                         return squares_.load_run(0, b_.add(base, b_.mul(index, b_.i64(kSquare))),
                                                  plan_.load_width);
@@ -83,14 +85,14 @@ class ColumnsLowering {
   /// Elements [offset, offset + 16) of the u-th sixteen segments.
   SquareData load(int u, ValueId offset) {
     const ValueId first = b_.add(base_, b_.i64(std::int64_t{u} * kRun * plan_.segment));
-    return squares_.load_columns(0, b_.add(first, offset), plan_.segment, plan_.load_width,
-                                 {mask(u, 0), mask(u, kRun / 2)});
+    const SquareData masks{mask(u, 0), mask(u, kRun / 2)};
+    return squares_.load_columns(0, b_.add(first, offset), plan_.segment, plan_.load_width, masks);
   }
   /// Lanes whose column, counted from the square's `column` on, is a segment that exists.
   ValueId mask(int u, int column) {
     if (exist_ == kNoValue) return kNoValue;
     const ValueId left = b_.sub(exist_, b_.add(first_, b_.i64(std::int64_t{u} * kRun + column)));
-    return b_.lt(b_.convert(b_.div(b_.lane(), b_.i32(4)), DType::i64), left);
+    return b_.lt(b_.convert(b_.compute(Op::div, {b_.lane(), b_.i32(4)}), DType::i64), left);
   }
 
   /// Stores the results of `count` segments, lane p's that of segment first + offset + p.
@@ -123,7 +125,7 @@ Program lower_published_columns(const Graph& graph, const Plan& plan, const Targ
        .grid = ceil_div(SizeExpr::param(segments, "segments"), per_warp * plan.warps),
        .warps = plan.warps});
   Builder b(program);
-  const ValueId warp = b.add(b.mul(b.block(), b.i64(plan.warps)), b.convert(b.warp(), DType::i64));
+  const ValueId warp = warp_of_grid(b, plan.warps);
   const ValueId first = b.mul(warp, b.i64(per_warp));
   const ValueId exist = b.param(segments);
   ColumnsLowering lowering(b, graph, plan);

@@ -32,11 +32,11 @@ Program lower_published_recurrence(const Graph& graph, const Plan& plan, const T
     Builder b(program);
     SquareLowering squares(b, graph, plan);
     ValueId count = b.param(elements);
-    for (int k = 0; k < i; ++k) count = b.div(b.add(count, b.i64(each - 1)), b.i64(each));
+    for (int k = 0; k < i; ++k)
+      count = b.compute(Op::div, {b.add(count, b.i64(each - 1)), b.i64(each)});
     const int from = i == 0 ? 0 : first_scratch + i - 1;
     const int width = i == 0 ? plan.load_width : kWidest;
-    const ValueId warp = b.add(b.mul(b.block(), b.i64(program.launches.back().warps)),
-                               b.convert(b.warp(), DType::i64));
+    const ValueId warp = warp_of_grid(b, program.launches.back().warps);
     const ValueId begin = b.mul(warp, b.i64(each));
     auto chain_of_squares = [&](bool whole) {
       std::vector<SquareData> data;
@@ -52,8 +52,9 @@ Program lower_published_recurrence(const Graph& graph, const Plan& plan, const T
         whole, [&] { return chain_of_squares(true); }, [&] { return chain_of_squares(false); })[0];
     const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
     if (last) {
-      store_outputs(b, graph, squares.tile(), {Partial{.fields = {sum}}}, b.i64(0),
-                    b.param(elements), first_lane);
+      const ValueId place = b.i64(0), extent = b.param(elements);
+      store_outputs(b, graph, squares.tile(), {Partial{.fields = {sum}}}, place, extent,
+                    first_lane);
     } else {
       const ValueId mask = b.both(first_lane, b.lt(begin, count));
       b.store(first_scratch + i, {warp}, b.convert(sum, type), mask);

@@ -17,7 +17,7 @@ class SquaresLowering {
   /// Several segments of one square a warp, all loaded first.
   void reduction256(ValueId exist) {
     TileLowering& tile = squares_.tile();
-    const ValueId first = b_.mul(warp_of_grid(), b_.i64(plan_.rows));
+    const ValueId first = b_.compute(Op::mul, {warp_of_grid(b_, plan_.warps), b_.i64(plan_.rows)});
     std::vector<SquareData> data;
     for (int u = 0; u < plan_.rows; ++u) {
       const ValueId segment = b_.add(first, b_.i64(u));
@@ -39,7 +39,7 @@ class SquaresLowering {
 
   /// A warp a segment.
   void warp_a_segment(ValueId exist) {
-    const ValueId segment = warp_of_grid();
+    const ValueId segment = warp_of_grid(b_, plan_.warps);
     b_.branch(
         b_.lt(segment, exist),
         [&] {
@@ -57,9 +57,9 @@ class SquaresLowering {
     const std::int64_t squares = squares_of(plan_.segment);
     const bool masked = squares % (std::int64_t{plan_.warps} * plan_.depth) != 0;
     TileLowering& tile = squares_.tile();
-    Partials sum =
-        squares_.add_up(b_.convert(b_.warp(), DType::i64), b_.i64(squares), plan_.warps, masked,
-                        loads_of(segment), [&](const SquareSums& v) { return squares_.total(v); });
+    const ValueId first = b_.convert(b_.warp(), DType::i64), behind = b_.i64(squares);
+    Partials sum = squares_.add_up(first, behind, plan_.warps, masked, loads_of(segment),
+                                   [&](const SquareSums& v) { return squares_.total(v); });
     sum = squares_.across_quads(tile.lift(std::move(sum)));
     sum = reduce_block(b_, program_, tile, std::move(sum));
     on_first_warp(b_, program_, [&] { store(sum, segment); });
@@ -68,8 +68,9 @@ class SquaresLowering {
  private:
   /// V = P * A_i + V, finished once.
   Partials efficient(ValueId segment) {
+    const ValueId first = b_.i64(0), behind = b_.i64(squares_of(plan_.segment));
     return squares_.across_quads(
-        squares_.add_up(b_.i64(0), b_.i64(squares_of(plan_.segment)), 1, false, loads_of(segment),
+        squares_.add_up(first, behind, 1, false, loads_of(segment),
                         [&](const SquareSums& v) { return squares_.total(v); }));
   }
 
@@ -79,15 +80,16 @@ class SquaresLowering {
     const std::int64_t squares = squares_of(plan_.segment);
     const SquareLowering::Load load = loads_of(segment);
     TileLowering& tile = squares_.tile();
+    const ValueId first = b_.i64(0), behind = b_.i64(squares);
     if (!rounds_sums(plan_)) {
-      return squares_.add_up(b_.i64(0), b_.i64(squares), 1, false, load, [&](const SquareSums& v) {
+      return squares_.add_up(first, behind, 1, false, load, [&](const SquareSums& v) {
         Partials sum = squares_.total(v);
         if (squares > 1) sum = tile.lift(std::move(sum));
         return squares_.across_quads(std::move(sum));
       });
     }
     const Builder::Values r = squares_.rounds(
-        b_.i64(0), b_.i64(squares), 1, {squares_.zero_fragment()},
+        first, behind, 1, {squares_.zero_fragment()},
         [&](ValueId at, int count, const Builder::Values& carried) -> Builder::Values {
           std::vector<SquareData> data;
           for (int k = 0; k < count; ++k) data.push_back(load(b_.add(at, b_.i64(k)), kNoValue));
@@ -105,9 +107,6 @@ class SquaresLowering {
       const ValueId at = b_.add(base, b_.mul(index, b_.i64(SquareLowering::kSquare)));
       return squares_.load_run(0, at, plan_.load_width, mask);
     };
-  }
-  ValueId warp_of_grid() {
-    return b_.add(b_.mul(b_.block(), b_.i64(plan_.warps)), b_.convert(b_.warp(), DType::i64));
   }
   ValueId extent() { return b_.i64(plan_.segment); }
   void store(const Partials& sum, ValueId segment) {

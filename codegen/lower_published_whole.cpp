@@ -65,7 +65,8 @@ class WholeLowering {
   /// Blocks of the main launch: the same as its grid.
   ValueId blocks(Builder& b) {
     const std::int64_t each = unit_ * plan_.warps;
-    const ValueId needed = b.div(b.add(b.param(elements_), b.i64(each - 1)), b.i64(each));
+    const ValueId up = b.compute(Op::add, {b.param(elements_), b.i64(each - 1)});
+    const ValueId needed = b.div(up, b.i64(each));
     return b.compute(Op::max, {b.i64(1), b.min(needed, b.i64(plan_.blocks))});
   }
 
@@ -73,7 +74,8 @@ class WholeLowering {
     Builder b(program_);
     const int buffer = plan_.atomics ? output() : counter_;
     const DType type = program_.buffers[static_cast<std::size_t>(buffer)].type;
-    b.store(buffer, {b.i64(0)}, b.constant(type, 0), first_lane(b));
+    const ValueId place = b.i64(0), zero = b.constant(type, 0);
+    b.store(buffer, {place}, zero, first_lane(b));
   }
 
   void lower_fold() {
@@ -90,8 +92,8 @@ class WholeLowering {
     TileLowering& tile = squares.tile();
     const ValueId n = b.param(elements_);
     const ValueId full = b.div(n, b.i64(unit_));
-    const ValueId all = b.mul(blocks(b), b.i64(plan_.warps));
-    const ValueId my = warp_of_grid(b, 0, plan_.warps);
+    const ValueId all = b.compute(Op::mul, {blocks(b), b.i64(plan_.warps)});
+    const ValueId my = warp_of_grid(b, plan_.warps);
     Builder::Values state = tensor_units(b, squares, my, full, all);
     const ValueId rest = b.lt(b.mul(full, b.i64(unit_)), n);
     const ValueId mine = b.compute(Op::eq, {b.rem(full, all), my});
@@ -137,12 +139,12 @@ class WholeLowering {
     const int tensor = tensor_warps(plan_), lanes = plan_.warps - tensor;
     const ValueId n = b.param(elements_);
     const ValueId full = b.div(n, b.i64(unit_));
-    const ValueId border = b.div(b.mul(full, b.i64(plan_.fraction)), b.i64(100));
+    const ValueId border = b.compute(Op::div, {b.mul(full, b.i64(plan_.fraction)), b.i64(100)});
     const ValueId grid = blocks(b);
     const Builder::Values state = b.branch(
         b.compute(Op::lt, {b.warp(), b.i32(tensor)}),
         [&] {
-          const ValueId my = warp_of_grid(b, 0, tensor);
+          const ValueId my = warp_of_grid(b, tensor);
           const Builder::Values sum =
               tensor_units(b, squares, my, border, b.mul(grid, b.i64(tensor)));
           return tile.flatten(squares.across_quads(tile.unflatten(sum)));
@@ -155,15 +157,16 @@ class WholeLowering {
                              ValueId grid, int tensor, int lanes) {
     TileLowering& tile = squares.tile();
     const ValueId n = b.param(elements_);
-    const ValueId my = warp_of_grid(b, tensor, lanes);
+    const ValueId my = warp_of_grid(b, lanes, tensor);
     const ValueId all = b.mul(grid, b.i64(lanes));
     auto add = [&](const std::vector<SquareData>& data, const Builder::Values& carried) {
       Partials sum = tile.unflatten(carried);
       for (const SquareData& square : data) sum = tile.merge(sum, lane_sum(b, square));
       return tile.flatten(sum);
     };
+    const ValueId first = b.add(border, my);
     Builder::Values state =
-        b.loop(b.add(border, my), full, all, tile.flatten({tile.identity(0)}),
+        b.loop(first, full, all, tile.flatten({tile.identity(0)}),
                [&](ValueId unit, const Builder::Values& carried) {
                  std::vector<SquareData> data;
                  for (int k = 0; k < plan_.depth; ++k)
@@ -186,31 +189,33 @@ class WholeLowering {
   /// The eight elements that a lane holds, in halves.
   Partials lane_sum(Builder& b, const SquareData& square) {
     const DType type = graph_.folds[0].operands[0];
-    ValueId sum = b.add(b.convert(square.left, type), b.convert(square.right, type));
+    ValueId sum = b.compute(Op::add, {b.convert(square.left, type), b.convert(square.right, type)});
     for (int width = b.type(sum).width / 2; width > 0; width /= 2)
-      sum = b.add(b.extract(sum, 0, width), b.extract(sum, width, width));
+      sum = b.compute(Op::add, {b.extract(sum, 0, width), b.extract(sum, width, width)});
     return {Partial{.fields = {sum}}};
   }
 
   /// The block's state, in the first warp's lanes, goes where all blocks' meet.
   void meet(Builder& b, TileLowering& tile, Partials sum) {
+    const ValueId none = b.i64(0), lane_0 = first_lane(b);
     if (plan_.atomics) {
-      b.atomic_add(output(), {b.i64(0)}, tile.collapse(std::move(sum))[0].fields[0], first_lane(b));
+      const ValueId value = tile.collapse(std::move(sum))[0].fields[0];
+      b.atomic_add(output(), {none}, value, lane_0);
       return;
     }
     const std::vector<ValueId> fields = tile.flatten(sum);
     for (std::size_t i = 0; i < fields.size(); ++i)
-      b.store(states_ + static_cast<int>(i), {b.block()}, fields[i], first_lane(b));
+      b.store(states_ + static_cast<int>(i), {b.block()}, fields[i], lane_0);
     if (plan_.strategy == Strategy::grid256n) return;
     const ValueId grid = blocks(b);
-    const ValueId before = b.atomic_add(counter_, {b.i64(0)}, b.constant(DType::u32, 1),
-                                        first_lane(b), AtomicOrder::acquire_release);
+    const ValueId before = b.atomic_add(counter_, {none}, b.constant(DType::u32, 1), lane_0,
+                                        AtomicOrder::acquire_release);
     const ValueId last = b.convert(b.sub(grid, b.i64(1)), DType::u32);
-    const ValueId is_last = b.both(first_lane(b), b.compute(Op::eq, {before, last}));
+    const ValueId is_last = b.both(lane_0, b.compute(Op::eq, {before, last}));
     b.branch(
         b.any(is_last),
         [&] {
-          finish(b, tile, merge_states(b, tile, grid, b.i64(0), 1));
+          finish(b, tile, merge_states(b, tile, grid, none, 1));
           return Builder::Values{};
         },
         [] { return Builder::Values{}; });
@@ -219,7 +224,8 @@ class WholeLowering {
   void lower_merge() {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    Partials sum = merge_states(b, tile, blocks(b), b.convert(b.warp(), DType::i64), plan_.warps);
+    const ValueId count = blocks(b), warp = b.convert(b.warp(), DType::i64);
+    Partials sum = merge_states(b, tile, count, warp, plan_.warps);
     sum = reduce_block(b, program_, tile, std::move(sum));
     on_first_warp(b, program_, [&] { finish(b, tile, sum); });
   }
@@ -228,13 +234,15 @@ class WholeLowering {
   Partials merge_states(Builder& b, TileLowering& tile, ValueId count, ValueId warp, int warps) {
     const ValueId my = b.mul(warp, b.i64(kWarpWidth));
     const std::int64_t step = std::int64_t{kWarpWidth} * warps;
+    const ValueId stride = b.i64(step * kStateLoads);
     const Builder::Values state = b.loop(
-        my, count, b.i64(step * kStateLoads), tile.flatten({tile.identity(0)}),
+        my, count, stride, tile.flatten({tile.identity(0)}),
         [&](ValueId at, const Builder::Values& carried) {
           std::vector<Partials> loaded;
           for (int k = 0; k < kStateLoads; ++k) {
             const ValueId base = b.add(at, b.i64(k * step));
-            const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, base));
+            const ValueId mask =
+                b.compute(Op::lt, {b.convert(b.lane(), DType::i64), b.sub(count, base)});
             Partial state = tile.identity(0);
             for (std::size_t i = 0; i < state.fields.size(); ++i) {
               state.fields[i] = b.select(
@@ -250,17 +258,13 @@ class WholeLowering {
   }
 
   void finish(Builder& b, TileLowering& tile, const Partials& sum) {
-    store_outputs(b, graph_, tile, sum, b.i64(0), b.param(elements_), first_lane(b));
+    const ValueId place = b.i64(0), extent = b.param(elements_);
+    store_outputs(b, graph_, tile, sum, place, extent, first_lane(b));
   }
 
   /// Where square k of a unit begins.
   ValueId place(Builder& b, ValueId unit, int k) {
-    return b.add(b.mul(unit, b.i64(unit_)), b.i64(std::int64_t{k} * kSquare));
-  }
-  /// The number of a warp among the `warps` of each block that begin at `first`.
-  static ValueId warp_of_grid(Builder& b, int first, int warps) {
-    const ValueId within = b.convert(b.sub(b.warp(), b.i32(first)), DType::i64);
-    return b.add(b.mul(b.block(), b.i64(warps)), within);
+    return b.compute(Op::add, {b.mul(unit, b.i64(unit_)), b.i64(std::int64_t{k} * kSquare)});
   }
 
   Program& program_;

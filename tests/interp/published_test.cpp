@@ -3,75 +3,23 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
+#include <stdexcept>
+#include <utility>
 
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/published.hpp"
 
 namespace chainfold::test {
 namespace {
 
 using codegen::Strategy;
 
-struct Row {
-  const char* plan;
-  std::int64_t segment;
-  std::vector<std::int64_t> counts;  ///< segments, or elements of the whole
-  bool loose = false;                ///< needs Accuracy::as_published
-};
-
-/// Counts at and around what warps and blocks take at once.
-const std::vector<Row>& rows() {
-  static const std::vector<Row> all = {
-      {"reduction16 warps=2 rows=1", 16, {0, 1, 15, 16, 17, 31, 33, 50}},
-      {"reduction16 warps=1 rows=2 bytes=4", 16, {1, 16, 31, 32, 33, 63, 65}},
-      {"reduction16 warps=4 rows=4 bytes=2", 16, {7, 64, 100, 257}},
-      {"strided16n warps=2 depth=2 chain=1", 48, {1, 15, 16, 31, 33}},
-      {"strided16n warps=1 depth=4 chain=2 bytes=4", 112, {5, 16, 17}, true},
-      {"strided16n warps=2 depth=4 chain=0 bytes=2", 208, {3, 33}, true},
-      {"strided16n warps=2 depth=16 chain=0", 64, {1, 16, 40}, true},
-      {"coalesced16n warps=2 depth=2 chain=1", 272, {1, 15, 16, 33}},
-      {"coalesced16n warps=1 depth=4 chain=1 bytes=4", 1296, {3, 17}},
-      {"coalesced16n warps=2 depth=2 chain=0 bytes=2", 1040, {1, 18}, true},
-      {"coalesced16n warps=2 depth=4 chain=1", 512, {16, 19}},
-      {"reduction256 warps=2 rows=1", 256, {1, 2, 3}},
-      {"reduction256 warps=2 rows=4 bytes=8", 256, {1, 3, 4, 7, 8, 9, 21}},
-      {"reduction256 warps=1 rows=2 bytes=2 product=1", 256, {1, 5}, true},
-      {"inefficient256n warps=2 depth=1", 256, {1, 3}},
-      {"inefficient256n warps=2 depth=2 bytes=4", 1280, {1, 3}},
-      {"inefficient256n warps=1 depth=4 product=1", 2304, {1, 3}, true},
-      {"efficient256n warps=2 depth=1 chain=0", 256, {1, 3}},
-      {"efficient256n warps=2 depth=4 chain=1", 2816, {1, 3}},
-      {"efficient256n warps=2 depth=4 chain=4", 2816, {1, 3}, true},
-      {"efficient256n warps=1 depth=2 chain=0 bytes=8", 1280, {2}, true},
-      {"efficient256n warps=4 depth=4 chain=0 product=1", 2560, {1, 5}, true},
-      {"efficient256n warps=2 depth=4 chain=2 product=1 bytes=2", 2816, {3}, true},
-      {"block256n warps=4 depth=1 chain=1", 256, {1, 5}},
-      {"block256n warps=4 depth=2 chain=1", 2048, {2}},
-      {"block256n warps=4 depth=2 chain=1 bytes=4", 2816, {1, 3}},
-      {"block256n warps=2 depth=4 chain=0", 2816, {3}, true},
-      {"block256n warps=8 depth=1 chain=0 product=1", 2816, {2}, true},
-      {"grid256n warps=2 depth=1 chain=1 blocks=1", 0, {0, 1, 255, 256, 511, 513, 9001, 40000}},
-      {"grid256n warps=4 depth=4 chain=1 blocks=1 bytes=4", 0, {1023, 4096, 70001}},
-      {"grid256n warps=1 depth=4 chain=4 blocks=1 bytes=2", 0, {5000}, true},
-      {"grid256n warps=2 depth=2 chain=2 blocks=1 product=1", 0, {0, 700, 30011}, true},
-      {"recurrence warps=1 chain=1", 0, {0, 1, 255, 256, 257, 66000}, true},
-      {"recurrence warps=2 chain=5 bytes=4", 0, {1279, 1281, 9001}, true},
-      {"recurrence warps=32 chain=8 bytes=2", 0, {3, 20000}, true},
-      {"single_pass warps=1 chain=1 blocks=1", 0, {0, 1, 256, 257, 9001}},
-      {"single_pass warps=4 chain=1 blocks=2 bytes=4", 0, {1023, 1025, 70001}},
-      {"single_pass warps=4 chain=5 blocks=1 bytes=2", 0, {1, 5119, 30000}, true},
-      {"single_pass warps=2 chain=4 blocks=1 product=1", 0, {0, 2047, 30000}, true},
-      {"split warps=2 blocks=1 fraction=50", 0, {0, 1, 255, 256, 511, 513, 9001, 40000}},
-      {"split warps=8 depth=2 blocks=1 fraction=25 bytes=4", 0, {4095, 70001}},
-      {"split warps=4 depth=2 blocks=1 fraction=99 bytes=2", 0, {1, 30000}},
-      {"split warps=4 blocks=1 fraction=1 product=1", 0, {600, 30000}, true},
-  };
-  return all;
-}
-
 /// What a choice's program gives on a few kinds of data; `tests` picks the graph.
-void check(const Row& row, const char* graph, const char* target_name, Determinism determinism) {
+void check(const PublishedCase& row, const char* graph, const char* target_name,
+           Determinism determinism) {
   const TestProgram& tested = program(graph);
   const codegen::Target target = [&] {
     codegen::Target some = codegen::parse_target(target_name);
@@ -111,7 +59,7 @@ void check(const Row& row, const char* graph, const char* target_name, Determini
 class PublishedRuns : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(PublishedRuns, AgreesWithTheReference) {
-  const Row& row = rows()[GetParam()];
+  const PublishedCase& row = published_cases()[GetParam()];
   for (const char* target : {"sm_90", "sm_80", "sm_75"})
     check(row, "sum_f16", target, Determinism::run_to_run);
   check(row, "sum_bf16", "sm_90", Determinism::run_to_run);
@@ -119,17 +67,105 @@ TEST_P(PublishedRuns, AgreesWithTheReference) {
   if (row.segment == 0) check(row, "sum_f16", "sm_90", Determinism::not_guaranteed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, PublishedRuns, testing::Range(std::size_t{0}, rows().size()),
+INSTANTIATE_TEST_SUITE_P(Plans, PublishedRuns,
+                         testing::Range(std::size_t{0}, published_cases().size()),
                          [](const auto& info) {
                            const codegen::PlanChoice choice =
-                               codegen::parse_choice(rows()[info.param].plan);
+                               codegen::parse_choice(published_cases()[info.param].plan);
                            return fmt::format("{}_{}", codegen::published(choice.strategy)->name,
                                               info.param);
                          });
 
+/// The worst error of one plan on data that its weak side hurts, which must keep its bound; the
+/// bound.
+std::pair<double, double> error_and_bound(const char* plan_text, std::int64_t segment,
+                                          Accuracy accuracy, const Column& column) {
+  const Computation computation =
+      program("sum_f16").over(segment > 0 ? segments(segment) : whole());
+  const codegen::Graph& graph = computation.graph();
+  const codegen::Target target = codegen::gpu_target(90);
+  const auto plan = make_plan(graph, target, {.accuracy = accuracy, .segment = segment},
+                              codegen::parse_choice(plan_text));
+  if (!plan) throw std::invalid_argument(plan_text);
+  const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
+  std::vector<Column> inputs;
+  inputs.push_back(make_column(DType::f16, column.count(), Fill::whole, 1));
+  for (std::int64_t i = 0; i < column.count(); ++i) inputs[0].set(i, column.get(i));
+  const auto outputs = interpret_graph(graph, compiled, inputs, {},
+                                       {.segment = segment, .elements = column.count()});
+  const Verdict verdict =
+      judge(reference(graph, inputs, column.count(), {.segment = segment, .plan = *plan}), outputs);
+  EXPECT_EQ(verdict.problems, "") << plan_text;
+  EXPECT_EQ(verdict.unchecked, 0);
+  return {verdict.worst_u, plan->folds[0].error_bound_u};
+}
+
+/// One of 1024 and fifteen of 0.5 a run: a column's sum lies half-way between two of f16.
+Column between_halves(std::int64_t count, int run) {
+  Column column(DType::f16, count);
+  for (std::int64_t i = 0; i < count; ++i) column.set_double(i, i % run == 0 ? 1024.0 : 0.5);
+  return column;
+}
+
+TEST(Published, ARoundedColumnLosesWhatAsPublishedAllowsAndNoMore) {
+  const Column column = between_halves(256, 32);  // each lane's first element of its four is large
+  const auto [loose, loose_bound] =
+      error_and_bound("reduction256 product=1", 256, Accuracy::as_published, column);
+  const auto [tight, tight_bound] =
+      error_and_bound("reduction256 product=0", 256, Accuracy::accurate, column);
+  EXPECT_GT(loose, 1000) << "2^-11 of a sum are 8192 u";
+  EXPECT_LT(loose_bound, 8192 + 64);
+  EXPECT_LE(tight, 1);
+  EXPECT_LE(tight_bound, 16);
+}
+
+TEST(Published, AnUnbrokenChainDrifts) {
+  const Column column = make_column(DType::f16, 4096, Fill::adversarial, 1);
+  const auto [unbroken, bound] =
+      error_and_bound("efficient256n depth=4 chain=0", 4096, Accuracy::as_published, column);
+  const auto [broken, broken_bound] =
+      error_and_bound("efficient256n depth=4 chain=1", 4096, Accuracy::accurate, column);
+  EXPECT_GT(unbroken, 16);
+  EXPECT_GT(bound, 64) << "not even Accuracy::fast has it";
+  EXPECT_LE(broken_bound, 16);
+  EXPECT_LT(broken, unbroken);
+}
+
+TEST(Published, TheRecurrenceRoundsOnceMoreALaunch) {
+  const Column column = between_halves(7 * 256, 32);
+  const auto [error, bound] =
+      error_and_bound("recurrence warps=2 chain=1", 0, Accuracy::as_published, column);
+  EXPECT_GT(error, 100);
+  EXPECT_GT(bound, 9 * 8192);
+  EXPECT_LT(bound, 10 * 8192);
+}
+
+TEST(Published, TheRecurrenceOverflowsWhereAPartialSumLeavesTheRangeOfF16) {
+  const TestProgram& tested = program("sum_f16");
+  const Computation computation = tested.over(whole());
+  const codegen::Target target = codegen::gpu_target(90);
+  for (const auto& [count, finite] : {std::pair{60000, true}, std::pair{70000, false}}) {
+    std::vector<Column> inputs;
+    inputs.emplace_back(DType::f16, count);
+    for (std::int64_t i = 0; i < count; ++i) inputs[0].set_double(i, 1);
+    auto sum = [&](const char* text) {
+      const auto plan = make_plan(computation.graph(), target, {.accuracy = Accuracy::as_published},
+                                  codegen::parse_choice(text));
+      const codegen::Compiled compiled =
+          codegen::compile_plan(computation.graph(), target, plan.value());
+      const auto outputs =
+          interpret_graph(computation.graph(), compiled, inputs, {}, {.elements = count});
+      return codegen::double_of_bits(DType::f32, outputs[0].get(0));
+    };
+    EXPECT_EQ(std::isfinite(sum("recurrence warps=2 chain=4")), finite);
+    EXPECT_EQ(sum("single_pass warps=2 chain=4 blocks=1 product=1"), count);
+  }
+}
+
 TEST(Published, EveryStrategyIsRun) {
   std::set<Strategy> run, known;
-  for (const Row& row : rows()) run.insert(codegen::parse_choice(row.plan).strategy);
+  for (const PublishedCase& row : published_cases())
+    run.insert(codegen::parse_choice(row.plan).strategy);
   for (int s = 0; s < 256; ++s) {
     if (codegen::is_published(static_cast<Strategy>(s))) known.insert(static_cast<Strategy>(s));
   }
