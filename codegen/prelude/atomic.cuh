@@ -1,5 +1,10 @@
+// @helper CF_DEVICE
 // Additions that blocks make to the same elements. The fenced form shows what this lane stored
 // before it to whoever sees its addition by another fenced one.
+#ifndef CF_DEVICE
+#define CF_DEVICE __device__ __forceinline__
+#endif
+
 // @helper cf_atomic_add
 CF_DEVICE int cf_atomic_add(bool on, int* p, int v) { return on ? atomicAdd(p, v) : 0; }
 CF_DEVICE unsigned cf_atomic_add(bool on, unsigned* p, unsigned v) {

@@ -113,7 +113,7 @@ TEST(Published, ARoundedColumnLosesWhatAsPublishedAllowsAndNoMore) {
       error_and_bound("reduction256 product=1", 256, Accuracy::as_published, column);
   const auto [tight, tight_bound] =
       error_and_bound("reduction256 product=0", 256, Accuracy::accurate, column);
-  EXPECT_GT(loose, 1000) << "2^-11 of a sum are 8192 u";
+  EXPECT_GT(loose, 8000) << "2^-11 of a sum are 8192 u";
   EXPECT_LT(loose_bound, 8192 + 64);
   EXPECT_LE(tight, 1);
   EXPECT_LE(tight_bound, 16);
@@ -125,7 +125,7 @@ TEST(Published, AnUnbrokenChainDrifts) {
       error_and_bound("efficient256n depth=4 chain=0", 4096, Accuracy::as_published, column);
   const auto [broken, broken_bound] =
       error_and_bound("efficient256n depth=4 chain=1", 4096, Accuracy::accurate, column);
-  EXPECT_GT(unbroken, 16);
+  EXPECT_GT(unbroken, 100);
   EXPECT_GT(bound, 64) << "not even Accuracy::fast has it";
   EXPECT_LE(broken_bound, 16);
   EXPECT_LT(broken, unbroken);
@@ -135,7 +135,7 @@ TEST(Published, TheRecurrenceRoundsOnceMoreALaunch) {
   const Column column = between_halves(7 * 256, 32);
   const auto [error, bound] =
       error_and_bound("recurrence warps=2 chain=1", 0, Accuracy::as_published, column);
-  EXPECT_GT(error, 100);
+  EXPECT_GT(error, 8000);
   EXPECT_GT(bound, 9 * 8192);
   EXPECT_LT(bound, 10 * 8192);
 }
