@@ -401,6 +401,11 @@ TEST_F(Errors, OptionsThatAreNotSupported) {
                 "Determinism::run_to_run");
   }
   Options supported = options_;
+  for (const Accuracy accuracy : {Accuracy::fast, Accuracy::as_published}) {
+    supported.accuracy = accuracy;
+    EXPECT_EQ(std::get<0>(cf::compile(fixed, supported).run<float>({{"x", data_}})),
+              std::vector<float>(6, 4.0F));
+  }
   supported.accuracy = Accuracy::fast;
   supported.nonfinite = NonFinite::assume_finite;
   supported.determinism = Determinism::not_guaranteed;
