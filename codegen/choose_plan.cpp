@@ -284,9 +284,10 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   auto bounded = [&] {
     bool within = true;
     for (std::size_t f = 0; f < plan.folds.size(); ++f) {
-      plan.folds[f].error_bound_u = error_bound(graph, plan, target, f);
-      within = within && plan.folds[f].error_bound_u <=
-                             allowed_error(graph, target, plan.accuracy, plan.segment, f);
+      double& bound = plan.folds[f].error_bound_u;
+      bound = error_bound(graph, plan, target, f);
+      if (staged) bound = std::max(bound, error_bound(graph, plan.without_stage(), target, f));
+      within = within && bound <= allowed_error(graph, target, plan.accuracy, plan.segment, f);
     }
     return within;
   };

@@ -1,16 +1,11 @@
 #include "chainfold/codegen/lower_row_tile.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "chainfold/codegen/error.hpp"
 
 namespace chainfold::codegen {
-
-namespace {
-/// Loads of one segment that a lane holds before it adds them up, where it has many: enough to hide
-/// the latency of shared memory, few enough for registers.
-constexpr int kLoadsAtOnce = 16;
-}  // namespace
 
 RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
     : b_(builder),
@@ -140,13 +135,30 @@ Partials RowTile::fold_row(int u) {
   } else if (lanes_ == kWarpWidth && tile_.ordered()) {  // each lane's loads make one run
     partials = tile_.fold_batch(load_row(u, 0, loads_));
   } else {
-    std::vector<Partials> parts;
-    for (int from = 0; from < loads_; from += kLoadsAtOnce)
-      parts.push_back(tile_.fold_batch(load_row(u, from, std::min(kLoadsAtOnce, loads_ - from))));
-    partials = tile_.merge_all(std::move(parts));
+    partials = fold_in_turns(u);
   }
   return plan_.combine_states ? tile_.lift(std::move(partials))
                               : tile_.collapse(std::move(partials));
+}
+
+/// Few loads at once, and neighbours merged as soon as both are there: little is alive at a time,
+/// and the tree is as shallow as if all were merged at the end.
+Partials RowTile::fold_in_turns(int u) {
+  std::vector<std::pair<int, Partials>> waiting;  // with their heights in the tree
+  auto merge_last = [&] {
+    Partials right = std::move(waiting.back().second);
+    waiting.pop_back();
+    waiting.back().second = tile_.merge(waiting.back().second, right);
+    ++waiting.back().first;
+  };
+  for (int from = 0; from < loads_; from += plan_.loads_at_once) {
+    const int loads = std::min(plan_.loads_at_once, loads_ - from);
+    waiting.emplace_back(0, tile_.fold_batch(load_row(u, from, loads)));
+    while (waiting.size() > 1 && waiting.back().first == waiting[waiting.size() - 2].first)
+      merge_last();
+  }
+  while (waiting.size() > 1) merge_last();
+  return std::move(waiting.front().second);
 }
 
 Partials RowTile::merge_rows(int u, int span) {

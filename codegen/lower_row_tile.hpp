@@ -42,6 +42,7 @@ class RowTile {
   std::vector<Loaded> load_row(int u, int from, int loads);
   std::vector<Loaded> load_straddled(int u, int from, int loads);
   Partials fold_row(int u);
+  Partials fold_in_turns(int u);
   Partials merge_rows(int u, int span);
   void put_outputs(const Partials& merged, int offset, int count, const Sink& sink);
 

@@ -7,8 +7,8 @@
 // that does so rarely. Copies are aligned to 16 bytes wherever segments begin, so segments of any
 // size are read as fast as any other.
 //
-// The last tiles (and the first, where inputs may begin off a 16-byte boundary) are what copies
-// could reach beyond: one block reads them straight from the inputs.
+// Copies that bring a tile's surroundings reach beyond the first tile and the last: the segments
+// there, and those behind the last whole tile, are read straight from the inputs, a warp each.
 #include <algorithm>
 
 #include "chainfold/codegen/lower.hpp"
@@ -70,13 +70,7 @@ class StagedLowering {
       b_.barrier();
       return Builder::Values{};
     });
-    b_.branch(
-        b_.compute(Op::eq, {b_.block(), zero}),
-        [&] {
-          fold_others(tiles);
-          return Builder::Values{};
-        },
-        [] { return Builder::Values{}; });
+    fold_others(tiles);
   }
 
  private:
@@ -182,17 +176,19 @@ class StagedLowering {
             });
   }
 
-  /// What no copy brings: tiles before the skipped one and behind the last.
+  /// What no copy brings: segments of the skipped tiles and those behind the last.
   void fold_others(ValueId tiles) {
     const ValueId per_tile = b_.i64(plan_.segments_per_warp());
-    const ValueId others = b_.sub(up(segments_, per_tile), tiles);
+    const ValueId before = b_.mul(skipped_, per_tile), staged = b_.mul(tiles, per_tile);
     const Plan direct = plan_.without_stage();
     RowTile rows(b_, graph_, direct);
-    b_.loop(wide(b_.warp()), others, b_.i64(plan_.warps), {},
-            [&](ValueId i, const Builder::Values&) {
-              const ValueId tile = b_.select(b_.lt(i, skipped_), i, b_.add(i, tiles));
-              const ValueId first = b_.mul(tile, per_tile);
-              rows.lower_tile(first, segments_,
+    const ValueId warps = b_.i64(plan_.warps);
+    const ValueId wanted = b_.compute(Op::max, {up(segments_, warps), b_.i64(1)});
+    const ValueId blocks = b_.min(wanted, b_.i64(plan_.blocks));
+    b_.loop(b_.add(b_.mul(b_.block(), warps), wide(b_.warp())), b_.sub(segments_, staged),
+            b_.mul(blocks, warps), {}, [&](ValueId i, const Builder::Values&) {
+              const ValueId first = b_.select(b_.lt(i, before), i, b_.add(i, staged));
+              rows.lower_tile(first, kNoValue,
                               [&](std::size_t output, int offset, ValueId value, ValueId mask) {
                                 b_.store(static_cast<int>(graph_.inputs.size() + output),
                                          {b_.add(first, b_.i64(offset))}, value, mask);
@@ -220,8 +216,7 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   program.name = "fold_staged";
   declare_graph(program, graph, plan.without_stage());
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
-  const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
-  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), per_block), 1);
+  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), plan.warps), 1);
   program.launches.push_back({.name = "fold_staged",
                               .grid = min(wanted, plan.blocks),
                               .warps = plan.warps,

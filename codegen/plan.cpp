@@ -69,11 +69,16 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
 }
 
 Plan Plan::without_stage() const {
+  constexpr int kDepth = 8;
   Plan direct = *this;
-  if (!straddle) return direct;
+  direct.strategy = Strategy::rows;
   direct.straddle = false;
   direct.load_width = direct_width;
-  direct.depth = direct.loads_a_lane();
+  direct.lanes_per_segment = kWarp;
+  direct.rows = 1;
+  direct.depth = std::min(kDepth, direct.loads_a_lane());
+  direct.guard = false;
+  for (FoldPlan& fold : direct.folds) fold.unit = Unit::simt;
   return direct;
 }
 

@@ -70,13 +70,13 @@ struct Plan {
   Strategy strategy = Strategy::rows;
   std::int64_t segment = 0;  ///< elements a segment; 0: known at launch (parts only)
   int load_width = 1;        ///< elements of each input a lane loads at once
-  /// staged: segments begin anywhere within loads, of which lanes keep what is theirs; where tiles
-  /// are read from the inputs themselves, loads are `direct_width` wide.
+  /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
   bool straddle = false;
-  int direct_width = 1;
-  int depth = 1;  ///< such loads a lane has in flight along its segment
+  int direct_width = 1;         ///< staged: elements of a load that is not from shared memory
+  int depth = 1;                ///< such loads a lane has in flight along its segment
   int lanes_per_segment = 32;   ///< rows: lanes that share a segment; a power of two
   int rows = 1;                 ///< rows: segments a group of lanes handles at once; a power of two
+  int loads_at_once = 1024;     ///< of a segment that a lane holds before it adds them up (staged)
   bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
@@ -116,7 +116,7 @@ struct Plan {
     const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
     return static_cast<int>((spread + step - 1) / step);
   }
-  /// The plan for segments that are read from the inputs themselves (staged: some tiles are).
+  /// staged: how the few segments are folded that no copy brings, a warp each.
   [[nodiscard]] Plan without_stage() const;
   static constexpr int kWarp = 32;
 };

@@ -79,6 +79,7 @@ struct DeviceCase {
   bool tail = false;           ///< the last segment may be shorter
   bool through_run = true;     ///< run() on host memory
   bool through_launch = true;  ///< launch() on device memory, on a stream of its own
+  std::string plan{};          ///< a choice's text instead of the rules
 };
 std::string words(const DeviceCase& what);
 
