@@ -32,6 +32,8 @@ class Analysis {
         all = special->which == Builtin::block;
       // Lanes differ, so a vote over them counts as differing between warps too.
       if (std::holds_alternative<Vote>(instr.op)) all = false;
+      // Each warp finds what the one before it left.
+      if (std::holds_alternative<AtomicAdd>(instr.op)) all = false;
       for (ValueId id : instr.results) same_[id] = all;
     }
   }

@@ -86,6 +86,11 @@ void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask) 
   const ValueId wide = splat(value);
   regions_.back()->body.push_back({Store{buffer, at, mask, wide}, {}});
 }
+ValueId Builder::atomic_add(int buffer, const Address& at, ValueId value, ValueId mask,
+                            AtomicOrder order) {
+  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
+  return emit(AtomicAdd{buffer, at, mask, splat(value), order}, codegen::lane(elem));
+}
 ValueId Builder::shared_load(int array, const Address& at, int width, ValueId mask) {
   const DType elem = program_.launches.back().shared[static_cast<std::size_t>(array)].type;
   return emit(SharedLoad{array, at, mask}, codegen::lane(elem, width));

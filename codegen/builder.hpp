@@ -46,6 +46,9 @@ class Builder {
   ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue);
   ValueId load_uniform(int buffer, ValueId base);
   void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue);
+  /// What was there before, a lane.
+  ValueId atomic_add(int buffer, const Address& at, ValueId value, ValueId mask,
+                     AtomicOrder order = AtomicOrder::relaxed);
   ValueId shared_load(int array, const Address& at, int width = 1, ValueId mask = kNoValue);
   void shared_store(int array, const Address& at, ValueId value, ValueId mask = kNoValue);
 

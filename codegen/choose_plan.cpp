@@ -9,6 +9,7 @@
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/target.hpp"
 
@@ -149,7 +150,7 @@ double allowed_error(const Graph& graph, const Target& target, Accuracy accuracy
       DType::f64) {  // 4 log2(n) u; n up to 2^40 where it is not known
     return 4.0 * (segment == 0 ? 40 : std::max(1, ceil_log2(segment)));
   }
-  if (accuracy == Accuracy::fast) return 64;
+  if (accuracy == Accuracy::fast || accuracy == Accuracy::as_published) return 64;
   return target.arch == 0 || target.arch >= 90 ? 16 : 32;
 }
 
@@ -235,7 +236,8 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   const bool parts = choice.strategy == Strategy::parts;
   const bool staged = choice.strategy == Strategy::staged;
   auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
-  if (!parts && request.segment < 1) return std::nullopt;
+  const bool from_papers = is_published(choice.strategy);
+  if (!parts && !from_papers && request.segment < 1) return std::nullopt;
   if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
   if (!staged && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
   if (choice.rows > kMostRows) return {};
@@ -258,6 +260,15 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     case Strategy::parts: place_parts(plan, choice, graph, target, widest); break;
     case Strategy::staged:
       if (!place_staged(plan, choice, graph, target, widest)) return std::nullopt;
+      break;
+    default:
+      if (!choice.mma || !request.allow_mma) return std::nullopt;
+      if (!place_published(plan, choice, graph, target, widest)) return std::nullopt;
+      if (plan.accuracy == Accuracy::as_published) return plan;
+      if (rounds_sums(plan) || plan.folds[0].error_bound_u >
+                                   allowed_error(graph, target, plan.accuracy, plan.segment, 0))
+        return std::nullopt;
+      return plan;
   }
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma) continue;

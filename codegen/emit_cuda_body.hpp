@@ -39,6 +39,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const ParamRef& op);
   void emit_op(const Instr& instr, const Load& op);
   void emit_op(const Instr& instr, const Store& op);
+  void emit_op(const Instr& instr, const AtomicAdd& op);
   void emit_op(const Instr& instr, const SharedLoad& op);
   void emit_op(const Instr& instr, const SharedStore& op);
   void emit_op(const Instr& instr, const Compute& op);

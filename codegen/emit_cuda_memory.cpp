@@ -110,6 +110,15 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
              op.mask);
 }
 
+void BodyEmitter::emit_op(const Instr& instr, const AtomicAdd& op) {
+  declare(instr.results[0],
+          {fmt::format("{}({}, {}, {})",
+                       op.order == AtomicOrder::relaxed ? "cf_atomic_add" : "cf_atomic_add_fenced",
+                       op.mask == kNoValue ? "true" : name(op.mask),
+                       address(buffer_name(program_, op.buffer), op.at, type(op.value)),
+                       name(op.value))});
+}
+
 void BodyEmitter::emit_op(const Instr& instr, const SharedLoad& op) {
   emit_load(instr.results[0], "cf_lds",
             address(shared_name(launch_, op.array), op.at, type(instr.results[0])), op.mask);

@@ -53,7 +53,7 @@ void Warp::execute(const CopyAsync& op, const Instr&) {
   const int unit =
       16 / size_of(context_->program.buffers[static_cast<std::size_t>(op.buffer)].type);
   if (to % unit != 0) fail(fmt::format("shared element {} is not aligned to 16 bytes", to));
-  const Accessor who{context_->number, block_->index, index_, block_->epoch, ++context_->accesses};
+  const Accessor who = accessor();
   for (std::int64_t e = 0; e < op.elements; ++e) {
     const auto place = static_cast<std::size_t>(to + e);
     if (const std::string problem = array.shadow().write(place, who); !problem.empty())
@@ -76,7 +76,7 @@ void Warp::execute(const CopyWait& op, const Instr&) {
   if (copy.arrived == copy.started) return;
   const GlobalArray& source = context_->buffers[static_cast<std::size_t>(copy.buffer)];
   SharedMemory& array = block_->shared[static_cast<std::size_t>(copy.array)];
-  const Accessor who{context_->number, block_->index, index_, block_->epoch, ++context_->accesses};
+  const Accessor who = accessor();
   for (std::int64_t e = 0; e < copy.elements; ++e) {
     if (const std::string problem =
             array.shadow().write(static_cast<std::size_t>(copy.to + e), who);

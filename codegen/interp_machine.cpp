@@ -52,6 +52,7 @@ void Warp::start(LaunchContext& context, BlockState& block, int index) {
   status_ = WarpStatus::ready;
   barrier_ = current_ = nullptr;
   values_.resize(context.value_words);
+  seen_.clear();
   frames_.clear();
   frames_.push_back({.region = &context.launch.body});
 }
@@ -250,6 +251,10 @@ void Warp::execute(const Mma& op, const Instr& instr) {
 
 // --- memory
 
+Accessor Warp::accessor() {
+  return {context_->number, block_->index, index_, block_->epoch, ++context_->accesses, &seen_};
+}
+
 // Calls fn(lane, first element) for every lane that takes part, after the checks that all accesses
 // share.
 template <class Array, class F>
@@ -279,7 +284,7 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
 template <class Array>
 void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result) {
   const Type& t = type(result);
-  const Accessor who{context_->number, block_->index, index_, block_->epoch, ++context_->accesses};
+  const Accessor who = accessor();
   Bits* out = slot(result);
   std::fill_n(out, words(result), Bits{0});
   for_each_place(array, at, mask, t, [&](std::size_t l, std::int64_t first) {
@@ -299,7 +304,7 @@ void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result) {
 template <class Array>
 void Warp::write(Array& array, const Address& at, ValueId mask, ValueId value) {
   const Type& t = type(value);
-  const Accessor who{context_->number, block_->index, index_, block_->epoch, ++context_->accesses};
+  const Accessor who = accessor();
   const Bits* in = slot(value);
   for_each_place(array, at, mask, t, [&](std::size_t l, std::int64_t first) {
     for (std::int64_t e = 0; e < t.width; ++e) {
@@ -317,6 +322,33 @@ void Warp::execute(const Load& op, const Instr& instr) {
 }
 void Warp::execute(const Store& op, const Instr&) {
   write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value);
+}
+void Warp::execute(const AtomicAdd& op, const Instr& instr) {
+  GlobalArray& array = context_->buffers[static_cast<std::size_t>(op.buffer)];
+  const Type& t = type(op.value);
+  const Accessor who = accessor();
+  const std::int64_t self = block_->index * kWarpWidth + index_;
+  auto show = [](const Seen& from, Seen& to) {
+    for (const auto& [warp, access] : from) {
+      std::uint64_t& known = to[warp];
+      known = std::max(known, access);
+    }
+  };
+  const Bits* in = slot(op.value);
+  Bits* out = slot(instr.results[0]);
+  std::fill_n(out, kLanes, Bits{0});
+  for_each_place(array, op.at, op.mask, t, [&](std::size_t l, std::int64_t element) {
+    const std::string problem = array.shadow().atomic(static_cast<std::size_t>(element), who);
+    if (!problem.empty())
+      fail(fmt::format("adds to element {}: {}", element, problem), static_cast<int>(l));
+    out[l] = array.get(element);
+    array.set(element, evaluate(Op::add, t.elem, t.elem, out[l], in[l], 0));
+    if (op.order == AtomicOrder::relaxed) return;
+    Seen& released = context_->released[{op.buffer, element}];
+    show(released, seen_);
+    seen_[self] = who.access;
+    show(seen_, released);
+  });
 }
 void Warp::execute(const SharedLoad& op, const Instr& instr) {
   read(block_->shared[static_cast<std::size_t>(op.array)], op.at, op.mask, instr.results[0]);

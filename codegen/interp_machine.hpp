@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "chainfold/codegen/interp_memory.hpp"
@@ -28,6 +30,8 @@ struct LaunchContext {
   std::vector<std::size_t> offset;  ///< of each value of this launch in Warp::values
   std::size_t value_words = 0;
   std::uint64_t accesses = 0;  ///< instructions that touched memory so far
+  /// What atomic operations on an element (buffer, index) have made visible.
+  std::map<std::pair<int, std::int64_t>, Seen> released;
 
  private:
   void place(ValueId id);
@@ -98,6 +102,7 @@ class Warp {
   void execute(const ParamRef& op, const Instr& instr);
   void execute(const Load& op, const Instr& instr);
   void execute(const Store& op, const Instr& instr);
+  void execute(const AtomicAdd& op, const Instr& instr);
   void execute(const SharedLoad& op, const Instr& instr);
   void execute(const SharedStore& op, const Instr& instr);
   void execute(const Compute& op, const Instr& instr);
@@ -117,6 +122,8 @@ class Warp {
   void execute(const For& op, const Instr& instr);
   void execute(const If& op, const Instr& instr);
 
+  /// Of the next access of this warp.
+  Accessor accessor();
   template <class Array, class F>
   void for_each_place(Array& array, const Address& at, ValueId mask, const Type& type, F&& fn);
   template <class Array>
@@ -135,6 +142,7 @@ class Warp {
   WarpStatus status_ = WarpStatus::done;
   const Instr* barrier_ = nullptr;
   const Instr* current_ = nullptr;
+  Seen seen_;
   std::vector<Frame> frames_;
   std::vector<Bits> values_;   // lane-major: element e of lane l of a value at [l * width + e]
   std::vector<Bits> staging_;  // yields on their way to carried values

@@ -15,8 +15,14 @@ void Shadow::reset(std::size_t elements, bool initialised) {
 }
 
 std::string Shadow::other_writer(const Cell& cell, const Accessor& who) {
+  if (cell.atomic_launch == who.launch)
+    return "a race: atomic operations access it in the same launch";
   if (cell.write_launch != who.launch) return {};
   if (cell.writer_block != who.block) {
+    if (who.seen != nullptr) {
+      const auto known = who.seen->find(cell.writer_block * kWarpWidth + cell.writer_warp);
+      if (known != who.seen->end() && cell.write_access <= known->second) return {};
+    }
     return fmt::format("a race: block {} writes it in the same launch", cell.writer_block);
   }
   if (cell.writer_warp != who.warp && cell.write_epoch == who.epoch) {
@@ -60,6 +66,15 @@ std::string Shadow::write(std::size_t element, const Accessor& who) {
   cell.writer_warp = static_cast<std::uint8_t>(who.warp);
   cell.write_epoch = who.epoch;
   cell.write_access = who.access;
+  return {};
+}
+
+std::string Shadow::atomic(std::size_t element, const Accessor& who) {
+  Cell& cell = cells_[element];
+  if (!cell.initialised) return "it was never written";
+  if (cell.write_launch == who.launch || cell.read_launch == who.launch)
+    return "a race: other operations access it in the same launch";
+  cell.atomic_launch = who.launch;
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,16 @@ namespace chainfold::codegen {
 
 /// Who accesses memory, and when: launches, blocks and warps by number; `epoch` counts the barriers
 /// its block has passed; `access` is another number for every executed instruction.
+/// Of warps (block * 32 + warp): up to which of their accesses they are known to be done.
+using Seen = std::map<std::int64_t, std::uint64_t>;
+
 struct Accessor {
   std::uint32_t launch = 0;
   std::int64_t block = 0;
   int warp = 0;
   std::uint32_t epoch = 0;
   std::uint64_t access = 0;
+  const Seen* seen = nullptr;  ///< of other blocks, by atomic operations; null: nothing
 };
 
 /// Remembers of every element of a writable array whether it was written, by whom, and who read it.
@@ -30,6 +35,8 @@ class Shadow {
   /// Empty if all is well; else what is wrong, in words.
   std::string read(std::size_t element, const Accessor& who);
   std::string write(std::size_t element, const Accessor& who);
+  /// An atomic operation: conflicts with every other access of its launch, not with its like.
+  std::string atomic(std::size_t element, const Accessor& who);
   /// What is there is not to be read any more, until it is written again.
   void forget(std::size_t element) { cells_[element].initialised = false; }
 
@@ -38,7 +45,7 @@ class Shadow {
     std::int64_t writer_block = -1, reader_block = -1;
     std::uint64_t write_access = 0;
     std::uint32_t write_launch = 0, write_epoch = 0;
-    std::uint32_t read_launch = 0, read_epoch = 0;
+    std::uint32_t read_launch = 0, read_epoch = 0, atomic_launch = 0;
     std::uint32_t reader_warps = 0;  // of read_epoch, as bits
     std::uint8_t writer_warp = 0;
     bool initialised = false, many_blocks_read = false;

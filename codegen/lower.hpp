@@ -14,6 +14,10 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_rows(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_published_columns(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_published_squares(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_published_whole(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_published_recurrence(const Graph& graph, const Plan& plan, const Target& target);
 
 /// Pass. Before: any program. After: instructions without effect whose results nobody uses are
 /// gone.

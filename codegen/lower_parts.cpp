@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/lower_block.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {
@@ -19,12 +20,6 @@ namespace {
 constexpr int kMergeWarps = 16, kStateLoads = 4;
 /// With states of more fields than this, half as many: they have to fit into registers.
 constexpr std::size_t kManyFields = 4;
-
-int next_power_of_two(int value) {
-  int power = 1;
-  while (power < value) power *= 2;
-  return power;
-}
 
 struct PartParams {
   int elements, origin, part_begin, part_end, parts, part_length, segments;
@@ -52,8 +47,9 @@ class PartsLowering {
     const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
     Partials partials =
         tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
-    partials = reduce_block(b, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
-    on_first_warp(b, [&] { store_states(b, tile, partials, part); });
+    partials =
+        reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
+    on_first_warp(b, program_, [&] { store_states(b, tile, partials, part); });
   }
 
   void lower_merge() {
@@ -66,8 +62,8 @@ class PartsLowering {
     const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
                                                : merge_strided(b, tile, first, parts, start);
     Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
-    partials = reduce_block(b, tile, std::move(partials));
-    on_first_warp(b, [&] {
+    partials = reduce_block(b, program_, tile, std::move(partials));
+    on_first_warp(b, program_, [&] {
       const std::vector<ValueId> outputs = tile.finish(partials, extent(b));
       const ValueId mask = first_lane(b);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -125,47 +121,6 @@ class PartsLowering {
   static ValueId first_lane(Builder& b) { return b.compute(Op::eq, {b.lane(), b.i32(0)}); }
   int first_scratch() const {
     return static_cast<int>(graph_.inputs.size() + graph_.outputs.size());
-  }
-
-  template <class F>
-  void on_first_warp(Builder& b, F&& body) {
-    auto run = [&] {
-      body();
-      return Builder::Values{};
-    };
-    if (warps() == 1) {
-      run();
-    } else {
-      b.branch(b.compute(Op::eq, {b.warp(), b.i32(0)}), run, [] { return Builder::Values{}; });
-    }
-  }
-
-  /// Warps' states, equal in all lanes, to the block's state in the lanes of its first warp.
-  Partials reduce_block(Builder& b, TileLowering& tile, Partials partials) {
-    if (warps() == 1) return partials;
-    auto& shared = program_.launches.back().shared;
-    std::vector<ValueId> fields = tile.flatten(partials);
-    if (shared.empty()) {
-      for (std::size_t i = 0; i < fields.size(); ++i) {
-        shared.push_back({"state_" + std::to_string(i), b.type(fields[i]).elem, warps()});
-      }
-    }
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      b.shared_store(static_cast<int>(i), {b.convert(b.warp(), DType::i64)}, fields[i],
-                     first_lane(b));
-    }
-    b.barrier();
-    const int lanes = next_power_of_two(warps());
-    const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(warps())});
-    std::size_t array = 0;
-    for (std::size_t f = 0; f < partials.size(); ++f) {
-      partials[f].complete = false;  // each lane now holds another warp's state
-      for (std::size_t i = 0; i < partials[f].fields.size(); ++i, ++array) {
-        const ValueId loaded = b.shared_load(static_cast<int>(array), {b.i64(0)}, 1, mask);
-        partials[f].fields[i] = b.select(mask, loaded, tile.identity(f).fields[i]);
-      }
-    }
-    return tile.reduce_lanes(std::move(partials), 1, lanes);
   }
 
   void store_states(Builder& b, TileLowering& tile, const Partials& partials, ValueId part) {
@@ -249,6 +204,17 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::rows: return lower_rows(graph, plan, target);
     case Strategy::staged: return lower_staged(graph, plan, target);
     case Strategy::parts: return lower_parts(graph, plan, target);
+    case Strategy::reduction16:
+    case Strategy::strided16n:
+    case Strategy::coalesced16n: return lower_published_columns(graph, plan, target);
+    case Strategy::reduction256:
+    case Strategy::inefficient256n:
+    case Strategy::efficient256n:
+    case Strategy::block256n: return lower_published_squares(graph, plan, target);
+    case Strategy::grid256n:
+    case Strategy::single_pass:
+    case Strategy::split: return lower_published_whole(graph, plan, target);
+    case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
   }
   throw InternalError("a plan without a strategy");
 }

@@ -7,6 +7,7 @@
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/plan_published.hpp"
 
 namespace chainfold::codegen {
 
@@ -114,6 +115,7 @@ const char* name_of(Strategy strategy) {
     case Strategy::rows: return "rows";
     case Strategy::parts: return "parts";
     case Strategy::staged: return "staged";
+    default: return published(strategy)->name.data();
   }
   return "?";
 }
@@ -131,7 +133,9 @@ std::string print(const Plan& plan, const Graph& graph) {
         fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
                     plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
   }
-  if (plan.strategy != Strategy::parts) {
+  if (is_published(plan.strategy)) {
+    text += print_published(plan);
+  } else if (plan.strategy != Strategy::parts) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
   } else {
@@ -149,11 +153,12 @@ std::string print(const Plan& plan, const Graph& graph) {
     if (!is_float(fold.result()) || (fold.tile && !fold.linear)) {
       text += ", exact\n";
     } else {
-      text += fold.linear ? fmt::format(", error bound {:g} u\n", how.error_bound_u)
-                          : ", no bound proven\n";
+      text += !fold.linear        ? ", no bound proven\n"
+              : rounds_sums(plan) ? ", error bound none proven (as published)\n"
+                                  : fmt::format(", error bound {:g} u\n", how.error_bound_u);
     }
   }
-  constexpr const char* kAccuracy[] = {"exact", "reproducible", "accurate", "fast"};
+  constexpr const char* kAccuracy[] = {"exact", "reproducible", "accurate", "fast", "as_published"};
   constexpr const char* kDeterminism[] = {"not_guaranteed", "run_to_run", "gpu_to_gpu"};
   text += fmt::format(
       "  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
@@ -183,6 +188,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(plan.straddle || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }
+  if (is_published(plan.strategy)) return verify_published(plan, graph, target);
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   require(fits || plan.edges || plan.straddle,

@@ -13,7 +13,9 @@ namespace chainfold {
 
 /// What a result may deviate from the exact one: reference in docs/numerics.md. `exact` and
 /// `reproducible` are not supported yet; `fast` allows more than `accurate` and may be the same.
-enum class Accuracy : std::uint8_t { exact, reproducible, accurate, fast };
+/// `as_published` promises nothing: it admits pinned plans that compute as the papers do, with
+/// partial sums that are rounded to the inputs' type; see docs/decisions/0008.
+enum class Accuracy : std::uint8_t { exact, reproducible, accurate, fast, as_published };
 /// Whether NaN and infinities may occur in the data (ieee), or the caller promises they do not.
 enum class NonFinite : std::uint8_t { ieee, assume_finite };
 /// run_to_run: the same inputs, device, version and plan give the same bits.
@@ -35,7 +37,24 @@ struct PlanRequest {
 /// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
 /// staged: rows whose elements pass through shared memory. A few blocks stay for the whole launch,
 /// each warp has copies of its next tiles under way, and results are stored many at once.
-enum class Strategy : std::uint8_t { rows, parts, staged };
+/// The others are the algorithms of the papers on sums by tensor cores, under their names
+/// (plan_published.hpp).
+enum class Strategy : std::uint8_t {
+  rows,
+  parts,
+  staged,
+  reduction16,
+  strided16n,
+  coalesced16n,
+  reduction256,
+  inefficient256n,
+  efficient256n,
+  block256n,
+  grid256n,
+  recurrence,
+  single_pass,
+  split,
+};
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
@@ -70,6 +89,11 @@ struct Plan {
   std::int64_t part_quantum = 0;  ///< parts: a part's length is a multiple of this many elements
   std::int64_t parts_wanted = 0;  ///< parts: blocks that fill the target
   std::vector<FoldPlan> folds;    ///< one a fold of the graph
+  // Published strategies:
+  int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's
+  bool product = false;  ///< a second product adds up the columns, which are rounded for it
+  int fraction = 0;      ///< split: of the elements, those on tensor cores, in percent
+  bool atomics = false;  ///< single_pass: blocks add to the output in any order
   // What it promises and needs:
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;

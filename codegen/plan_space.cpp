@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/plan_published.hpp"
 
 namespace chainfold::codegen {
 
@@ -34,15 +35,60 @@ constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoic
                              {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
                              {"bytes", &PlanChoice::bytes}};
 
+constexpr Field kReduction16[] = {
+    {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
+constexpr Field kMultiple16[] = {{"warps", &PlanChoice::warps},
+                                 {"depth", &PlanChoice::depth},
+                                 {"chain", &PlanChoice::chain},
+                                 {"bytes", &PlanChoice::bytes}};
+constexpr Field kReduction256[] = {{"warps", &PlanChoice::warps},
+                                   {"rows", &PlanChoice::rows},
+                                   {"product", &PlanChoice::product},
+                                   {"bytes", &PlanChoice::bytes}};
+constexpr Field kInefficient[] = {{"warps", &PlanChoice::warps},
+                                  {"depth", &PlanChoice::depth},
+                                  {"product", &PlanChoice::product},
+                                  {"bytes", &PlanChoice::bytes}};
+constexpr Field kMultiple256[] = {{"warps", &PlanChoice::warps},
+                                  {"depth", &PlanChoice::depth},
+                                  {"chain", &PlanChoice::chain},
+                                  {"product", &PlanChoice::product},
+                                  {"bytes", &PlanChoice::bytes}};
+constexpr Field kGrid[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
+                           {"chain", &PlanChoice::chain},     {"blocks", &PlanChoice::blocks},
+                           {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
+constexpr Field kRecurrence[] = {
+    {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
+constexpr Field kSinglePass[] = {{"warps", &PlanChoice::warps},
+                                 {"chain", &PlanChoice::chain},
+                                 {"blocks", &PlanChoice::blocks},
+                                 {"product", &PlanChoice::product},
+                                 {"bytes", &PlanChoice::bytes}};
+constexpr Field kSplit[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
+                            {"blocks", &PlanChoice::blocks},   {"fraction", &PlanChoice::fraction},
+                            {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
+
 /// A strategy and the decisions that it knows, in the order of its text.
 struct StrategyText {
   std::string_view name;
   Strategy strategy;
   std::span<const Field> fields;
 };
-constexpr StrategyText kStrategies[] = {{"rows", Strategy::rows, kRows},
-                                        {"parts", Strategy::parts, kParts},
-                                        {"staged", Strategy::staged, kStaged}};
+constexpr StrategyText kStrategies[] = {
+    {"rows", Strategy::rows, kRows},
+    {"parts", Strategy::parts, kParts},
+    {"staged", Strategy::staged, kStaged},
+    {"reduction16", Strategy::reduction16, kReduction16},
+    {"strided16n", Strategy::strided16n, kMultiple16},
+    {"coalesced16n", Strategy::coalesced16n, kMultiple16},
+    {"reduction256", Strategy::reduction256, kReduction256},
+    {"inefficient256n", Strategy::inefficient256n, kInefficient},
+    {"efficient256n", Strategy::efficient256n, kMultiple256},
+    {"block256n", Strategy::block256n, kMultiple256},
+    {"grid256n", Strategy::grid256n, kGrid},
+    {"recurrence", Strategy::recurrence, kRecurrence},
+    {"single_pass", Strategy::single_pass, kSinglePass},
+    {"split", Strategy::split, kSplit}};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UserError(ErrorCode::invalid_argument,
@@ -215,6 +261,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   if (parts || s >= kShortestInParts) add_parts(space, parts_choice(graph, target, request));
   if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))
     add_staged(space, *staged);
+  for (const PlanChoice& choice : published_choices(graph, target, request)) space.add(choice);
   return space.take();
 }
 

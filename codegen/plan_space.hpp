@@ -17,16 +17,19 @@ namespace chainfold::codegen {
 
 struct PlanChoice {
   Strategy strategy = Strategy::rows;
-  int warps = 1;    ///< a block
-  int depth = 1;    ///< loads of each input along a segment before their first use, at most
-  int rows = 1;     ///< rows, staged: segments that a group of lanes handles at once
-  int lanes = 0;    ///< staged: lanes that share a segment
-  int stages = 0;   ///< staged: tiles of a warp in shared memory
-  int burst = 0;    ///< staged: tiles of a warp whose results are stored together
-  int blocks = 0;   ///< staged: resident blocks a processor
-  int parts = 0;    ///< parts: how many of them fill the target
-  int bytes = 16;   ///< a lane's load, at most
-  bool mma = true;  ///< tensor cores for the folds that they serve
+  int warps = 1;     ///< a block
+  int depth = 1;     ///< loads of each input along a segment before their first use, at most
+  int rows = 1;      ///< rows, staged: segments that a group of lanes handles at once
+  int lanes = 0;     ///< staged: lanes that share a segment
+  int stages = 0;    ///< staged: tiles of a warp in shared memory
+  int burst = 0;     ///< staged: tiles of a warp whose results are stored together
+  int blocks = 0;    ///< staged: resident blocks a processor
+  int parts = 0;     ///< parts: how many of them fill the target
+  int chain = 0;     ///< published: products that one accumulator takes; 0: as many as there are
+  int product = 0;   ///< published: 1: a second product adds up the columns of a square
+  int fraction = 0;  ///< split: of the elements, those on tensor cores, in percent
+  int bytes = 16;    ///< a lane's load, at most
+  bool mma = true;   ///< tensor cores for the folds that they serve
 
   friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
 };

@@ -26,6 +26,10 @@
 //   size bytes, which the lowering guarantees from the buffer's declared alignment. Stores take
 //   lane values, and no two lanes of one store touch the same element. Accesses of shared arrays
 //   may add an offset of each lane's own.
+// - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
+//   any order, so sums of floats differ from run to run. What a block stored before an
+//   acquire_release operation may be read by the warp that has seen it by another on the same
+//   element.
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
 // each
 //   other's shared stores only after a barrier.
@@ -111,6 +115,18 @@ struct Store {
   Address at;
   ValueId mask = kNoValue;
   ValueId value = kNoValue;
+};
+/// acquire_release: what the lane did before is visible to whom an acquire_release on the same
+/// element shows this one. Of the whole device either way.
+enum class AtomicOrder : std::uint8_t { relaxed, acquire_release };
+/// Each lane adds its value to its element, in one step that no other lane's comes between; several
+/// lanes may name one element. The result is what was there before, 0 in lanes that are off.
+struct AtomicAdd {
+  int buffer = 0;
+  Address at;
+  ValueId mask = kNoValue;
+  ValueId value = kNoValue;
+  AtomicOrder order = AtomicOrder::relaxed;
 };
 struct SharedLoad {
   int array = 0;
@@ -207,8 +223,8 @@ struct If {
 };
 
 using Operation =
-    std::variant<Const, Special, ParamRef, Load, Store, SharedLoad, SharedStore, Compute, Splat,
-                 Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
+    std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
+                 Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
                  Misalignment, CopyAsync, CopyWait, For, If>;
 
 struct Instr {

@@ -116,6 +116,11 @@ class Printer {
     return fmt::format("store {}{}, {}", named(program_.buffers, op.buffer), place(op.at, op.mask),
                        value(op.value));
   }
+  std::string operation(const AtomicAdd& op, const Instr&) const {
+    return fmt::format("atomic_add{} {}{}, {}",
+                       op.order == AtomicOrder::relaxed ? "" : " acquire_release",
+                       named(program_.buffers, op.buffer), place(op.at, op.mask), value(op.value));
+  }
   std::string operation(const SharedLoad& op, const Instr&) const {
     return fmt::format("shared_load {}{}", named(launch_.shared, op.array), place(op.at, op.mask));
   }

@@ -216,6 +216,15 @@ class Verifier {
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     access(op.at, op.mask, stored(op.value), to.type, to.alignment);
   }
+  void operation(const AtomicAdd& op, const Instr& instr) const {
+    const Buffer& to = buffer(op.buffer);
+    check(to.role != BufferRole::input, "an input is never written");
+    check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
+    check(size_of(to.type) >= 4, "atomic operations are on types of 4 or 8 bytes");
+    check(stored(op.value).width == 1, "an atomic operation is of width 1");
+    access(op.at, op.mask, stored(op.value), to.type, to.alignment);
+    expect(instr, lane(to.type));
+  }
   void operation(const SharedLoad& op, const Instr& instr) const {
     access(op.at, op.mask, result(instr), array(op.array).type, kMaxAccessBytes);
   }

@@ -48,6 +48,12 @@ void for_each_operand(Operation& op, F&& fn) {
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
+                                [&](AtomicAdd& o) {
+                                  fn(o.at.base);
+                                  maybe(o.at.offset);
+                                  maybe(o.mask);
+                                  fn(o.value);
+                                },
                                 [&](SharedLoad& o) {
                                   fn(o.at.base);
                                   maybe(o.at.offset);

@@ -41,8 +41,10 @@ class Staging {
         parts_(piece.variant->compiled.plan.strategy == codegen::Strategy::parts) {
     std::int64_t element_bytes = 0;
     for (const auto& input : graph_.inputs) element_bytes += size_of(input.type);
-    // A unit is what cannot be cut: a segment, or a part.
-    unit_ = parts_ ? piece.range.part_length : piece.arguments.segment;
+    // A unit is what cannot be cut: a segment, a part, or for other plans of the whole input that.
+    unit_ = parts_                        ? piece.range.part_length
+            : piece.arguments.segment > 0 ? piece.arguments.segment
+                                          : piece.arguments.elements;
     units_ = parts_ ? piece.range.part_end : piece.arguments.segments;
     std::int64_t unit_bytes = unit_ * element_bytes;
     // A row's results travel with its chunk; those of parts only once, at the end.
@@ -57,10 +59,9 @@ class Staging {
         std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
     lanes_.reserve(static_cast<std::size_t>(lanes));
     for (int i = 0; i < lanes; ++i) allocate(lanes_.emplace_back(context_));
-    if (parts_) {
-      const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
-      scratch_ = DeviceBuffer(context_, static_cast<std::size_t>(sizes.scratch_bytes()));
-    }
+    // Only parts and the whole input need scratch: no two chunks of segments share it.
+    const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
+    scratch_ = DeviceBuffer(context_, static_cast<std::size_t>(sizes.scratch_bytes()));
     std::size_t next = 0;
     for (std::int64_t begin = 0; begin < units_; begin += units_per_chunk_) {
       StagingLane& lane = lanes_[next++ % lanes_.size()];

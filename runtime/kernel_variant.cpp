@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/runtime/autotune.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 
@@ -44,13 +45,14 @@ Kernel::State::Choice Kernel::State::make_choice(bool tail, std::int64_t segment
   if (!tail && !options.plan.empty()) {
     const codegen::PlanChoice pinned = codegen::parse_choice(options.plan);
     if (make_plan(g, target, best, pinned)) return {.plan = pinned, .tuning = {}};
+    const std::string serves = codegen::what_serves(pinned.strategy);
     throw UserError(ErrorCode::unsupported,
-                    fmt::format("the pinned plan \"{}\" is not legal for {} on {}; leave "
+                    fmt::format("the pinned plan \"{}\" is not legal for {} on {}; {}leave "
                                 "Options::plan empty, or pin what Kernel::plan() tells for it",
                                 options.plan,
                                 segment > 0 ? fmt::format("segments of {}", segment)
                                             : std::string("the whole input"),
-                                target.name),
+                                target.name, serves.empty() ? serves : serves + "; "),
                     "plan");
   }
   if (!tail && options.tuning != Tuning::off) {

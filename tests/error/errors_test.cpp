@@ -401,11 +401,40 @@ TEST_F(Errors, OptionsThatAreNotSupported) {
                 "Determinism::run_to_run");
   }
   Options supported = options_;
+  for (const Accuracy accuracy : {Accuracy::fast, Accuracy::as_published}) {
+    supported.accuracy = accuracy;
+    EXPECT_EQ(std::get<0>(cf::compile(fixed, supported).run<float>({{"x", data_}})),
+              std::vector<float>(6, 4.0F));
+  }
   supported.accuracy = Accuracy::fast;
   supported.nonfinite = NonFinite::assume_finite;
   supported.determinism = Determinism::not_guaranteed;
   EXPECT_EQ(std::get<0>(cf::compile(fixed, supported).run<float>({{"x", data_}})),
             std::vector<float>(6, 4.0F));
+}
+
+TEST_F(Errors, PublishedStrategiesWhereTheyDoNotServe) {
+  for (const auto& [plan, words] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"reduction16 warps=8", "over segments of 16; with"},
+           {"strided16n warps=8", "over segments of a multiple of 16; with"},
+           {"coalesced16n warps=8", "over segments of a multiple of 16 from 256 on; with"},
+           {"reduction256 warps=8", "over segments of 256; with"},
+           {"inefficient256n warps=8", "over segments of a multiple of 256; with"},
+           {"efficient256n warps=8", "over segments of a multiple of 256; with"},
+           {"block256n warps=8", "over segments of a multiple of 256; with"},
+           {"grid256n warps=8", "over the whole input; with"},
+           {"recurrence warps=8 chain=4", "over the whole input; with"},
+           {"single_pass warps=8", "over the whole input; with"},
+           {"split warps=8", "over the whole input; with"}}) {
+    Options pinned = options_;
+    pinned.plan = plan;
+    const std::string text(plan);
+    const std::string serves = text.substr(0, text.find(' ')) + " serves one sum of one f16 input";
+    refused([&] { cf::compile(cf::over(cf::segments(4), cf::sum(x_)), pinned); },
+            ErrorCode::unsupported, "plan",
+            {plan, "not legal for segments of 4", serves.c_str(), words,
+             "Accuracy::as_published alone; leave Options::plan empty"});
+  }
 }
 
 TEST_F(Errors, Strides) {

@@ -20,6 +20,8 @@ struct GoldenCase {
   std::int64_t segment;  ///< 0: the whole
   const char* target;
   const char* plan = "";  ///< a choice's text; empty: the default
+  Accuracy accuracy = Accuracy::accurate;
+  Determinism determinism = Determinism::run_to_run;
 
   [[nodiscard]] std::string name() const {
     const std::string_view text(plan);
@@ -29,7 +31,8 @@ struct GoldenCase {
   /// The plan for a target; none where the pinned one is not legal there.
   [[nodiscard]] std::optional<codegen::Plan> plan_on(const codegen::Target& machine) const {
     const Computation test = computation();
-    const codegen::PlanRequest request{.segment = segment};
+    const codegen::PlanRequest request{
+        .accuracy = accuracy, .determinism = determinism, .segment = segment};
     if (*plan == '\0') return codegen::choose_plan(test.graph(), machine, request);
     return codegen::make_plan(test.graph(), machine, request, codegen::parse_choice(plan));
   }
@@ -92,6 +95,25 @@ inline constexpr GoldenCase kGoldenCases[] = {
      "staged warps=4 lanes=8 rows=2 stages=4 burst=16 blocks=2 bytes=16 simt"},
     {"argmax_f32", 33, "sm_90",
      "staged warps=8 lanes=1 rows=1 stages=2 burst=8 blocks=1 bytes=16 simt"},
+    // The papers' algorithms.
+    {"sum_f16", 16, "sm_90", "reduction16 warps=8 rows=2"},
+    {"sum_f16", 48, "sm_90", "strided16n warps=8 depth=4 chain=1"},
+    {"sum_bf16", 1040, "sm_80", "coalesced16n warps=8 depth=4 chain=1"},
+    {"sum_f16", 256, "sm_90", "reduction256 warps=8 rows=4"},
+    {"sum_f16", 2816, "sm_90", "inefficient256n warps=8 depth=4"},
+    {"sum_f16", 2048, "sm_90", "efficient256n warps=8 depth=8 chain=1"},
+    {"sum_f16", 16384, "sm_90", "block256n warps=4 depth=4 chain=1"},
+    {"sum_f16", 0, "sm_90", "grid256n warps=16 depth=4 chain=1 blocks=4"},
+    {"sum_f16", 0, "sm_90", "single_pass warps=4 chain=1 blocks=8"},
+    {"sum_f16", 0, "sm_90", "split warps=8 depth=2 blocks=4 fraction=50"},
+    // As published: sums are rounded, chains long, blocks meet in any order.
+    {"sum_bf16", 2560, "sm_90", "inefficient256n warps=8 depth=4 product=1",
+     Accuracy::as_published},
+    {"sum_f16", 4096, "sm_80", "efficient256n warps=8 depth=4 chain=0 product=1",
+     Accuracy::as_published},
+    {"sum_f16", 0, "sm_90", "recurrence warps=1 chain=5", Accuracy::as_published},
+    {"sum_f16", 0, "sm_80", "single_pass warps=4 chain=4 blocks=8 product=1",
+     Accuracy::as_published, Determinism::not_guaranteed},
 };
 
 }  // namespace chainfold::test

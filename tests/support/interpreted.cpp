@@ -71,6 +71,8 @@ class Interpreted {
         }
         launch(range_, 0, 0, 1);
       }
+    } else if (what_.segment == 0) {  // nothing of it can be handed over piece by piece
+      launch(range_, 0, what_.elements, -1);
     } else {
       for (const Piece& piece : cut(range_.segments, what_.chunks)) {
         runtime::Slots::Range range = range_;
@@ -139,8 +141,11 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
                           const InterpCase& what) {
   const Computation computation = program.over(what.segment > 0 ? segments(what.segment) : whole());
   const codegen::Graph& graph = computation.graph();
-  const codegen::PlanRequest request{
-      .nonfinite = what.nonfinite, .segment = what.segment, .base_alignment = what.base_alignment};
+  const codegen::PlanRequest request{.accuracy = what.accuracy,
+                                     .nonfinite = what.nonfinite,
+                                     .determinism = what.determinism,
+                                     .segment = what.segment,
+                                     .base_alignment = what.base_alignment};
   codegen::Compiled compiled;
   if (what.choice) {
     std::optional<codegen::Plan> plan = make_plan(graph, target, request, *what.choice);

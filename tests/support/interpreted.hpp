@@ -25,6 +25,8 @@ struct InterpCase {
   /// input; a `rows` plan runs as many pieces of its segments.
   int chunks = 1;
   NonFinite nonfinite = NonFinite::ieee;
+  Accuracy accuracy = Accuracy::accurate;
+  Determinism determinism = Determinism::run_to_run;
   std::optional<codegen::PlanChoice> choice{};  ///< instead of the default plan's
   codegen::InterpOptions options{};
 };

@@ -1,0 +1,46 @@
+#include "chainfold/codegen/lower_block.hpp"
+
+#include <bit>
+
+namespace chainfold::codegen {
+
+Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials partials) {
+  Launch& launch = program.launches.back();
+  if (launch.warps == 1) return partials;
+  auto& shared = launch.shared;
+  const std::vector<ValueId> fields = tile.flatten(partials);
+  if (shared.empty()) {
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      shared.push_back({"state_" + std::to_string(i), b.type(fields[i]).elem, launch.warps});
+  }
+  const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+  const ValueId warp = b.convert(b.warp(), DType::i64);
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    b.shared_store(static_cast<int>(i), {warp}, fields[i], first_lane);
+  b.barrier();
+  const auto lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(launch.warps)));
+  const ValueId mask = b.compute(Op::lt, {b.lane(), b.i32(launch.warps)});
+  std::size_t array = 0;
+  for (std::size_t f = 0; f < partials.size(); ++f) {
+    partials[f].complete = false;  // each lane now holds another warp's state
+    for (std::size_t i = 0; i < partials[f].fields.size(); ++i, ++array) {
+      const ValueId loaded = b.shared_load(static_cast<int>(array), {b.i64(0)}, 1, mask);
+      partials[f].fields[i] = b.select(mask, loaded, tile.identity(f).fields[i]);
+    }
+  }
+  return tile.reduce_lanes(std::move(partials), 1, lanes);
+}
+
+void on_first_warp(Builder& b, const Program& program, const std::function<void()>& body) {
+  auto run = [&] {
+    body();
+    return Builder::Values{};
+  };
+  if (program.launches.back().warps == 1) {
+    run();
+  } else {
+    b.branch(b.compute(Op::eq, {b.warp(), b.i32(0)}), run, [] { return Builder::Values{}; });
+  }
+}
+
+}  // namespace chainfold::codegen
