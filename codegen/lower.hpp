@@ -14,6 +14,7 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_rows(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_columns(const Graph& graph, const Plan& plan, const Target& target);
 
 /// Pass. Before: any program. After: instructions without effect whose results nobody uses are
 /// gone.

@@ -93,12 +93,17 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
   return bytes;
 }
 
+std::int64_t columns_bytes(const Plan& plan) {
+  return plan.warps / 2 * plan.rows * Plan::kWarp * plan.load_width * plan.state_bytes;
+}
+
 namespace {
 const char* name_of(Strategy strategy) {
   switch (strategy) {
     case Strategy::rows: return "rows";
     case Strategy::parts: return "parts";
     case Strategy::staged: return "staged";
+    case Strategy::columns: return "columns";
   }
   return "?";
 }
@@ -115,7 +120,16 @@ std::string print(const Plan& plan, const Graph& graph) {
         fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
                     plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
   }
-  if (plan.strategy != Strategy::parts) {
+  if (plan.strided) text += "  strides of the inputs given at launch\n";
+  if (plan.strategy == Strategy::columns) {
+    text += fmt::format(
+        "  lanes_per_column {}, runs {}, {} columns a block{}\n  part_quantum {} rows, "
+        "parts_wanted "
+        "{}\n",
+        plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
+        plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
+        plan.parts_wanted);
+  } else if (plan.strategy != Strategy::parts) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
   } else {
@@ -143,8 +157,10 @@ std::string print(const Plan& plan, const Graph& graph) {
       "  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
       kAccuracy[static_cast<int>(plan.accuracy)], kDeterminism[static_cast<int>(plan.determinism)],
       plan.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite", plan.guard ? "on" : "off");
+  const bool keeps_states = plan.strategy == Strategy::parts ||
+                            (plan.strategy == Strategy::columns && plan.launches == 2);
   text += fmt::format("  launches {}, scratch {} bytes a part, carry {} bytes\n}}\n", plan.launches,
-                      plan.strategy == Strategy::parts ? plan.state_bytes : 0, plan.state_bytes);
+                      keeps_states ? plan.state_bytes : 0, plan.state_bytes);
   return text;
 }
 
@@ -170,7 +186,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   require(fits || plan.edges, "segments begin and end on the load width, or edges are peeled");
+  require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
   if (plan.strategy == Strategy::staged) {
+    require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
             "a tile's loads are issued together");
     require(power(plan.stages) && plan.burst >= 1 && plan.blocks >= 1, "stages, burst and blocks");
@@ -182,6 +200,16 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
       require(copy.exact || bytes >= 32,
               "what a copy brings besides its tile lies in the next one");
     }
+  } else if (plan.strategy == Strategy::columns) {
+    require(plan.segment >= 1 && !plan.edges, "columns have a number");
+    require(power(plan.depth) && power(plan.warps), "warps and depth are powers of two");
+    require(plan.rows == 1 || plan.lanes_per_segment == 1, "several runs need whole warps");
+    require(plan.columns_per_block() <= plan.segment ||
+                (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),
+            "a block's columns exist");
+    require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
+    require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
+    require(plan.launches == (plan.parts_wanted > 1 ? 2 : 1), "several parts are merged");
   } else if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
     require(plan.lanes_per_segment == Plan::kWarp ||

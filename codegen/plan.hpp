@@ -26,16 +26,21 @@ struct PlanRequest {
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
   Determinism determinism = Determinism::run_to_run;
-  std::int64_t segment = 0;  ///< elements a segment; 0: one segment, its length known at launch
-  int base_alignment = 16;   ///< bytes that every input pointer is a multiple of
-  bool allow_mma = true;     ///< false: SIMT only, for comparison
+  /// Elements a segment, or the number of columns; 0: one segment, its length known at launch.
+  std::int64_t segment = 0;
+  int base_alignment = 16;  ///< bytes that every input pointer (and stride) is a multiple of
+  bool allow_mma = true;    ///< false: SIMT only, for comparison
+  /// Each input's rows (segments, or rows of the columns) lie as far apart as the launch says.
+  bool strided = false;
 };
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
 /// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
 /// staged: rows whose elements pass through shared memory. A few blocks stay for the whole launch,
 /// each warp has copies of its next tiles under way, and results are stored many at once.
-enum class Strategy : std::uint8_t { rows, parts, staged };
+/// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
+/// the columns are few, blocks take parts of the rows, whose states a second launch merges.
+enum class Strategy : std::uint8_t { rows, parts, staged, columns };
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
@@ -49,11 +54,13 @@ struct FoldPlan {
 
 struct Plan {
   Strategy strategy = Strategy::rows;
-  std::int64_t segment = 0;     ///< elements a segment; 0: known at launch (parts only)
-  int load_width = 1;           ///< elements of each input a lane loads at once
-  int depth = 1;                ///< such loads a lane has in flight along its segment
-  int lanes_per_segment = 32;   ///< rows: lanes that share a segment; a power of two
-  int rows = 1;                 ///< rows: segments a group of lanes handles at once; a power of two
+  std::int64_t segment =
+      0;               ///< elements a segment; 0: known at launch (parts); of columns: how many
+  int load_width = 1;  ///< elements of each input a lane loads at once
+  int depth = 1;       ///< such loads a lane has in flight along its segment
+  int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
+  int rows =
+      1;  ///< rows, columns: segments (of loads) a group of lanes handles at once; a power of two
   bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
@@ -63,8 +70,9 @@ struct Plan {
   int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
   int resident = 0;               ///< staged: blocks a multiprocessor holds at once
   std::int64_t blocks = 0;        ///< staged: blocks of a launch at most
-  std::int64_t part_quantum = 0;  ///< parts: a part's length is a multiple of this many elements
-  std::int64_t parts_wanted = 0;  ///< parts: blocks that fill the target
+  std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
+  std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
+  bool strided = false;           ///< inputs' strides are parameters of the launch
   std::vector<FoldPlan> folds;    ///< one a fold of the graph
   // What it promises and needs:
   Accuracy accuracy = Accuracy::accurate;
@@ -78,10 +86,14 @@ struct Plan {
 
   /// Whether several segments share a quad of lanes, and with it a column of a matrix instruction.
   [[nodiscard]] bool shares_quads() const {
-    return strategy != Strategy::parts && lanes_per_segment < 4;
+    return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
   }
-  /// Segments one warp handles at once (rows, staged).
+  /// Segments one warp handles at once (rows, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
+  /// Columns that a block handles at once (columns).
+  [[nodiscard]] std::int64_t columns_per_block() const {
+    return std::int64_t{segments_per_warp()} * load_width;
+  }
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {
     const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
@@ -100,13 +112,16 @@ StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
 
+/// Shared memory of a block of columns: states of its warps on their way to the first one.
+std::int64_t columns_bytes(const Plan& plan);
+
 /// The stable text of a plan: with the graph's text and the target it identifies a kernel.
 std::string print(const Plan& plan, const Graph& graph);
 /// Throws InternalError if the plan is not legal for the graph, the request and the target.
 void verify(const Plan& plan, const Graph& graph, const Target& target);
 
 /// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
-/// on nothing but the plan and these two numbers.
+/// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
 struct PartCut {
   std::int64_t parts = 1;
   std::int64_t part_length = 0;

@@ -34,6 +34,12 @@ constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoic
                              {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
                              {"bytes", &PlanChoice::bytes}};
 
+constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
+                              {"depth", &PlanChoice::depth},
+                              {"runs", &PlanChoice::rows},
+                              {"parts", &PlanChoice::parts},
+                              {"bytes", &PlanChoice::bytes}};
+
 /// A strategy and the decisions that it knows, in the order of its text.
 struct StrategyText {
   std::string_view name;
@@ -42,7 +48,8 @@ struct StrategyText {
 };
 constexpr StrategyText kStrategies[] = {{"rows", Strategy::rows, kRows},
                                         {"parts", Strategy::parts, kParts},
-                                        {"staged", Strategy::staged, kStaged}};
+                                        {"staged", Strategy::staged, kStaged},
+                                        {"columns", Strategy::columns, kColumns}};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UserError(ErrorCode::invalid_argument,
@@ -137,6 +144,19 @@ void add_staged(Space& space, const PlanChoice& around) {
   space.add(lanes);
 }
 
+void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
+  const int few = std::max(1, around.parts / 2), many = std::min(kMostParts, 2 * around.parts);
+  for (const int parts : {around.parts, few, many, 1}) {
+    PlanChoice choice = around;
+    choice.parts = parts;
+    space.vary(choice, &PlanChoice::depth, {8, 4, 16, 32});
+  }
+  space.vary(around, &PlanChoice::rows, {1, 2, 4, 8});
+  if (one_warp) return;
+  space.vary(around, &PlanChoice::warps, {4, 16, 2, 1});
+  space.vary(around, &PlanChoice::bytes, {8, 4});
+}
+
 void add_cpu(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::depth, {8, 16, 32, 64});
   if (around.strategy == Strategy::rows) {
@@ -194,6 +214,10 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   const PlanChoice best_guess = default_choice(graph, target, request);
   Space space(graph, target, request);
   space.add(best_guess);
+  if (best_guess.strategy == Strategy::columns) {
+    add_columns(space, best_guess, target.max_warps == 1);
+    return space.take();
+  }
   if (target.max_warps == 1) {
     add_cpu(space, best_guess);
     return space.take();

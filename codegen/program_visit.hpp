@@ -22,6 +22,10 @@ void for_each_operand(Operation& op, F&& fn) {
   auto maybe = [&](ValueId& id) {
     if (id != kNoValue) fn(id);
   };
+  auto place = [&](Address& at) {
+    fn(at.base);
+    maybe(at.step);
+  };
   std::visit(detail::Overloaded{[](Const&) {},
                                 [](Special&) {},
                                 [](ParamRef&) {},
@@ -38,20 +42,20 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.round);
                                 },
                                 [&](Load& o) {
-                                  fn(o.at.base);
+                                  place(o.at);
                                   maybe(o.mask);
                                 },
                                 [&](Store& o) {
-                                  fn(o.at.base);
+                                  place(o.at);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
                                 [&](SharedLoad& o) {
-                                  fn(o.at.base);
+                                  place(o.at);
                                   maybe(o.mask);
                                 },
                                 [&](SharedStore& o) {
-                                  fn(o.at.base);
+                                  place(o.at);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
