@@ -16,10 +16,12 @@ constexpr int kMostLoads = 64;
 /// Loads of a lane that keep a GPU's memory busy; twice as many where they are narrow.
 constexpr int kLoads = 8, kNarrowBytes = 4;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
-constexpr int kCpuBlocks = 1024;
-constexpr int kCpuDepth = 8, kCpuRuns = 4;
-/// Batches in the shortest part of a CPU: a part is a task of its own.
-constexpr int kCpuBatches = 8;
+constexpr int kCpuBlocks = 256;
+constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
+/// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
+constexpr int kCpuLoads = 128;
+/// States that a CPU's second-level cache holds beside the rows that pass by.
+constexpr std::int64_t kStripBytes = 128 * 1024;
 
 bool power(std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); }
 
@@ -54,6 +56,12 @@ void lie(Plan& plan, int width, int runs) {
     plan.rows /= 2;
 }
 
+/// Columns whose states fit a cache, by whole steps.
+std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t step) {
+  const std::int64_t fit = kStripBytes / std::max<std::int64_t>(1, state_bytes(graph));
+  return std::min(columns, std::max<std::int64_t>(1, fit / step) * step);
+}
+
 }  // namespace
 
 bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -68,11 +76,16 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   const int bytes = std::min(target.vector_bytes, choice.bytes);
   lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
       choice.rows);
-  const std::int64_t rows_a_batch = std::int64_t{plan.depth} * plan.lanes_per_segment;
-  plan.part_quantum = rows_a_batch * (target.max_warps == 1 ? kCpuBatches : plan.warps);
+  const int loads =
+      target.max_warps == 1 ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
+  plan.part_quantum = std::int64_t{loads} * plan.lanes_per_segment;
   if (plan.depth * plan.rows > kMostLoads || columns_bytes(plan) > target.shared_bytes)
     return false;
   lie(plan, widest_divisor(plan.segment, widest), choice.rows);
+  if (target.max_warps == 1 && plan.segment > plan.columns_per_block()) {
+    plan.strip = strip_of(graph, plan.segment, plan.columns_per_block());
+    plan.launches = 2;
+  }
   return power(choice.depth);
 }
 
@@ -87,7 +100,8 @@ PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRe
   const bool one_warp = target.max_warps == 1;
   int width = 1;
   if (one_warp) {
-    choice.rows = kCpuRuns;
+    // Columns whose states fit the registers at once have no need of scratch.
+    choice.rows = columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
     choice.depth = kCpuDepth;
   } else {
     const int most = widest_input(graph);
@@ -102,7 +116,9 @@ PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRe
   place.segment = columns;
   lie(place, width, choice.rows);
   choice.rows = place.rows;
-  const std::int64_t block = place.columns_per_block(), blocks = (columns + block - 1) / block;
+  std::int64_t block = place.columns_per_block();
+  if (one_warp && columns > block) block = strip_of(graph, columns, block);
+  const std::int64_t blocks = (columns + block - 1) / block;
   const int wanted =
       one_warp ? kCpuBlocks : 2 * target.processors * target.resident_warps / choice.warps;
   choice.parts = static_cast<int>(std::clamp<std::int64_t>(wanted / blocks, 1, kMostParts));

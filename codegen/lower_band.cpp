@@ -36,6 +36,10 @@ Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape
   skip_ = b_.sub(begin, first_);
 }
 
+Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
+           ValueId first, ValueId reads)
+    : b_(builder), tile_(tile), graph_(graph), shape_(shape), first_(first), lane_reads_(reads) {}
+
 std::vector<Partials> Band::identities() {
   Partials nothing;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) nothing.push_back(tile_.identity(f));
@@ -75,7 +79,6 @@ std::vector<Partials> Band::merge_tree(int from, int count, const Leaf& leaf) {
   return merge(left, merge_tree(from + count / 2, count / 2, leaf));
 }
 
-/// The rows from `at` on that `loads` loads bring, those from `limit` on masked (kNoValue: none).
 std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, ValueId limit) {
   const int rows = shape_.rows_a_load();
   const bool groups = rows > 1;

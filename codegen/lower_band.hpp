@@ -47,12 +47,21 @@ class Band {
   Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
        std::int64_t columns, ValueId band, ValueId count);
 
+  /// A band that begins at column `first`; lanes where `reads` (kNoValue: all do) is false have
+  /// none.
+  Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape, ValueId first,
+       ValueId reads);
+
   /// Every fold's state of each run, over the first `rows` rows of the source, in the first warp.
   std::vector<Partials> fold(const Source& source, ValueId rows);
 
   /// Where a run of the band lies in a row of columns, and its lanes that own a column.
   [[nodiscard]] ValueId column_of(int run);
   ValueId owners(int run);
+  /// Every fold's partial of each run over the rows from `at` on that `loads` loads bring, those
+  /// from `limit` on masked (kNoValue: none).
+  std::vector<Partials> batch(const Source& source, ValueId at, int loads, ValueId limit);
+  std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
   /// Stores a value of the run's columns at row `row` (i64, kNoValue: the only one) of `buffer`, 16
   /// bytes a lane where `aligned`, or where memory is found to be.
   void store(int buffer, ValueId row, int run, ValueId value, bool aligned);
@@ -60,9 +69,7 @@ class Band {
  private:
   using Leaf = std::function<std::vector<Partials>(int)>;
   std::vector<Partials> identities();
-  std::vector<Partials> batch(const Source& source, ValueId at, int loads, ValueId limit);
   std::vector<Partials> merge_tree(int from, int count, const Leaf& leaf);
-  std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
   std::vector<Partials> merge_warps(std::vector<Partials> mine);
   void hand_over(const Builder::Values& fields, ValueId slot);
   Builder::Values take_over(const Builder::Values& like, ValueId slot);
@@ -74,8 +81,8 @@ class Band {
   TileLowering& tile_;
   const Graph& graph_;
   Shape shape_;
-  std::int64_t columns_;
-  ValueId count_;
+  std::int64_t columns_ = 0;
+  ValueId count_ = kNoValue;
   ValueId first_ = kNoValue;  // the band's first column
   ValueId skip_ = kNoValue;   // columns of the band that are the band's before it; kNoValue: none
   ValueId lane_reads_ = kNoValue;

@@ -123,10 +123,11 @@ std::string print(const Plan& plan, const Graph& graph) {
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (plan.strategy == Strategy::columns) {
     text += fmt::format(
-        "  lanes_per_column {}, runs {}, {} columns a block{}\n  part_quantum {} rows, "
+        "  lanes_per_column {}, runs {}, {} columns a block{}{}\n  part_quantum {} rows, "
         "parts_wanted "
         "{}\n",
         plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
+        plan.strip > 0 ? ", states in scratch" : "",
         plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
         plan.parts_wanted);
   } else if (plan.strategy != Strategy::parts) {
@@ -209,7 +210,10 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "a block's columns exist");
     require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
     require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
-    require(plan.launches == (plan.parts_wanted > 1 ? 2 : 1), "several parts are merged");
+    require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
+            "what lies in scratch is merged");
+    require(plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1),
+            "one warp walks along a strip");
   } else if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
     require(plan.lanes_per_segment == Plan::kWarp ||

@@ -73,7 +73,10 @@ struct Plan {
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
   bool strided = false;           ///< inputs' strides are parameters of the launch
-  std::vector<FoldPlan> folds;    ///< one a fold of the graph
+  /// columns: how many a block walks along, row by row, while their states wait in scratch: for
+  /// processors that read long runs much faster. 0: a block's states stay in registers.
+  std::int64_t strip = 0;
+  std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // What it promises and needs:
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
@@ -90,9 +93,9 @@ struct Plan {
   }
   /// Segments one warp handles at once (rows, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
-  /// Columns that a block handles at once (columns).
+  /// Columns of a block (columns).
   [[nodiscard]] std::int64_t columns_per_block() const {
-    return std::int64_t{segments_per_warp()} * load_width;
+    return strip > 0 ? strip : std::int64_t{segments_per_warp()} * load_width;
   }
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {

@@ -155,7 +155,7 @@ TEST_F(TuningOnCpu, APinnedPlanIsTakenOrRefused) {
                           ErrorCode::unsupported, "plan", {"not legal", "the whole input"});
   pinned.plan = "fastest";
   expect_error<UserError>([&] { compile(sum_of(64), pinned); }, ErrorCode::invalid_argument, "plan",
-                          {"'fastest' says nothing"});
+                          {"'fastest' is no strategy"});
   Options negative = options(Tuning::measure);
   negative.tuning_elements = -1;
   expect_error<UserError>([&] { compile(sum_of(64), negative); }, ErrorCode::invalid_argument,

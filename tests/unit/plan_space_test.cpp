@@ -100,12 +100,13 @@ TEST(PlanSpace, WhatIsNotLegalIsNoPlan) {
 TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
   for (const auto& [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
            {"", "names no strategy"},
-           {"warps=8", "names no strategy"},
+           {"warps=8", "'warps=8' is no strategy"},
            {"rows warps=eight", "'eight' is no number"},
            {"rows warps=-8", "'-8' is no number"},
            {"rows warps=8x", "'8x' is no number"},
            {"rows lanes=8", "has no 'lanes'"},
-           {"columns warps=8", "'columns' says nothing"}}) {
+           {"columns lanes=8", "columns has no 'lanes'"},
+           {"diagonals warps=8", "'diagonals' is no strategy"}}) {
     expect_error<UserError>([text = text] { codegen::parse_choice(text); },
                             ErrorCode::invalid_argument, "plan", {why});
   }
