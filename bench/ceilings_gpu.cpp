@@ -16,10 +16,10 @@ constexpr unsigned kThreads = 512;
 constexpr int kLoads = 4;  // 16-byte loads that a thread has in flight
 constexpr std::int64_t kTileBytes = std::int64_t{kThreads} * kLoads * 16;
 constexpr std::size_t kDriverCopy = ~std::size_t{0};
-constexpr const char* kNames[] = {"fill_words",  "fill_f16",      "fill_f32",      "fill_f64",
-                                  "fill_i8",     "fill_shipdate", "fill_discount", "fill_quantity",
-                                  "fill_price",  "read_tile",     "read_strided",  "copy_tile",
-                                  "copy_strided"};
+constexpr const char* kNames[] = {"fill_words", "fill_f16",      "fill_f32",      "fill_f64",
+                                  "fill_i8",    "fill_shipdate", "fill_discount", "fill_quantity",
+                                  "fill_price", "fill_bf16",     "fill_i32",      "fill_other",
+                                  "read_tile",  "read_strided",  "copy_tile",     "copy_strided"};
 
 constexpr const char* kHead = R"cuda(
 #define CHAINFOLD_BENCH_FN __device__ __forceinline__
@@ -30,13 +30,17 @@ typedef unsigned long long u64;
 constexpr const char* kKernels = R"cuda(
 #define EACH u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x
 extern "C" __global__ void fill_words(u32* out, u64 n) { for (EACH) out[i] = (u32)mix(i); }
-extern "C" __global__ void fill_f16(unsigned short* out, u64 n) {
-  for (EACH) {
-    unsigned short bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"((float)random_f16(i) * 0x1p-14f));
-    out[i] = bits;
-  }
+__device__ __forceinline__ unsigned short half_bits(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
 }
+extern "C" __global__ void fill_f16(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_f16(i) * 0x1p-14f); }
+extern "C" __global__ void fill_other(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_other(i) * 0x1p-14f); }
+extern "C" __global__ void fill_bf16(unsigned short* out, u64 n) {
+  for (EACH) out[i] = (unsigned short)(__float_as_uint((float)random_bf16(i) * 0x1p-11f) >> 16);  // exact
+}
+extern "C" __global__ void fill_i32(int* out, u64 n) { for (EACH) out[i] = (int)random_i32(i); }
 extern "C" __global__ void fill_f32(float* out, u64 n) { for (EACH) out[i] = (float)random_f32(i) * 0x1p-23f; }
 extern "C" __global__ void fill_f64(double* out, u64 n) { for (EACH) out[i] = (double)random_f64(i) * 0x1p-52; }
 extern "C" __global__ void fill_i8(signed char* out, u64 n) { for (EACH) out[i] = (signed char)random_i8(i); }
@@ -240,8 +244,8 @@ void GpuCeilings::check_read(const Shape& shape, runtime::DevicePtr from, const 
   }
 }
 
-Ceilings GpuCeilings::measure() {
-  const auto times = time_rounds(context_, stream_, {[&] { read(); }, [&] { copy(); }}, 21);
+Ceilings GpuCeilings::measure(std::size_t repeats) const {
+  const auto times = time_rounds(context_, stream_, {[&] { read(); }, [&] { copy(); }}, repeats);
   return {bytes_, median(times[0]), median(times[1])};
 }
 

@@ -40,7 +40,7 @@ class GpuCeilings {
   void read() const { read(fastest_read_); }
   void copy() const { copy(fastest_copy_); }
   /// Both, alone on the stream.
-  Ceilings measure();
+  [[nodiscard]] Ceilings measure(std::size_t repeats = 21) const;
   /// The shapes in words.
   [[nodiscard]] std::string description() const;
   [[nodiscard]] const runtime::Stream& stream() const noexcept { return stream_; }

@@ -12,7 +12,9 @@
 #include <regex>
 #include <string>
 
+#include "chainfold/bench/machines.hpp"
 #include "chainfold/bench/suite.hpp"
+#include "chainfold/bench/suite_reduce.hpp"
 
 namespace {
 
@@ -44,59 +46,139 @@ class TemporaryCache {
   std::filesystem::path folder_;
 };
 
+constexpr const char* kAbout =
+    "Measures Chainfold's kernels, their peers and the ceilings of the machine in one run.\n\n"
+    "Every result is checked against an exact reference on a sample of its segments before it is "
+    "timed. Times are medians of interleaved repeats after a warm-up. The ratio is the least time "
+    "that the bytes need (reads at the rate of a read-only kernel, writes at the rate left in a "
+    "copy, both measured between the repeats) over the row's time. err (u) is the largest error in "
+    "units of rounding of the output's type times the sum of absolute values.";
+
+struct Arguments {
+  std::string suite = "first", target = "gpu", only, impl;
+  std::optional<std::string> out, energy;
+  std::int64_t elements = 0;
+  std::optional<double> seconds, void_above;
+  double budget = 0;
+  bool tune = false, resume_dirty = false, list = false;
+};
+
+void add_options(CLI::App& app, Arguments& a) {
+  app.add_option(
+         "--suite", a.suite,
+         "what to measure: first (folds of every kind, compile, launch) or reduce (folds of "
+         "every size and type by every strategy, and the peers)")
+      ->check(CLI::IsMember({"first", "reduce"}))
+      ->capture_default_str();
+  app.add_option("--target", a.target, "gpu (device 0) or cpu")
+      ->check(CLI::IsMember({"gpu", "cpu"}))
+      ->capture_default_str();
+  app.add_option("--out", a.out,
+                 "write head and rows as JSON to this file; reduce goes on where the file ends");
+  app.add_option(
+      "--only", a.only,
+      "regular expression: only rows whose name it is found in: 'sum f16->f16 S=64 gpu', "
+      "'compile gpu' (first), 'sum/f16/64', 'sum/f16/whole/65536' (reduce)");
+  app.add_option("--elements", a.elements,
+                 "f16 elements; other types get as many bytes (default: 2^30 on a GPU; on a CPU "
+                 "2^28, reduce 2^27)")
+      ->check(CLI::Range(std::int64_t{1} << 20, std::int64_t{1} << 36));
+  app.add_option("--seconds", a.seconds,
+                 "time spent on the repeats of a row; at least 9 are made, 3 of what takes 20 ms "
+                 "(default: 0.3, reduce on a GPU 0.02)")
+      ->check(CLI::Range(0.001, 600.0));
+  app.add_flag("--tune", a.tune, "tuned plans: instead of the default ones (first), beside them");
+  CLI::Option_group& reduce = *app.add_option_group("reduce", "Only for --suite reduce:");
+  reduce.add_option("--impl", a.impl,
+                    "regular expression: only these ways, such as 'chainfold chosen', 'forced "
+                    "parts', 'cub'");
+  reduce.add_option("--energy", a.energy,
+                    "regular expression: measure energy, too, where it is found in case and way, "
+                    "such as 'sum/f16/64 (cub$|chainfold chosen)'; 2 s a row");
+  reduce.add_option("--budget", a.budget, "stop after so many seconds; the same call goes on")
+      ->check(CLI::Range(1.0, 1e6));
+  reduce
+      .add_option("--void-above", a.void_above,
+                  "rows are void if the ceilings before and after them differ by more than this "
+                  "(default: 0.01, on a CPU 0.1)")
+      ->check(CLI::Range(0.0, 1.0));
+  reduce.add_flag("--resume-dirty", a.resume_dirty,
+                  "go on with a file although the tree has changes: they are the same");
+  reduce.add_flag("--list", a.list, "print the names that --only matches and measure nothing");
+}
+
+int run_first(const Arguments& a) {
+  using namespace chainfold::bench;
+  SuiteOptions options;
+  options.only = std::regex(a.only);
+  options.elements = a.elements;
+  options.seconds = a.seconds.value_or(0.3);
+  options.tune = a.tune;
+  Report report;
+  report.suite = a.suite;
+  report.target = a.target;
+  describe_build(report);
+  if (a.target == "gpu") {
+    run_first_gpu(options, report);
+  } else {
+    run_first_cpu(options, report);
+  }
+  if (a.out) write_json(report, *a.out);
+  fmt::print("{}", table(report));
+  return 0;
+}
+
+int run_reduce_suite(const Arguments& a) {
+  using namespace chainfold::bench;
+  const bool gpu = a.target == "gpu";
+  const std::int64_t elements = a.elements > 0 ? a.elements : std::int64_t{1} << (gpu ? 30 : 27);
+  const std::int64_t bytes = elements * 2;
+  ReduceOptions options{.only = std::regex(a.only),
+                        .impl = std::regex(a.impl),
+                        .energy = {},
+                        .seconds = a.seconds.value_or(gpu ? 0.02 : 0.3),
+                        .budget = a.budget,
+                        .void_above = a.void_above.value_or(gpu ? 0.01 : 0.1)};
+  if (a.energy) options.energy = std::regex(*a.energy);
+  const std::vector<NamedCase> cases = reduce_cases(bytes);
+  if (a.list) {
+    for (const NamedCase& named : cases)
+      if (std::regex_search(named.name, options.only)) fmt::print("{}\n", named.name);
+    return 0;
+  }
+  Report head;
+  head.suite = a.suite;
+  head.target = a.target;
+  describe_build(head);
+  const std::unique_ptr<Machine> machine =
+      gpu ? make_gpu_machine(bytes, a.tune, head) : make_cpu_machine(bytes, a.tune, head);
+  const auto print = [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+  print(heading(head));
+  std::optional<std::filesystem::path> path;
+  if (a.out) path = *a.out;
+  ResultsFile file(path, head, a.resume_dirty);
+  if (!file.note().empty()) print(file.note());
+  const ReduceSummary summary = run_reduce(*machine, cases, options, file, print);
+  print(text_of(summary));
+  return summary.wrong.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   make_openmp_wait_passively(argv);
   const TemporaryCache cache;
-  using namespace chainfold;
-  std::string suite = "first", kind = "gpu", only;
-  std::optional<std::string> out;
-  bench::SuiteOptions options;
-  CLI::App app(
-      "Measures Chainfold's kernels, their peers and the ceilings of the machine in one run.\n\n"
-      "Every result is checked against an exact reference on a sample of its segments before it is "
-      "timed. Times are medians of interleaved repeats after a warm-up. The ratio is the least "
-      "time "
-      "that the bytes need (reads at the rate of a read-only kernel, writes at the rate left in a "
-      "copy, both measured between the repeats) over the row's time. err (u) is the largest error "
-      "in units of rounding of the output's type times the sum of absolute values.");
-  app.add_option("--suite", suite, "what to measure: first (folds of every kind, compile, launch)")
-      ->check(CLI::IsMember({"first"}))
-      ->capture_default_str();
-  app.add_option("--target", kind, "gpu (device 0) or cpu")
-      ->check(CLI::IsMember({"gpu", "cpu"}))
-      ->capture_default_str();
-  app.add_option("--out", out, "write head and rows as JSON to this file");
-  app.add_option("--only", only,
-                 "regular expression: only rows whose name it is found in, such as "
-                 "'sum f16->f16 S=64 gpu', 'q6 i64->i64 whole cpu', 'compile gpu'");
-  app.add_option(
-         "--elements", options.elements,
-         "f16 elements; other types get as many bytes (default: 2^30 on a GPU, 2^28 on a CPU)")
-      ->check(CLI::Range(std::int64_t{1} << 20, std::int64_t{1} << 36));
-  app.add_option("--seconds", options.seconds,
-                 "time spent on the repeats of a row; at least 9 are made")
-      ->check(CLI::Range(0.001, 600.0))
-      ->capture_default_str();
-  app.add_flag("--tune", options.tune, "measure with tuned plans instead of the default ones");
+  Arguments arguments;
+  CLI::App app(kAbout);
+  add_options(app, arguments);
   CLI11_PARSE(app, argc, argv);
   try {
-    options.only = std::regex(only);
-    bench::Report report;
-    report.suite = suite;
-    report.target = kind;
-    bench::describe_build(report);
-    if (kind == "gpu") {
-      bench::run_first_gpu(options, report);
-    } else {
-      bench::run_first_cpu(options, report);
-    }
-    if (out) bench::write_json(report, *out);
-    fmt::print("{}", bench::table(report));
-    return 0;
+    return arguments.suite == "first" ? run_first(arguments) : run_reduce_suite(arguments);
   } catch (const std::regex_error& error) {
-    fmt::print(stderr, "chainfold_bench: error: --only '{}': {}\n", only, error.what());
+    fmt::print(stderr, "chainfold_bench: error: a regular expression: {}\n", error.what());
   } catch (const std::exception& error) {
     fmt::print(stderr, "chainfold_bench: error: {}\n", error.what());
   }

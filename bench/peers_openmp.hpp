@@ -23,6 +23,15 @@ float sum_all_f32(const float* in, std::int64_t n);
 std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::int64_t* qty,
                 const std::int64_t* price, std::int64_t n);
 
+/// What fold() computes, of elements of which type. Sums of f16 and bf16 are added in f32, of i8 in
+/// i32, and stored as the input's type (of i8 as i32; a whole f16 sum as f32).
+enum class Fold { sum, mean_var, dot, min_max, filtered_sum };
+enum class Type { f16, bf16, f32, f64, i8, i32 };
+/// Folds of segments with leave to reorder; threads share out the segments, or each of them where
+/// they are few. Returns false where there is no loop for it or the compiler lacks the type.
+bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segments,
+          std::int64_t length, bool whole, void* first, void* second);
+
 /// The ceilings: the sum of 64-bit words, which accounts for all of them, and a copy. Every thread
 /// reads `streams` places at once (1, 2, 4 or 8): more than one keep more of the memory busy.
 struct ReadResult {

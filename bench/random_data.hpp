@@ -36,6 +36,16 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
   CHAINFOLD_BENCH_FN long long random_i8(unsigned long long i) {
     return static_cast<long long>(mix(i) & 255) - 128;
   }
+  CHAINFOLD_BENCH_FN long long random_bf16(unsigned long long i) {
+    const unsigned long long h = mix(i);
+    return (static_cast<long long>(h & 511) - 256) * (1ll << ((h >> 12) & 3));
+  }
+  CHAINFOLD_BENCH_FN long long random_i32(unsigned long long i) {
+    return static_cast<long long>(mix(i) >> 32) - (1ll << 31);
+  }
+  CHAINFOLD_BENCH_FN long long random_other(unsigned long long i) {
+    return random_f16(i + (1ull << 40));
+  }
   CHAINFOLD_BENCH_FN long long random_shipdate(unsigned long long i) {
     return 8036 + static_cast<long long>(mix(i) % 2526);
   }
@@ -54,13 +64,27 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
 #undef CHAINFOLD_BENCH_BOTH
 #undef CHAINFOLD_BENCH_FN
 
-/// What an input holds.
-enum class Source : std::uint8_t { f16, f32, f64, i8, shipdate, discount, quantity, price };
+/// What an input holds; `other` is f16 as well, for a second input that differs from the first.
+enum class Source : std::uint8_t {
+  f16,
+  f32,
+  f64,
+  i8,
+  shipdate,
+  discount,
+  quantity,
+  price,
+  bf16,
+  i32,
+  other
+};
 
 /// The exponent s of a source's values k * 2^-s.
 constexpr int scale_of(Source source) noexcept {
   switch (source) {
-    case Source::f16: return 14;
+    case Source::f16:
+    case Source::other: return 14;
+    case Source::bf16: return 11;
     case Source::f32: return 23;
     case Source::f64: return 52;
     default: return 0;
@@ -78,6 +102,9 @@ inline std::int64_t value_of(Source source, std::uint64_t i) {
     case Source::discount: return random_discount(i);
     case Source::quantity: return random_quantity(i);
     case Source::price: return random_price(i);
+    case Source::bf16: return random_bf16(i);
+    case Source::i32: return random_i32(i);
+    case Source::other: return random_other(i);
   }
   return 0;
 }

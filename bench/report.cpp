@@ -33,6 +33,8 @@ Json json_of(const Ceilings& c) {
   return {{"read_gbps", c.read_gbps}, {"write_gbps", c.write_gbps}, {"copy_gbps", c.copy_gbps}};
 }
 
+}  // namespace
+
 std::string size_text(std::int64_t n) {
   if (n > 0 && (n & (n - 1)) == 0 && n >= 1 << 16) {
     int power = 0;
@@ -41,8 +43,6 @@ std::string size_text(std::int64_t n) {
   }
   return std::to_string(n);
 }
-
-}  // namespace
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -57,6 +57,14 @@ Ceilings::Ceilings(std::int64_t bytes, double read_ms, double copy_ms) {
   // A cache or noise can make a copy look as fast as its reads alone; then there is no rate of
   // writes.
   write_gbps = copy_ms > read_ms ? amount / (copy_ms - read_ms) : copy_gbps;
+}
+
+Ceilings between(const Ceilings& a, const Ceilings& b) {
+  Ceilings c;
+  c.read_gbps = (a.read_gbps + b.read_gbps) / 2;
+  c.write_gbps = (a.write_gbps + b.write_gbps) / 2;
+  c.copy_gbps = (a.copy_gbps + b.copy_gbps) / 2;
+  return c;
 }
 
 Row make_row(const Case& test, const std::string& impl, double ms, std::size_t repeats,
@@ -119,54 +127,72 @@ void describe_build(Report& report) {
   report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row) {
+  const bool measured = row.missing.empty();
+  Json json = {{"suite", suite},
+               {"op", row.op},
+               {"dtype", row.dtype},
+               {"out_dtype", row.out_dtype},
+               {"n", row.n},
+               {"segment", row.segment > 0 ? Json(row.segment)
+                           : row.n > 0     ? Json("whole")
+                                           : Json()},
+               {"impl", row.impl},
+               {"plan", row.plan},
+               {"plan_kind", row.plan_kind},
+               {"ms", measured ? Json(row.ms) : Json()},
+               {"repeats", row.repeats},
+               {"gbps", optional(row.gbps)},
+               {"ceiling_ms", optional(row.ceiling_ms)},
+               {"ratio", optional(row.ratio)},
+               {"max_err_u", optional(row.max_err_u)},
+               {"pj_per_element", optional(row.pj_per_element)}};
+  if (row.is_void) json["void"] = true;
+  if (!measured) json["missing"] = row.missing;
+  return json;
+}
+
+nlohmann::ordered_json json_of_head(const Report& report) {
+  Json head = {{"suite", report.suite},
+               {"target", report.target},
+               {"device", report.device},
+               {"driver", report.driver},
+               {"cuda", report.cuda},
+               {"commit", report.commit},
+               {"clean", report.clean ? Json(*report.clean) : Json()},
+               {"date", report.date},
+               {"read_gbps", report.before.read_gbps},
+               {"write_gbps", report.before.write_gbps},
+               {"copy_gbps", report.before.copy_gbps},
+               {"after", json_of(report.after)}};
+  if (!report.peers.empty()) head["peers"] = report.peers;
+  return head;
+}
+
 void write_json(const Report& report, const std::filesystem::path& file) {
   Json rows = Json::array();
-  for (const Row& row : report.rows) {
-    rows.push_back({{"suite", report.suite},
-                    {"op", row.op},
-                    {"dtype", row.dtype},
-                    {"out_dtype", row.out_dtype},
-                    {"n", row.n},
-                    {"segment", row.segment},
-                    {"impl", row.impl},
-                    {"plan", row.plan},
-                    {"plan_kind", row.plan_kind},
-                    {"ms", row.ms},
-                    {"repeats", row.repeats},
-                    {"gbps", optional(row.gbps)},
-                    {"ceiling_ms", optional(row.ceiling_ms)},
-                    {"ratio", optional(row.ratio)},
-                    {"max_err_u", optional(row.max_err_u)}});
-  }
-  const Json head = {{"suite", report.suite},
-                     {"target", report.target},
-                     {"device", report.device},
-                     {"driver", report.driver},
-                     {"cuda", report.cuda},
-                     {"commit", report.commit},
-                     {"clean", report.clean ? Json(*report.clean) : Json()},
-                     {"date", report.date},
-                     {"read_gbps", report.before.read_gbps},
-                     {"write_gbps", report.before.write_gbps},
-                     {"copy_gbps", report.before.copy_gbps},
-                     {"after", json_of(report.after)}};
+  for (const Row& row : report.rows) rows.push_back(json_of_row(report.suite, row));
   std::ofstream stream(file);
-  stream << Json{{"head", head}, {"rows", rows}}.dump(1) << '\n';
+  stream << Json{{"head", json_of_head(report)}, {"rows", rows}}.dump(1) << '\n';
   stream.flush();
   if (!stream) throw std::runtime_error(file.string() + " could not be written");
 }
 
-std::string table(const Report& report) {
-  std::string text = fmt::format(
+std::string heading(const Report& report) {
+  return fmt::format(
       "{}, driver {}, CUDA {}, commit {}{}, {}\n"
       "ceilings in GB/s, before and after: read {:.1f} {:.1f}, copy {:.1f} {:.1f} (so write {:.1f} "
-      "{:.1f})\n\n",
+      "{:.1f})",
       report.device, report.driver, report.cuda, report.commit.substr(0, 12),
       !report.clean   ? ""
       : *report.clean ? " (clean)"
                       : " (with changes)",
       report.date, report.before.read_gbps, report.after.read_gbps, report.before.copy_gbps,
       report.after.copy_gbps, report.before.write_gbps, report.after.write_gbps);
+}
+
+std::string table(const Report& report) {
+  std::string text = heading(report) + "\n\n";
   text += fmt::format("{:<14} {:<9} {:>10} {:>8} {:<15} {:<8} {:>10} {:>9} {:>6} {:>9}\n", "op",
                       "type", "n", "S", "impl", "plan", "ms", "GB/s", "ratio", "err (u)");
   for (const Row& row : report.rows) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,20 +29,28 @@ struct Ceilings {
   }
 };
 
+/// Halfway between two measurements.
+Ceilings between(const Ceilings& a, const Ceilings& b);
+
 struct Row {
   std::string op, dtype, out_dtype;
   std::int64_t n = 0;
   std::int64_t segment = 0;  ///< 0: whole
   std::string impl;          ///< "chainfold", or the peer
-  std::string plan;          ///< in one line; empty for peers
-  std::string plan_kind;     ///< "mma", "simt" or "mma+simt"
-  double ms = 0;
+  std::string plan;          ///< in one line; of peers what is called, or empty
+  /// Of the suite `first`: "mma", "simt" or "mma+simt"; of `reduce`: "chosen" by the rules, "tuned"
+  /// or "forced" to a strategy; empty for peers.
+  std::string plan_kind;
+  double ms = 0;  ///< 0 where `missing` says why
   std::size_t repeats = 0;
   std::optional<double> gbps;  ///< bytes of inputs and outputs
   std::optional<double>
       ceiling_ms;               ///< the least time at the ceilings measured between its repeats
   std::optional<double> ratio;  ///< ceiling_ms / ms
   std::optional<double> max_err_u;
+  std::optional<double> pj_per_element;  ///< energy of the device
+  bool is_void = false;                  ///< the ceilings moved while the row was measured
+  std::string missing;                   ///< why there is no measurement; empty: there is one
 };
 
 struct Report {
@@ -51,6 +60,7 @@ struct Report {
   std::optional<bool> clean;  ///< unknown where there is no Git
   std::string date;
   Ceilings before, after;  ///< measured alone, ahead of the rows and behind them
+  std::string peers;       ///< versions of the peers, empty if none has one
   std::vector<Row> rows;
 };
 
@@ -66,8 +76,16 @@ void set_plan(Row& row, const std::string& plan);
 /// "<id>-dirty"), or what Git says where the program runs.
 void describe_build(Report& report);
 
+/// Head and rows as they stand in files.
+nlohmann::ordered_json json_of_head(const Report& report);
+nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row);
+
 /// Throws std::runtime_error if the file cannot be written.
 void write_json(const Report& report, const std::filesystem::path& file);
+/// The machine, the build and the ceilings, in two lines.
+std::string heading(const Report& report);
+/// 2^20 rather than 1048576.
+std::string size_text(std::int64_t n);
 /// The rows for people.
 std::string table(const Report& report);
 

@@ -3,9 +3,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 
-#include "chainfold/bench/ceilings_gpu.hpp"
+#include "chainfold/bench/gpu_case.hpp"
 #include "chainfold/bench/suite.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 
@@ -43,73 +42,37 @@ class Prepared {
   Prepared(const Case& test, const runtime::Context& context, const runtime::Stream& stream,
            const std::vector<runtime::DeviceBuffer>& inputs, const SuiteOptions& options)
       : test_(test),
-        inputs_(test.inputs()),
-        context_(context),
-        stream_(stream),
-        kernel_(compile(test.computation, options.compile_options("gpu", test.elements))) {
-    args_.elements = test.elements;
-    args_.stream = stream.handle();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      args_.inputs.push_back(Binding(inputs_[i].name, inputs[i].data(), inputs_[i].type));
-    }
-    for (std::size_t i = 0; i < test.computation.outputs(); ++i) {
-      const DType type = test.computation.output_type(i);
-      outputs_.emplace_back(context, static_cast<std::size_t>(test.segments() * size_of(type)));
-      args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, test.segments()));
-    }
+        memory_(test, inputs, 1, context, stream),
+        kernel_(compile(test.computation, options.compile_options("gpu", test.elements))),
+        args_(memory_.args(0)) {
     const std::int64_t bytes = kernel_.scratch_bytes(args_);
     scratch_ = runtime::DeviceBuffer(context, static_cast<std::size_t>(bytes));
     args_.scratch = {scratch_.data(), bytes};
   }
 
   void launch() const { kernel_.launch(args_); }
-
-  /// Runs once on outputs filled with NaN and checks a sample.
-  double check() const {
-    for (const runtime::DeviceBuffer& output : outputs_)
-      runtime::fill_bytes(context_, output.pointer(), 0xff, output.bytes(), stream_.handle());
-    launch();
-    stream_.synchronize();
-    Checker checker(test_, bound_of_plan(kernel_.plan_summary()));
-    for (const std::int64_t segment : checker.sample()) {
-      std::vector<std::vector<std::byte>> values;
-      for (std::size_t i = 0; i < outputs_.size(); ++i) {
-        const auto size = static_cast<std::size_t>(size_of(test_.computation.output_type(i)));
-        values.emplace_back(size);
-        runtime::copy_to_host(context_, values.back().data(),
-                              outputs_[i].pointer() + static_cast<std::uint64_t>(segment) * size,
-                              size, stream_.handle());
-      }
-      stream_.synchronize();
-      checker.check(segment, values);
-    }
-    return checker.max_error_u();
+  /// Runs once and checks a sample.
+  [[nodiscard]] double check() const {
+    return memory_.check(Checker(test_), bound_of_plan(kernel_.plan_summary()), [&] { launch(); });
   }
-
   [[nodiscard]] const Case& test() const noexcept { return test_; }
   [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }
 
  private:
   const Case& test_;
-  std::vector<Case::Input> inputs_;
-  const runtime::Context& context_;
-  const runtime::Stream& stream_;
+  GpuCase memory_;
   Kernel kernel_;
-  std::vector<runtime::DeviceBuffer> outputs_;
-  runtime::DeviceBuffer scratch_;
   LaunchArgs args_;
+  runtime::DeviceBuffer scratch_;
 };
 
 void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels& kernels,
                GpuCeilings& ceilings, const runtime::Context& context, Report& report) {
   const runtime::Stream& stream = ceilings.stream();
-  std::vector<runtime::DeviceBuffer> inputs;
-  for (const Case::Input& input : batch.front().inputs()) {
-    std::int64_t elements = 0;
-    for (const Case& test : batch) elements = std::max(elements, test.elements);
-    inputs.emplace_back(context, static_cast<std::size_t>(elements * size_of(input.type)));
-    kernels.fill(input.source, inputs.back().pointer(), elements, stream.handle());
-  }
+  std::int64_t elements = 0;
+  for (const Case& test : batch) elements = std::max(elements, test.elements);
+  const std::vector<runtime::DeviceBuffer> inputs =
+      make_inputs(batch.front(), elements, kernels, context, stream.handle());
   std::vector<std::unique_ptr<Prepared>> rows;
   std::vector<double> errors;
   for (const Case& test : batch) {

@@ -225,8 +225,8 @@ ValueId Builder::pack(int mma_row, Operand operand, std::vector<std::pair<ValueI
 ValueId Builder::mma(ValueId a, ValueId b, ValueId c) { return emit(Mma{a, b, c}, type(c)); }
 void Builder::barrier() { regions_.back()->body.push_back({Barrier{}, {}}); }
 
-ValueId Builder::misalignment(int buffer, ValueId first) {
-  return emit(Misalignment{buffer, first}, uniform(DType::i64));
+ValueId Builder::misalignment(int buffer, ValueId first, int unit) {
+  return emit(Misalignment{buffer, first, unit}, uniform(DType::i64));
 }
 void Builder::copy_async(const CopyAsync& copy) { regions_.back()->body.push_back({copy, {}}); }
 void Builder::copy_wait(int ring, ValueId slot, ValueId round) {

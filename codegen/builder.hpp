@@ -80,7 +80,7 @@ class Builder {
   ValueId pack(int mma_row, Operand operand, std::vector<std::pair<ValueId, int>> pieces);
   ValueId mma(ValueId a, ValueId b, ValueId c);
   void barrier();
-  ValueId misalignment(int buffer, ValueId first);
+  ValueId misalignment(int buffer, ValueId first, int unit);
   void copy_async(const CopyAsync& copy);
   void copy_wait(int ring, ValueId slot, ValueId round);
 

@@ -93,7 +93,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
 bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const Node& node,
              FoldPlan& how) {
   const MmaOperands data = mma_operands(graph, node);
-  if (data.a == kNoNode || !target.has_mma) return false;
+  if (data.a == kNoNode || !target.has_mma || plan.straddle) return false;
   const DType type = graph.node(data.a).type;
   const int index = find_mma(type, target.arch);
   if (index < 0 || type == DType::f32) return false;  // f32 would have to be split in three
@@ -281,10 +281,11 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   auto bounded = [&] {
     bool within = true;
     for (std::size_t f = 0; f < plan.folds.size(); ++f) {
-      plan.folds[f].error_bound_u = error_bound(graph, plan, target, f);
-      within =
-          within && plan.folds[f].error_bound_u <=
-                        allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
+      double& bound = plan.folds[f].error_bound_u;
+      bound = error_bound(graph, plan, target, f);
+      if (staged) bound = std::max(bound, error_bound(graph, plan.without_stage(), target, f));
+      within = within &&
+               bound <= allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
     }
     return within;
   };

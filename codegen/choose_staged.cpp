@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "chainfold/codegen/plan_space.hpp"
 
@@ -19,17 +21,20 @@ constexpr int kMostElementsAhead = 64;
 /// of others (measured on an H200: 64 KiB 0.97, 128 KiB 0.94 of the ceiling at 64 f16 a segment).
 constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
-constexpr std::int64_t kLeastTile = 32;  // what copies bring of the next tile, at most
-constexpr std::int64_t kShortTile = 2 * 1024, kLongTile = 12 * 1024;
+constexpr std::int64_t kShortTile = 1536, kLongTile = 12 * 1024;
 /// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 32 * 1024;
 constexpr int kMostBurst = 256;
 constexpr int kBanks = 32, kBankBytes = 4;
-/// Segments below these many bytes gain nothing: their results are as much traffic as their
-/// elements. From kLongSegment on loads straight into registers do as well.
-constexpr std::int64_t kShortSegment = 64, kLongSegment = 1024;
-/// The longest segments that are staged for the sake of wide copies alone.
-constexpr std::int64_t kLongestOdd = 6 * 1024;
+/// Elements read a result below which results are so much of the traffic that to gather them gains
+/// nothing (measured on an H200 for f16, f32, f64 and i8).
+constexpr std::int64_t kLeastShare = 32;
+/// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
+constexpr int kWideBytes = 8;
+/// The longest segments, in bytes, that gain: of those that wide loads read as well, and of others.
+constexpr std::int64_t kLongestWide = 2 * 1024, kLongestNarrow = 6 * 1024;
+/// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
+constexpr std::int64_t kMostMerges = 1024;
 
 bool power(std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); }
 
@@ -45,9 +50,19 @@ int widest_divisor(std::int64_t segment, int widest) {
   return width;
 }
 
+/// The width of a lane's loads, and whether segments straddle them: shared memory serves words, so
+/// narrower loads would cost as much and bring less. Inputs that do not begin alike cannot share
+/// such loads.
+std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes) {
+  const int width = widest_divisor(segment, widest);
+  if (graph.inputs.size() != 1 || bytes < kBankBytes) return {width, false};
+  const int word = kBankBytes / size_of(graph.inputs[0].type);
+  return width < word ? std::pair{word, true} : std::pair{width, false};
+}
+
 /// Cycles that shared memory takes for one load of `width` elements a lane, where lane l begins at
-/// (l / lanes) * segment + (l % lanes) * width: as many as words of the busiest bank, for each
-/// group of lanes that is served together.
+/// (l / lanes) * segment + (l % lanes) * width, or at the load's boundary before that: as many as
+/// words of the busiest bank, for each group of lanes that is served together.
 int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   const int bytes = width * size;
   const int together = std::min(Plan::kWarp, kBanks * kBankBytes / std::max(bytes, kBankBytes));
@@ -55,7 +70,8 @@ int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   for (int first = 0; first < Plan::kWarp; first += together) {
     std::array<std::vector<std::int64_t>, kBanks> words;
     for (int l = first; l < first + together; ++l) {
-      const std::int64_t begin = (l / lanes * segment + std::int64_t{l % lanes} * width) * size;
+      const std::int64_t start = l / lanes * segment / width * width;
+      const std::int64_t begin = (start + std::int64_t{l % lanes} * width) * size;
       for (std::int64_t word = begin / kBankBytes; word <= (begin + bytes - 1) / kBankBytes; ++word)
         words[static_cast<std::size_t>(word % kBanks)].push_back(word);
     }
@@ -84,6 +100,16 @@ double cost(const Graph& graph, std::int64_t segment, int lanes, int width) {
   return (cycles + (adds + exchanges) / 4) * lanes / Plan::kWarp;
 }
 
+/// Steps of merging one more element into all folds' states.
+std::int64_t merge_steps(const Graph& graph) {
+  std::int64_t steps = 0;
+  for (const Fold& fold : graph.folds) {
+    const auto whole = static_cast<std::int64_t>(fold.merge.steps.size() + fold.lift.steps.size());
+    steps += fold.tile ? 1 : whole;
+  }
+  return std::max<std::int64_t>(steps, 1);
+}
+
 }  // namespace
 
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -92,7 +118,9 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (!power(choice.lanes) || choice.lanes > Plan::kWarp || !power(choice.stages)) return false;
   if (choice.burst < 1 || choice.blocks < 1) return false;
   plan.strategy = Strategy::staged;
-  plan.load_width = widest_divisor(plan.segment, widest);
+  std::tie(plan.load_width, plan.straddle) =
+      staged_width(graph, plan.segment, widest, choice.bytes);
+  plan.direct_width = widest_divisor(plan.segment, widest);
   plan.lanes_per_segment = choice.lanes;
   plan.depth = plan.loads_a_lane();
   plan.rows = choice.rows;
@@ -100,11 +128,14 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.burst = choice.burst;
   plan.resident = choice.blocks;
   plan.blocks = std::int64_t{target.processors} * choice.blocks;
-  plan.load_rows_first = plan.rows * plan.depth * plan.load_width <= kMostElementsAhead;
+  const int folds = static_cast<int>(graph.folds.size());
+  plan.load_rows_first = plan.rows * plan.depth * plan.load_width * folds <= kMostElementsAhead;
+  plan.loads_at_once = std::max(1, kMostElementsAhead / 4 / (folds * plan.load_width));
   plan.launches = 1;
   // What is legal must not depend on the alignment of pointers, so the worst is taken.
   Plan worst = plan;
   worst.base_alignment = worst.load_width = 1;
+  worst.straddle = false;
   if (worst.loads_a_lane() > kMostLoads) return false;
   const bool ordered = std::any_of(graph.folds.begin(), graph.folds.end(),
                                    [](const Fold& fold) { return !fold.commutative; });
@@ -112,7 +143,8 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
   if (ordered && turns) return false;
   for (const GraphInput& input : graph.inputs) {
-    if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastTile) return false;
+    if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastStagedTile)
+      return false;
   }
   const std::int64_t bytes = staged_bytes(worst, graph);
   return bytes <= target.shared_bytes &&
@@ -125,7 +157,9 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t s = request.segment;
   if (!target.async_copies || s < 1) return std::nullopt;
   const int bytes = sum_of_inputs(graph);
-  const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
+  const int width = staged_width(graph, s, widest_load(graph, target, request.base_alignment),
+                                 target.vector_bytes)
+                        .first;
   PlanChoice choice;
   choice.strategy = Strategy::staged;
   choice.mma = target.has_mma && request.allow_mma;
@@ -137,6 +171,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     const std::int64_t step = std::int64_t{lanes} * width;
     if (s * bytes * (Plan::kWarp / lanes) > kLongTile && lanes < Plan::kWarp) continue;
     if (s > std::int64_t{kMostLoads} * lanes || (lanes > 1 && step >= 2 * s)) continue;
+    if (s / lanes * merge_steps(graph) > kMostMerges) continue;
     const double cycles = cost(graph, s, lanes, width);
     if (cycles >= least) continue;
     least = cycles;
@@ -144,8 +179,11 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   }
   if (choice.lanes == 0) return std::nullopt;
   const std::int64_t row = s * bytes * (Plan::kWarp / choice.lanes);
-  choice.rows = static_cast<int>(
-      std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(kShortTile / row, 1, 8))));
+  choice.rows = 1;
+  const std::int64_t merges = s / choice.lanes * merge_steps(graph);
+  while (row * choice.rows < kShortTile && choice.rows < 8 &&
+         2 * choice.rows * merges <= kMostMerges)
+    choice.rows *= 2;
   const std::int64_t tile = row * choice.rows;
   const std::int64_t warps = choice.warps;
   if (2 * warps * 2 * tile > 2 * kBytesInFlight) choice.blocks = 1;
@@ -171,12 +209,15 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
 }
 
 bool gains_from_stages(const Graph& graph, const Target& target, const PlanRequest& request) {
-  if (!target.bulk_copies) return false;
-  const std::int64_t bytes = request.segment * widest_input(graph);
-  const int widest = widest_load(graph, target, 16);
-  const bool wide = request.segment % widest == 0 && request.base_alignment >= 16;
-  if (!wide) return bytes <= kLongestOdd;
-  return bytes > kShortSegment && bytes < kLongSegment;
+  if (!target.bulk_copies || graph.inputs.empty()) return false;
+  const std::int64_t s = request.segment, bytes = s * widest_input(graph);
+  const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
+  if (width == s) return false;  // one load a segment
+  std::int64_t results = 0;
+  for (const NodeId output : graph.outputs) results += size_of(graph.node(output).type);
+  const bool short_ones = s * sum_of_inputs(graph) < kLeastShare * results;
+  if (width * widest_input(graph) < kWideBytes) return bytes <= kLongestNarrow;
+  return !short_ones && bytes <= kLongestWide;
 }
 
 }  // namespace chainfold::codegen

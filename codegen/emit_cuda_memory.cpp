@@ -37,6 +37,7 @@ bool parts_are_variables(const Type& type) {
 
 std::string BodyEmitter::address(const std::string& array, const Address& at, const Type& t) const {
   std::string text = fmt::format("{} + {}", array, name(at.base));
+  if (at.offset != kNoValue) text += " + " + name(at.offset);
   if (t.shape == Shape::uniform) return text;
   const int group_bits = std::countr_zero(static_cast<unsigned>(at.group));
   const std::string group = group_bits == 0 ? "lane" : fmt::format("(lane >> {})", group_bits);
@@ -122,14 +123,14 @@ void BodyEmitter::emit_op(const Instr&, const SharedStore& op) {
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
-  declare(instr.results[0], {fmt::format("cf_misalignment({} + {})",
+  declare(instr.results[0], {fmt::format("cf_misalignment<{}>({} + {})", op.unit,
                                          buffer_name(program_, op.buffer), name(op.first))});
 }
 
 void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
   const int bytes = op.elements * size_of(program_.buffers.at(op.buffer).type);
-  line(fmt::format("{}(lane, {} + {}, {} + {}, {}, {} + {});",
-                   launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes",
+  line(fmt::format("{}<{}>(lane, {} + {}, {} + {}, {}, {} + {});",
+                   launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit,
                    shared_name(launch_, op.array), name(op.to), buffer_name(program_, op.buffer),
                    name(op.first), bytes, ring_name(launch_, op.ring), name(op.slot)));
 }

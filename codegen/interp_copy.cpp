@@ -7,8 +7,8 @@
 
 namespace chainfold::codegen {
 
-std::int64_t Warp::misalignment(int buffer, ValueId first) const {
-  return context_->buffers[static_cast<std::size_t>(buffer)].misalignment(integer(first));
+std::int64_t Warp::misalignment(int buffer, ValueId first, int unit) const {
+  return context_->buffers[static_cast<std::size_t>(buffer)].misalignment(integer(first), unit);
 }
 
 CopySlot& Warp::copy_slot(int ring, ValueId slot) {
@@ -32,7 +32,7 @@ void Warp::check_copies() const {
 }
 
 void Warp::execute(const Misalignment& op, const Instr& instr) {
-  *slot(instr.results[0]) = static_cast<Bits>(misalignment(op.buffer, op.first));
+  *slot(instr.results[0]) = static_cast<Bits>(misalignment(op.buffer, op.first, op.unit));
 }
 
 void Warp::execute(const CopyAsync& op, const Instr&) {
@@ -40,7 +40,7 @@ void Warp::execute(const CopyAsync& op, const Instr&) {
   if (copy.started != copy.arrived) fail("the slot's last copy was not waited for");
   const GlobalArray& source = context_->buffers[static_cast<std::size_t>(op.buffer)];
   SharedMemory& array = block_->shared[static_cast<std::size_t>(op.array)];
-  const std::int64_t from = integer(op.first) - misalignment(op.buffer, op.first);
+  const std::int64_t from = integer(op.first) - misalignment(op.buffer, op.first, op.unit);
   const std::int64_t to = integer(op.to);
   if (from < 0 || from > source.elements() - op.elements) {
     fail(fmt::format("elements {} to {} are outside of [0, {})", from, from + op.elements - 1,

@@ -260,8 +260,10 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
   for (std::size_t l = 0; l < lanes; ++l) {
     if (mask != kNoValue && view(mask).at(l, 0) == 0) continue;
     const auto lane_index = static_cast<std::int64_t>(l);
+    const std::int64_t own =
+        at.offset == kNoValue ? 0 : static_cast<std::int32_t>(view(at.offset).at(l, 0));
     const std::int64_t first =
-        base + (lane_index / at.group) * stride + (lane_index % at.group) * t.width;
+        base + own + (lane_index / at.group) * stride + (lane_index % at.group) * t.width;
     if (first < 0 || first > array.elements() - t.width) {
       fail(fmt::format("elements {} to {} are outside of [0, {})", first, first + t.width - 1,
                        array.elements()),

@@ -123,7 +123,7 @@ class Warp {
   void read(Array& array, const Address& at, ValueId mask, ValueId result);
   template <class Array>
   void write(Array& array, const Address& at, ValueId mask, ValueId value);
-  [[nodiscard]] std::int64_t misalignment(int buffer, ValueId first) const;
+  [[nodiscard]] std::int64_t misalignment(int buffer, ValueId first, int unit) const;
   CopySlot& copy_slot(int ring, ValueId slot);
   /// Fails if a copy that this warp started has not been waited for.
   void check_copies() const;

@@ -87,12 +87,11 @@ bool GlobalArray::aligned(std::int64_t element, int width) const {
   return address % (size * static_cast<std::uintptr_t>(width)) == 0;
 }
 
-std::int64_t GlobalArray::misalignment(std::int64_t element) const {
-  constexpr std::uintptr_t kUnit = 16;
+std::int64_t GlobalArray::misalignment(std::int64_t element, int unit) const {
   const auto size = static_cast<std::uintptr_t>(size_of(type_));
   const auto address =
       reinterpret_cast<std::uintptr_t>(memory_.data) + static_cast<std::uintptr_t>(element) * size;
-  return static_cast<std::int64_t>(address % kUnit / size);
+  return static_cast<std::int64_t>(address % static_cast<std::uintptr_t>(unit) / size);
 }
 
 Bits GlobalArray::get(std::int64_t element) const {

@@ -53,8 +53,8 @@ class GlobalArray {
   GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised);
   [[nodiscard]] std::int64_t elements() const { return memory_.elements; }
   [[nodiscard]] bool aligned(std::int64_t element, int width) const;
-  /// Elements from the last 16-byte boundary of memory to this element.
-  [[nodiscard]] std::int64_t misalignment(std::int64_t element) const;
+  /// Elements from the last boundary of memory, of which there is one every `unit` bytes.
+  [[nodiscard]] std::int64_t misalignment(std::int64_t element, int unit) const;
   [[nodiscard]] Bits get(std::int64_t element) const;
   void set(std::int64_t element, Bits bits);
   Shadow& shadow() { return shadow_; }

@@ -1,16 +1,11 @@
 #include "chainfold/codegen/lower_row_tile.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "chainfold/codegen/error.hpp"
 
 namespace chainfold::codegen {
-
-namespace {
-/// Loads of one segment that a lane holds before it adds them up, where it has many: enough to hide
-/// the latency of shared memory, few enough for registers.
-constexpr int kLoadsAtOnce = 16;
-}  // namespace
 
 RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
     : b_(builder),
@@ -74,6 +69,7 @@ ValueId RowTile::row_mask(int u) {
 
 /// Loads [from, from + loads) of row u.
 std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
+  if (plan_.straddle) return load_straddled(u, from, loads);
   const ValueId base = row_base(u);
   const int width = plan_.load_width;
   const ValueId mask = row_mask(u);
@@ -102,6 +98,39 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
   return row;
 }
 
+/// The same where a segment begins within a load: its lanes take loads from the boundary before it
+/// on, and keep the elements that are its own.
+std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
+  const int width = plan_.load_width;
+  const auto s = static_cast<std::int32_t>(plan_.segment);
+  const std::int32_t row = u * per_row_ * s;
+  const ValueId in_row = b_.mul(b_.div(b_.lane(), b_.i32(lanes_)), b_.i32(s));
+  const ValueId start = b_.add(b_.add(in_row, b_.i32(row)), b_.convert(before_, DType::i32));
+  const ValueId head = b_.compute(Op::bit_and, {start, b_.i32(width - 1)});
+  const ValueId turn = b_.mul(b_.rem(b_.lane(), b_.i32(lanes_)), b_.i32(width));
+  const ValueId offset = b_.add(b_.sub(start, head), turn);
+  Builder::Values steps;
+  for (int i = 0; i < width; ++i) steps.push_back(b_.i32(i));
+  std::vector<Loaded> tiles;
+  for (int k = from; k < from + loads; ++k) {
+    const int step = k * lanes_ * width;
+    const ValueId place = b_.add(b_.sub(turn, head), b_.i32(step));  // within the segment
+    const Address at{.base = b_.i64(step), .group = 1, .stride = 0, .offset = offset};
+    const bool last = step + lanes_ * width > s;
+    const ValueId mask = last ? b_.lt(place, b_.i32(s)) : kNoValue;
+    const ValueId position = tile_.uses_index() ? b_.convert(place, DType::i64) : kNoValue;
+    Loaded tile = tile_.load(at, width, mask, position);
+    const ValueId places = k == 0 || last ? b_.add(place, b_.concat(steps)) : kNoValue;
+    if (k == 0) tile.valid = b_.compute(Op::ge, {places, b_.i32(0)});
+    if (last) {
+      tile.valid = b_.both(tile.valid, b_.lt(places, b_.i32(s)));
+      tile.mask = kNoValue;  // what it leaves out is not valid
+    }
+    tiles.push_back(std::move(tile));
+  }
+  return tiles;
+}
+
 Partials RowTile::fold_row(int u) {
   Partials partials;
   if (!in_one_batch()) {
@@ -112,13 +141,30 @@ Partials RowTile::fold_row(int u) {
   } else if (lanes_ == kWarpWidth && tile_.ordered()) {  // each lane's loads make one run
     partials = tile_.fold_batch(load_row(u, 0, loads_));
   } else {
-    std::vector<Partials> parts;
-    for (int from = 0; from < loads_; from += kLoadsAtOnce)
-      parts.push_back(tile_.fold_batch(load_row(u, from, std::min(kLoadsAtOnce, loads_ - from))));
-    partials = tile_.merge_all(std::move(parts));
+    partials = fold_in_turns(u);
   }
   return plan_.combine_states ? tile_.lift(std::move(partials))
                               : tile_.collapse(std::move(partials));
+}
+
+/// Few loads at once, and neighbours merged as soon as both are there: little is alive at a time,
+/// and the tree is as shallow as if all were merged at the end.
+Partials RowTile::fold_in_turns(int u) {
+  std::vector<std::pair<int, Partials>> waiting;  // with their heights in the tree
+  auto merge_last = [&] {
+    Partials right = std::move(waiting.back().second);
+    waiting.pop_back();
+    waiting.back().second = tile_.merge(waiting.back().second, right);
+    ++waiting.back().first;
+  };
+  for (int from = 0; from < loads_; from += plan_.loads_at_once) {
+    const int loads = std::min(plan_.loads_at_once, loads_ - from);
+    waiting.emplace_back(0, tile_.fold_batch(load_row(u, from, loads)));
+    while (waiting.size() > 1 && waiting.back().first == waiting[waiting.size() - 2].first)
+      merge_last();
+  }
+  while (waiting.size() > 1) merge_last();
+  return std::move(waiting.front().second);
 }
 
 Partials RowTile::merge_rows(int u, int span) {

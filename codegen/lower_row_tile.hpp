@@ -25,8 +25,12 @@ class RowTile {
   /// `loaded` is called once, behind the tile's last load.
   void lower_tile(ValueId first, ValueId segments, const Sink& sink,
                   const std::function<void()>& loaded = {});
-  /// Loads come from shared arrays, one an input; bases[i] is where the tile's first element lies.
-  void read_stage(std::vector<ValueId> bases) { tile_.read_stage(std::move(bases)); }
+  /// Loads come from shared arrays, one an input; bases[i] is where the tile's first element lies,
+  /// or, where segments straddle loads, so many elements (i64) before it.
+  void read_stage(std::vector<ValueId> bases, ValueId before) {
+    tile_.read_stage(std::move(bases));
+    before_ = before;
+  }
   [[nodiscard]] const TileLowering& tile() const { return tile_; }
 
  private:
@@ -36,7 +40,9 @@ class RowTile {
   ValueId row_base(int u);
   ValueId row_mask(int u);
   std::vector<Loaded> load_row(int u, int from, int loads);
+  std::vector<Loaded> load_straddled(int u, int from, int loads);
   Partials fold_row(int u);
+  Partials fold_in_turns(int u);
   Partials merge_rows(int u, int span);
   void put_outputs(const Partials& merged, int offset, int count, const Sink& sink);
 
@@ -45,7 +51,7 @@ class RowTile {
   const Plan& plan_;
   TileLowering tile_;
   int lanes_, per_row_, loads_;
-  ValueId first_ = kNoValue, segments_ = kNoValue;
+  ValueId first_ = kNoValue, segments_ = kNoValue, before_ = kNoValue;
   std::vector<std::vector<Loaded>> rows_;
 };
 

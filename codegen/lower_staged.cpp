@@ -7,8 +7,8 @@
 // that does so rarely. Copies are aligned to 16 bytes wherever segments begin, so segments of any
 // size are read as fast as any other.
 //
-// The last tiles (and the first, where inputs may begin off a 16-byte boundary) are what copies
-// could reach beyond: one block reads them straight from the inputs.
+// Copies that bring a tile's surroundings reach beyond the first tile and the last: the segments
+// there, and those behind the last whole tile, are read straight from the inputs, a warp each.
 #include <algorithm>
 
 #include "chainfold/codegen/lower.hpp"
@@ -35,7 +35,8 @@ class StagedLowering {
   void lower() {
     const int per_tile = plan_.segments_per_warp();
     const ValueId zero = b_.i64(0), warps = b_.i64(plan_.warps), one_warp = wide(b_.warp());
-    const std::int64_t skipped = plan_.base_alignment < 16 ? 1 : 0, kept = exact_ ? 0 : 1;
+    // Copies that are not exact reach beyond the first tile and the last whole one.
+    const std::int64_t skipped = exact_ ? 0 : 1, kept = skipped;
     skipped_ = b_.i64(skipped);
     const ValueId tiles = b_.compute(
         Op::max, {zero, b_.sub(b_.div(segments_, b_.i64(per_tile)), b_.i64(skipped + kept))});
@@ -69,13 +70,7 @@ class StagedLowering {
       b_.barrier();
       return Builder::Values{};
     });
-    b_.branch(
-        b_.compute(Op::eq, {b_.block(), zero}),
-        [&] {
-          fold_others(tiles);
-          return Builder::Values{};
-        },
-        [] { return Builder::Values{}; });
+    fold_others(tiles);
   }
 
  private:
@@ -110,6 +105,7 @@ class StagedLowering {
       const auto index = static_cast<int>(i);
       b_.copy_async({.buffer = index,
                      .first = element,
+                     .unit = copies_[i].unit,
                      .array = index,
                      .to = b_.mul(slot, b_.i64(copies_[i].elements)),
                      .elements = copies_[i].elements,
@@ -122,14 +118,15 @@ class StagedLowering {
     const ValueId element = element_of(j), slot = slot_of(j);
     const ValueId stages = b_.i64(plan_.stages);
     std::vector<ValueId> bases;
+    ValueId before = kNoValue;
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const auto index = static_cast<int>(i);
-      ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
-      if (!copies_[i].exact) base = b_.add(base, b_.misalignment(index, element));
-      bases.push_back(base);
+      const ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
+      before = copies_[i].exact ? b_.i64(0) : b_.misalignment(index, element, copies_[i].unit);
+      bases.push_back(plan_.straddle ? base : b_.add(base, before));
       if (rows_.tile().uses_input(i)) b_.copy_wait(index, slot, b_.div(j, stages));
     }
-    rows_.read_stage(std::move(bases));
+    rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
     const ValueId round = b_.add(b_.mul(b_.sub(j, from), b_.i64(plan_.warps)), wide(b_.warp()));
     const ValueId results = b_.mul(round, b_.i64(plan_.segments_per_warp()));
     rows_.lower_tile(
@@ -158,7 +155,8 @@ class StagedLowering {
   void flush(std::size_t output, ValueId segment, ValueId count) {
     const int buffer = static_cast<int>(graph_.inputs.size() + output);
     const int width = std::max(1, kFlushBytes / size_of(graph_.node(graph_.outputs[output]).type));
-    const ValueId aligned = b_.compute(Op::eq, {b_.misalignment(buffer, segment), b_.i64(0)});
+    const ValueId aligned =
+        b_.compute(Op::eq, {b_.misalignment(buffer, segment, kFlushBytes), b_.i64(0)});
     const ValueId whole = b_.mul(b_.div(count, b_.i64(width)), b_.i64(width));
     const ValueId vectors = width == 1 ? b_.i64(0) : b_.select(aligned, whole, b_.i64(0));
     if (width > 1) store_run(output, segment, b_.i64(0), vectors, width);
@@ -178,16 +176,19 @@ class StagedLowering {
             });
   }
 
-  /// What no copy brings: tiles before the skipped one and behind the last.
+  /// What no copy brings: segments of the skipped tiles and those behind the last.
   void fold_others(ValueId tiles) {
     const ValueId per_tile = b_.i64(plan_.segments_per_warp());
-    const ValueId others = b_.sub(up(segments_, per_tile), tiles);
-    RowTile rows(b_, graph_, plan_);
-    b_.loop(wide(b_.warp()), others, b_.i64(plan_.warps), {},
-            [&](ValueId i, const Builder::Values&) {
-              const ValueId tile = b_.select(b_.lt(i, skipped_), i, b_.add(i, tiles));
-              const ValueId first = b_.mul(tile, per_tile);
-              rows.lower_tile(first, segments_,
+    const ValueId before = b_.mul(skipped_, per_tile), staged = b_.mul(tiles, per_tile);
+    const Plan direct = plan_.without_stage();
+    RowTile rows(b_, graph_, direct);
+    const ValueId warps = b_.i64(plan_.warps);
+    const ValueId wanted = b_.compute(Op::max, {up(segments_, warps), b_.i64(1)});
+    const ValueId blocks = b_.min(wanted, b_.i64(plan_.blocks));
+    b_.loop(b_.add(b_.mul(b_.block(), warps), wide(b_.warp())), b_.sub(segments_, staged),
+            b_.mul(blocks, warps), {}, [&](ValueId i, const Builder::Values&) {
+              const ValueId first = b_.select(b_.lt(i, before), i, b_.add(i, staged));
+              rows.lower_tile(first, kNoValue,
                               [&](std::size_t output, int offset, ValueId value, ValueId mask) {
                                 b_.store(static_cast<int>(graph_.inputs.size() + output),
                                          {b_.add(first, b_.i64(offset))}, value, mask);
@@ -213,10 +214,9 @@ class StagedLowering {
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_staged";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan.without_stage());
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
-  const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
-  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), per_block), 1);
+  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), plan.warps), 1);
   program.launches.push_back({.name = "fold_staged",
                               .grid = min(wanted, plan.blocks),
                               .warps = plan.warps,

@@ -304,9 +304,14 @@ bool TileLowering::zeros_are_harmless(std::size_t fold) const {
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
   const Fold& f = graph_.folds[fold];
   const Node& node = fold_node(fold);
-  const ValueId filter = node.filter == kNoNode ? kNoValue : node_value(node.filter, scope);
+  const ValueId filter =
+      b_.both(tile.valid, node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
   Partial part{.fields = {}, .lifted = !f.tile};
-  for (NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
+  for (NodeId operand : node.operands) {
+    const NodeId narrow = narrow_sum(f, operand, tile.width);
+    part.fields.push_back(narrow == kNoNode ? node_value(operand, scope)
+                                            : b_.convert(node_value(narrow, scope), DType::i32));
+  }
   if (!f.commutative) {
     part = fold_in_order(fold, part.fields, filter, 0, tile.width);
     if (tile.mask != kNoValue) part = keep_where(fold, std::move(part), tile.mask);
@@ -331,9 +336,21 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
     }
     part = merge(fold, low, high);
   }
+  if (f.tile && b_.type(part.fields[0]).elem != f.operands[0])
+    part.fields[0] = b_.convert(part.fields[0], f.operands[0]);
   if (tile.mask != kNoValue && !zeros_are_harmless(fold))
     part = keep_where(fold, std::move(part), tile.mask);
   return part;
+}
+
+/// What a lane may add up as i32 before it widens the sum: 64-bit additions take two instructions.
+NodeId TileLowering::narrow_sum(const Fold& fold, NodeId operand, int width) const {
+  const Node& node = graph_.node(operand);
+  if (fold.tile != Op::add || width == 1 || size_of(node.type) != 8 || !is_integer(node.type))
+    return kNoNode;
+  if (node.kind != NodeKind::compute || node.op != Op::convert) return kNoNode;
+  const DType from = graph_.node(node.operands[0]).type;
+  return is_integer(from) && size_of(from) <= 2 ? node.operands[0] : kNoNode;
 }
 
 Partial TileLowering::keep_where(std::size_t fold, Partial part, ValueId condition) {

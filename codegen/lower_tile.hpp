@@ -36,6 +36,8 @@ struct Loaded {
   ValueId position = kNoValue;
   int width = 1;
   bool across = false;  ///< a lane's elements belong to segments side by side, at one position
+  ValueId valid =
+      kNoValue;  ///< a boolean an element: which belong to the lane's segment; none: all
 };
 
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
@@ -136,6 +138,7 @@ class TileLowering {
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
   /// Whether zeros in the place of masked elements leave the fold's value alone.
   bool zeros_are_harmless(std::size_t fold) const;
+  NodeId narrow_sum(const Fold& fold, NodeId operand, int width) const;
   /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
   /// other) and by the others as (other, mine) if the fold needs its order.
   Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);

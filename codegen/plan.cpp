@@ -67,14 +67,29 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
   return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
 }
 
+Plan Plan::without_stage() const {
+  constexpr int kDepth = 8;
+  Plan direct = *this;
+  direct.strategy = Strategy::rows;
+  direct.straddle = false;
+  direct.load_width = direct_width;
+  direct.lanes_per_segment = kWarp;
+  direct.rows = 1;
+  direct.depth = std::min(kDepth, direct.loads_a_lane());
+  direct.guard = false;
+  for (FoldPlan& fold : direct.folds) fold.unit = Unit::simt;
+  return direct;
+}
+
 StageCopy stage_copy(const Plan& plan, DType input) {
-  constexpr int kUnit = 16;
+  // Copies that begin within a line of the cache are slow: they share lines with their neighbours.
+  constexpr int kUnit = 16, kLine = 128;
   const int size = size_of(input);
   const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size;
-  const bool exact = bytes % kUnit == 0 && plan.base_alignment >= kUnit;
-  const std::int64_t most = exact ? bytes : bytes + kUnit - size;
-  const std::int64_t units = (most + kUnit - 1) / kUnit;
-  return {.elements = static_cast<int>(units * (kUnit / size)), .exact = exact};
+  const bool exact = bytes % kLine == 0 && plan.base_alignment >= kUnit;
+  if (exact) return {.elements = static_cast<int>(bytes / size), .exact = true, .unit = kUnit};
+  const std::int64_t lines = (bytes + 2 * kLine - size - 1) / kLine;
+  return {.elements = static_cast<int>(lines * (kLine / size)), .exact = false, .unit = kLine};
 }
 
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
@@ -111,10 +126,11 @@ const char* name_of(Strategy strategy) {
 
 std::string print(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format(
-      "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane, {} in flight, base "
+      "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane{}, {} in flight, base "
       "aligned to {} bytes\n",
       name_of(plan.strategy), plan.segment > 0 ? std::to_string(plan.segment) : "known at launch",
-      plan.load_width, plan.depth, plan.base_alignment);
+      plan.load_width, plan.straddle ? " that segments straddle" : "", plan.depth,
+      plan.base_alignment);
   if (plan.strategy == Strategy::staged) {
     text +=
         fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
@@ -181,12 +197,15 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     const int bytes = plan.load_width * size_of(input.type);
     require(plan.load_width == 1 || bytes <= std::max(target.vector_bytes, size_of(input.type)),
             "loads fit the target");
-    require(bytes <= std::max(plan.base_alignment, size_of(input.type)),
+    require(plan.straddle || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
-  require(fits || plan.edges, "segments begin and end on the load width, or edges are peeled");
+  require(fits || plan.edges || plan.straddle,
+          "segments begin and end on the load width, or edges are peeled");
+  require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
+          "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
   if (plan.strategy == Strategy::staged) {
     require(!plan.strided, "copies bring what lies side by side");

@@ -54,13 +54,18 @@ struct FoldPlan {
 
 struct Plan {
   Strategy strategy = Strategy::rows;
-  std::int64_t segment =
-      0;               ///< elements a segment; 0: known at launch (parts); of columns: how many
+  /// Elements a segment, 0: known at launch (parts only); of columns: how many.
+  std::int64_t segment = 0;
   int load_width = 1;  ///< elements of each input a lane loads at once
-  int depth = 1;       ///< such loads a lane has in flight along its segment
+  /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
+  bool straddle = false;
+  int direct_width = 1;        ///< staged: elements of a load that is not from shared memory
+  int depth = 1;               ///< such loads a lane has in flight along its segment
   int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
-  int rows =
-      1;  ///< rows, columns: segments (of loads) a group of lanes handles at once; a power of two
+  /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
+  /// power of two.
+  int rows = 1;
+  int loads_at_once = 1024;     ///< of a segment that a lane holds before it adds them up (staged)
   bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
@@ -100,17 +105,23 @@ struct Plan {
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {
     const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
-    return static_cast<int>((segment + step - 1) / step);
+    const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
+    return static_cast<int>((spread + step - 1) / step);
   }
+  /// staged: how the few segments are folded that no copy brings, a warp each.
+  [[nodiscard]] Plan without_stage() const;
   static constexpr int kWarp = 32;
 };
 
 /// How one input's tiles lie in shared memory (staged).
 struct StageCopy {
-  int elements = 0;   ///< that a copy brings and a slot holds: whole units of 16 bytes
-  bool exact = true;  ///< tiles begin and end on 16-byte boundaries; else a copy brings what
-                      ///< surrounds them, too
+  int elements = 0;   ///< that a copy brings and a slot holds
+  bool exact = true;  ///< tiles begin and end where copies can; else a copy brings what surrounds
+                      ///< them, too
+  int unit = 16;      ///< bytes; copies begin on boundaries of so many
 };
+/// Bytes of a staged tile at least: copies bring up to so many of the next one.
+inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);

@@ -25,7 +25,7 @@
 //   whose mask is false touch nothing and load zeros. A uniform Load reads the one element run at
 //   base. Loads of width w need addresses aligned to w * size bytes, which the lowering guarantees
 //   from the buffer's declared alignment. Stores take lane values, and no two lanes of one store
-//   touch the same element.
+//   touch the same element. Accesses of shared arrays may add an offset of each lane's own.
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
 // each
 //   other's shared stores only after a barrier.
@@ -99,7 +99,8 @@ struct Address {
   ValueId base = kNoValue;
   std::int32_t group = kWarpWidth;
   std::int64_t stride = 0;
-  ValueId step = kNoValue;  ///< uniform i64: the stride where it is known at launch
+  ValueId offset = kNoValue;  ///< lane i32, shared arrays only: elements further for each lane
+  ValueId step = kNoValue;    ///< uniform i64: the stride where it is known at launch
 };
 struct Load {
   int buffer = 0;
@@ -168,17 +169,19 @@ struct Mma {
   ValueId a, b, c;
 };  ///< a fragment C of the row
 struct Barrier {};  ///< all warps of the block
-/// Elements between the last 16-byte boundary of memory at or before element `first` of a buffer
-/// and that element: uniform i64, 0 to 16 / size - 1.
+/// Elements between the last boundary of memory at or before element `first` of a buffer and that
+/// element; there is a boundary every `unit` bytes. Uniform i64, 0 to unit / size - 1.
 struct Misalignment {
   int buffer = 0;
   ValueId first = kNoValue;
+  int unit = 16;
 };
-/// Copies `elements` elements of an input, from the last 16-byte boundary at or before element
-/// `first` on, to element `to` of a shared array. Whole units of 16 bytes on both sides.
+/// Copies `elements` elements of an input, from the last boundary (as above) at or before element
+/// `first` on, to element `to` of a shared array. Both sides lie on 16 bytes.
 struct CopyAsync {
   int buffer = 0;
   ValueId first = kNoValue;
+  int unit = 16;
   int array = 0;
   ValueId to = kNoValue;
   int elements = 0;

@@ -91,6 +91,7 @@ class Printer {
 
   static std::string place(const Address& at, ValueId mask) {
     std::string text = fmt::format("[{}", value(at.base));
+    if (at.offset != kNoValue) text += " + " + value(at.offset);
     if (at.group != kWarpWidth) {
       text += fmt::format(" + lane/{} * {}", at.group,
                           at.step != kNoValue ? value(at.step) : std::to_string(at.stride));
@@ -170,12 +171,13 @@ class Printer {
   }
   std::string operation(const Barrier&, const Instr&) const { return "barrier"; }
   std::string operation(const Misalignment& op, const Instr&) const {
-    return fmt::format("misalignment {}[{}]", named(program_.buffers, op.buffer), value(op.first));
+    return fmt::format("misalignment {}[{}] of {} bytes", named(program_.buffers, op.buffer),
+                       value(op.first), op.unit);
   }
   std::string operation(const CopyAsync& op, const Instr&) const {
-    return fmt::format("copy_async {}[{}] <- {}[{}], {} elements, {}[{}]",
+    return fmt::format("copy_async {}[{}] <- {}[{}] from {} bytes on, {} elements, {}[{}]",
                        named(launch_.shared, op.array), value(op.to),
-                       named(program_.buffers, op.buffer), value(op.first), op.elements,
+                       named(program_.buffers, op.buffer), value(op.first), op.unit, op.elements,
                        named(launch_.rings, op.ring), value(op.slot));
   }
   std::string operation(const CopyWait& op, const Instr&) const {

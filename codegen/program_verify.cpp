@@ -165,6 +165,8 @@ class Verifier {
   // `type` is that of the loaded or stored value, `elem` and `alignment` those of the memory.
   void access(const Address& at, ValueId mask, const Type& type, DType elem, int alignment) const {
     check(use(at.base) == uniform(DType::i64), "an address is a uniform i64");
+    if (at.offset != kNoValue)
+      check(use(at.offset) == lane(DType::i32), "an address's offset is a lane i32");
     check(type.shape != Shape::fragment && type.elem == elem,
           "the value is not of the memory's type");
     check(power_of_two(at.group) && at.group <= kWarpWidth, "a group is a power of two up to 32");
@@ -206,12 +208,14 @@ class Verifier {
   }
   void operation(const Load& op, const Instr& instr) const {
     const Buffer& from = buffer(op.buffer);
+    check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     access(op.at, op.mask, result(instr), from.type, from.alignment);
   }
   void operation(const Store& op, const Instr& instr) const {
     no_result(instr);
     const Buffer& to = buffer(op.buffer);
     check(to.role != BufferRole::input, "an input is never written");
+    check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     access(op.at, op.mask, stored(op.value), to.type, to.alignment);
   }
   void operation(const SharedLoad& op, const Instr& instr) const {
@@ -355,7 +359,8 @@ class Verifier {
     index_of_copy(slot);
   }
   void operation(const Misalignment& op, const Instr& instr) const {
-    buffer(op.buffer);
+    check(power_of_two(op.unit) && op.unit >= size_of(buffer(op.buffer).type),
+          "a boundary's unit is a power of two of at least an element");
     index_of_copy(op.first);
     expect(instr, uniform(DType::i64));
   }
@@ -366,6 +371,8 @@ class Verifier {
     check(array(op.array).type == from.type, "a copy does not convert");
     check(op.elements > 0 && op.elements * size_of(from.type) % kMaxAccessBytes == 0,
           "a copy is of whole units of 16 bytes");
+    check(power_of_two(op.unit) && op.unit >= kMaxAccessBytes,
+          "a copy begins on a boundary of at least 16 bytes");
     index_of_copy(op.first);
     index_of_copy(op.to);
     slot_of_ring(op.ring, op.slot);

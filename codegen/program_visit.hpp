@@ -25,6 +25,7 @@ void for_each_operand(Operation& op, F&& fn) {
   auto place = [&](Address& at) {
     fn(at.base);
     maybe(at.step);
+    maybe(at.offset);
   };
   std::visit(detail::Overloaded{[](Const&) {},
                                 [](Special&) {},

@@ -7,9 +7,9 @@
 #endif
 
 // @helper cf_misalignment
-template <class T>
+template <int UNIT, class T>
 CF_DEVICE long long cf_misalignment(const T* p) {
-  return (long long)(((unsigned long long)p & 15u) / sizeof(T));
+  return (long long)(((unsigned long long)p & (UNIT - 1)) / sizeof(T));
 }
 
 // @helper cf_shared_address
@@ -30,11 +30,12 @@ CF_DEVICE void cf_ring_start(unsigned long long* ring, int slots, int arrivals) 
 
 // @helper cf_copy_bulk
 // The whole warp has read what is overwritten before its first lane starts the copy.
+template <int UNIT>
 CF_DEVICE void cf_copy_bulk(int lane, void* to, const void* from, unsigned bytes,
                             unsigned long long* slot) {
   __syncwarp();
   if (lane != 0) return;
-  const unsigned long long begin = (unsigned long long)from & ~15ull;
+  const unsigned long long begin = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
                : : "r"(cf_shared_address(slot)), "r"(bytes) : "memory");
   asm volatile(
@@ -44,10 +45,11 @@ CF_DEVICE void cf_copy_bulk(int lane, void* to, const void* from, unsigned bytes
 }
 
 // @helper cf_copy_lanes
+template <int UNIT>
 CF_DEVICE void cf_copy_lanes(int lane, void* to, const void* from, unsigned bytes,
                              unsigned long long* slot) {
   __syncwarp();
-  const unsigned long long begin = (unsigned long long)from & ~15ull;
+  const unsigned long long begin = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
   const unsigned shared = cf_shared_address(to);
   for (unsigned at = (unsigned)lane * 16u; at < bytes; at += 512u) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"

@@ -80,6 +80,7 @@ struct DeviceCase {
   bool tail = false;                 ///< the last segment may be shorter
   bool through_run = true;           ///< run() on host memory
   bool through_launch = true;        ///< launch() on device memory, on a stream of its own
+  std::string plan{};                ///< a choice's text instead of the rules
   bool columns = false;              ///< `segment` is their number
   std::vector<std::int64_t> gaps{};  ///< elements between rows, for the inputs in turn
 };

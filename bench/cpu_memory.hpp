@@ -1,0 +1,60 @@
+// Memory, clocks and ceilings of the CPU.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "chainfold/bench/cases.hpp"
+#include "chainfold/bench/report.hpp"
+
+namespace chainfold::bench {
+
+/// Host memory in large pages where the system has them, every byte 0xff.
+class Buffer {
+ public:
+  explicit Buffer(std::int64_t bytes);
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data_.get());
+  }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::int64_t bytes_;
+  std::unique_ptr<void, void (*)(void*)> data_;
+};
+
+/// `count` elements of what an input holds.
+Buffer make_input(const Case::Input& input, std::int64_t count);
+
+/// Times in milliseconds of calls, interleaved; result i belongs to call i. `wash` runs before each
+/// call, untimed: neither what one call leaves in the caches, to be read again or written back, nor
+/// threads that it leaves awake may count for the next one.
+std::vector<std::vector<double>> time_rounds(const std::vector<std::function<void()>>& round,
+                                             std::size_t repeats,
+                                             const std::function<void()>& wash);
+
+/// The ceilings' own data: every word is its index times a constant, so its sum is known.
+class CpuCeilings {
+ public:
+  explicit CpuCeilings(std::int64_t bytes);
+  /// Throws std::runtime_error if a byte was not read.
+  void read() const { read(streams_); }
+  void copy() const;
+  /// Takes the place of all else in the caches, and waits until every pool's threads sleep.
+  void wash() const;
+  [[nodiscard]] Ceilings measure(std::size_t repeats) const;
+  [[nodiscard]] std::int64_t bytes() const noexcept { return data_.bytes(); }
+  /// Places that every thread reads at once: what was fastest.
+  [[nodiscard]] int streams() const noexcept { return streams_; }
+
+ private:
+  void read(int streams) const;
+  [[nodiscard]] std::int64_t words() const noexcept { return data_.bytes() / 8; }
+  Buffer data_, target_;
+  int streams_ = 1;
+};
+
+}  // namespace chainfold::bench

@@ -1,0 +1,93 @@
+#include "chainfold/bench/gpu_case.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace chainfold::bench {
+namespace {
+
+/// Several times what the second-level cache of any GPU so far holds.
+constexpr std::int64_t kBeyondCaches = std::int64_t{256} << 20;
+
+}  // namespace
+
+std::vector<runtime::DeviceBuffer> make_inputs(const Case& test, std::int64_t elements,
+                                               const GpuKernels& kernels,
+                                               const runtime::Context& context,
+                                               runtime::StreamHandle stream) {
+  std::vector<runtime::DeviceBuffer> inputs;
+  for (const Case::Input& input : test.inputs()) {
+    inputs.emplace_back(context, static_cast<std::size_t>(elements * size_of(input.type)));
+    kernels.fill(input.source, inputs.back().pointer(), elements, stream);
+  }
+  return inputs;
+}
+
+GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inputs,
+                 std::int64_t most_sets, const runtime::Context& context,
+                 const runtime::Stream& stream)
+    : test_(test), names_(test.inputs()), inputs_(inputs), context_(context), stream_(stream) {
+  constexpr std::int64_t kAligned = 256;
+  std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
+  bool aligned = true;  // slices must be as well aligned as buffers are
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const std::int64_t size = size_of(names_[i].type);
+    capacity = std::min(capacity, static_cast<std::int64_t>(inputs[i].bytes()) / size);
+    aligned = aligned && test.elements * size % kAligned == 0;
+  }
+  if (aligned) slices_ = std::clamp<std::int64_t>(capacity / test.elements, 1, most_sets);
+  copies_ = std::clamp<std::int64_t>(kBeyondCaches / test.bytes_written(), 2, 16);
+  copies_ = std::min(copies_, most_sets);
+  sets_ = std::max(slices_, copies_);
+  for (std::size_t i = 0; i < test.computation.outputs(); ++i) {
+    const std::int64_t bytes = test.segments() * size_of(test.computation.output_type(i));
+    strides_.push_back((bytes + kAligned - 1) / kAligned * kAligned);
+    outputs_.emplace_back(context, static_cast<std::size_t>(copies_ * strides_.back()));
+  }
+}
+
+void* GpuCase::input(std::size_t i, std::int64_t set) const {
+  const std::int64_t bytes = test_.elements * size_of(names_[i].type);
+  return static_cast<char*>(inputs_[i].data()) + set % slices_ * bytes;
+}
+
+void* GpuCase::output(std::size_t i, std::int64_t set) const {
+  return static_cast<char*>(outputs_[i].data()) + set % copies_ * strides_[i];
+}
+
+LaunchArgs GpuCase::args(std::int64_t set) const {
+  LaunchArgs args{.elements = test_.elements};
+  args.stream = stream_.handle();
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    args.inputs.push_back(Binding(names_[i].name, input(i, set), names_[i].type));
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    args.outputs.push_back(
+        OutputBinding(output(i, set), test_.computation.output_type(i), test_.segments()));
+  }
+  return args;
+}
+
+double GpuCase::check(const Checker& checker, double bound_u,
+                      const std::function<void()>& run) const {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    runtime::fill_bytes(context_, outputs_[i].pointer(), 0xff,
+                        static_cast<std::size_t>(strides_[i]), stream_.handle());
+  }
+  run();
+  stream_.synchronize();
+  const auto values_of = [&](std::int64_t segment) {
+    std::vector<std::vector<std::byte>> values;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const auto size = static_cast<std::size_t>(size_of(test_.computation.output_type(i)));
+      values.emplace_back(size);
+      runtime::copy_to_host(context_, values.back().data(),
+                            outputs_[i].pointer() + static_cast<std::uint64_t>(segment) * size,
+                            size, stream_.handle());
+    }
+    stream_.synchronize();
+    return values;
+  };
+  return checker.check(values_of, bound_u);
+}
+
+}  // namespace chainfold::bench

@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "chainfold/bench/cpu_memory.hpp"
+#include "chainfold/bench/machines.hpp"
+#include "chainfold/bench/peers_openmp.hpp"
+#include "chainfold/bench/reference.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
+
+namespace chainfold::bench {
+namespace {
+
+openmp::Type type_of(DType type) {
+  switch (type) {
+    case DType::f16: return openmp::Type::f16;
+    case DType::bf16: return openmp::Type::bf16;
+    case DType::f32: return openmp::Type::f32;
+    case DType::f64: return openmp::Type::f64;
+    case DType::i8: return openmp::Type::i8;
+    default: return openmp::Type::i32;
+  }
+}
+
+openmp::Fold fold_of(Op op) {
+  switch (op) {
+    case Op::mean_var: return openmp::Fold::mean_var;
+    case Op::dot: return openmp::Fold::dot;
+    case Op::min_max: return openmp::Fold::min_max;
+    case Op::filtered_sum: return openmp::Fold::filtered_sum;
+    default: return openmp::Fold::sum;
+  }
+}
+
+class CpuContest final : public Contest {
+ public:
+  CpuContest(const Case& test, const std::vector<Way>& ways, const OurPlans& plans,
+             const std::vector<Buffer>& inputs, const CpuCeilings& ceilings)
+      : test_(test), names_(test.inputs()), inputs_(inputs), ceilings_(ceilings) {
+    for (std::size_t i = 0; i < test.computation.outputs(); ++i)
+      outputs_.emplace_back(test.segments() * size_of(test.computation.output_type(i)));
+    const Checker checker(test);
+    for (const Way& way : ways) prepare(way, plans, checker);
+  }
+
+  [[nodiscard]] const std::vector<Entrant>& entrants() const override { return entrants_; }
+
+  std::vector<Timing> time(double seconds) override {
+    std::vector<std::function<void()>> round;
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      if (entrants_[i].missing.empty()) round.push_back(runs_[i]);
+    const auto wash = [&] { ceilings_.wash(); };
+    double slowest = 0;
+    for (const auto& times : time_rounds(round, 2, wash)) slowest = std::max(slowest, times.back());
+    const auto repeats = static_cast<std::size_t>(std::clamp(seconds * 1e3 / slowest, 5.0, 100.0));
+    const auto times = time_rounds(round, repeats, wash);
+    std::vector<Timing> result(runs_.size());
+    for (std::size_t i = 0, at = 0; i < runs_.size(); ++i)
+      if (entrants_[i].missing.empty()) result[i] = {median(times[at++]), repeats};
+    return result;
+  }
+
+  std::optional<double> picojoules(std::size_t) override { return std::nullopt; }
+
+ private:
+  void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
+    Entrant entrant{.way = way, .plan = way.strategy};
+    runs_.emplace_back();
+    try {
+      const double bound = way.ours() ? load_ours(way, plans, entrant) : load_loop(entrant);
+      if (entrant.missing.empty()) entrant.max_err_u = check(checker, bound);
+    } catch (const WrongResult& error) {
+      entrant.wrong = true;
+      entrant.missing = error.what();
+    } catch (const std::exception& error) {
+      entrant.missing = error.what();
+    }
+    entrants_.push_back(std::move(entrant));
+  }
+
+  double load_ours(const Way& way, const OurPlans& plans, Entrant& entrant) {
+    const Kernel kernel = plans.compile(test_, way);
+    entrant.plan = kernel.plan();
+    LaunchArgs args{.elements = test_.elements};
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      args.inputs.push_back(Binding(names_[i].name, inputs_[i].as<void>(), names_[i].type));
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      args.outputs.push_back(OutputBinding(outputs_[i].as<void>(), test_.computation.output_type(i),
+                                           test_.segments()));
+    }
+    const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
+    args.scratch = {scratch->as<void>(), scratch->bytes()};
+    runs_.back() = [kernel, args, scratch] { kernel.launch(args); };
+    return bound_of_plan(kernel.plan_summary());
+  }
+
+  double load_loop(Entrant& entrant) {
+    const std::int64_t segments = test_.segments(), length = test_.elements / segments;
+    void* second = outputs_.size() > 1 ? outputs_[1].as<void>() : nullptr;
+    const void* y = inputs_.size() > 1 ? inputs_[1].as<void>() : nullptr;
+    const auto loop = [=, what = fold_of(test_.op), type = type_of(test_.in),
+                       x = inputs_[0].as<void>(), whole = test_.segment == 0,
+                       first = outputs_[0].as<void>()] {
+      return openmp::fold(what, type, x, y, segments, length, whole, first, second);
+    };
+    if (!loop()) entrant.missing = "the compiler has no such type";
+    entrant.plan = "a loop with omp simd";
+    runs_.back() = loop;
+    return static_cast<double>(std::min<std::int64_t>(length, 1 << 20));
+  }
+
+  double check(const Checker& checker, double bound_u) {
+    for (const Buffer& output : outputs_)
+      std::memset(output.as<char>(), 0xff, static_cast<std::size_t>(output.bytes()));
+    runs_.back()();
+    const auto values_of = [&](std::int64_t segment) {
+      std::vector<std::vector<std::byte>> values;
+      for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        const auto size = static_cast<std::size_t>(size_of(test_.computation.output_type(i)));
+        values.emplace_back(size);
+        std::memcpy(values.back().data(),
+                    outputs_[i].as<char>() + static_cast<std::size_t>(segment) * size, size);
+      }
+      return values;
+    };
+    return checker.check(values_of, bound_u);
+  }
+
+  const Case& test_;
+  std::vector<Case::Input> names_;
+  const std::vector<Buffer>& inputs_;
+  const CpuCeilings& ceilings_;
+  std::vector<Buffer> outputs_;
+  std::vector<Entrant> entrants_;
+  std::vector<std::function<void()>> runs_;
+};
+
+class CpuMachine final : public Machine {
+ public:
+  CpuMachine(std::int64_t bytes, bool tune)
+      : bytes_(bytes), plans_(target("cpu"), tune), ceilings_(bytes) {}
+
+  Ceilings ceilings() override { return ceilings_.measure(9); }
+
+  std::vector<Way> ways(const Case& test) override {
+    std::vector<Way> result = plans_.ways(test);
+    result.push_back({.impl = "openmp-simd", .kind = {}, .strategy = {}});
+    return result;
+  }
+
+  std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
+    std::vector<Source> sources;
+    for (const Case::Input& input : test.inputs()) sources.push_back(input.source);
+    if (sources != sources_) {
+      sources_.clear();
+      inputs_.clear();
+      for (const Case::Input& input : test.inputs())
+        inputs_.push_back(make_input(input, bytes_ / size_of(input.type)));
+      sources_ = std::move(sources);
+    }
+    return std::make_unique<CpuContest>(test, ways, plans_, inputs_, ceilings_);
+  }
+
+ private:
+  std::int64_t bytes_;
+  OurPlans plans_;
+  CpuCeilings ceilings_;
+  std::vector<Source> sources_;
+  std::vector<Buffer> inputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head) {
+  const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
+  head.device = fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads,
+                            plugin.vector_bits);
+  head.driver = fmt::format("LLVM {}", plugin.llvm_version);
+  head.cuda = "none";
+  openmp::set_threads(plugin.threads);
+  auto machine = std::make_unique<CpuMachine>(bytes, tune);
+  head.before = head.after = machine->ceilings();
+  return machine;
+}
+
+}  // namespace chainfold::bench

@@ -1,0 +1,300 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+
+#include "chainfold/bench/energy_nvml.hpp"
+#include "chainfold/bench/gpu_case.hpp"
+#include "chainfold/bench/machines.hpp"
+#include "chainfold/runtime/jit_nvrtc.hpp"
+#ifdef CHAINFOLD_BENCH_CUB
+#include "chainfold/bench/peers_cub.hpp"
+#endif
+
+namespace chainfold::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What an Entrant needs to be launched on a set of memory.
+struct Runner {
+  std::optional<Kernel> kernel;  // keeps the code loaded
+  runtime::DeviceBuffer scratch;
+  std::function<void(std::int64_t set)> launch;
+};
+
+class GpuContest final : public Contest {
+ public:
+  GpuContest(const Case& test, const std::vector<Way>& ways, const OurPlans& plans,
+             const std::vector<runtime::DeviceBuffer>& inputs, const GpuCeilings& ceilings,
+             const EnergyCounter& energy, const runtime::Context& context)
+      : test_(test),
+        ceilings_(ceilings),
+        energy_(energy),
+        context_(context),
+        stream_(ceilings.stream()),
+        memory_(test, inputs, 64, context, stream_) {
+    const Checker checker(test);
+    for (const Way& way : ways) prepare(way, plans, checker);
+  }
+
+  [[nodiscard]] const std::vector<Entrant>& entrants() const override { return entrants_; }
+
+  std::vector<Timing> time(double seconds) override {
+    std::vector<std::vector<double>> times(entrants_.size());
+    rounds(std::vector<std::size_t>(entrants_.size(), 2), times);  // how long they take
+    std::vector<std::size_t> repeats(entrants_.size());
+    for (std::size_t i = 0; i < entrants_.size(); ++i) {
+      if (times[i].empty()) continue;
+      repeats[i] = repeats_of(times[i].back(), seconds);
+      times[i].clear();
+    }
+    rounds(repeats, times);
+    std::vector<Timing> result(entrants_.size());
+    for (std::size_t i = 0; i < entrants_.size(); ++i)
+      if (!times[i].empty()) result[i] = {median(times[i]), times[i].size()};
+    timings_ = result;
+    return result;
+  }
+
+  std::optional<double> picojoules(std::size_t entrant) override {
+    if (!energy_.millijoules()) return std::nullopt;
+    constexpr double kAtLeast = 1.5, kAtMost = 6;  // seconds
+    std::int64_t launches = 0;
+    const auto start = Clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    // The counter moves in steps: from one step to another, the device being busy throughout.
+    const auto next_step = [&](double not_before) -> std::optional<std::uint64_t> {
+      auto last = energy_.millijoules();
+      while (last && seconds() < kAtMost) {
+        launches += work(entrant);
+        const auto now = energy_.millijoules();
+        if (now != last && seconds() >= not_before) return now;
+        last = now;
+      }
+      return std::nullopt;
+    };
+    const auto before = next_step(0.2);
+    launches = 0;
+    const double began = seconds();
+    const auto after = next_step(began + kAtLeast);
+    if (!before || !after) return std::nullopt;
+    return static_cast<double>(*after - *before) * 1e9 /
+           (static_cast<double>(launches) * static_cast<double>(test_.elements));
+  }
+
+ private:
+  static std::size_t repeats_of(double ms, double seconds) {
+    constexpr double kSlow = 20, kMost = 300;
+    return static_cast<std::size_t>(std::clamp(seconds * 1e3 / ms, ms > kSlow ? 3.0 : 9.0, kMost));
+  }
+
+  void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
+    Entrant entrant{.way = way, .plan = way.strategy};
+    auto runner = std::make_unique<Runner>();
+    try {
+      const double bound =
+          way.ours() ? load_ours(way, plans, entrant, *runner) : load_cub(way, entrant, *runner);
+      if (entrant.missing.empty())
+        entrant.max_err_u = memory_.check(checker, bound, [&] { runner->launch(0); });
+    } catch (const WrongResult& error) {
+      entrant.wrong = true;
+      entrant.missing = error.what();
+    } catch (const std::exception& error) {
+      entrant.missing = error.what();
+    }
+    entrants_.push_back(std::move(entrant));
+    runners_.push_back(std::move(runner));
+  }
+
+  double load_ours(const Way& way, const OurPlans& plans, Entrant& entrant, Runner& runner) {
+    runner.kernel = plans.compile(test_, way);
+    entrant.plan = runner.kernel->plan();
+    const std::int64_t bytes = runner.kernel->scratch_bytes(memory_.args(0));
+    runner.scratch = runtime::DeviceBuffer(context_, static_cast<std::size_t>(bytes));
+    std::vector<LaunchArgs> sets;
+    for (std::int64_t set = 0; set < memory_.sets(); ++set) {
+      sets.push_back(memory_.args(set));
+      sets.back().scratch = {runner.scratch.data(), bytes};
+    }
+    runner.launch = [kernel = *runner.kernel, sets = std::move(sets)](std::int64_t set) {
+      kernel.launch(sets[static_cast<std::size_t>(set)]);
+    };
+    return bound_of_plan(runner.kernel->plan_summary());
+  }
+
+#ifdef CHAINFOLD_BENCH_CUB
+  double load_cub(const Way& way, Entrant& entrant, Runner& runner) {
+    const cub_peer::Problem problem{test_.op, test_.in, test_.out, test_.elements, test_.segment};
+    const auto form = test_.segment == 0          ? cub_peer::Form::whole
+                      : way.impl == "cub-offsets" ? cub_peer::Form::offsets
+                                                  : cub_peer::Form::fixed;
+    if (!cub_peer::has(problem, form)) {
+      entrant.missing = fmt::format("CUB {} has no such reduction", cub_peer::version());
+      return 0;
+    }
+    entrant.plan = cub_peer::call(problem, form);
+    const auto call = [this, problem, form](void* temporary, std::size_t& bytes, std::int64_t set) {
+      const void* inputs[2] = {};
+      void* outputs[2] = {};
+      for (std::size_t i = 0; i < memory_.inputs().size(); ++i) inputs[i] = memory_.input(i, set);
+      for (std::size_t i = 0; i < test_.computation.outputs(); ++i)
+        outputs[i] = memory_.output(i, set);
+      const std::string error =
+          cub_peer::run(problem, form, temporary, bytes, inputs, outputs, stream_.handle());
+      if (!error.empty()) throw DeviceError(ErrorCode::device_failed, "CUB: " + error);
+    };
+    std::size_t bytes = 0;
+    call(nullptr, bytes, 0);
+    // A null pointer would ask for the size again.
+    runner.scratch = runtime::DeviceBuffer(context_, std::max<std::size_t>(bytes, 256));
+    runner.launch = [call, bytes, temporary = runner.scratch.data()](std::int64_t set) mutable {
+      call(temporary, bytes, set);
+    };
+    // Sums of this many elements are added one by one at most.
+    const std::int64_t length = test_.elements / test_.segments();
+    return static_cast<double>(std::min<std::int64_t>(length, 4096));
+  }
+#else
+  double load_cub(const Way&, Entrant& entrant, Runner&) {
+    entrant.missing = "this program was built without nvcc";
+    return 0;
+  }
+#endif
+
+  /// Every entrant that is there, as often as its count says, round by round. Each timed launch
+  /// follows an untimed one of its own, so that what it leaves to the memory is what it finds. The
+  /// first kernel of a round keeps the device busy while the host queues the others.
+  void rounds(const std::vector<std::size_t>& counts, std::vector<std::vector<double>>& times) {
+    std::vector<runtime::Event> begins, ends;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < entrants_.size(); ++i) {
+      begins.emplace_back(context_, runtime::Event::Timing::on);
+      ends.emplace_back(context_, runtime::Event::Timing::on);
+      if (entrants_[i].missing.empty()) most = std::max(most, counts[i]);
+    }
+    const auto takes_part = [&](std::size_t i, std::size_t round) {
+      return entrants_[i].missing.empty() && round < counts[i];
+    };
+    for (std::size_t r = 0; r < most; ++r) {
+      ceilings_.read();
+      for (std::size_t i = 0; i < entrants_.size(); ++i) {
+        if (!takes_part(i, r)) continue;
+        runners_[i]->launch(next_set());
+        begins[i].record(stream_.handle());
+        runners_[i]->launch(next_set());
+        ends[i].record(stream_.handle());
+      }
+      stream_.synchronize();
+      for (std::size_t i = 0; i < entrants_.size(); ++i)
+        if (takes_part(i, r)) times[i].push_back(ends[i].milliseconds_since(begins[i]));
+    }
+  }
+
+  /// Some ten milliseconds of one entrant, which was timed; how many launches that were.
+  std::int64_t work(std::size_t entrant) {
+    const auto launches =
+        static_cast<std::int64_t>(std::clamp(10 / timings_[entrant].ms, 1.0, 500.0));
+    for (std::int64_t i = 0; i < launches; ++i) runners_[entrant]->launch(next_set());
+    stream_.synchronize();
+    return launches;
+  }
+
+  std::int64_t next_set() { return set_ = (set_ + 1) % memory_.sets(); }
+
+  const Case& test_;
+  const GpuCeilings& ceilings_;
+  const EnergyCounter& energy_;
+  const runtime::Context& context_;
+  const runtime::Stream& stream_;
+  GpuCase memory_;
+  std::vector<Entrant> entrants_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+  std::vector<Timing> timings_;
+  std::int64_t set_ = 0;
+};
+
+class GpuMachine final : public Machine {
+ public:
+  GpuMachine(std::int64_t bytes, bool tune)
+      : context_(runtime::Context::of(0)),
+        scope_(context_),
+        bytes_(bytes),
+        plans_(target("gpu"), tune),
+        kernels_(context_),
+        ceilings_(context_, kernels_, bytes),
+        energy_(context_.device().uuid) {}
+
+  Ceilings ceilings() override {
+    // Clocks fall while the host compiles; they are back after a few dozen milliseconds of work.
+    const auto start = Clock::now();
+    while (Clock::now() - start < std::chrono::milliseconds(40)) {
+      for (int i = 0; i < 8; ++i) ceilings_.read();
+      ceilings_.stream().synchronize();
+    }
+    return ceilings_.measure(11);
+  }
+
+  std::vector<Way> ways(const Case& test) override {
+    std::vector<Way> result = plans_.ways(test);
+    result.push_back({.impl = "cub", .kind = {}, .strategy = {}});
+    // Below, CUB takes hundreds of milliseconds for what a memory-bound kernel does in one.
+    constexpr std::int64_t kShortest = 8;
+    if (test.segment >= kShortest)
+      result.push_back({.impl = "cub-offsets", .kind = {}, .strategy = {}});
+    return result;
+  }
+
+  std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
+    std::vector<Source> sources;
+    for (const Case::Input& input : test.inputs()) sources.push_back(input.source);
+    if (sources != sources_) {
+      inputs_.clear();
+      sources_.clear();
+      const std::int64_t elements = bytes_ / size_of(test.in);
+      inputs_ = make_inputs(test, std::max(elements, test.elements), kernels_, context_,
+                            ceilings_.stream().handle());
+      sources_ = std::move(sources);
+    }
+    return std::make_unique<GpuContest>(test, ways, plans_, inputs_, ceilings_, energy_, context_);
+  }
+
+  void describe(Report& head) {
+    const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
+    head.device = fmt::format("{} (sm_{})", context_.device().name, context_.device().arch());
+    head.driver = version(context_.device().driver_version);
+    head.cuda = "NVRTC " + version(runtime::nvrtc_version());
+    head.before = ceilings();
+    head.after = head.before;
+#ifdef CHAINFOLD_BENCH_CUB
+    head.peers = "CUB " + cub_peer::version();
+#endif
+    progress("ceilings by: " + ceilings_.description());
+    if (!energy_.problem().empty()) progress(energy_.problem());
+  }
+
+ private:
+  const runtime::Context& context_;
+  const runtime::ContextScope scope_;
+  std::int64_t bytes_;
+  OurPlans plans_;
+  GpuKernels kernels_;
+  GpuCeilings ceilings_;
+  EnergyCounter energy_;
+  std::vector<Source> sources_;
+  std::vector<runtime::DeviceBuffer> inputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> make_gpu_machine(std::int64_t bytes, bool tune, Report& head) {
+  auto machine = std::make_unique<GpuMachine>(bytes, tune);
+  machine->describe(head);
+  return machine;
+}
+
+}  // namespace chainfold::bench

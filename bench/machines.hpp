@@ -1,0 +1,18 @@
+// The machines that the suite `reduce` runs on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "chainfold/bench/contest.hpp"
+#include "chainfold/bench/suite.hpp"
+
+namespace chainfold::bench {
+
+/// Device 0, with ceilings over `bytes` bytes. Fills the head's device, versions and ceilings.
+/// Throws DeviceError where there is no device or compiler.
+std::unique_ptr<Machine> make_gpu_machine(std::int64_t bytes, bool tune, Report& head);
+/// The CPU, likewise. Throws DeviceError where there is no CPU plugin.
+std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head);
+
+}  // namespace chainfold::bench

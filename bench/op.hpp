@@ -1,0 +1,13 @@
+// The computations that are measured.
+#pragma once
+
+#include <cstdint>
+
+namespace chainfold::bench {
+
+/// mean_var and min_max have two outputs of one type; dot has two inputs; filtered_sum adds the
+/// elements above zero.
+enum class Op : std::uint8_t { sum, mean_rms, max, q6, mean_var, dot, min_max, filtered_sum };
+const char* name_of(Op op);
+
+}  // namespace chainfold::bench

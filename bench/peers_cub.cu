@@ -1,0 +1,52 @@
+#include "chainfold/bench/peers_cub_call.cuh"
+
+namespace chainfold::bench::cub_peer {
+
+std::string version() {
+  return std::to_string(CUB_VERSION / 100000) + '.' + std::to_string(CUB_VERSION / 100 % 1000) +
+         '.' + std::to_string(CUB_VERSION % 100);
+}
+
+bool has(const Problem& problem, Form form) {
+  if ((form == Form::whole) != (problem.segment == 0)) return false;
+  if (form == Form::fixed && !kHasFixed) return false;
+  switch (problem.op) {
+    case Op::sum: return true;
+    case Op::mean_var:
+    case Op::dot:
+    case Op::min_max:
+    case Op::filtered_sum:
+      return problem.in == DType::f16 && problem.out == DType::f16 && form != Form::whole;
+    default: return false;
+  }
+}
+
+std::string call(const Problem& problem, Form form) {
+  const bool plain = problem.op == Op::sum && problem.in == problem.out && size_of(problem.in) > 2;
+  std::string text = form == Form::whole ? "DeviceReduce::" : "DeviceSegmentedReduce::";
+  text += plain ? "Sum" : "Reduce";
+  if (form == Form::fixed) text += ", fixed size";
+  if (form == Form::offsets) text += ", offsets";
+  if (is_float(problem.in) && size_of(problem.in) == 2 && problem.op != Op::min_max)
+    text += ", accumulating in f32";
+  return text + ", CUB " + version();
+}
+
+std::string run(const Problem& problem, Form form, void* temporary, std::size_t& temporary_bytes,
+                const void* const* inputs, void* const* outputs, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
+  const Temporary memory{temporary, temporary_bytes};
+  cudaError_t error = cudaErrorNotSupported;
+  if (problem.op != Op::sum) {
+    error = run_half_folds(problem, form, memory, inputs, outputs, queue);
+  } else if (problem.in == DType::f16 || problem.in == DType::bf16) {
+    error = run_half(problem, form, memory, inputs, outputs, queue);
+  } else {
+    error = run_numbers(problem, form, memory, inputs, outputs, queue);
+  }
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();  // the next call must not find it
+  return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+}
+
+}  // namespace chainfold::bench::cub_peer

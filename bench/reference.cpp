@@ -1,0 +1,227 @@
+#include "chainfold/bench/reference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "chainfold/bench/query6.hpp"
+
+namespace chainfold::bench {
+namespace {
+
+__extension__ using Wide = __int128;
+
+std::int64_t q6_value(std::uint64_t i) {
+  using namespace query6_limits;
+  const std::int64_t ship = random_shipdate(i), disc = random_discount(i);
+  const bool hit = ship >= kShipFrom && ship < kShipTo && disc >= kDiscountFrom &&
+                   disc <= kDiscountTo && random_quantity(i) < kQuantityBelow;
+  return hit ? random_price(i) * disc : 0;
+}
+
+/// Exact integers about a range of elements.
+struct Sums {
+  Wide sum = 0, magnitude = 0, squares = 0;
+  std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t largest = std::numeric_limits<std::int64_t>::min();
+
+  void merge(const Sums& other) {
+    sum += other.sum;
+    magnitude += other.magnitude;
+    squares += other.squares;
+    smallest = std::min(smallest, other.smallest);
+    largest = std::max(largest, other.largest);
+  }
+};
+
+template <class Value>
+Sums sums_of(std::int64_t begin, std::int64_t end, bool squares, Value&& value) {
+  Sums result;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t k = value(static_cast<std::uint64_t>(i));
+    result.sum += k;
+    result.magnitude += k < 0 ? -k : k;
+    result.smallest = std::min(result.smallest, k);
+    result.largest = std::max(result.largest, k);
+    if (squares) result.squares += static_cast<Wide>(k) * k;
+  }
+  return result;
+}
+
+Sums sums_of_range(const Case& test, std::int64_t begin, std::int64_t end) {
+  const auto f16_sums = [&](auto&& value) { return sums_of(begin, end, false, value); };
+  switch (test.op) {
+    case Op::q6: return f16_sums(q6_value);
+    case Op::dot: return f16_sums([](std::uint64_t i) { return random_f16(i) * random_other(i); });
+    case Op::filtered_sum:
+      return f16_sums([](std::uint64_t i) { return std::max(0ll, random_f16(i)); });
+    default: break;
+  }
+  const bool squares = test.op == Op::mean_rms || test.op == Op::mean_var;
+  switch (test.in) {
+    case DType::f16: return sums_of(begin, end, squares, random_f16);
+    case DType::bf16: return sums_of(begin, end, squares, random_bf16);
+    case DType::f32: return sums_of(begin, end, squares, random_f32);
+    case DType::f64: return sums_of(begin, end, false, random_f64);
+    case DType::i32: return sums_of(begin, end, false, random_i32);
+    default: return sums_of(begin, end, false, random_i8);
+  }
+}
+
+long double scaled(Wide value, int scale) {
+  return std::ldexp(static_cast<long double>(value), -scale);
+}
+
+double read_value(const std::vector<std::byte>& bytes, DType type) {
+  const auto as = [&]<class T>(T value) {
+    if (bytes.size() != sizeof(T)) throw std::logic_error("an output of another size");
+    std::memcpy(&value, bytes.data(), sizeof(T));
+    return value;
+  };
+  switch (type) {
+    case DType::f16: return static_cast<float>(as(f16{}));
+    case DType::bf16: return static_cast<float>(as(bf16{}));
+    case DType::f32: return as(float{});
+    case DType::f64: return as(double{});
+    case DType::i32: return as(std::int32_t{});
+    case DType::i64: return static_cast<double>(as(std::int64_t{}));
+    default: throw std::logic_error("an output type that the benchmark does not check");
+  }
+}
+
+/// Half the distance between neighbouring numbers around 1.
+double unit_of(DType type) {
+  switch (type) {
+    case DType::f16: return 0x1p-11;
+    case DType::bf16: return 0x1p-8;
+    case DType::f32: return 0x1p-24;
+    default: return 0x1p-53;
+  }
+}
+
+}  // namespace
+
+std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kWorthAThread = 1 << 18;
+  const std::int64_t count = end - begin;
+  const std::int64_t workers = std::clamp<std::int64_t>(
+      count / kWorthAThread, 1, std::max(1u, std::thread::hardware_concurrency()));
+  Sums sums;
+  if (workers == 1) {
+    sums = sums_of_range(test, begin, end);
+  } else {
+    std::mutex mutex;
+    std::vector<std::jthread> threads;
+    for (std::int64_t w = 0; w < workers; ++w) {
+      threads.emplace_back([&, w] {
+        const Sums mine =
+            sums_of_range(test, begin + count * w / workers, begin + count * (w + 1) / workers);
+        const std::lock_guard lock(mutex);
+        sums.merge(mine);
+      });
+    }
+  }
+  int scale = scale_of(test.inputs()[0].source);
+  if (test.op == Op::dot) scale *= 2;
+  const auto n = static_cast<double>(count);
+  const auto magnitude = static_cast<double>(scaled(sums.magnitude, scale));
+  const auto mean = static_cast<double>(scaled(sums.sum, scale) / count);
+  const auto exactly = [&](std::int64_t k) {
+    const auto value = static_cast<double>(scaled(k, scale));
+    return Expected{.value = value, .magnitude = std::fabs(value)};
+  };
+  switch (test.op) {
+    case Op::sum:
+    case Op::dot:
+    case Op::filtered_sum:
+    case Op::q6: {
+      if (test.out == DType::i32) {  // modulo 2^32
+        const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums.sum));
+        return {{.value = static_cast<double>(low), .magnitude = magnitude}};
+      }
+      const auto value = static_cast<double>(scaled(sums.sum, scale));
+      return {{.value = value, .magnitude = magnitude}};
+    }
+    case Op::max: return {exactly(sums.largest)};
+    case Op::min_max: return {exactly(sums.smallest), exactly(sums.largest)};
+    case Op::mean_rms: {
+      const auto rms = static_cast<double>(std::sqrt(scaled(sums.squares, 2 * scale) / count));
+      return {{.value = mean, .magnitude = magnitude / n}, {.value = rms, .magnitude = rms}};
+    }
+    case Op::mean_var: {
+      // n * squares - sum^2 is exact in integers: below 2^127 for up to 2^32 elements of f16.
+      const Wide deviations = count * sums.squares - sums.sum * sums.sum;
+      const long double variance = scaled(deviations, 2 * scale) / count / count;
+      return {{.value = mean, .magnitude = magnitude / n},
+              {.value = static_cast<double>(variance),
+               .magnitude = static_cast<double>(scaled(sums.squares, 2 * scale) / count)}};
+    }
+  }
+  return {};
+}
+
+double bound_of_plan(const std::string& plan) {
+  constexpr std::string_view kWords = "error bound ";
+  double bound = 0;
+  for (std::size_t at = plan.find(kWords); at != std::string::npos; at = plan.find(kWords, at + 1))
+    bound = std::max(bound, std::strtod(plan.c_str() + at + kWords.size(), nullptr));
+  return bound;
+}
+
+Checker::Checker(const Case& test) : test_(test) {
+  constexpr std::int64_t kElements = 1 << 23, kMost = 500;
+  const std::int64_t count = test.segments(), length = test.elements / count;
+  const std::int64_t wanted =
+      std::min({count, kMost, std::max<std::int64_t>(3, kElements / length)});
+  sample_ = {0, count - 1};
+  for (std::int64_t i = 2; i < wanted; ++i) {
+    sample_.push_back(static_cast<std::int64_t>(mix(static_cast<std::uint64_t>(i)) %
+                                                static_cast<std::uint64_t>(count)));
+  }
+  std::sort(sample_.begin(), sample_.end());
+  sample_.erase(std::unique(sample_.begin(), sample_.end()), sample_.end());
+  for (const std::int64_t segment : sample_)
+    expected_.push_back(reference(test, segment * length, (segment + 1) * length));
+}
+
+double Checker::check(const ValuesOf& values, double bound_u) const {
+  // A variance has no proven bound: a few dozen roundings of a merge or of a sum of squares.
+  const double own = test_.op == Op::mean_var ? 64 : 4;
+  const bool exact = test_.op == Op::max || test_.op == Op::min_max;
+  double largest = 0;
+  for (std::size_t s = 0; s < sample_.size(); ++s) {
+    const std::vector<std::vector<std::byte>> outputs = values(sample_[s]);
+    const std::vector<Expected>& expected = expected_[s];
+    if (outputs.size() != expected.size()) throw std::logic_error("another number of outputs");
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const DType type = test_.computation.output_type(i);
+      const double value = read_value(outputs[i], type);
+      const double error = std::fabs(value - expected[i].value);
+      double allowed = 0;
+      if (!exact && is_float(type)) {
+        const DType inner = type == DType::f64 ? DType::f64 : DType::f32;
+        allowed = (bound_u + own) * unit_of(inner) * expected[i].magnitude;
+        if (size_of(type) == 2)
+          allowed += unit_of(type) * std::fabs(expected[i].value) + 0x1p-25;  // the narrowing cast
+      }
+      if (!(error <= allowed)) {
+        throw WrongResult(fmt::format(
+            "{}: output {} of segment {} is {:.17g}, exactly it is {:.17g}; the error {:g} is "
+            "above {:g}",
+            test_.name(), i, sample_[s], value, expected[i].value, error, allowed));
+      }
+      if (is_float(type) && expected[i].magnitude > 0)
+        largest = std::max(largest, error / (unit_of(type) * expected[i].magnitude));
+    }
+  }
+  return largest;
+}
+
+}  // namespace chainfold::bench

@@ -1,0 +1,55 @@
+// What the results of a case must be, exactly, and how far what was computed may deviate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "chainfold/bench/cases.hpp"
+
+namespace chainfold::bench {
+
+/// What an output must be: the exact value (of an integer: what is left of it in the output's type)
+/// and the sum of the absolute values that went into it, the unit in which rounding errors of sums
+/// are told.
+struct Expected {
+  double value = 0;
+  double magnitude = 0;
+};
+/// The outputs of the elements [begin, end), computed in integers on all cores.
+std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64_t end);
+
+/// The largest error bound that a plan's text names; 0 if all its folds are exact.
+double bound_of_plan(const std::string& plan);
+
+/// The bytes of one value of every output of a segment.
+using ValuesOf = std::function<std::vector<std::vector<std::byte>>(std::int64_t segment)>;
+
+/// A result that is further off than its bound allows.
+class WrongResult : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Checks results of a case against the reference, which it computes once for a sample of segments:
+/// the first, the last and random ones, within a budget of elements.
+class Checker {
+ public:
+  explicit Checker(const Case& test);
+  [[nodiscard]] const std::vector<std::int64_t>& sample() const noexcept { return sample_; }
+  /// The largest error in units of rounding (2^-11, 2^-8, 2^-24 or 2^-53 by the output's type)
+  /// times the sum of absolute values. Sums may err by `bound_u` units of rounding of f32 (of f64
+  /// for sums of f64), a few more for what is done with them, and a narrowing cast; integers and
+  /// maxima must be exact. Throws WrongResult where a value is.
+  [[nodiscard]] double check(const ValuesOf& values, double bound_u) const;
+
+ private:
+  const Case& test_;
+  std::vector<std::int64_t> sample_;
+  std::vector<std::vector<Expected>> expected_;
+};
+
+}  // namespace chainfold::bench

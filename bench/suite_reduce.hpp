@@ -1,0 +1,53 @@
+// The suite `reduce`: segmented and whole folds of every type and size, by every strategy of ours
+// and by the peers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "chainfold/bench/contest.hpp"
+#include "chainfold/bench/results_file.hpp"
+
+namespace chainfold::bench {
+
+/// A case with its name, e.g. "sum/f16/64", "sum/f16/whole" or "sum/f16/whole/65536" for one that
+/// is short.
+struct NamedCase {
+  std::string name;
+  Case test;
+};
+/// All of the suite with inputs of `bytes` bytes each (every input of a case); sizes that do not
+/// fit are left out.
+std::vector<NamedCase> reduce_cases(std::int64_t bytes);
+
+struct ReduceOptions {
+  std::regex only{""};               ///< searched in a case's name
+  std::regex impl{""};               ///< searched in a way's name
+  std::optional<std::regex> energy;  ///< searched in "sum/f16/64 cub"
+  double seconds = 0.02;             ///< of timed repeats a row
+  double budget = 0;                 ///< seconds for the whole run; 0: no limit
+  double void_above = 0.01;          ///< how far the ceilings may move during a group of rows
+};
+
+struct ReduceSummary {
+  std::size_t cases = 0, rows = 0, kept = 0;  ///< measured now; kept: rows that the file had
+  std::size_t voided = 0;                     ///< rows that stay void
+  std::size_t left = 0;                       ///< cases that the budget left out
+  std::vector<std::string> lost;              ///< where a peer was faster, in words
+  std::vector<std::string> wrong;             ///< results that were wrong
+};
+
+/// Measures what the file lacks and saves it after every case. `print` gets lines for people.
+/// Throws what a machine throws that does not work at all; a way that fails becomes a row that says
+/// why.
+ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
+                         const ReduceOptions& options, ResultsFile& file,
+                         const std::function<void(const std::string&)>& print);
+/// The end of a run, for people.
+std::string text_of(const ReduceSummary& summary);
+
+}  // namespace chainfold::bench

@@ -1,0 +1,54 @@
+// The staged strategy on the GPU with rings that turn and results that leave in several bursts,
+// from aligned and from odd addresses.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "chainfold/tests/support/on_device.hpp"
+
+namespace chainfold::test {
+namespace {
+
+struct StagedCase {
+  const char* program;
+  std::int64_t segment;
+  int lanes, rows, stages, burst;
+  int shift;  ///< elements off an aligned address
+};
+
+const StagedCase kCases[] = {
+    {"sum_f16", 64, 8, 4, 2, 3, 0},        {"sum_f16", 37, 1, 1, 2, 2, 0},
+    {"sum_f16", 37, 2, 2, 4, 1, 3},        {"sum_bf16", 777, 32, 1, 2, 2, 1},
+    {"sum_f32", 3, 1, 4, 4, 5, 0},         {"sum_f32", 100, 8, 1, 2, 2, 1},
+    {"sum_i8", 77, 8, 2, 2, 3, 7},         {"sum_i8", 5, 1, 8, 2, 2, 0},
+    {"sum_f64", 33, 4, 1, 2, 2, 0},        {"dot_f16", 99, 4, 2, 2, 2, 5},
+    {"frames", 50, 8, 4, 2, 2, 0},         {"filter_f16", 31, 1, 2, 4, 3, 0},
+    {"argmax_f32", 33, 1, 1, 2, 2, 1},     {"longest_run_f32", 64, 32, 4, 2, 2, 0},
+    {"variance_f32", 255, 32, 2, 2, 4, 2},
+};
+
+class GpuStaged : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GpuStaged, IsRight) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const StagedCase& staged = kCases[GetParam()];
+  constexpr std::int64_t kWarps = 2, kRounds = 7;
+  const std::int64_t tile = std::int64_t{32} / staged.lanes * staged.rows * staged.segment;
+  DeviceCase what{.segment = staged.segment, .seed = GetParam() + 1, .shift = staged.shift};
+  // Rounds that do not divide evenly, and segments that fill no tile.
+  what.elements = (kRounds * target("gpu").processors * kWarps - 3) * tile + 5 * staged.segment;
+  what.fill = program(staged.program).fills.front();
+  what.plan =
+      fmt::format("staged warps={} lanes={} rows={} stages={} burst={} blocks=1 bytes=16 mma",
+                  kWarps, staged.lanes, staged.rows, staged.stages, staged.burst);
+  EXPECT_EQ(check_on_device(program(staged.program), what).problems, "") << what.plan;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuStaged, testing::Range(std::size_t{0}, std::size(kCases)),
+                         [](const auto& info) {
+                           return fmt::format("{}_{}_{}", info.index, kCases[info.param].program,
+                                              kCases[info.param].segment);
+                         });
+
+}  // namespace
+}  // namespace chainfold::test
