@@ -252,8 +252,8 @@ void Band::store(int buffer, ValueId row, int run, ValueId value, bool aligned) 
   } else if (b_.constant_of(base)) {  // the only band: few values
     pieces(1)();
   } else {
-    b_.branch(b_.compute(Op::eq, {b_.misalignment(buffer, base), b_.i64(0)}), pieces(most),
-              pieces(1));
+    b_.branch(b_.compute(Op::eq, {b_.misalignment(buffer, base, kWidestAccess), b_.i64(0)}),
+              pieces(most), pieces(1));
   }
 }
 
