@@ -173,6 +173,11 @@ ValueId Builder::splat(ValueId value) {
   return pure(Splat{value}, result, {kSplat, value});
 }
 
+ValueId Builder::widen(ValueId value, int width) {
+  if (type(value).width == width) return splat(value);
+  return concat(Values(static_cast<std::size_t>(width), value));
+}
+
 ValueId Builder::extract(ValueId value, int first, int width) {
   Type result = type(value);
   if (result.shape != Shape::fragment && first == 0 && width == result.width) return value;

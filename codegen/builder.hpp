@@ -27,6 +27,8 @@ class Builder {
   explicit Builder(Program& program);
 
   [[nodiscard]] const Program& program() const { return program_; }
+  /// The shared arrays of the launch that is being written.
+  [[nodiscard]] std::vector<SharedArray>& shared() { return program_.launches.back().shared; }
   [[nodiscard]] const Type& type(ValueId id) const { return program_.type(id); }
   /// The constant behind a value, if it is one.
   [[nodiscard]] std::optional<Bits> constant_of(ValueId id) const;
@@ -68,6 +70,8 @@ class Builder {
   }
   /// The lane form of a uniform value; lane values pass through.
   ValueId splat(ValueId value);
+  /// A value of one element as a lane value of `width` equal ones; others pass through splat.
+  ValueId widen(ValueId value, int width);
   ValueId extract(ValueId value, int first, int width = 1);
   ValueId concat(Values parts);
   ValueId shuffle_xor(ValueId value, int mask);

@@ -119,6 +119,7 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
 double error_bound(const Graph& graph, const Plan& plan, const Target& target, std::size_t fold) {
   const Fold& f = graph.folds[fold];
   if (!is_float(f.result()) || !f.linear) return 0;
+  if (plan.strategy == Strategy::columns) return ceil_log2(plan.depth) + 2;  // states from there on
   const FoldPlan& how = plan.folds[fold];
   double bound = 0;
   int lanes = plan.lanes_per_segment;
@@ -221,9 +222,10 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
 
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   const std::int64_t segment = request.segment;
+  if (has_columns(graph)) return columns_choice(graph, target, request);
   if (segment == 0 || segment >= kPartsFromBytes / widest_input(graph))
     return parts_choice(graph, target, request);
-  if (gains_from_stages(graph, target, request)) {
+  if (!request.strided && gains_from_stages(graph, target, request)) {
     if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))
       return *staged;
   }
@@ -235,13 +237,15 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   check_request(request);
   const bool parts = choice.strategy == Strategy::parts;
   const bool staged = choice.strategy == Strategy::staged;
+  const bool columns = choice.strategy == Strategy::columns;
+  if (columns != has_columns(graph) || (staged && request.strided)) return std::nullopt;
   auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
   const bool from_papers = is_published(choice.strategy);
   if (!parts && !from_papers && request.segment < 1) return std::nullopt;
   if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
   if (!staged && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
   if (choice.rows > kMostRows) return {};
-  if (parts && (choice.parts < 1 || choice.parts > kMostParts)) return {};
+  if ((parts || columns) && (choice.parts < 1 || choice.parts > kMostParts)) return {};
   if (choice.mma && !target.has_mma) return {};
   Plan plan;
   plan.segment = request.segment;
@@ -249,6 +253,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   plan.nonfinite = request.nonfinite;
   plan.determinism = request.determinism;
   plan.base_alignment = request.base_alignment;
+  plan.strided = request.strided;
   plan.warps = choice.warps;
   plan.folds.resize(graph.folds.size());
   for (const Fold& fold : graph.folds) {
@@ -261,6 +266,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     case Strategy::staged:
       if (!place_staged(plan, choice, graph, target, widest)) return std::nullopt;
       break;
+    case Strategy::columns:
+      if (!place_columns(plan, choice, graph, target, widest)) return std::nullopt;
+      break;
     default:
       if (!choice.mma || !request.allow_mma) return std::nullopt;
       if (!place_published(plan, choice, graph, target, widest)) return std::nullopt;
@@ -271,7 +279,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
       return plan;
   }
   for (const Node& node : graph.nodes) {
-    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma) continue;
+    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || columns) continue;
     const auto f = static_cast<std::size_t>(node.index);
     try_mma(graph, plan, target, node, plan.folds[f]);
   }
@@ -287,7 +295,8 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
       double& bound = plan.folds[f].error_bound_u;
       bound = error_bound(graph, plan, target, f);
       if (staged) bound = std::max(bound, error_bound(graph, plan.without_stage(), target, f));
-      within = within && bound <= allowed_error(graph, target, plan.accuracy, plan.segment, f);
+      within = within &&
+               bound <= allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
     }
     return within;
   };

@@ -40,9 +40,11 @@ std::string BodyEmitter::address(const std::string& array, const Address& at, co
   if (at.offset != kNoValue) text += " + " + name(at.offset);
   if (t.shape == Shape::uniform) return text;
   const int group_bits = std::countr_zero(static_cast<unsigned>(at.group));
-  if (at.group < kWarpWidth && at.stride != 0) {
+  const std::string group = group_bits == 0 ? "lane" : fmt::format("(lane >> {})", group_bits);
+  if (at.step != kNoValue) {
+    text += fmt::format(" + {} * {}", group, name(at.step));
+  } else if (at.group < kWarpWidth && at.stride != 0) {
     const std::int64_t groups = kWarpWidth / at.group;
-    const std::string group = group_bits == 0 ? "lane" : fmt::format("(lane >> {})", group_bits);
     const bool fits = std::llabs(at.stride) <= std::numeric_limits<std::int32_t>::max() / groups;
     const DType offset_type = fits ? DType::i32 : DType::i64;
     text += fmt::format(" + {} * {}", group, literal(offset_type, static_cast<Bits>(at.stride)));

@@ -45,7 +45,8 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Unsupported&);
 
   std::string load_run(int buffer, const std::string& pointer, int count, const std::string& mask);
-  std::string pointer_to(int buffer, const Address& at, std::int64_t offset);
+  /// The first element of a group of lanes.
+  std::string pointer_to(int buffer, const Address& at, int group);
   /// The mask of `count` elements of which `width` belong to each lane, from lane `first` on; empty
   /// for all.
   std::string run_mask(const std::string& lanes, int first, int count, int width);

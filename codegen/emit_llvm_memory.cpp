@@ -32,14 +32,20 @@ std::string joined(FunctionWriter& out, std::string_view element, std::vector<st
 /// Lanes whose elements lie end to end in memory.
 int run_lanes(const Address& at, const Type& type) {
   if (type.shape != Shape::lane) return 1;
+  if (at.step != kNoValue) return at.group;
   return at.stride == static_cast<std::int64_t>(at.group) * type.width ? kWarpWidth : at.group;
 }
 
 }  // namespace
 
-std::string BodyEmitter::pointer_to(int buffer, const Address& at, std::int64_t offset) {
+std::string BodyEmitter::pointer_to(int buffer, const Address& at, int group) {
   std::string index = name(at.base);
-  if (offset != 0) index = out_.let(fmt::format("add i64 {}, {}", index, offset));
+  if (at.step != kNoValue && group > 0) {
+    const std::string offset = out_.let(fmt::format("mul i64 {}, {}", name(at.step), group));
+    index = out_.let(fmt::format("add i64 {}, {}", index, offset));
+  } else if (const std::int64_t offset = group * at.stride; offset != 0) {
+    index = out_.let(fmt::format("add i64 {}, {}", index, offset));
+  }
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
   return out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", memory_type(elem),
                               buffer_name(buffer), index));
@@ -81,7 +87,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   }
   std::vector<std::string> runs;
   for (int lane = 0; lane < lanes; lane += per_run) {
-    const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run * op.at.stride);
+    const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
     const std::string part = lanes == 1 ? mask : run_mask(mask, lane, count, t.width);
     runs.push_back(load_run(op.buffer, pointer, count, part));
   }
@@ -128,7 +134,7 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
   }
   const std::string mask = lane_mask(op.mask), vector = vector_of(elem, count);
   for (int lane = 0; lane < kWarpWidth; lane += per_run) {
-    const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run * op.at.stride);
+    const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
     const std::string part = per_run == kWarpWidth
                                  ? all
                                  : out_.shuffle(elem, total, all, {}, range(lane * t.width, count));

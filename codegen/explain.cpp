@@ -123,8 +123,9 @@ std::string print_expression(const Graph& graph) {
   if (p.kind == Partition::Kind::whole) {
     text += "whole()";
   } else {
-    text += "segments(" + (p.size > 0 ? std::to_string(p.size)
-                                      : graph.params[static_cast<std::size_t>(p.size_param)].name);
+    text += p.kind == Partition::Kind::columns ? "columns(" : "segments(";
+    text += (p.size > 0 ? std::to_string(p.size)
+                        : graph.params[static_cast<std::size_t>(p.size_param)].name);
     text += p.tail ? ", partial tail)" : ")";
   }
   for (NodeId output : graph.outputs) text += ", " + expression(graph, output, true);

@@ -50,11 +50,12 @@ struct Node {
   NodeId filter = kNoNode;       ///< fold
 };
 
-/// How the input is cut: as one segment, or into runs of `size` elements.
+/// How the input is cut: as one segment, into runs of `size` elements, or, as a matrix whose rows
+/// are such runs, into its `size` columns.
 struct Partition {
-  enum class Kind : std::uint8_t { whole, segments } kind = Kind::whole;
-  std::int64_t size = 0;  ///< segments: the constant size, 0 if a parameter gives it
-  int size_param = -1;    ///< segments: the parameter that gives it at launch
+  enum class Kind : std::uint8_t { whole, segments, columns } kind = Kind::whole;
+  std::int64_t size = 0;  ///< not of the whole: the constant size, 0 if a parameter gives it
+  int size_param = -1;    ///< not of the whole: the parameter that gives it at launch
   bool tail = false;      ///< segments: whether the last segment may be shorter
 };
 

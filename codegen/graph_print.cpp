@@ -76,6 +76,7 @@ std::string text(const Graph& graph, const Partition& partition) {
   const std::string size = partition.size_param >= 0
                                ? "param " + named(graph.params, partition.size_param)
                                : std::to_string(partition.size);
+  if (partition.kind == Partition::Kind::columns) return "columns " + size;
   return fmt::format("segments {}{}", size, partition.tail ? " with tail" : "");
 }
 

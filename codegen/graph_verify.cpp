@@ -131,7 +131,10 @@ class Verifier {
     if (p.kind == Partition::Kind::whole) {
       require(p.size == 0 && p.size_param < 0 && !p.tail,
               "a whole partition has a segment size or a tail");
-    } else if (p.size_param >= 0) {
+      return;
+    }
+    require(p.kind == Partition::Kind::segments || !p.tail, "columns have a tail");
+    if (p.size_param >= 0) {
       require(in(p.size_param, graph_.params) && p.size == 0,
               "the segment size is no parameter of the graph");
       require(is_integer(graph_.params[at(p.size_param)].type),

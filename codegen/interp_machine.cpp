@@ -260,6 +260,7 @@ Accessor Warp::accessor() {
 template <class Array, class F>
 void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const Type& t, F&& fn) {
   const std::int64_t base = integer(at.base);
+  const std::int64_t stride = at.step != kNoValue ? integer(at.step) : at.stride;
   const std::size_t lanes = t.shape == Shape::uniform ? 1 : kLanes;
   for (std::size_t l = 0; l < lanes; ++l) {
     if (mask != kNoValue && view(mask).at(l, 0) == 0) continue;
@@ -267,7 +268,7 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
     const std::int64_t own =
         at.offset == kNoValue ? 0 : static_cast<std::int32_t>(view(at.offset).at(l, 0));
     const std::int64_t first =
-        base + own + (lane_index / at.group) * at.stride + (lane_index % at.group) * t.width;
+        base + own + (lane_index / at.group) * stride + (lane_index % at.group) * t.width;
     if (first < 0 || first > array.elements() - t.width) {
       fail(fmt::format("elements {} to {} are outside of [0, {})", first, first + t.width - 1,
                        array.elements()),

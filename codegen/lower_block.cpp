@@ -31,16 +31,4 @@ Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials
   return tile.reduce_lanes(std::move(partials), 1, lanes);
 }
 
-void on_first_warp(Builder& b, const Program& program, const std::function<void()>& body) {
-  auto run = [&] {
-    body();
-    return Builder::Values{};
-  };
-  if (program.launches.back().warps == 1) {
-    run();
-  } else {
-    b.branch(b.compute(Op::eq, {b.warp(), b.i32(0)}), run, [] { return Builder::Values{}; });
-  }
-}
-
 }  // namespace chainfold::codegen

@@ -1,8 +1,6 @@
 // What the warps of a block do together.
 #pragma once
 
-#include <functional>
-
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {
@@ -11,8 +9,5 @@ namespace chainfold::codegen {
 /// the first shared arrays of the program's last launch, one a field of the states, and declares
 /// them where there are none yet.
 Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials partials);
-
-/// The block's first warp runs what `body` writes.
-void on_first_warp(Builder& b, const Program& program, const std::function<void()>& body);
 
 }  // namespace chainfold::codegen

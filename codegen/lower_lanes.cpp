@@ -191,10 +191,10 @@ Partials TileLowering::reduce_lanes(Partials a, int first, int lanes) {
   return a;
 }
 
-Partials TileLowering::reduce_ordered(Partials a) {
+Partials TileLowering::reduce_ordered(Partials a, int first) {
   for (std::size_t f = 0; f < a.size(); ++f) {
     if (graph_.folds[f].commutative || a[f].complete) continue;
-    a[f] = reduce(f, std::move(a[f]), 1, kWarpWidth);
+    a[f] = reduce(f, std::move(a[f]), first, kWarpWidth);
     a[f].complete = true;
   }
   return a;
@@ -219,10 +219,10 @@ Partials TileLowering::pair_rows(const Partials& a, const Partials& b, int mask)
   return paired;
 }
 
-std::vector<ValueId> TileLowering::flatten(const Partials& lifted) {
+std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width) {
   std::vector<ValueId> fields;
   for (const Partial& partial : lifted) {
-    for (ValueId field : partial.fields) fields.push_back(b_.splat(field));
+    for (ValueId field : partial.fields) fields.push_back(b_.widen(field, width));
   }
   return fields;
 }

@@ -3,7 +3,8 @@
 //
 // Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
 // is the element at which the input buffers begin, so that the host may pass a long input piece by
-// piece without changing any part's bounds.
+// piece without changing any part's bounds. Inputs with strides come whole: their segments begin
+// where the strides say.
 #include <algorithm>
 
 #include "chainfold/codegen/error.hpp"
@@ -41,15 +42,20 @@ class PartsLowering {
     const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);
     const ValueId segment = b.div(part, parts), within = b.mul(b.rem(part, parts), part_length);
-    const ValueId begin =
-        b.compute(Op::sub, {b.add(b.mul(segment, length), within), b.param(params_.origin)});
-    const ValueId origin = tile.uses_index() ? b.sub(begin, within) : kNoValue;
+    ValueId begin = within, origin = kNoValue;
+    if (plan_.strided) {
+      tile.place_at_row(segment);
+      origin = b.i64(0);
+    } else {
+      begin = b.compute(Op::sub, {b.add(b.mul(segment, length), within), b.param(params_.origin)});
+      origin = tile.uses_index() ? b.sub(begin, within) : kNoValue;
+    }
     const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
     Partials partials =
         tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
-    on_first_warp(b, program_, [&] { store_states(b, tile, partials, part); });
+    on_first_warp(b, warps(), [&] { store_states(b, tile, partials, part); });
   }
 
   void lower_merge() {
@@ -63,7 +69,7 @@ class PartsLowering {
                                                : merge_strided(b, tile, first, parts, start);
     Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
     partials = reduce_block(b, program_, tile, std::move(partials));
-    on_first_warp(b, program_, [&] {
+    on_first_warp(b, warps(), [&] {
       const std::vector<ValueId> outputs = tile.finish(partials, extent(b));
       const ValueId mask = first_lane(b);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -176,15 +182,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   auto param = [&](int index) {
     return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
   };
-  int scratch = 0;
-  for (const Fold& fold : graph.folds) {
-    for (DType type : fold.state) {
-      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch,
-                                 scratch, size_of(type),
-                                 param(params.segments) * param(params.parts)});
-      ++scratch;
-    }
-  }
+  declare_states(program, graph, param(params.segments) * param(params.parts), 1);
   PartsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
   program.launches.push_back({.name = "fold_parts",
@@ -204,6 +202,7 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::rows: return lower_rows(graph, plan, target);
     case Strategy::staged: return lower_staged(graph, plan, target);
     case Strategy::parts: return lower_parts(graph, plan, target);
+    case Strategy::columns: return lower_columns(graph, plan, target);
     case Strategy::reduction16:
     case Strategy::strided16n:
     case Strategy::coalesced16n: return lower_published_columns(graph, plan, target);

@@ -62,7 +62,7 @@ class SquaresLowering {
                                    [&](const SquareSums& v) { return squares_.total(v); });
     sum = squares_.across_quads(tile.lift(std::move(sum)));
     sum = reduce_block(b_, program_, tile, std::move(sum));
-    on_first_warp(b_, program_, [&] { store(sum, segment); });
+    on_first_warp(b_, program_.launches.back().warps, [&] { store(sum, segment); });
   }
 
  private:

@@ -84,7 +84,7 @@ class WholeLowering {
     TileLowering& tile = squares.tile();
     Partials sum = plan_.strategy == Strategy::split ? split(b, squares) : tensor_share(b, squares);
     sum = reduce_block(b, program_, tile, std::move(sum));
-    on_first_warp(b, program_, [&] { meet(b, tile, sum); });
+    on_first_warp(b, program_.launches.back().warps, [&] { meet(b, tile, sum); });
   }
 
   /// All warps' units on tensor cores, the ragged last one included.
@@ -227,7 +227,7 @@ class WholeLowering {
     const ValueId count = blocks(b), warp = b.convert(b.warp(), DType::i64);
     Partials sum = merge_states(b, tile, count, warp, plan_.warps);
     sum = reduce_block(b, program_, tile, std::move(sum));
-    on_first_warp(b, program_, [&] { finish(b, tile, sum); });
+    on_first_warp(b, program_.launches.back().warps, [&] { finish(b, tile, sum); });
   }
 
   /// `count` states by `warps` warps; every lane of a warp receives the merge of the warp's.

@@ -46,11 +46,16 @@ ValueId RowTile::first_segment(int u) {
   return b_.add(first_, b_.i64(static_cast<std::int64_t>(u) * per_row_));
 }
 
-/// The first element of row u. A row of which nothing exists points at the last segment instead:
-/// its lanes are all masked, but some processors are slow to mask what lies in no page.
+/// The first element of row u, counted from the row itself where inputs have strides. A row of
+/// which nothing exists points at the last segment instead: its lanes are all masked, but some
+/// processors are slow to mask what lies in no page.
 ValueId RowTile::row_base(int u) {
   ValueId segment = first_segment(u);
   if (masked()) segment = b_.min(segment, b_.sub(segments_, b_.i64(1)));
+  if (plan_.strided) {
+    tile_.place_at_row(segment);
+    return b_.i64(0);
+  }
   return b_.mul(segment, b_.i64(plan_.segment));
 }
 
@@ -77,7 +82,8 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
   std::vector<Loaded> row;
   for (int k = from; k < from + loads; ++k) {
     Address at{.base = b_.add(base, b_.i64(k * step)), .group = lanes_, .stride = plan_.segment};
-    if (plan_.segment == step) at = {.base = at.base};  // groups without a gap: one run
+    if (plan_.segment == step && !plan_.strided)
+      at = {.base = at.base};  // groups without a gap: one run
     ValueId lanes_mask = mask;
     if ((k + 1) * step > plan_.segment) {
       const ValueId within =
@@ -87,7 +93,7 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
     }
     const ValueId position =
         tile_.uses_index() ? tile_.positions(b_.i64(k * step), lanes_, width) : kNoValue;
-    row.push_back(tile_.load(at, width, lanes_mask, position));
+    row.push_back(tile_.load(at, width, lanes_mask, position, true));
   }
   return row;
 }

@@ -53,6 +53,34 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan) {
     add_param(program, "user_" + std::to_string(i), graph.params[i].type, ParamRole::user,
               static_cast<int>(i));
   }
+  for (std::size_t i = 0; plan.strided && i < graph.inputs.size(); ++i) {
+    add_param(program, "stride_" + std::to_string(i), DType::i64, ParamRole::stride,
+              static_cast<int>(i));
+  }
+}
+
+void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment) {
+  int scratch = 0;
+  for (const Fold& fold : graph.folds) {
+    for (const DType type : fold.state) {
+      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch,
+                                 scratch, std::max(alignment, size_of(type)), states});
+      ++scratch;
+    }
+  }
+}
+
+void on_first_warp(Builder& builder, int warps, const std::function<void()>& body) {
+  auto run = [&] {
+    body();
+    return Builder::Values{};
+  };
+  if (warps == 1) {
+    run();
+  } else {
+    builder.branch(builder.compute(Op::eq, {builder.warp(), builder.i32(0)}), run,
+                   [] { return Builder::Values{}; });
+  }
 }
 
 TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& plan)
@@ -76,17 +104,33 @@ ValueId TileLowering::positions(ValueId first, int group, int lane_stride) {
   return b_.add(first, b_.convert(b_.mul(lane, b_.i32(lane_stride)), DType::i64));
 }
 
-Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId position) {
+ValueId TileLowering::stride(std::size_t input) {
+  return b_.param(static_cast<int>(graph_.literals.size() + graph_.params.size() + input));
+}
+
+void TileLowering::place_at_row(ValueId row) {
+  std::vector<ValueId> bases, steps;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+    steps.push_back(stride(i));
+    bases.push_back(b_.mul(row, steps.back()));
+  }
+  place(std::move(bases), std::move(steps));
+}
+
+Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId position, bool rows) {
   Loaded tile{.inputs = {}, .mask = mask, .position = position, .width = width};
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     const auto index = static_cast<int>(i);
     ValueId value = kNoValue;
-    if (input_used_[i] && stage_.empty()) {
-      value = b_.load(index, at, width, mask);
-    } else if (input_used_[i]) {
-      Address staged = at;
-      staged.base = b_.add(stage_[i], at.base);
-      value = b_.shared_load(index, staged, width, mask);
+    if (input_used_[i]) {
+      Address place = at;
+      if (!bases_.empty()) place.base = b_.add(bases_[i], at.base);
+      if (rows && !steps_.empty()) {
+        place.stride = 0;
+        place.step = steps_[i];
+      }
+      value =
+          staged_ ? b_.shared_load(index, place, width, mask) : b_.load(index, place, width, mask);
     }
     tile.inputs.push_back(value);
   }
@@ -105,6 +149,7 @@ ValueId TileLowering::uniform_value(NodeId id) {
 }
 
 ValueId TileLowering::index_value(const Scope& scope) {
+  if (scope.across) return scope.position;
   Builder::Values offsets;
   for (int i = 0; i < scope.width; ++i) offsets.push_back(b_.i64(i));
   return b_.add(scope.position, b_.concat(std::move(offsets)));
@@ -211,7 +256,7 @@ Partial TileLowering::tree(std::size_t fold, std::vector<Partial> parts) {
 }
 
 TileLowering::Scope TileLowering::scope_of(const Loaded& tile) const {
-  Scope scope{.values = {}, .position = tile.position, .width = tile.width};
+  Scope scope{.values = {}, .position = tile.position, .width = tile.width, .across = tile.across};
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     if (node.kind == NodeKind::input) {
@@ -231,6 +276,29 @@ Partials TileLowering::fold_tile(const Loaded& tile) {
                            : fold_simt(f, tile, scope));
   }
   return partials;
+}
+
+Partials TileLowering::fold_elements(const Loaded& tile) {
+  Scope scope = scope_of(tile);
+  Partials partials;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    const Node& node = fold_node(f);
+    Partial part{.fields = {}, .lifted = !graph_.folds[f].tile};
+    for (const NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
+    if (part.lifted) part.fields = call(graph_.folds[f].lift, part.fields);
+    if (node.filter != kNoNode)
+      part = keep_where(f, std::move(part), node_value(node.filter, scope));
+    if (tile.mask != kNoValue && !zeros_are_harmless(f))
+      part = keep_where(f, std::move(part), tile.mask);
+    partials.push_back(std::move(part));
+  }
+  return partials;
+}
+
+bool TileLowering::zeros_are_harmless(std::size_t fold) const {
+  const Node& node = fold_node(fold);
+  return graph_.folds[fold].tile == Op::add && node.filter == kNoNode &&
+         keeps_zero(graph_, node.operands[0]);
 }
 
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
@@ -274,9 +342,8 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   }
   if (f.tile && b_.type(part.fields[0]).elem != f.operands[0])
     part.fields[0] = b_.convert(part.fields[0], f.operands[0]);
-  const bool harmless =
-      f.tile == Op::add && filter == kNoValue && keeps_zero(graph_, node.operands[0]);
-  if (tile.mask != kNoValue && !harmless) part = keep_where(fold, std::move(part), tile.mask);
+  if (tile.mask != kNoValue && !zeros_are_harmless(fold))
+    part = keep_where(fold, std::move(part), tile.mask);
   return part;
 }
 

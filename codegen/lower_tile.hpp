@@ -8,6 +8,7 @@
 // such a program keep a state a lane, over the same loads.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -34,6 +35,7 @@ struct Loaded {
   /// The index within its segment of a lane's first element, i64; only where the graph asks for it.
   ValueId position = kNoValue;
   int width = 1;
+  bool across = false;  ///< a lane's elements belong to segments side by side, at one position
   ValueId valid =
       kNoValue;  ///< a boolean an element: which belong to the lane's segment; none: all
 };
@@ -41,6 +43,10 @@ struct Loaded {
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
 void declare_graph(Program& program, const Graph& graph, const Plan& plan);
 int add_param(Program& program, std::string name, DType type, ParamRole role, int index = 0);
+/// Scratch arrays for the fields of every fold's state, `states` of each.
+void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment);
+/// What `body` does, by the first of a block's `warps` warps.
+void on_first_warp(Builder& builder, int warps, const std::function<void()>& body);
 
 class TileLowering {
  public:
@@ -50,16 +56,33 @@ class TileLowering {
   [[nodiscard]] bool ordered() const { return ordered_; }
   /// Loads come from the launch's shared arrays, one an input, whose element bases[i] is what
   /// addresses count from.
-  void read_stage(std::vector<ValueId> bases) { stage_ = std::move(bases); }
+  void read_stage(std::vector<ValueId> bases) {
+    bases_ = std::move(bases);
+    staged_ = true;
+  }
+  /// What addresses count from in each input. Where groups of lanes lie in rows of their own, these
+  /// are steps[i] apart.
+  void place(std::vector<ValueId> bases, std::vector<ValueId> steps = {}) {
+    bases_ = std::move(bases);
+    steps_ = std::move(steps);
+  }
+  /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
+  void place_at_row(ValueId row);
+  /// Elements between the rows of an input, a parameter of strided plans.
+  ValueId stride(std::size_t input);
   [[nodiscard]] bool uses_input(std::size_t input) const { return input_used_[input]; }
   /// The inputs that folds or filters read, `width` elements a lane; lanes' positions as above.
-  Loaded load(const Address& at, int width, ValueId mask, ValueId position);
+  /// `rows`: each group of lanes reads a row of its own (place).
+  Loaded load(const Address& at, int width, ValueId mask, ValueId position, bool rows = false);
   /// Positions of lanes of which each group of `group` covers a run of one segment, `lane_stride`
   /// elements a lane, from its element `first` (uniform i64) on.
   ValueId positions(ValueId first, int group, int lane_stride);
   [[nodiscard]] bool uses_index() const { return uses_index_; }
   /// Every fold's partial of one tile, a value (or state) a lane.
   Partials fold_tile(const Loaded& tile);
+  /// Every fold's partial of each element by itself: fields are as wide as the load, or one for
+  /// all.
+  Partials fold_elements(const Loaded& tile);
   /// `tiles` tiles that cover the elements from `begin` on, loads at or beyond `limit` masked
   /// (kNoValue: none), of the segment that begins at `origin`.
   std::vector<Loaded> load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask,
@@ -84,12 +107,14 @@ class TileLowering {
   /// Every lane of a group of `lanes` lanes receives the merge over bits [first, lanes) of the
   /// group.
   Partials reduce_lanes(Partials a, int first, int lanes);
-  /// Folds that are not commutative become complete: their warp's lanes are merged in order.
-  Partials reduce_ordered(Partials a);
+  /// Folds that are not commutative become complete: their warp's lanes are merged in order, over
+  /// lane bits from `first` on.
+  Partials reduce_ordered(Partials a, int first = 1);
   /// Two rows in, one out: lanes with bit `mask` clear hold a's pair merge, the others b's.
   Partials pair_rows(const Partials& a, const Partials& b, int mask);
-  /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields.
-  std::vector<ValueId> flatten(const Partials& lifted);
+  /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields of
+  /// `width` elements.
+  std::vector<ValueId> flatten(const Partials& lifted, int width = 1);
   /// `reduced`: folds that are not commutative were complete.
   Partials unflatten(const std::vector<ValueId>& fields, bool reduced = false);
 
@@ -102,6 +127,7 @@ class TileLowering {
     std::map<NodeId, ValueId> values;
     ValueId position = kNoValue;
     int width = 1;
+    bool across = false;
   };
   /// The values of the inputs' nodes in a tile; others are added as they are computed.
   Scope scope_of(const Loaded& tile) const;
@@ -112,6 +138,8 @@ class TileLowering {
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
   [[nodiscard]] bool is_short(NodeId id) const;
   Partial lift_moments(ValueId values, int width);
+  /// Whether zeros in the place of masked elements leave the fold's value alone.
+  bool zeros_are_harmless(std::size_t fold) const;
   NodeId narrow_sum(const Fold& fold, NodeId operand, int width) const;
   /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
   /// other) and by the others as (other, mine) if the fold needs its order.
@@ -134,7 +162,9 @@ class TileLowering {
   const Plan& plan_;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
-  std::vector<ValueId> stage_;  // empty: loads come from the inputs themselves
+  std::vector<ValueId> bases_;  // one an input, or none: addresses are the inputs' own
+  std::vector<ValueId> steps_;
+  bool staged_ = false;  // loads come from shared memory
   bool ordered_ = false, uses_index_ = false;
 };
 

@@ -109,12 +109,17 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
   return bytes;
 }
 
+std::int64_t columns_bytes(const Plan& plan) {
+  return plan.warps / 2 * plan.rows * Plan::kWarp * plan.load_width * plan.state_bytes;
+}
+
 namespace {
 const char* name_of(Strategy strategy) {
   switch (strategy) {
     case Strategy::rows: return "rows";
     case Strategy::parts: return "parts";
     case Strategy::staged: return "staged";
+    case Strategy::columns: return "columns";
     default: return published(strategy)->name.data();
   }
   return "?";
@@ -133,8 +138,18 @@ std::string print(const Plan& plan, const Graph& graph) {
         fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
                     plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
   }
+  if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (is_published(plan.strategy)) {
     text += print_published(plan);
+  } else if (plan.strategy == Strategy::columns) {
+    text += fmt::format(
+        "  lanes_per_column {}, runs {}, {} columns a block{}{}\n  part_quantum {} rows, "
+        "parts_wanted "
+        "{}\n",
+        plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
+        plan.strip > 0 ? ", states in scratch" : "",
+        plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
+        plan.parts_wanted);
   } else if (plan.strategy != Strategy::parts) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
@@ -164,8 +179,10 @@ std::string print(const Plan& plan, const Graph& graph) {
       "  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
       kAccuracy[static_cast<int>(plan.accuracy)], kDeterminism[static_cast<int>(plan.determinism)],
       plan.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite", plan.guard ? "on" : "off");
+  const bool keeps_states = plan.strategy == Strategy::parts ||
+                            (plan.strategy == Strategy::columns && plan.launches == 2);
   text += fmt::format("  launches {}, scratch {} bytes a part, carry {} bytes\n}}\n", plan.launches,
-                      plan.strategy == Strategy::parts ? plan.state_bytes : 0, plan.state_bytes);
+                      keeps_states ? plan.state_bytes : 0, plan.state_bytes);
   return text;
 }
 
@@ -195,7 +212,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "segments begin and end on the load width, or edges are peeled");
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
+  require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
   if (plan.strategy == Strategy::staged) {
+    require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
             "a tile's loads are issued together");
     require(power(plan.stages) && plan.burst >= 1 && plan.blocks >= 1, "stages, burst and blocks");
@@ -207,6 +226,19 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
       require(copy.exact || bytes >= 32,
               "what a copy brings besides its tile lies in the next one");
     }
+  } else if (plan.strategy == Strategy::columns) {
+    require(plan.segment >= 1 && !plan.edges, "columns have a number");
+    require(power(plan.depth) && power(plan.warps), "warps and depth are powers of two");
+    require(plan.rows == 1 || plan.lanes_per_segment == 1, "several runs need whole warps");
+    require(plan.columns_per_block() <= plan.segment ||
+                (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),
+            "a block's columns exist");
+    require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
+    require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
+    require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
+            "what lies in scratch is merged");
+    require(plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1),
+            "one warp walks along a strip");
   } else if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
     require(plan.lanes_per_segment == Plan::kWarp ||

@@ -28,21 +28,27 @@ struct PlanRequest {
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
   Determinism determinism = Determinism::run_to_run;
-  std::int64_t segment = 0;  ///< elements a segment; 0: one segment, its length known at launch
-  int base_alignment = 16;   ///< bytes that every input pointer is a multiple of
-  bool allow_mma = true;     ///< false: SIMT only, for comparison
+  /// Elements a segment, or the number of columns; 0: one segment, its length known at launch.
+  std::int64_t segment = 0;
+  int base_alignment = 16;  ///< bytes that every input pointer (and stride) is a multiple of
+  bool allow_mma = true;    ///< false: SIMT only, for comparison
+  /// Each input's rows (segments, or rows of the columns) lie as far apart as the launch says.
+  bool strided = false;
 };
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
 /// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
 /// staged: rows whose elements pass through shared memory. A few blocks stay for the whole launch,
 /// each warp has copies of its next tiles under way, and results are stored many at once.
+/// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
+/// the columns are few, blocks take parts of the rows, whose states a second launch merges.
 /// The others are the algorithms of the papers on sums by tensor cores, under their names
 /// (plan_published.hpp).
 enum class Strategy : std::uint8_t {
   rows,
   parts,
   staged,
+  columns,
   reduction16,
   strided16n,
   coalesced16n,
@@ -68,14 +74,17 @@ struct FoldPlan {
 
 struct Plan {
   Strategy strategy = Strategy::rows;
-  std::int64_t segment = 0;  ///< elements a segment; 0: known at launch (parts only)
-  int load_width = 1;        ///< elements of each input a lane loads at once
+  /// Elements a segment, 0: known at launch (parts only); of columns: how many.
+  std::int64_t segment = 0;
+  int load_width = 1;  ///< elements of each input a lane loads at once
   /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
   bool straddle = false;
-  int direct_width = 1;         ///< staged: elements of a load that is not from shared memory
-  int depth = 1;                ///< such loads a lane has in flight along its segment
-  int lanes_per_segment = 32;   ///< rows: lanes that share a segment; a power of two
-  int rows = 1;                 ///< rows: segments a group of lanes handles at once; a power of two
+  int direct_width = 1;        ///< staged: elements of a load that is not from shared memory
+  int depth = 1;               ///< such loads a lane has in flight along its segment
+  int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
+  /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
+  /// power of two.
+  int rows = 1;
   int loads_at_once = 1024;     ///< of a segment that a lane holds before it adds them up (staged)
   bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
@@ -86,9 +95,13 @@ struct Plan {
   int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
   int resident = 0;               ///< staged: blocks a multiprocessor holds at once
   std::int64_t blocks = 0;        ///< staged: blocks of a launch at most
-  std::int64_t part_quantum = 0;  ///< parts: a part's length is a multiple of this many elements
-  std::int64_t parts_wanted = 0;  ///< parts: blocks that fill the target
-  std::vector<FoldPlan> folds;    ///< one a fold of the graph
+  std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
+  std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
+  bool strided = false;           ///< inputs' strides are parameters of the launch
+  /// columns: how many a block walks along, row by row, while their states wait in scratch: for
+  /// processors that read long runs much faster. 0: a block's states stay in registers.
+  std::int64_t strip = 0;
+  std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:
   int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's
   bool product = false;  ///< a second product adds up the columns, which are rounded for it
@@ -106,10 +119,14 @@ struct Plan {
 
   /// Whether several segments share a quad of lanes, and with it a column of a matrix instruction.
   [[nodiscard]] bool shares_quads() const {
-    return strategy != Strategy::parts && lanes_per_segment < 4;
+    return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
   }
-  /// Segments one warp handles at once (rows, staged).
+  /// Segments one warp handles at once (rows, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
+  /// Columns of a block (columns).
+  [[nodiscard]] std::int64_t columns_per_block() const {
+    return strip > 0 ? strip : std::int64_t{segments_per_warp()} * load_width;
+  }
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {
     const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
@@ -134,13 +151,16 @@ StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
 
+/// Shared memory of a block of columns: states of its warps on their way to the first one.
+std::int64_t columns_bytes(const Plan& plan);
+
 /// The stable text of a plan: with the graph's text and the target it identifies a kernel.
 std::string print(const Plan& plan, const Graph& graph);
 /// Throws InternalError if the plan is not legal for the graph, the request and the target.
 void verify(const Plan& plan, const Graph& graph, const Target& target);
 
 /// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
-/// on nothing but the plan and these two numbers.
+/// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
 struct PartCut {
   std::int64_t parts = 1;
   std::int64_t part_length = 0;

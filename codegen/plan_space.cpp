@@ -35,6 +35,11 @@ constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoic
                              {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
                              {"bytes", &PlanChoice::bytes}};
 
+constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
+                              {"depth", &PlanChoice::depth},
+                              {"runs", &PlanChoice::rows},
+                              {"parts", &PlanChoice::parts},
+                              {"bytes", &PlanChoice::bytes}};
 constexpr Field kReduction16[] = {
     {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
 constexpr Field kMultiple16[] = {{"warps", &PlanChoice::warps},
@@ -78,6 +83,7 @@ constexpr StrategyText kStrategies[] = {
     {"rows", Strategy::rows, kRows},
     {"parts", Strategy::parts, kParts},
     {"staged", Strategy::staged, kStaged},
+    {"columns", Strategy::columns, kColumns},
     {"reduction16", Strategy::reduction16, kReduction16},
     {"strided16n", Strategy::strided16n, kMultiple16},
     {"coalesced16n", Strategy::coalesced16n, kMultiple16},
@@ -190,6 +196,19 @@ void add_staged(Space& space, const PlanChoice& around) {
   space.add(lanes);
 }
 
+void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
+  const int few = std::max(1, around.parts / 2), many = std::min(kMostParts, 2 * around.parts);
+  for (const int parts : {around.parts, few, many, 1}) {
+    PlanChoice choice = around;
+    choice.parts = parts;
+    space.vary(choice, &PlanChoice::depth, {8, 4, 16, 32});
+  }
+  space.vary(around, &PlanChoice::rows, {1, 2, 4, 8});
+  if (one_warp) return;
+  space.vary(around, &PlanChoice::warps, {4, 16, 2, 1});
+  space.vary(around, &PlanChoice::bytes, {8, 4});
+}
+
 void add_cpu(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::depth, {8, 16, 32, 64});
   if (around.strategy == Strategy::rows) {
@@ -248,6 +267,10 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   const PlanChoice best_guess = default_choice(graph, target, request);
   Space space(graph, target, request);
   space.add(best_guess);
+  if (best_guess.strategy == Strategy::columns) {
+    add_columns(space, best_guess, target.max_warps == 1);
+    return space.take();
+  }
   if (target.max_warps == 1) {
     add_cpu(space, best_guess);
     return space.take();

@@ -19,12 +19,13 @@ struct PlanChoice {
   Strategy strategy = Strategy::rows;
   int warps = 1;     ///< a block
   int depth = 1;     ///< loads of each input along a segment before their first use, at most
-  int rows = 1;      ///< rows, staged: segments that a group of lanes handles at once
+  int rows = 1;      ///< rows, staged: segments that a group of lanes handles at once;
+                     ///< columns: runs of columns that a warp handles at once
   int lanes = 0;     ///< staged: lanes that share a segment
   int stages = 0;    ///< staged: tiles of a warp in shared memory
   int burst = 0;     ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;    ///< staged: resident blocks a processor
-  int parts = 0;     ///< parts: how many of them fill the target
+  int parts = 0;     ///< parts, columns: how many of them fill the target
   int chain = 0;     ///< published: products that one accumulator takes; 0: as many as there are
   int product = 0;   ///< published: 1: a second product adds up the columns of a square
   int fraction = 0;  ///< split: of the elements, those on tensor cores, in percent
@@ -38,8 +39,8 @@ struct PlanChoice {
 inline constexpr int kMostParts = 4096;
 
 /// "rows warps=8 depth=1 rows=4 bytes=16 mma", "parts warps=8 depth=4 parts=2112 bytes=16 simt",
-/// "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma": a strategy, the
-/// decisions that it knows, and its unit.
+/// "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma", "columns warps=8
+/// depth=8 runs=1 parts=528 bytes=16 simt": a strategy, the decisions that it knows, and its unit.
 std::string to_text(const PlanChoice& choice);
 /// The choice with this text. Throws UserError(invalid_argument) naming what is wrong.
 PlanChoice parse_choice(std::string_view text);
@@ -49,6 +50,11 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request);
+/// The one of columns, which have no other strategy.
+PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request);
+inline bool has_columns(const Graph& graph) {
+  return graph.partition.kind == Partition::Kind::columns;
+}
 /// Whether segments of this size are the better for being staged, as far as rules can tell.
 bool gains_from_stages(const Graph& graph, const Target& target, const PlanRequest& request);
 
@@ -65,6 +71,8 @@ int widest_load(const Graph& graph, const Target& target, int base_alignment);
 /// choice is not legal.
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                   int widest);
+bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                   int widest);
 
 /// What choose_plan takes.
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request);

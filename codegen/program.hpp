@@ -20,12 +20,12 @@
 //   except for exp, log and pow and for float mma, which agrees within its row's bound, and exactly
 //   on data whose sums are exact.
 // - Addresses: Load and Store touch, for each lane l of the warp, the `width` consecutive elements
-//   that start at base + (l / group) * stride + (l % group) * width; base is uniform. With group =
-//   32 that is one contiguous run a warp. Lanes whose mask is false touch nothing and load zeros. A
-//   uniform Load reads the one element run at base. Loads of width w need addresses aligned to w *
-//   size bytes, which the lowering guarantees from the buffer's declared alignment. Stores take
-//   lane values, and no two lanes of one store touch the same element. Accesses of shared arrays
-//   may add an offset of each lane's own.
+//   that start at base + (l / group) * stride + (l % group) * width; base is uniform, and stride a
+//   constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp. Lanes
+//   whose mask is false touch nothing and load zeros. A uniform Load reads the one element run at
+//   base. Loads of width w need addresses aligned to w * size bytes, which the lowering guarantees
+//   from the buffer's declared alignment. Stores take lane values, and no two lanes of one store
+//   touch the same element. Accesses of shared arrays may add an offset of each lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
@@ -104,6 +104,7 @@ struct Address {
   std::int32_t group = kWarpWidth;
   std::int64_t stride = 0;
   ValueId offset = kNoValue;  ///< lane i32, shared arrays only: elements further for each lane
+  ValueId step = kNoValue;    ///< uniform i64: the stride where it is known at launch
 };
 struct Load {
   int buffer = 0;
@@ -239,11 +240,13 @@ struct Instr {
 enum class ParamRole : std::uint8_t {
   segments,     ///< segments of this launch
   elements,     ///< elements of the whole input (absolute, also when a chunk of it is at hand)
-  origin,       ///< the element index at which the input buffers begin
+  origin,       ///< the element index at which the input buffers begin; of columns, the row
   part_begin,   ///< the first part of this launch
   part_end,     ///< one behind the last part of this launch
   parts,        ///< parts a segment
-  part_length,  ///< elements a part (the last of a segment may be shorter)
+  part_length,  ///< elements a part (the last of a segment may be shorter); of columns, rows
+  rows,         ///< columns: elements of each, absolute
+  stride,       ///< elements between the beginnings of rows; `index` says of which input
   literal,      ///< a literal of the expression; `index` says which
   user,         ///< a param<T> of the expression; `index` says which
 };

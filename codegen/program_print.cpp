@@ -92,7 +92,10 @@ class Printer {
   static std::string place(const Address& at, ValueId mask) {
     std::string text = fmt::format("[{}", value(at.base));
     if (at.offset != kNoValue) text += " + " + value(at.offset);
-    if (at.group != kWarpWidth) text += fmt::format(" + lane/{} * {}", at.group, at.stride);
+    if (at.group != kWarpWidth) {
+      text += fmt::format(" + lane/{} * {}", at.group,
+                          at.step != kNoValue ? value(at.step) : std::to_string(at.stride));
+    }
     text += "]";
     if (mask != kNoValue) text += " where " + value(mask);
     return text;
@@ -202,9 +205,9 @@ class Printer {
 };
 
 std::string_view name_of(ParamRole role) {
-  constexpr std::string_view kNames[] = {"segments",    "elements", "origin",
-                                         "part_begin",  "part_end", "parts",
-                                         "part_length", "literal",  "user"};
+  constexpr std::string_view kNames[] = {"segments", "elements", "origin",      "part_begin",
+                                         "part_end", "parts",    "part_length", "rows",
+                                         "stride",   "literal",  "user"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -260,7 +263,8 @@ std::string print(const Program& program) {
   }
   for (const Param& param : program.params) {
     out += fmt::format("param {}: {}", param.name, name_of(param.role));
-    if (param.role == ParamRole::literal || param.role == ParamRole::user) {
+    if (param.role == ParamRole::literal || param.role == ParamRole::user ||
+        param.role == ParamRole::stride) {
       out += fmt::format(" {}", param.index);
     }
     out += fmt::format(" {}\n", name_of(param.type));

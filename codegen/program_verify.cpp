@@ -176,6 +176,10 @@ class Verifier {
     check(type.width * size_of(elem) <= kMaxAccessBytes, "an access is wider than 16 bytes");
     check(at.group == kWarpWidth || at.stride % type.width == 0,
           "the stride misaligns a wide access");
+    if (at.step != kNoValue) {
+      check(use(at.step) == uniform(DType::i64), "a step between groups is a uniform i64");
+      check(at.group < kWarpWidth && at.stride == 0, "a step stands in the place of a stride");
+    }
     if (mask != kNoValue) {
       const Type& lanes = use(mask);
       check(lanes == lane(DType::boolean) || lanes == uniform(DType::boolean),

@@ -22,6 +22,11 @@ void for_each_operand(Operation& op, F&& fn) {
   auto maybe = [&](ValueId& id) {
     if (id != kNoValue) fn(id);
   };
+  auto place = [&](Address& at) {
+    fn(at.base);
+    maybe(at.step);
+    maybe(at.offset);
+  };
   std::visit(detail::Overloaded{[](Const&) {},
                                 [](Special&) {},
                                 [](ParamRef&) {},
@@ -38,13 +43,11 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.round);
                                 },
                                 [&](Load& o) {
-                                  fn(o.at.base);
-                                  maybe(o.at.offset);
+                                  place(o.at);
                                   maybe(o.mask);
                                 },
                                 [&](Store& o) {
-                                  fn(o.at.base);
-                                  maybe(o.at.offset);
+                                  place(o.at);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },
@@ -55,13 +58,11 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.value);
                                 },
                                 [&](SharedLoad& o) {
-                                  fn(o.at.base);
-                                  maybe(o.at.offset);
+                                  place(o.at);
                                   maybe(o.mask);
                                 },
                                 [&](SharedStore& o) {
-                                  fn(o.at.base);
-                                  maybe(o.at.offset);
+                                  place(o.at);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },

@@ -21,8 +21,8 @@ namespace dsl {
 /// The first argument of cf::over.
 struct Partition {
   codegen::Partition::Kind kind = codegen::Partition::Kind::whole;
-  std::int64_t size = 0;        ///< segments: 0 where a parameter gives it
-  std::string size_param = {};  ///< segments: the name of that parameter
+  std::int64_t size = 0;        ///< segments, columns: 0 where a parameter gives it
+  std::string size_param = {};  ///< segments, columns: the name of that parameter
   DType size_type = DType::i64;
   Tail tail = Tail::error;
 
@@ -31,7 +31,7 @@ struct Partition {
     out.kind = kind;
     out.size = size;
     out.tail = tail == Tail::partial;
-    if (kind == codegen::Partition::Kind::segments && size == 0) {
+    if (kind != codegen::Partition::Kind::whole && size == 0) {
       out.size_param = walk.builder.param_index(walk.builder.param(size_param, size_type));
     }
     return out;
@@ -67,6 +67,32 @@ dsl::Partition segments(const dsl::Param<T>& size, Tail tail = Tail::error) {
           .size_param = size.name,
           .size_type = T,
           .tail = tail};
+}
+
+/// The columns of a matrix of `count` columns whose rows follow each other in memory: each is a
+/// segment, its elements in the order of the rows, so that cf::index() is the row's number. A
+/// binding's stride gives the distance of rows that are padded. Throws UserError(invalid_argument)
+/// if count < 1.
+template <std::integral I>
+dsl::Partition columns(I count) {
+  static_assert(!std::same_as<I, bool>, "chainfold: the number of columns is a number");
+  if (std::cmp_less(count, 1) ||
+      std::cmp_greater(count, std::numeric_limits<std::int64_t>::max())) {
+    throw UserError(ErrorCode::invalid_argument, "the number of columns is " +
+                                                     std::to_string(count) +
+                                                     "; it must be at least 1 and below 2^63");
+  }
+  return {.kind = codegen::Partition::Kind::columns, .size = static_cast<std::int64_t>(count)};
+}
+
+/// A number of columns given at launch, e.g. columns(cf::param<std::int64_t>("C")); every number
+/// gets a kernel of its own.
+template <DType T>
+dsl::Partition columns(const dsl::Param<T>& count) {
+  static_assert(
+      T == DType::i64 || T == DType::i32,
+      "chainfold: the number of columns must be a cf::param<std::int64_t> or <std::int32_t>");
+  return {.kind = codegen::Partition::Kind::columns, .size_param = count.name, .size_type = T};
 }
 
 }  // namespace chainfold

@@ -96,11 +96,6 @@ const std::byte* checked_input(const codegen::GraphInput& input, const Binding& 
                      input.name, name_of(input.type), name_of(binding.type()), name_of(input.type),
                      name_of(binding.type()), input.name));
   }
-  if (binding.stride() != 1) {
-    fail(ErrorCode::unsupported,
-         fmt::format("input '{}' has stride {}; only contiguous data (stride 1) is supported yet",
-                     input.name, binding.stride()));
-  }
   if (elements > 0 && binding.data() == nullptr) {
     fail(ErrorCode::null_pointer,
          fmt::format("input '{}' is null; bind a pointer to {} elements of {}", input.name,
@@ -115,13 +110,99 @@ const std::byte* checked_input(const codegen::GraphInput& input, const Binding& 
   return static_cast<const std::byte*>(binding.data());
 }
 
+/// Elements from row to row of an input whose rows have `row` elements (0: the whole).
+std::int64_t checked_stride(const codegen::GraphInput& input, const Binding& binding,
+                            codegen::Partition::Kind kind, std::int64_t row) {
+  const std::int64_t stride = binding.stride();
+  const auto fail = [&](const std::string& why) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("input '{}' has a stride of {}, {}", input.name, stride, why),
+                    input.name);
+  };
+  if (kind == codegen::Partition::Kind::whole) {
+    if (stride != 0) {
+      fail(
+          "but whole() is one run of elements without rows for it to lie between; fold rows with "
+          "segments(n) or columns(n), or bind without a stride");
+    }
+    return 0;
+  }
+  if (stride == 0) return row;
+  const bool columns = kind == codegen::Partition::Kind::columns;
+  if (stride < row) {
+    fail(
+        fmt::format("less than the {} elements of {}; it counts the elements from the beginning "
+                    "of one to that of the next, or is 0 where there is no gap",
+                    row, columns ? "a row" : "a segment"));
+  }
+  return stride;
+}
+
+/// Elements of memory that `elements` elements in rows of `row`, `stride` apart, reach over.
+std::int64_t checked_extent(const codegen::GraphInput& input, std::int64_t elements,
+                            std::int64_t row, std::int64_t stride) {
+  if (row == 0 || elements == 0 || stride == row) return elements;
+  const std::int64_t last = elements % row == 0 ? row : elements % row;
+  const std::int64_t before = (elements - last) / row;
+  std::int64_t extent = 0, bytes = 0;
+  if (__builtin_mul_overflow(before, stride, &extent) ||
+      __builtin_add_overflow(extent, last, &extent) ||
+      __builtin_mul_overflow(extent, std::int64_t{size_of(input.type)}, &bytes)) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("input '{}' would reach over {} rows with a stride of {}, beyond "
+                                "2^63 bytes; strides count elements",
+                                input.name, before + 1, stride),
+                    input.name);
+  }
+  return extent;
+}
+
+/// The elements that memory of `count` elements holds in such rows. A last row may lack its gap.
+std::int64_t elements_in(std::int64_t count, std::int64_t row, std::int64_t stride) {
+  if (row == 0 || stride == row) return count;
+  return count / stride * row + std::min(count % stride, row);
+}
+
+std::int64_t checked_row(const Graph& graph, const Arguments& args) {
+  const codegen::Partition& partition = graph.partition;
+  if (partition.size_param < 0) return partition.size;
+  const auto& param = graph.params[static_cast<std::size_t>(partition.size_param)];
+  const auto row = static_cast<std::int64_t>(
+      codegen::evaluate(Op::convert, param.type, DType::i64,
+                        args.params[static_cast<std::size_t>(partition.size_param)]));
+  if (row < 1) {
+    const bool columns = partition.kind == codegen::Partition::Kind::columns;
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("the {} '{}' is {}; it must be at least 1",
+                                columns ? "number of columns" : "segment size", param.name, row),
+                    param.name);
+  }
+  return row;
+}
+
 }  // namespace
+
+Arguments dense_arguments(const Graph& graph, std::int64_t elements, std::int64_t segment) {
+  Arguments args;
+  args.elements = elements;
+  args.segment = segment;
+  args.strides.fill(segment);
+  if (segment == 0) {
+    args.segments = 1;
+  } else if (graph.partition.kind == codegen::Partition::Kind::columns) {
+    args.segments = segment;
+    args.rows = elements / segment;
+  } else {
+    args.segments = elements / segment;
+    args.tail_elements = elements % segment;
+  }
+  return args;
+}
 
 Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t elements) {
   check_names(graph, bindings);
-  Arguments args;
+  Arguments bound;
   const bool told = elements >= 0;
-  const codegen::GraphInput* first = nullptr;
   for (const auto& input : graph.inputs) {
     const Binding* binding = find(bindings, input.name);
     if (!binding) {
@@ -143,30 +224,6 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
                       input.name),
           input.name);
     }
-    if (binding->count() >= 0 && elements >= 0 &&
-        (told ? binding->count() < elements : binding->count() != elements)) {
-      throw UserError(ErrorCode::length_mismatch,
-                      first ? fmt::format("input '{}' has {} elements but '{}' has {}; all inputs "
-                                          "of one run have the same length",
-                                          input.name, binding->count(), first->name, elements)
-                            : fmt::format("input '{}' has {} elements, the launch asks for {}",
-                                          input.name, binding->count(), elements),
-                      input.name);
-    }
-    if (elements < 0) {
-      elements = binding->count();
-      first = &input;
-    }
-  }
-  if (elements < 0) {
-    throw UserError(ErrorCode::invalid_argument,
-                    "the expression reads no input, so run() cannot know how many elements there "
-                    "are; use launch()");
-  }
-  args.elements = elements;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    args.inputs[i] =
-        checked_input(graph.inputs[i], *find(bindings, graph.inputs[i].name), elements);
   }
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
     const Binding* binding = find(bindings, graph.params[i].name);
@@ -178,28 +235,61 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
                       graph.params[i].name, name_of(graph.params[i].type), graph.params[i].name),
           graph.params[i].name);
     }
-    args.params[i] = parameter_bits(graph.params[i], *binding);
+    bound.params[i] = parameter_bits(graph.params[i], *binding);
   }
   const codegen::Partition& partition = graph.partition;
-  if (partition.kind == codegen::Partition::Kind::whole) {
-    args.segments = 1;
-    return args;
-  }
-  args.segment = partition.size;
-  if (partition.size_param >= 0) {
-    const auto& param = graph.params[static_cast<std::size_t>(partition.size_param)];
-    args.segment = static_cast<std::int64_t>(
-        codegen::evaluate(Op::convert, param.type, DType::i64,
-                          args.params[static_cast<std::size_t>(partition.size_param)]));
-    if (args.segment < 1) {
-      throw UserError(ErrorCode::invalid_argument,
-                      fmt::format("the segment size '{}' is {}; it must be at least 1", param.name,
-                                  args.segment),
-                      param.name);
+  const bool columns = partition.kind == codegen::Partition::Kind::columns;
+  const std::int64_t row = checked_row(graph, bound);
+
+  const codegen::GraphInput* first = nullptr;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const codegen::GraphInput& input = graph.inputs[i];
+    const Binding& binding = *find(bindings, input.name);
+    const std::int64_t stride = checked_stride(input, binding, partition.kind, row);
+    bound.strides[i] = stride;
+    bound.strided = bound.strided || stride != row;
+    const std::int64_t has =
+        binding.count() < 0 ? binding.count() : elements_in(binding.count(), row, stride);
+    const std::int64_t needed = told ? checked_extent(input, elements, row, stride) : 0;
+    if (has >= 0 && elements >= 0 && (told ? binding.count() < needed : has != elements)) {
+      throw UserError(
+          ErrorCode::length_mismatch,
+          first ? fmt::format("input '{}' has {} elements but '{}' has {}; all inputs "
+                              "of one run have the same length",
+                              input.name, has, first->name, elements)
+          : stride != row
+              ? fmt::format("input '{}' has {} elements, the launch asks for {} in rows {} apart, "
+                            "which reach over {}",
+                            input.name, binding.count(), elements, stride, needed)
+              : fmt::format("input '{}' has {} elements, the launch asks for {}", input.name,
+                            binding.count(), elements),
+          input.name);
+    }
+    if (elements < 0) {
+      elements = has;
+      first = &input;
     }
   }
-  args.segments = elements / args.segment;
-  args.tail_elements = elements % args.segment;
+  if (elements < 0) {
+    throw UserError(ErrorCode::invalid_argument,
+                    "the expression reads no input, so run() cannot know how many elements there "
+                    "are; use launch()");
+  }
+  Arguments args = dense_arguments(graph, elements, row);
+  args.strides = bound.strides;
+  args.params = bound.params;
+  args.strided = bound.strided;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    args.inputs[i] =
+        checked_input(graph.inputs[i], *find(bindings, graph.inputs[i].name), elements);
+  }
+  if (columns && elements % row != 0) {
+    throw UserError(ErrorCode::not_a_multiple,
+                    fmt::format("{} elements are no multiple of the {} columns ({} rows and {} "
+                                "elements over); pass whole rows",
+                                elements, row, elements / row, elements % row),
+                    graph.inputs.empty() ? "" : graph.inputs[0].name);
+  }
   if (args.tail_elements != 0 && !partition.tail) {
     throw UserError(
         ErrorCode::not_a_multiple,
@@ -253,8 +343,13 @@ void check_outputs(const Graph& graph, const Outputs& outputs, std::int64_t coun
 
 int common_alignment(const Graph& graph, const Arguments& arguments) {
   std::uintptr_t bits = 16;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     bits |= reinterpret_cast<std::uintptr_t>(arguments.inputs[i]);
+    if (arguments.strided) {
+      bits |= static_cast<std::uintptr_t>(arguments.strides[i]) *
+              static_cast<std::uintptr_t>(size_of(graph.inputs[i].type));
+    }
+  }
   return 1 << std::countr_zero(bits);
 }
 
@@ -274,6 +369,8 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
       case ParamRole::part_end: bits = static_cast<std::uint64_t>(range.part_end); break;
       case ParamRole::parts: bits = static_cast<std::uint64_t>(range.parts); break;
       case ParamRole::part_length: bits = static_cast<std::uint64_t>(range.part_length); break;
+      case ParamRole::rows: bits = static_cast<std::uint64_t>(range.rows); break;
+      case ParamRole::stride: bits = static_cast<std::uint64_t>(arguments.strides[index]); break;
       case ParamRole::literal: bits = graph.literals[index].bits; break;
       case ParamRole::user: bits = arguments.params[index]; break;
     }
@@ -316,13 +413,18 @@ std::int64_t Slots::grid(std::size_t launch) const {
 }
 
 Slots::Range range_of(const codegen::Plan& plan, const Arguments& arguments) {
-  Slots::Range range{.segments = arguments.segments, .elements = arguments.elements};
-  if (plan.strategy != codegen::Strategy::parts) return range;
-  const std::int64_t length = arguments.segment > 0 ? arguments.segment : arguments.elements;
-  const codegen::PartCut cut = cut_parts(plan, length, arguments.segments);
+  Slots::Range range{
+      .segments = arguments.segments, .elements = arguments.elements, .rows = arguments.rows};
+  const bool columns = plan.strategy == codegen::Strategy::columns;
+  if (plan.strategy != codegen::Strategy::parts && !columns) return range;
+  const std::int64_t length = columns                 ? arguments.rows
+                              : arguments.segment > 0 ? arguments.segment
+                                                      : arguments.elements;
+  const std::int64_t cuts = columns ? 1 : arguments.segments;
+  const codegen::PartCut cut = cut_parts(plan, length, cuts);
   range.parts = cut.parts;
   range.part_length = cut.part_length;
-  range.part_end = cut.parts * arguments.segments;
+  range.part_end = cut.parts * cuts;
   return range;
 }
 

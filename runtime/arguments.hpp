@@ -14,16 +14,24 @@
 
 namespace chainfold::runtime {
 
-/// Bound arguments in the graph's order.
+/// Bound arguments in the graph's order. Inputs lie in rows of `segment` elements: the segments, or
+/// the rows whose columns are folded.
 struct Arguments {
   std::array<const std::byte*, kMaxBindings> inputs{};
+  std::array<std::int64_t, kMaxBindings> strides{};  ///< elements from row to row; 0 for the whole
   std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
-  std::int64_t elements = 0;
-  std::int64_t segment = 0;        ///< elements a segment; 0 for the whole
-  std::int64_t segments = 0;       ///< full segments (1 for the whole)
+  std::int64_t elements = 0;                         ///< without what lies between rows
+  std::int64_t segment = 0;        ///< elements a segment, or columns; 0 for the whole
+  std::int64_t segments = 0;       ///< full segments (1 for the whole), or columns
+  std::int64_t rows = 0;           ///< columns: elements of each
   std::int64_t tail_elements = 0;  ///< elements of a last, shorter segment
+  bool strided = false;            ///< some input has gaps between its rows
   [[nodiscard]] std::int64_t outputs() const { return segments + (tail_elements > 0 ? 1 : 0); }
 };
+
+/// Arguments of `elements` elements in rows of `segment` (0: the whole) without gaps; inputs and
+/// parameters are still to be set.
+Arguments dense_arguments(const codegen::Graph& graph, std::int64_t elements, std::int64_t segment);
 
 /// `elements` < 0: every input tells its own count, and they must agree. Throws UserError.
 Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
@@ -32,7 +40,8 @@ Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::in
 /// UserError.
 void check_outputs(const codegen::Graph& graph, const Outputs& outputs, std::int64_t count);
 
-/// The largest power of two up to 16 that all input pointers are multiples of.
+/// The largest power of two up to 16 that all input pointers are multiples of, and the distances of
+/// rows that have gaps.
 int common_alignment(const codegen::Graph& graph, const Arguments& arguments);
 
 /// Slots of a program's launches, filled by role.
@@ -43,7 +52,7 @@ class Slots {
   /// Values that differ from launch to launch.
   struct Range {
     std::int64_t segments = 0, elements = 0, origin = 0, part_begin = 0, part_end = 0, parts = 1,
-                 part_length = 0;
+                 part_length = 0, rows = 0;
   };
   Slots(const codegen::Graph& graph, const codegen::Program& program, const Arguments& arguments,
         const Range& range);

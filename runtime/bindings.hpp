@@ -45,13 +45,12 @@ class Binding {
         data_(std::ranges::data(range)),
         type_(kDType<std::ranges::range_value_t<R>>),
         count_(static_cast<std::int64_t>(std::ranges::size(range))) {}
-  /// A pointer; without a count, the launch's element count holds. `stride` counts elements; only 1
-  /// is supported yet.
+  /// A pointer; without a count, the launch's element count holds. `stride` as below.
   template <Element T>
-  Binding(std::string_view name, const T* data, Count count = -1, Count stride = 1)
+  Binding(std::string_view name, const T* data, Count count = -1, Count stride = 0)
       : name_(name), data_(data), type_(kDType<T>), count_(count), stride_(stride) {}
   /// A pointer whose type is known only at run time.
-  Binding(std::string_view name, const void* data, DType type, Count count = -1, Count stride = 1)
+  Binding(std::string_view name, const void* data, DType type, Count count = -1, Count stride = 0)
       : name_(name), data_(data), type_(type), count_(count), stride_(stride) {}
   /// The value of a parameter.
   template <class T>
@@ -62,10 +61,20 @@ class Binding {
                 reinterpret_cast<unsigned char*>(&bits_));
   }
 
+  /// The same data with rows that begin `elements` elements apart: segments, or the rows whose
+  /// columns are folded. Binding("x", matrix).stride(1040). 0, the default: without a gap. What
+  /// lies between rows is never read; behind the last row nothing needs to be.
+  [[nodiscard]] Binding stride(Count elements) const {
+    Binding strided = *this;
+    strided.stride_ = elements;
+    return strided;
+  }
+
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
   [[nodiscard]] const void* data() const noexcept { return data_; }
   [[nodiscard]] DType type() const noexcept { return type_; }
-  [[nodiscard]] std::int64_t count() const noexcept { return count_; }  ///< -1: not given
+  /// Elements of the memory, gaps between rows included; -1: not given.
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }
   [[nodiscard]] std::int64_t stride() const noexcept { return stride_; }
   [[nodiscard]] bool is_scalar() const noexcept { return scalar_; }
   [[nodiscard]] std::uint64_t bits() const noexcept {
@@ -77,7 +86,7 @@ class Binding {
   const void* data_ = nullptr;
   DType type_ = DType::f32;
   std::int64_t count_ = -1;
-  std::int64_t stride_ = 1;
+  std::int64_t stride_ = 0;
   std::uint64_t bits_ = 0;
   bool scalar_ = false;
 };
@@ -138,7 +147,7 @@ struct Scratch {
 
 /// The arguments of Kernel::launch and Kernel::scratch_bytes.
 struct LaunchArgs {
-  Count elements = 0;      ///< of every input
+  Count elements = 0;      ///< of every input, gaps between rows not counted
   Bindings inputs{};       ///< inputs and parameters, in any order
   Outputs outputs{};       ///< in the order of over's outputs
   void* stream = nullptr;  ///< a CUstream or cudaStream_t; null: the legacy default stream

@@ -1,7 +1,7 @@
 // run_staged: host data through a GPU in chunks. While one chunk is computed, the next is copied to
 // the device and the one after that into pinned memory. Chunk bounds follow from the sizes alone,
 // never from free memory, and parts keep their absolute bounds: the same data gives the same bits
-// every time.
+// every time. Gaps between rows stay behind: what arrives on the device is dense.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -31,25 +31,44 @@ struct StagingLane {
   std::int64_t out_begin = 0, out_count = 0;  // what pinned_out will hold
 };
 
+/// Copies `rows` rows of `width` bytes, `stride` bytes apart, side by side.
+void pack_rows(std::byte* to, const std::byte* from, std::int64_t rows, std::int64_t width,
+               std::int64_t stride) {
+  if (stride == width) {
+    std::memcpy(to, from, static_cast<std::size_t>(rows * width));
+    return;
+  }
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(to + row * width, from + row * stride, static_cast<std::size_t>(width));
+}
+
 class Staging {
  public:
   Staging(const Context& context, const Piece& piece, const Outputs& outputs)
-      : context_(context),
-        piece_(piece),
-        graph_(*piece.graph),
-        outputs_(outputs),
-        parts_(piece.variant->compiled.plan.strategy == codegen::Strategy::parts) {
+      : context_(context), piece_(piece), graph_(*piece.graph), outputs_(outputs) {
+    const codegen::Plan& plan = piece.variant->compiled.plan;
+    const bool columns = plan.strategy == codegen::Strategy::columns;
+    // Columns whose rows are not cut are cut between columns.
+    bands_ = columns && piece.range.parts == 1;
+    parts_ = plan.strategy == codegen::Strategy::parts || (columns && !bands_);
     std::int64_t element_bytes = 0;
     for (const auto& input : graph_.inputs) element_bytes += size_of(input.type);
-    // A unit is what cannot be cut: a segment, a part, or for other plans of the whole input that.
-    unit_ = parts_                        ? piece.range.part_length
+    // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans of
+    // the whole input that.
+    const std::int64_t row = columns ? piece.arguments.segment : 1;
+    unit_ = parts_                        ? piece.range.part_length * row
             : piece.arguments.segment > 0 ? piece.arguments.segment
                                           : piece.arguments.elements;
     units_ = parts_ ? piece.range.part_end : piece.arguments.segments;
+    if (bands_) {
+      band_ = std::min(plan.columns_per_block(), piece.arguments.segment);
+      unit_ = band_ * piece.arguments.rows;
+      units_ = piece.arguments.segment / band_;
+    }
     std::int64_t unit_bytes = unit_ * element_bytes;
     // A row's results travel with its chunk; those of parts only once, at the end.
     for (std::size_t i = 0; !parts_ && i < outputs.size(); ++i)
-      unit_bytes += size_of(outputs[i].type());
+      unit_bytes += (bands_ ? band_ : 1) * size_of(outputs[i].type());
     units_per_chunk_ = std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_bytes),
                                                 1, std::max<std::int64_t>(1, units_));
   }
@@ -74,15 +93,20 @@ class Staging {
 
  private:
   void allocate(StagingLane& lane) {
+    std::int64_t elements = units_per_chunk_ * unit_, values = units_per_chunk_;
+    if (bands_) {
+      values = units_per_chunk_ * band_ + piece_.arguments.segment % band_;
+      elements = values * piece_.arguments.rows;
+    }
     for (const auto& input : graph_.inputs) {
-      const auto bytes = static_cast<std::size_t>(units_per_chunk_ * unit_ * size_of(input.type));
+      const auto bytes = static_cast<std::size_t>(elements * size_of(input.type));
       lane.pinned_in.emplace_back(context_, bytes);
       lane.device_in.emplace_back(context_, bytes);
     }
     const bool with_outputs = !parts_ || &lane == &lanes_.front();  // parts are merged on one lane
     for (std::size_t i = 0; with_outputs && i < outputs_.size(); ++i) {
-      const std::int64_t values = parts_ ? piece_.arguments.segments : units_per_chunk_;
-      const auto bytes = static_cast<std::size_t>(values * size_of(outputs_[i].type()));
+      const std::int64_t room = parts_ ? piece_.arguments.segments : values;
+      const auto bytes = static_cast<std::size_t>(room * size_of(outputs_[i].type()));
       lane.pinned_out.emplace_back(context_, bytes);
       lane.device_out.emplace_back(context_, bytes);
     }
@@ -91,29 +115,70 @@ class Staging {
   /// The element at which unit `u` begins; behind the last one, the end of the input.
   [[nodiscard]] std::int64_t element_of(std::int64_t u) const {
     if (!parts_) return u * unit_;
-    const std::int64_t length =
-        piece_.arguments.segment > 0 ? piece_.arguments.segment : piece_.arguments.elements;
+    const std::int64_t length = piece_.arguments.rows == 0 && piece_.arguments.segment > 0
+                                    ? piece_.arguments.segment
+                                    : piece_.arguments.elements;
     return u / piece_.range.parts * length + std::min(length, u % piece_.range.parts * unit_);
   }
 
-  void start(StagingLane& lane, std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = element_of(begin), count = element_of(end) - first;
-    const StreamHandle stream = lane.stream.handle();
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
-      const int size = size_of(graph_.inputs[i].type);
-      const auto bytes = static_cast<std::size_t>(count * size);
-      if (bytes == 0) continue;
-      std::memcpy(lane.pinned_in[i].data(), piece_.arguments.inputs[i] + first * size, bytes);
-      copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes,
-                     stream);
+  /// The column at which unit `u` of bands begins; the last one takes what is left.
+  [[nodiscard]] std::int64_t column_of(std::int64_t u) const {
+    return u == units_ ? piece_.arguments.segment : u * band_;
+  }
+
+  /// Elements [first, first + count) of input `i`, counted without gaps.
+  void pack(std::size_t i, std::int64_t first, std::int64_t count, std::byte* to) const {
+    const std::int64_t size = size_of(graph_.inputs[i].type);
+    const std::byte* const from = piece_.arguments.inputs[i];
+    const std::int64_t row = piece_.arguments.segment, stride = piece_.arguments.strides[i];
+    if (row == 0 || stride == row) {
+      std::memcpy(to, from + first * size, static_cast<std::size_t>(count * size));
+      return;
     }
+    auto place = [&](std::int64_t element) {
+      return from + (element / row * stride + element % row) * size;
+    };
+    const std::int64_t head = std::min(count, (row - first % row) % row);
+    const std::int64_t rows = (count - head) / row, tail = count - head - rows * row;
+    std::memcpy(to, place(first), static_cast<std::size_t>(head * size));
+    pack_rows(to + head * size, place(first + head), rows, row * size, stride * size);
+    if (tail > 0) {
+      std::memcpy(to + (count - tail) * size, place(first + count - tail),
+                  static_cast<std::size_t>(tail * size));
+    }
+  }
+
+  void start(StagingLane& lane, std::int64_t begin, std::int64_t end) {
+    const StreamHandle stream = lane.stream.handle();
     Slots::Range range = piece_.range;
+    std::int64_t first = 0, count = 0;
+    if (bands_) {
+      first = column_of(begin);
+      range.segments = column_of(end) - first;
+      count = range.segments * piece_.arguments.rows;
+    } else {
+      first = element_of(begin);
+      count = element_of(end) - first;
+      range.segments = parts_ ? range.segments : end - begin;
+    }
     if (parts_) {
-      range.origin = first;
+      range.origin = piece_.arguments.rows > 0 ? first / piece_.arguments.segment : first;
       range.part_begin = begin;
       range.part_end = end;
-    } else {
-      range.segments = end - begin;
+    }
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const std::int64_t size = size_of(graph_.inputs[i].type);
+      const auto bytes = static_cast<std::size_t>(count * size);
+      if (bytes == 0) continue;
+      std::byte* const to = lane.pinned_in[i].data();
+      if (bands_) {
+        pack_rows(to, piece_.arguments.inputs[i] + first * size, piece_.arguments.rows,
+                  range.segments * size, piece_.arguments.strides[i] * size);
+      } else {
+        pack(i, first, count, to);
+      }
+      copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes,
+                     stream);
     }
     Slots slots(graph_, piece_.variant->compiled.program, piece_.arguments, range);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
@@ -125,7 +190,7 @@ class Staging {
       piece_.variant->launch(0, slots, stream);
     } else {
       piece_.variant->launch_all(slots, stream);
-      download(lane, begin, end - begin);
+      download(lane, bands_ ? first : begin, range.segments);
     }
     lane.done.record(stream);
     lane.busy = true;
@@ -171,8 +236,9 @@ class Staging {
   const Piece& piece_;
   const codegen::Graph& graph_;
   const Outputs& outputs_;
-  bool parts_;
+  bool parts_ = false, bands_ = false;
   std::int64_t unit_ = 0, units_ = 0, units_per_chunk_ = 1;
+  std::int64_t band_ = 0;  // columns of a unit
   std::vector<StagingLane> lanes_;
   DeviceBuffer scratch_;
 };

@@ -95,7 +95,8 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
   auto add = [&](bool tail, const runtime::Arguments& args, std::int64_t offset, int aligned) {
     Piece piece;
     piece.graph = tail ? &*tail_graph : graph.get();
-    piece.variant = &variant(tail, args.segment, aligned);
+    piece.variant = &variant(
+        {.tail = tail, .segment = args.segment, .strided = args.strided && in_place}, aligned);
     piece.arguments = args;
     piece.output_offset = offset;
     piece.range = runtime::range_of(piece.variant->compiled.plan, args);
@@ -104,9 +105,11 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
   if (arguments.segments > 0) add(false, arguments, 0, alignment);
   if (arguments.tail_elements > 0) {
     runtime::Arguments tail = arguments;
-    const std::int64_t before = arguments.segments * arguments.segment;
-    for (std::size_t i = 0; i < graph->inputs.size(); ++i)
-      tail.inputs[i] += before * size_of(graph->inputs[i].type);
+    for (std::size_t i = 0; i < graph->inputs.size(); ++i) {
+      tail.inputs[i] += arguments.segments * arguments.strides[i] * size_of(graph->inputs[i].type);
+      tail.strides[i] = 0;
+    }
+    tail.strided = false;
     tail.elements = arguments.tail_elements;
     tail.segment = 0;
     tail.segments = 1;
@@ -171,7 +174,7 @@ void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
   State& state = *state_;
   const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
   runtime::check_outputs(*state.graph, outputs, arguments.outputs());
-  const auto pieces = state.pieces(arguments, kWidestLoad, false);
+  const auto pieces = state.pieces(arguments, kWidestLoad, state.device < 0);
   if (state.device >= 0) {
     runtime::run_staged(state, pieces, outputs);
     return;
@@ -339,11 +342,11 @@ Kernel compile(const Computation& computation, const Options& options) {
     state->tail_graph->partition = {};
   }
   if (partition.kind == codegen::Partition::Kind::whole || partition.size > 0) {
-    state->variant(false, partition.size, kWidestLoad);
+    state->variant({.segment = partition.size}, kWidestLoad);
   } else {
     // No size yet, but what no plan can meet is told now.
-    static_cast<void>(
-        codegen::choose_plan(*state->graph, state->target, state->request(1, kWidestLoad)));
+    static_cast<void>(codegen::choose_plan(*state->graph, state->target,
+                                           state->request({.segment = 1}, kWidestLoad)));
   }
   return Kernel(std::move(state));
 }
@@ -377,9 +380,12 @@ std::string explain(const Computation& computation, const Target& target, std::i
   const codegen::Graph& graph = computation.graph();
   const codegen::Partition& partition = graph.partition;
   if (partition.size_param < 0) segment = partition.size;
-  if (segment < 1 && partition.kind == codegen::Partition::Kind::segments) {
+  if (segment < 1 && partition.kind != codegen::Partition::Kind::whole) {
+    const bool columns = partition.kind == codegen::Partition::Kind::columns;
     throw UserError(ErrorCode::invalid_argument,
-                    fmt::format("a segment size of {}; it must be at least 1", segment), "segment");
+                    fmt::format("a {} of {}; it must be at least 1",
+                                columns ? "number of columns" : "segment size", segment),
+                    "segment");
   }
   return explanation(graph, target, {.segment = segment});
 }
@@ -387,7 +393,7 @@ std::string explain(const Computation& computation, const Target& target, std::i
 std::string Kernel::explain() const {
   const codegen::Graph& graph = *state_->graph;
   const std::int64_t segment = graph.partition.size_param >= 0 ? 256 : graph.partition.size;
-  return explanation(graph, state_->target, state_->request(segment, kWidestLoad));
+  return explanation(graph, state_->target, state_->request({.segment = segment}, kWidestLoad));
 }
 
 }  // namespace chainfold

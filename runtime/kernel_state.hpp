@@ -1,6 +1,7 @@
 // Kernel::State: what a Kernel's copies share.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,25 +29,32 @@ struct Kernel::State {
   Target target;
   int device = -1;  // < 0: the CPU
 
-  /// The variant for segments of `segment` elements (0: the whole) in memory aligned to
-  /// `alignment`.
-  const runtime::KernelVariant& variant(bool tail, std::int64_t segment, int alignment);
+  /// What kernels are specialised for besides the alignment of memory.
+  struct Shape {
+    bool tail = false;         ///< of the tail's graph
+    std::int64_t segment = 0;  ///< elements a segment, or columns; 0: the whole
+    bool strided = false;      ///< inputs have strides
+    auto operator<=>(const Shape&) const = default;
+  };
+  /// The variant for a shape in memory aligned to `alignment`.
+  const runtime::KernelVariant& variant(const Shape& shape, int alignment);
 
   /// The decisions behind the plans of a segment size, and what a tuning found for them.
   struct Choice {
     codegen::PlanChoice plan;
     std::optional<TuningResult> tuning;
   };
-  /// Pinned, tuned or by rules: made once for a segment size, so that scratch does not change
-  /// between launches. What is no matter of scratch may still follow the alignment of pointers.
-  const Choice& choice(bool tail, std::int64_t segment);
-  [[nodiscard]] Choice make_choice(bool tail, std::int64_t segment) const;
-  [[nodiscard]] codegen::PlanRequest request(std::int64_t segment, int alignment) const {
+  /// Pinned, tuned or by rules: made once for a shape, so that scratch does not change between
+  /// launches. What is no matter of scratch may still follow the alignment of pointers.
+  const Choice& choice(const Shape& shape);
+  [[nodiscard]] Choice make_choice(const Shape& shape) const;
+  [[nodiscard]] codegen::PlanRequest request(const Shape& shape, int alignment) const {
     return {.accuracy = options.accuracy,
             .nonfinite = options.nonfinite,
             .determinism = options.determinism,
-            .segment = segment,
-            .base_alignment = alignment};
+            .segment = shape.segment,
+            .base_alignment = alignment,
+            .strided = shape.strided};
   }
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.
@@ -58,7 +66,7 @@ struct Kernel::State {
     std::int64_t output_offset = 0;
   };
   /// The one or two pieces of a call, compiled; `alignment` that of the inputs' memory. `in_place`:
-  /// the kernels read that memory, not a copy that begins with each piece.
+  /// the kernels read that memory, not a copy that begins with each piece and has no gaps.
   std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
   void launch_piece(const Piece& piece, const Outputs& outputs, void* stream, void* scratch);
 
@@ -67,12 +75,12 @@ struct Kernel::State {
     std::once_flag once;
     runtime::KernelVariant variant;
   };
-  std::map<std::tuple<bool, std::int64_t, int>, std::unique_ptr<Slot>> variants;
+  std::map<std::pair<Shape, int>, std::unique_ptr<Slot>> variants;
   struct ChoiceSlot {
     std::once_flag once;
     Choice choice;
   };
-  std::map<std::pair<bool, std::int64_t>, std::unique_ptr<ChoiceSlot>> choices;
+  std::map<Shape, std::unique_ptr<ChoiceSlot>> choices;
   KernelStats stats;
   std::string last_plan;
   std::optional<Choice> last_choice;

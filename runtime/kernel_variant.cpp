@@ -39,23 +39,32 @@ KernelVariant load_variant(const codegen::Graph& graph, const Target& target, in
 
 }  // namespace runtime
 
-Kernel::State::Choice Kernel::State::make_choice(bool tail, std::int64_t segment) const {
-  const codegen::Graph& g = tail ? *tail_graph : *graph;
-  const codegen::PlanRequest best = request(segment, runtime::kWidestLoad);
-  if (!tail && !options.plan.empty()) {
+namespace {
+
+std::string words(const codegen::Graph& graph, const Kernel::State::Shape& shape) {
+  if (shape.segment == 0) return "the whole input";
+  if (has_columns(graph))
+    return fmt::format("{} columns{}", shape.segment, shape.strided ? " with strides" : "");
+  return fmt::format("segments{} of {}", shape.strided ? " with strides" : "", shape.segment);
+}
+
+}  // namespace
+
+Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
+  const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
+  const codegen::PlanRequest best = request(shape, runtime::kWidestLoad);
+  if (!shape.tail && !options.plan.empty()) {
     const codegen::PlanChoice pinned = codegen::parse_choice(options.plan);
     if (make_plan(g, target, best, pinned)) return {.plan = pinned, .tuning = {}};
     const std::string serves = codegen::what_serves(pinned.strategy);
     throw UserError(ErrorCode::unsupported,
                     fmt::format("the pinned plan \"{}\" is not legal for {} on {}; {}leave "
                                 "Options::plan empty, or pin what Kernel::plan() tells for it",
-                                options.plan,
-                                segment > 0 ? fmt::format("segments of {}", segment)
-                                            : std::string("the whole input"),
-                                target.name, serves.empty() ? serves : serves + "; "),
+                                options.plan, words(g, shape), target.name,
+                                serves.empty() ? serves : serves + "; "),
                     "plan");
   }
-  if (!tail && options.tuning != Tuning::off) {
+  if (!shape.tail && options.tuning != Tuning::off) {
     const runtime::TuningTask task{.graph = &g,
                                    .target = target,
                                    .device = device,
@@ -72,31 +81,30 @@ Kernel::State::Choice Kernel::State::make_choice(bool tail, std::int64_t segment
   return {.plan = default_choice(g, target, best), .tuning = {}};
 }
 
-const Kernel::State::Choice& Kernel::State::choice(bool tail, std::int64_t segment) {
+const Kernel::State::Choice& Kernel::State::choice(const Shape& shape) {
   ChoiceSlot* slot = nullptr;
   {
     const std::lock_guard lock(mutex);
-    auto& entry = choices[{tail, segment}];
+    auto& entry = choices[shape];
     if (!entry) entry = std::make_unique<ChoiceSlot>();
     slot = entry.get();
   }
-  std::call_once(slot->once, [&] { slot->choice = make_choice(tail, segment); });
+  std::call_once(slot->once, [&] { slot->choice = make_choice(shape); });
   return slot->choice;
 }
 
-const runtime::KernelVariant& Kernel::State::variant(bool tail, std::int64_t segment,
-                                                     int alignment) {
+const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int alignment) {
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex);
-    auto& entry = variants[{tail, segment, alignment}];
+    auto& entry = variants[{shape, alignment}];
     if (!entry) entry = std::make_unique<Slot>();
     slot = entry.get();
   }
   std::call_once(slot->once, [&] {
-    const codegen::Graph& g = tail ? *tail_graph : *graph;
-    Choice chosen = choice(tail, segment);
-    const codegen::PlanRequest wanted = request(segment, alignment);
+    const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
+    Choice chosen = choice(shape);
+    const codegen::PlanRequest wanted = request(shape, alignment);
     if (options.plan.empty())
       chosen.plan = codegen::choice_for_alignment(g, target, wanted, chosen.plan);
     runtime::KernelVariant fresh = runtime::load_variant(g, target, device, wanted, chosen.plan);
@@ -105,7 +113,7 @@ const runtime::KernelVariant& Kernel::State::variant(bool tail, std::int64_t seg
        : fresh.executable->from_disk() ? stats.from_disk
                                        : stats.compiled);
     if (!fresh.reused) stats.compile_ms += fresh.executable->compile_ms();
-    if (!tail) {
+    if (!shape.tail) {
       last_plan = codegen::print(fresh.compiled.plan, g);
       last_choice = chosen;
     }

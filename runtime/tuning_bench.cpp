@@ -143,7 +143,7 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
     inputs_.push_back(std::make_unique<Memory>(device_.get(), elements * size_of(input.type)));
     inputs_.back()->repeat(pattern(input.type, std::min(elements, kPeriod), seed++));
   }
-  const std::int64_t segments = task.request.segment > 0 ? elements / task.request.segment : 1;
+  const std::int64_t segments = dense_arguments(graph, elements, task.request.segment).segments;
   for (const codegen::NodeId output : graph.outputs) {
     outputs_.push_back(
         std::make_unique<Memory>(device_.get(), segments * size_of(graph.node(output).type)));
@@ -154,9 +154,7 @@ TuningBench::~TuningBench() = default;
 
 void TuningBench::launch(const KernelVariant& variant, std::int64_t elements) {
   const codegen::Graph& graph = *task_.graph;
-  Arguments arguments{.elements = elements,
-                      .segment = task_.request.segment,
-                      .segments = task_.request.segment > 0 ? elements / task_.request.segment : 1};
+  Arguments arguments = dense_arguments(graph, elements, task_.request.segment);
   for (std::size_t i = 0; i < inputs_.size(); ++i) arguments.inputs[i] = inputs_[i]->data();
   // Parameters are not known yet: one, of whatever type.
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
@@ -176,7 +174,7 @@ void TuningBench::launch(const KernelVariant& variant, std::int64_t elements) {
 
 TuningBench::Results TuningBench::results(const KernelVariant& variant, std::int64_t elements) {
   const codegen::Graph& graph = *task_.graph;
-  const std::int64_t segments = task_.request.segment > 0 ? elements / task_.request.segment : 1;
+  const std::int64_t segments = dense_arguments(graph, elements, task_.request.segment).segments;
   for (std::size_t o = 0; o < outputs_.size(); ++o)
     outputs_[o]->poison(segments * size_of(graph.node(graph.outputs[o]).type));
   launch(variant, elements);
@@ -217,7 +215,8 @@ std::string TuningBench::difference(const Results& expected, const Results& actu
                                     std::int64_t elements) const {
   const codegen::Graph& graph = *task_.graph;
   const auto length =
-      static_cast<double>(task_.request.segment > 0 ? task_.request.segment : elements);
+      static_cast<double>(elements) /
+      static_cast<double>(dense_arguments(graph, elements, task_.request.segment).segments);
   const bool exact = is_exact(graph) && length * 8 < 0x1p23;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     const DType type = graph.node(graph.outputs[o]).type;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -438,11 +439,94 @@ TEST_F(Errors, PublishedStrategiesWhereTheyDoNotServe) {
 }
 
 TEST_F(Errors, Strides) {
-  const Bindings every_other{{"x", data_.data(), 12, 2}};
-  refused([&] { sums(4).run_into(every_other, outputs_); }, ErrorCode::unsupported, "x",
-          {"stride 2", "contiguous data (stride 1)"});
-  refused([&] { sums(4).launch({.elements = 12, .inputs = every_other, .outputs = outputs_}); },
-          ErrorCode::unsupported, "x", {"stride 2"});
+  const float* const x = data_.data();
+  const auto both = [&](const Kernel& kernel, const Binding& binding, std::int64_t elements,
+                        ErrorCode code, const std::vector<std::string>& words) {
+    refused([&] { kernel.run_into({binding}, outputs_); }, code, "x", words);
+    refused(
+        [&] { kernel.launch({.elements = elements, .inputs = {binding}, .outputs = outputs_}); },
+        code, "x", words);
+  };
+  const Kernel columns = compiled(cf::over(cf::columns(4), cf::sum(x_)));
+  for (const std::int64_t stride : {1, 3, -1, -8}) {
+    const std::string told = "a stride of " + std::to_string(stride);
+    both(sums(4), {"x", x, 12, stride}, 12, ErrorCode::invalid_argument,
+         {told, "less than the 4 elements of a segment", "0 where there is no gap"});
+    both(columns, Binding("x", data_).stride(stride), 24, ErrorCode::invalid_argument,
+         {told, "less than the 4 elements of a row"});
+  }
+  for (const std::int64_t stride : {1, 8, -2}) {
+    both(total(), {"x", x, 24, stride}, 24, ErrorCode::invalid_argument,
+         {"a stride of " + std::to_string(stride), "whole() is one run of elements", "segments(n)",
+          "columns(n)"});
+  }
+  // Memory that ends before the last row does, and rows beyond every memory.
+  const Binding short_one{"x", x, 21, 6};
+  refused([&] { sums(4).launch({.elements = 16, .inputs = {short_one}, .outputs = outputs_}); },
+          ErrorCode::length_mismatch, "x",
+          {"has 21 elements", "asks for 16 in rows 6 apart, which reach over 22"});
+  refused([&] { columns.launch({.elements = 16, .inputs = {short_one}, .outputs = outputs_}); },
+          ErrorCode::length_mismatch, "x", {"which reach over 22"});
+  refused([&] { sums(4).run_into({short_one}, outputs_); }, ErrorCode::not_a_multiple, "x",
+          {"15 elements", "3 segments and 3 elements over"});
+  refused([&] { columns.run_into({short_one}, outputs_); }, ErrorCode::not_a_multiple, "x",
+          {"15 elements are no multiple of the 4 columns", "3 rows and 3 elements over"});
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max() / 4;
+  for (const std::int64_t stride : {huge, 4 * huge}) {
+    refused(
+        [&] {
+          sums(4).launch({.elements = 24, .inputs = {{"x", x, -1, stride}}, .outputs = outputs_});
+        },
+        ErrorCode::invalid_argument, "x",
+        {"6 rows with a stride of " + std::to_string(stride), "beyond 2^63 bytes"});
+  }
+  // Each input has its own; what they hold without gaps must agree.
+  const Kernel two = compiled(cf::over(cf::segments(4), cf::sum(x_ + cf::input<float>("y"))));
+  refused([&] { two.run_into({{"x", x, 24}, {"y", x, 24, 8}}, outputs_); },
+          ErrorCode::length_mismatch, "y", {"'y' has 12 elements but 'x' has 24"});
+}
+
+TEST_F(Errors, StridesThatAreNone) {
+  std::iota(data_.begin(), data_.end(), 0.0F);
+  EXPECT_EQ(std::get<0>(sums(4).run<float>({Binding("x", data_).stride(4)})),
+            std::get<0>(sums(4).run<float>({{"x", data_}})));
+  EXPECT_EQ(std::get<0>(total().run<float>({Binding("x", data_).stride(0)})),
+            std::vector<float>{276});
+  EXPECT_EQ(std::get<0>(sums(24).run<float>({Binding("x", data_).stride(1000)})),
+            std::vector<float>{276});
+}
+
+TEST_F(Errors, Columns) {
+  refused([] { cf::columns(0); }, ErrorCode::invalid_argument, "",
+          {"number of columns is 0", "at least 1"});
+  refused([] { cf::columns(-3); }, ErrorCode::invalid_argument, "", {"is -3", "at least 1"});
+  refused([] { cf::columns(~0ULL); }, ErrorCode::invalid_argument, "", {"below 2^63"});
+  const Kernel sized = compiled(cf::over(cf::columns(cf::param<std::int64_t>("C")), cf::sum(x_)));
+  refused([&] { sized.run_into({{"x", data_}, {"C", 0}}, outputs_); }, ErrorCode::invalid_argument,
+          "C", {"number of columns 'C' is 0", "at least 1"});
+  refused([&] { sized.run_into({{"x", data_}, {"C", 5}}, outputs_); }, ErrorCode::not_a_multiple,
+          "x", {"24 elements are no multiple of the 5 columns", "4 rows and 4 elements over"});
+  refused([&] { sized.run_into({{"x", data_}}, outputs_); }, ErrorCode::missing_input, "C",
+          {"parameter 'C'"});
+  const Outputs five{{out_.data(), 5}};
+  refused([&] { sized.run_into({{"x", data_}, {"C", 6}}, five); }, ErrorCode::too_small, "output 0",
+          {"room for 5 values, 6 are needed"});
+  refused(
+      [&] { sized.launch({.elements = 24, .inputs = {{"x", data_}, {"C", 6}}, .outputs = five}); },
+      ErrorCode::too_small, "output 0", {"room for 5 values, 6 are needed"});
+  refused(
+      [&] {
+        cf::explain(cf::over(cf::columns(cf::param<std::int64_t>("C")), cf::sum(x_)),
+                    cf::target("sm_90"), 0);
+      },
+      ErrorCode::invalid_argument, "segment", {"a number of columns of 0", "at least 1"});
+  Options pinned = options_;
+  pinned.plan = "rows warps=1 depth=8 rows=4 bytes=0 simt";
+  refused([&] { cf::compile(cf::over(cf::columns(4), cf::sum(x_)), pinned); },
+          ErrorCode::unsupported, "plan", {"not legal for 4 columns"});
+  pinned.plan = "columns warps=1 depth=8 runs=1 parts=4 bytes=0 simt";
+  refused([&] { cf::compile(cf::over(cf::segments(4), cf::sum(x_)), pinned); },
+          ErrorCode::unsupported, "plan", {"not legal for segments of 4"});
 }
 
 TEST_F(Errors, MoreThanALaunchHolds) {

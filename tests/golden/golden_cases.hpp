@@ -22,22 +22,30 @@ struct GoldenCase {
   const char* plan = "";  ///< a choice's text; empty: the default
   Accuracy accuracy = Accuracy::accurate;
   Determinism determinism = Determinism::run_to_run;
+  bool columns = false;   ///< `segment` is the number of columns
+  bool strided = false;   ///< strides are given at launch
 
   [[nodiscard]] std::string name() const {
     const std::string_view text(plan);
-    return fmt::format("{}_{}_{}{}{}", program, segment > 0 ? fmt::format("S{}", segment) : "whole",
-                       target, text.empty() ? "" : "_", text.substr(0, text.find(' ')));
+    return fmt::format("{}_{}{}_{}{}{}", program,
+                       segment > 0 ? fmt::format("{}{}", columns ? "C" : "S", segment) : "whole",
+                       strided ? "_strided" : "", target, text.empty() ? "" : "_",
+                       text.substr(0, text.find(' ')));
   }
   /// The plan for a target; none where the pinned one is not legal there.
   [[nodiscard]] std::optional<codegen::Plan> plan_on(const codegen::Target& machine) const {
     const Computation test = computation();
-    const codegen::PlanRequest request{
-        .accuracy = accuracy, .determinism = determinism, .segment = segment};
+    const codegen::PlanRequest request{.accuracy = accuracy,
+                                       .determinism = determinism,
+                                       .segment = segment,
+                                       .strided = strided};
     if (*plan == '\0') return codegen::choose_plan(test.graph(), machine, request);
     return codegen::make_plan(test.graph(), machine, request, codegen::parse_choice(plan));
   }
   [[nodiscard]] Computation computation() const {
-    return test::program(program).over(segment > 0 ? segments(segment) : whole());
+    return test::program(program).over(columns       ? chainfold::columns(segment)
+                                       : segment > 0 ? segments(segment)
+                                                     : whole());
   }
 };
 
@@ -114,6 +122,17 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"sum_f16", 0, "sm_90", "recurrence warps=1 chain=5", Accuracy::as_published},
     {"sum_f16", 0, "sm_80", "single_pass warps=4 chain=4 blocks=8 product=1",
      Accuracy::as_published, Determinism::not_guaranteed},
+    // Columns: whole bands, ragged ones, few columns whose rows share a load, in order, one part.
+    {.program = "sum_f16", .segment = 1024, .target = "sm_90", .columns = true},
+    {.program = "argmax_f16", .segment = 1000, .target = "sm_80", .columns = true},
+    {.program = "sum_f32", .segment = 4099, .target = "sm_90", .columns = true},
+    {.program = "longest_run_f32", .segment = 24, .target = "sm_90", .columns = true},
+    {.program = "basics_i8", .segment = 1 << 20, .target = "sm_90", .columns = true},
+    {.program = "sum_f32", .segment = 300, .target = "cpu", .columns = true},
+    // Strides: rows of short segments, parts of long ones, columns.
+    {.program = "dot_f16", .segment = 64, .target = "sm_90", .strided = true},
+    {.program = "sum_f32", .segment = 1 << 20, .target = "sm_90", .strided = true},
+    {.program = "frames", .segment = 1024, .target = "sm_90", .columns = true, .strided = true},
 };
 
 }  // namespace chainfold::test

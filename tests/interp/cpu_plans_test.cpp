@@ -18,13 +18,24 @@ namespace {
 
 using namespace codegen;
 
-std::uint64_t slot_of(const Param& param, const Graph& graph, std::int64_t elements,
-                      std::int64_t segments, const PartCut& cut) {
+/// The size of a run: whole segments, or columns; `gap` elements lie between rows.
+struct Shape {
+  std::int64_t size = 0;  ///< elements a segment, or columns; 0: one segment of all elements
+  std::int64_t segments = 1, elements = 0, rows = 0;
+  std::int64_t gap = -1;  ///< < 0: a dense plan
+};
+
+std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape,
+                      const PartCut& cut) {
+  const auto [size, segments, elements, rows, gap] = shape;
   switch (param.role) {
     case ParamRole::segments: return static_cast<std::uint64_t>(segments);
     case ParamRole::elements: return static_cast<std::uint64_t>(elements);
+    case ParamRole::rows: return static_cast<std::uint64_t>(rows);
+    case ParamRole::stride: return static_cast<std::uint64_t>(size + gap);
     case ParamRole::parts: return static_cast<std::uint64_t>(cut.parts);
-    case ParamRole::part_end: return static_cast<std::uint64_t>(cut.parts * segments);
+    case ParamRole::part_end:
+      return static_cast<std::uint64_t>(cut.parts * (rows > 0 ? 1 : segments));
     case ParamRole::part_length: return static_cast<std::uint64_t>(cut.part_length);
     case ParamRole::literal: return graph.literals[static_cast<std::size_t>(param.index)].bits;
     case ParamRole::origin:
@@ -34,23 +45,24 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, std::int64_t eleme
   return 0;
 }
 
-/// `size` 0: one segment of all elements.
-std::string check(const Graph& graph, std::int64_t size, std::int64_t segments,
-                  std::int64_t elements) {
+std::string check(const Graph& graph, const Shape& shape) {
+  const auto [size, segments, elements, rows, gap] = shape;
   const Target target = cpu_target(2);
-  const Plan plan = choose_plan(graph, target, {.segment = size, .base_alignment = 1});
+  const Plan plan =
+      choose_plan(graph, target, {.segment = size, .base_alignment = 1, .strided = gap >= 0});
   Program program = lower(graph, plan, target);
   eliminate_dead(program);
-  const PartCut cut = plan.strategy == Strategy::parts
+  const PartCut cut = plan.strategy == Strategy::columns ? cut_parts(plan, rows, 1)
+                      : plan.strategy == Strategy::parts
                           ? cut_parts(plan, size == 0 ? elements : size, segments)
                           : PartCut{};
+  const std::int64_t gaps = gap > 0 ? (elements / size - 1) * gap : 0;
   std::vector<std::uint64_t> params;
-  for (const Param& param : program.params)
-    params.push_back(slot_of(param, graph, elements, segments, cut));
+  for (const Param& param : program.params) params.push_back(slot_of(param, graph, shape, cut));
   std::vector<GuardedArray> arrays;
   std::mt19937_64 random(3);
   for (const Buffer& buffer : program.buffers) {
-    const std::int64_t count = buffer.role == BufferRole::input ? elements
+    const std::int64_t count = buffer.role == BufferRole::input ? elements + gaps
                                : buffer.role == BufferRole::output
                                    ? segments
                                    : buffer.elements.evaluate(params);
@@ -106,14 +118,35 @@ class CpuPlans : public ::testing::TestWithParam<MakeGraph> {
 TEST_P(CpuPlans, Segments) {
   for (const std::int64_t size : {1, 2, 3, 5, 8, 16, 31, 37, 64, 100, 256, 1000}) {
     const std::int64_t segments = size < 64 ? 1100 / size + 3 : 69;
-    EXPECT_EQ(check(GetParam()(size), size, segments, size * segments), "")
-        << "segments of " << size;
+    for (const std::int64_t gap : {-1, 0, 3}) {
+      const Shape shape{
+          .size = size, .segments = segments, .elements = size * segments, .gap = gap};
+      EXPECT_EQ(check(GetParam()(size), shape), "") << "segments of " << size << ", gap " << gap;
+    }
   }
 }
 
 TEST_P(CpuPlans, Whole) {
   for (const std::int64_t elements : {1, 31, 4096, 70001})
-    EXPECT_EQ(check(GetParam()(0), 0, 1, elements), "") << elements << " elements";
+    EXPECT_EQ(check(GetParam()(0), {.elements = elements}), "") << elements << " elements";
+}
+
+TEST_P(CpuPlans, Columns) {
+  for (const std::int64_t columns : {1, 3, 8, 31, 32, 33, 100, 128, 300}) {
+    for (const std::int64_t rows : {1, 7, 64, 601}) {
+      for (const std::int64_t gap : {-1, 0, 5}) {
+        Graph graph = GetParam()(columns);
+        graph.partition.kind = Partition::Kind::columns;
+        const Shape shape{.size = columns,
+                          .segments = columns,
+                          .elements = columns * rows,
+                          .rows = rows,
+                          .gap = gap};
+        EXPECT_EQ(check(graph, shape), "")
+            << columns << " columns, " << rows << " rows, gap " << gap;
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,

@@ -173,6 +173,18 @@ TEST(Interp, AddressesFollowGroupsAndStridesAndMasks) {
   }
 }
 
+TEST(Interp, AStepKnownAtLaunchStandsForAStride) {
+  Program program = start();
+  Builder b(program);
+  const ValueId hundred = b.mul(b.add(b.block(), b.i64(1)), b.i64(100));
+  b.store(1, {b.i64(0)}, b.load(0, {.base = b.i64(2), .group = 4, .step = hundred}, 2));
+  Memory memory;
+  run(program, memory);
+  for (std::size_t l = 0; l < 32; ++l) {
+    EXPECT_EQ(memory.y[2 * l], static_cast<std::int64_t>(3 + (l / 4) * 100 + (l % 4) * 2));
+  }
+}
+
 // Each warp sums its part; one warp sums the warps' results after the barrier. Two rounds share the
 // cells.
 Program block_sums(bool first_barrier = true, bool second_barrier = true) {

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
@@ -29,18 +29,23 @@ struct CpuCase {
   bool tail = false, sized_at_launch = false;
   int offset = 0;  ///< bytes behind an aligned address
   bool launch = false;
+  bool columns = false;                 ///< `segment` is their number
+  std::vector<std::int64_t> gaps = {};  ///< elements between rows, for the inputs in turn
 };
 
 std::string words(const CpuCase& c) {
   return fmt::format(
-      "segment {}{}{}, {} elements of {}{}{}", c.segment, c.tail ? " with a tail" : "",
-      c.sized_at_launch ? " given at launch" : "", c.elements, name_of(c.fill),
-      c.offset ? fmt::format(", {} bytes off", c.offset) : "", c.launch ? ", launched" : "");
+      "{} {}{}{}{}, {} elements of {}{}{}", c.columns ? "columns" : "segment", c.segment,
+      c.gaps.empty() ? "" : fmt::format(" with gaps of {}", fmt::join(c.gaps, " ")),
+      c.tail ? " with a tail" : "", c.sized_at_launch ? " given at launch" : "", c.elements,
+      name_of(c.fill), c.offset ? fmt::format(", {} bytes off", c.offset) : "",
+      c.launch ? ", launched" : "");
 }
 
 dsl::Partition partition_of(const CpuCase& c) {
   const Tail tail = c.tail ? Tail::partial : Tail::error;
   if (c.segment == 0) return whole();
+  if (c.columns) return c.sized_at_launch ? columns(param<std::int64_t>("S")) : columns(c.segment);
   if (c.sized_at_launch) return segments(param<std::int64_t>("S"), tail);
   return segments(c.segment, tail);
 }
@@ -73,14 +78,26 @@ class CpuNumeric : public testing::Test {
     }
     const std::vector<Bits> params = param_bits(tested, graph, c.segment);
     Bindings bindings;
+    std::vector<Column> spread_out;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Column* column = &inputs[i];
+      std::int64_t stride = 0;
+      if (!c.gaps.empty()) {
+        const DType type = column->type();
+        stride = c.segment + c.gaps[i % c.gaps.size()];
+        spread_out.push_back(
+            spread(*column, c.segment, stride, c.offset / size_of(type) * size_of(type)));
+        column = &spread_out.back();
+      }
       bindings.push_back(
-          Binding(graph.inputs[i].name, inputs[i].data(), inputs[i].type(), c.elements));
+          Binding(graph.inputs[i].name, column->data(), column->type(), column->count(), stride));
     }
     for (std::size_t i = 0; i < graph.params.size(); ++i) {
       bindings.push_back(scalar(graph.params[i], params[i]));
     }
-    const std::int64_t count = c.segment == 0 ? 1 : (c.elements + c.segment - 1) / c.segment;
+    const std::int64_t count = c.segment == 0 ? 1
+                               : c.columns    ? c.segment
+                                              : (c.elements + c.segment - 1) / c.segment;
     ASSERT_EQ(kernel.output_count(bindings), count);
     std::vector<Column> actual;
     Outputs outputs;
@@ -225,6 +242,95 @@ TEST_F(CpuNumeric, SegmentSizeGivenAtLaunch) {
     }
   }
   EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 4) << "one kernel a segment size";
+}
+
+constexpr std::int64_t kColumnCounts[] = {1, 3, 31, 32, 33, 129, 1000, 1024, 4099};
+
+TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
+  for (const char* name : {"sum_f16", "sum_f32", "sum_i8", "sum_f64", "arg_folds_f32"}) {
+    const TestProgram& tested = program(name);
+    std::size_t turn = 0;
+    for (const std::int64_t count : kColumnCounts) {
+      const Computation computation = tested.over(columns(count));
+      const Kernel kernel = compile(computation, {.target = cpu()});
+      for (const std::int64_t rows : {1, 7, 1000}) {
+        if (count * rows > 1'100'000 && ++turn % 2 == 0) continue;
+        CpuCase c{.segment = count, .elements = count * rows, .columns = true};
+        c.fill = tested.fills[turn % tested.fills.size()];
+        c.seed = ++turn;
+        c.launch = turn % 2 == 0;
+        c.offset = turn % 3 == 0 ? 8 : 0;
+        if (turn % 3 == 1) c.gaps = {static_cast<std::int64_t>(turn % 5), 16};
+        check(tested, computation, kernel, c);
+      }
+    }
+  }
+}
+
+TEST_F(CpuNumeric, ColumnsOfEveryProgram) {
+  std::size_t turn = 0;
+  for (const TestProgram& tested : programs()) {
+    const std::int64_t count = kColumnCounts[++turn % 7];
+    CpuCase c{.segment = count, .elements = count * 301, .seed = turn, .columns = true};
+    c.fill = tested.fills[turn % tested.fills.size()];
+    c.launch = turn % 2 == 0;
+    if (turn % 3 == 0) c.gaps = {5, 0};
+    check(tested, c);
+  }
+}
+
+TEST_F(CpuNumeric, ColumnsGivenAtLaunchAndWithoutRows) {
+  const TestProgram& tested = program("basics_f16");
+  const Computation computation =
+      tested.over(partition_of({.segment = 1, .sized_at_launch = true, .columns = true}));
+  const Kernel kernel = compile(computation, {.target = cpu()});
+  for (const std::int64_t count : {1, 33, 700, 33}) {
+    for (const std::int64_t rows : {0, 1, 40}) {
+      check(tested, computation, kernel,
+            {.segment = count,
+             .elements = count * rows,
+             .sized_at_launch = true,
+             .launch = rows == 1,
+             .columns = true});
+    }
+  }
+  EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 3) << "one kernel a number";
+}
+
+TEST_F(CpuNumeric, SegmentsWithGaps) {
+  for (const char* name : {"sum_f16", "sum_i8", "frames", "q6", "index_i16", "longest_run_f32"}) {
+    const TestProgram& tested = program(name);
+    std::size_t turn = 0;
+    for (const std::int64_t segment : {1, 7, 16, 33, 64, 257, 4096, 150'001}) {
+      const Computation computation = tested.over(segments(segment));
+      const Kernel kernel = compile(computation, {.target = cpu()});
+      for (const std::int64_t gap : {0, 1, 24}) {
+        CpuCase c{.segment = segment, .elements = segment * (segment < 300 ? 41 : 3)};
+        c.fill = tested.fills[turn % tested.fills.size()];
+        c.seed = ++turn;
+        c.launch = turn % 2 == 0;
+        c.gaps = {gap, 3, 0};
+        check(tested, computation, kernel, c);
+      }
+      EXPECT_LE(kernel.stats().compiled + kernel.stats().reused, 2)
+          << "one kernel for all strides, one without";
+    }
+  }
+}
+
+TEST_F(CpuNumeric, ATailBehindRowsWithGaps) {
+  for (const char* name : {"sum_f32", "two_sums_f16", "argmax_f64"}) {
+    const TestProgram& tested = program(name);
+    for (const std::int64_t segment : {7, 100}) {
+      for (const std::int64_t n : {segment - 1, 5 * segment + 3, 6 * segment}) {
+        for (const bool launch : {false, true}) {
+          check(
+              tested,
+              {.segment = segment, .elements = n, .tail = true, .launch = launch, .gaps = {5, 1}});
+        }
+      }
+    }
+  }
 }
 
 TEST_F(CpuNumeric, EmptyInput) {

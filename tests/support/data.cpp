@@ -149,6 +149,15 @@ Column make_column(DType type, std::int64_t count, Fill fill, std::uint64_t seed
   return column;
 }
 
+Column spread(const Column& dense, std::int64_t row, std::int64_t stride, int offset) {
+  const std::int64_t rows = (dense.count() + row - 1) / row;
+  Column out(dense.type(), rows == 0 ? 0 : dense.count() + (rows - 1) * (stride - row), offset);
+  out.fill(std::byte{0xff});
+  for (std::int64_t i = 0; i < dense.count(); ++i)
+    out.set(i / row * stride + i % row, dense.get(i));
+  return out;
+}
+
 std::vector<Column> make_inputs(const codegen::Graph& graph, std::int64_t count, Fill fill,
                                 std::uint64_t seed, int alignment) {
   std::vector<Column> columns;

@@ -69,4 +69,8 @@ Column make_column(DType type, std::int64_t count, Fill fill, std::uint64_t seed
 std::vector<Column> make_inputs(const codegen::Graph& graph, std::int64_t count, Fill fill,
                                 std::uint64_t seed, int alignment = 256);
 
+/// The same elements in rows of `row`, `stride` apart: NaN or noise between them, nothing behind
+/// the last. `offset` as in Column.
+Column spread(const Column& dense, std::int64_t row, std::int64_t stride, int offset = 0);
+
 }  // namespace chainfold::test

@@ -1,6 +1,7 @@
 #include "chainfold/tests/support/interpreted.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include "chainfold/runtime/arguments.hpp"
@@ -31,18 +32,11 @@ class Interpreted {
               const std::vector<Column>& inputs, const std::vector<Bits>& params,
               const InterpCase& what)
       : graph_(graph), compiled_(compiled), inputs_(inputs), what_(what) {
-    arguments_.elements = what.elements;
-    arguments_.segment = what.segment;
-    arguments_.segments = what.segment > 0 ? what.elements / what.segment : 1;
+    arguments_ = runtime::dense_arguments(graph, what.elements, what.segment);
+    for (std::size_t k = 0; k < inputs.size() && !what.gaps.empty(); ++k)
+      arguments_.strides[k] += what.gaps[k % what.gaps.size()];
     std::copy(params.begin(), params.end(), arguments_.params.begin());
-    range_ = {.segments = arguments_.segments, .elements = what.elements};
-    if (compiled.plan.strategy == codegen::Strategy::parts) {
-      const std::int64_t length = what.segment > 0 ? what.segment : what.elements;
-      const codegen::PartCut cut = codegen::cut_parts(compiled.plan, length, range_.segments);
-      range_.parts = cut.parts;
-      range_.part_length = cut.part_length;
-      range_.part_end = cut.parts * range_.segments;
-    }
+    range_ = runtime::range_of(compiled.plan, arguments_);
     for (codegen::NodeId output : graph.outputs) {
       outputs_.emplace_back(graph.node(output).type, range_.segments);
       outputs_.back().fill(kPoison);
@@ -58,27 +52,37 @@ class Interpreted {
   }
 
   std::vector<Column> run() {
-    if (compiled_.plan.strategy == codegen::Strategy::parts) {
-      if (what_.chunks == 1) {
-        launch(range_, 0, what_.elements, -1);
-      } else {
-        for (const Piece& piece : cut(range_.part_end, what_.chunks)) {
-          runtime::Slots::Range range = range_;
-          range.origin = element_of_part(piece.begin);
-          range.part_begin = piece.begin;
-          range.part_end = piece.end;
-          launch(range, range.origin, element_of_part(piece.end), 0);
-        }
-        launch(range_, 0, 0, 1);
+    const bool parts =
+        compiled_.plan.strategy == codegen::Strategy::parts || (what_.columns && range_.parts > 1);
+    if (what_.chunks == 1 || !what_.gaps.empty()) {
+      launch(range_, pieces(0, what_.elements), -1);
+    } else if (parts) {
+      for (const Piece& piece : cut(range_.part_end, what_.chunks)) {
+        runtime::Slots::Range range = range_;
+        range.origin = element_of_part(piece.begin) / (what_.columns ? what_.segment : 1);
+        range.part_begin = piece.begin;
+        range.part_end = piece.end;
+        launch(range, pieces(element_of_part(piece.begin), element_of_part(piece.end)), 0);
+      }
+      launch(range_, pieces(0, 0), 1);
+    } else if (what_.columns) {
+      // Whole bands of columns, the last with what is left.
+      const std::int64_t band = std::min(compiled_.plan.columns_per_block(), what_.segment);
+      const std::int64_t bands = what_.segment / band;
+      for (const Piece& piece : cut(bands, what_.chunks)) {
+        runtime::Slots::Range range = range_;
+        first_output_ = piece.begin * band;
+        range.segments = (piece.end == bands ? what_.segment : piece.end * band) - first_output_;
+        launch(range, columns(first_output_, range.segments), -1);
       }
     } else if (what_.segment == 0) {  // nothing of it can be handed over piece by piece
-      launch(range_, 0, what_.elements, -1);
+      launch(range_, pieces(0, what_.elements), -1);
     } else {
       for (const Piece& piece : cut(range_.segments, what_.chunks)) {
         runtime::Slots::Range range = range_;
         range.segments = piece.end - piece.begin;
         first_output_ = piece.begin;
-        launch(range, piece.begin * what_.segment, piece.end * what_.segment, -1);
+        launch(range, pieces(piece.begin * what_.segment, piece.end * what_.segment), -1);
       }
     }
     return std::move(outputs_);
@@ -86,26 +90,46 @@ class Interpreted {
 
  private:
   [[nodiscard]] std::int64_t element_of_part(std::int64_t part) const {
+    if (what_.columns) return std::min(what_.elements, part * range_.part_length * what_.segment);
     const std::int64_t length = what_.segment > 0 ? what_.segment : what_.elements;
     return part / range_.parts * length +
            std::min(length, part % range_.parts * range_.part_length);
   }
-
-  /// Runs over the elements [begin, end), which the program finds at the start of its inputs.
-  void launch(const runtime::Slots::Range& range, std::int64_t begin, std::int64_t end, int only) {
-    const runtime::Slots slots(graph_, compiled_.program, arguments_, range);
-    const auto params =
-        std::span(slots.data(), slots.size()).subspan(compiled_.program.buffers.size());
-    std::vector<Column>
-        pieces;  // a copy, because a piece of a column is not aligned like its start
+  [[nodiscard]] int offset(DType type) const {
+    return what_.base_alignment >= 16 ? 0 : std::max(what_.base_alignment, size_of(type));
+  }
+  /// The elements [begin, end) of each input, or all of them with their gaps: copies, because a
+  /// piece of a column is not aligned like its start.
+  [[nodiscard]] std::vector<Column> pieces(std::int64_t begin, std::int64_t end) const {
+    std::vector<Column> pieces;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const DType type = inputs_[i].type();
-      pieces.emplace_back(
-          type, end - begin,
-          what_.base_alignment >= 16 ? 0 : std::max(what_.base_alignment, size_of(type)));
+      if (!what_.gaps.empty()) {
+        pieces.push_back(spread(inputs_[i], what_.segment, arguments_.strides[i], offset(type)));
+        continue;
+      }
+      pieces.emplace_back(type, end - begin, offset(type));
       std::copy_n(inputs_[i].data() + begin * size_of(type), pieces.back().bytes(),
                   pieces.back().data());
     }
+    return pieces;
+  }
+  /// The columns [first, first + count) of each input.
+  [[nodiscard]] std::vector<Column> columns(std::int64_t first, std::int64_t count) const {
+    std::vector<Column> pieces;
+    for (const Column& input : inputs_) {
+      Column& piece = pieces.emplace_back(input.type(), range_.rows * count, offset(input.type()));
+      for (std::int64_t i = 0; i < piece.count(); ++i)
+        piece.set(i, input.get(i / count * what_.segment + first + i % count));
+    }
+    return pieces;
+  }
+
+  /// Runs over inputs which the program finds at the start of its buffers.
+  void launch(const runtime::Slots::Range& range, std::vector<Column> pieces, int only) {
+    const runtime::Slots slots(graph_, compiled_.program, arguments_, range);
+    const auto params =
+        std::span(slots.data(), slots.size()).subspan(compiled_.program.buffers.size());
     std::vector<codegen::InterpBuffer> buffers;
     for (const codegen::Buffer& buffer : compiled_.program.buffers) {
       const auto index = static_cast<std::size_t>(buffer.index);
@@ -131,6 +155,15 @@ class Interpreted {
 
 }  // namespace
 
+int alignment_of(const codegen::Graph& graph, const InterpCase& what) {
+  auto bits = static_cast<std::uint64_t>(what.base_alignment);
+  for (std::size_t i = 0; i < graph.inputs.size() && !what.gaps.empty(); ++i) {
+    bits |= static_cast<std::uint64_t>(what.segment + what.gaps[i % what.gaps.size()]) *
+            static_cast<std::uint64_t>(size_of(graph.inputs[i].type));
+  }
+  return 1 << std::countr_zero(bits);
+}
+
 std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::Compiled& compiled,
                                     const std::vector<Column>& inputs,
                                     const std::vector<Bits>& params, const InterpCase& what) {
@@ -139,13 +172,16 @@ std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::
 
 Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,
                           const InterpCase& what) {
-  const Computation computation = program.over(what.segment > 0 ? segments(what.segment) : whole());
+  const Computation computation = program.over(what.columns       ? columns(what.segment)
+                                               : what.segment > 0 ? segments(what.segment)
+                                                                  : whole());
   const codegen::Graph& graph = computation.graph();
   const codegen::PlanRequest request{.accuracy = what.accuracy,
                                      .nonfinite = what.nonfinite,
                                      .determinism = what.determinism,
                                      .segment = what.segment,
-                                     .base_alignment = what.base_alignment};
+                                     .base_alignment = alignment_of(graph, what),
+                                     .strided = !what.gaps.empty()};
   codegen::Compiled compiled;
   if (what.choice) {
     std::optional<codegen::Plan> plan = make_plan(graph, target, request, *what.choice);

@@ -17,12 +17,16 @@ namespace chainfold::test {
 /// One run: how many elements, in segments of how many (0: the whole), on what data.
 struct InterpCase {
   std::int64_t segment = 0;
+  bool columns = false;  ///< `segment` is the number of columns instead
+  /// Elements between rows, for the inputs in turn: a strided plan. Empty: no strides.
+  std::vector<std::int64_t> gaps{};
   std::int64_t elements = 0;
   Fill fill = Fill::uniform;
   std::uint64_t seed = 1;
   int base_alignment = 16;
   /// Parts of a `parts` plan handed over in this many launches, each with its own piece of the
-  /// input; a `rows` plan runs as many pieces of its segments.
+  /// input; a `rows` plan runs as many pieces of its segments. Columns are cut between rows where
+  /// they have parts, else between columns. Strided inputs come whole.
   int chunks = 1;
   NonFinite nonfinite = NonFinite::ieee;
   Accuracy accuracy = Accuracy::accurate;
@@ -31,10 +35,14 @@ struct InterpCase {
   codegen::InterpOptions options{};
 };
 
-/// The graph's outputs over `inputs`, poisoned before and with sentinels behind.
+/// The graph's outputs over `inputs`, which have no gaps, poisoned before and with sentinels
+/// behind.
 std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::Compiled& compiled,
                                     const std::vector<Column>& inputs,
                                     const std::vector<Bits>& params, const InterpCase& what);
+
+/// Bytes that every row of every input is aligned to.
+int alignment_of(const codegen::Graph& graph, const InterpCase& what);
 
 /// Compiles, interprets and compares: what went wrong, empty if nothing did.
 Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,

@@ -43,6 +43,7 @@ Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {
 
 std::int64_t output_values(const DeviceCase& what) {
   if (what.segment == 0) return 1;
+  if (what.columns) return what.segment;
   return (what.elements + what.segment - 1) / what.segment;
 }
 
@@ -113,11 +114,12 @@ std::string DeviceArray::damage(bool inside) const {
 }
 
 Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& inputs,
-                       const std::vector<Bits>& params) {
+                       const std::vector<Bits>& params, const std::vector<std::int64_t>& strides) {
   Bindings bindings;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     bindings.push_back(Binding(graph.inputs[i].name, static_cast<const void*>(inputs[i].data()),
-                               graph.inputs[i].type, inputs[i].count()));
+                               graph.inputs[i].type, inputs[i].count(),
+                               strides.empty() ? 0 : strides[i]));
   }
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
     bindings.push_back(scalar_binding(graph.params[i], params[i]));
@@ -127,16 +129,17 @@ Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& i
 
 DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
                            const std::vector<Column>& inputs, const std::vector<Bits>& params,
-                           std::int64_t elements, std::int64_t outputs, int shift)
+                           std::int64_t elements, std::int64_t outputs, int shift,
+                           const std::vector<std::int64_t>& strides)
     : context_(first_device()), graph_(graph), values_(outputs) {
   const runtime::ContextScope scope(context_);
   args_.elements = elements;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     inputs_.emplace_back(context_, inputs[i].bytes(), shift * size_of(inputs[i].type()));
     inputs_.back().upload(inputs[i].data());
-    args_.inputs.push_back(Binding(graph.inputs[i].name,
-                                   static_cast<const void*>(inputs_.back().data()),
-                                   graph.inputs[i].type));
+    args_.inputs.push_back(
+        Binding(graph.inputs[i].name, static_cast<const void*>(inputs_.back().data()),
+                graph.inputs[i].type, inputs[i].count(), strides.empty() ? 0 : strides[i]));
   }
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
     args_.inputs.push_back(scalar_binding(graph.params[i], params[i]));
@@ -171,15 +174,17 @@ std::vector<Column> DeviceLaunch::results(std::string& problems) const {
 }
 
 std::string words(const DeviceCase& what) {
-  return fmt::format("segment {}{}, {} elements of {}, {} elements off", what.segment,
-                     what.tail ? " with a tail" : "", what.elements, name_of(what.fill),
-                     what.shift);
+  return fmt::format(
+      "{} {}{}{}, {} elements of {}, {} elements off", what.columns ? "columns" : "segment",
+      what.segment, what.gaps.empty() ? "" : fmt::format(" with gaps of {}", what.gaps[0]),
+      what.tail ? " with a tail" : "", what.elements, name_of(what.fill), what.shift);
 }
 
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
-                             std::int64_t segment, int alignment) {
-  return codegen::choose_plan(graph, kernel.target(),
-                              {.segment = segment, .base_alignment = alignment});
+                             std::int64_t segment, int alignment, bool strided) {
+  return codegen::choose_plan(
+      graph, kernel.target(),
+      {.segment = segment, .base_alignment = alignment, .strided = strided});
 }
 
 Verdict check_on_device(const Computation& computation, const std::vector<Bits>& params,
@@ -194,14 +199,24 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
   codegen::Graph tail_graph = graph;
   tail_graph.partition = {};
 
-  const auto expect = [&](int alignment, int tail_alignment) {
+  const bool strided = !what.gaps.empty();
+  std::vector<Column> spread_out;
+  std::vector<std::int64_t> strides;
+  for (std::size_t i = 0; i < inputs.size() && strided; ++i) {
+    strides.push_back(what.segment + what.gaps[i % what.gaps.size()]);
+    spread_out.push_back(spread(inputs[i], what.segment, strides[i]));
+  }
+  const std::vector<Column>& memory = strided ? spread_out : inputs;
+
+  const auto expect = [&](int alignment, int tail_alignment, bool gaps) {
     ReferenceRequest request{.segment = what.segment, .params = params};
-    request.plan = what.plan.empty()
-                       ? plan_on_device(kernel, graph, what.segment, alignment)
-                       : make_plan(graph, kernel.target(),
-                                   {.segment = what.segment, .base_alignment = alignment},
-                                   codegen::parse_choice(what.plan))
-                             .value();
+    request.plan =
+        what.plan.empty()
+            ? plan_on_device(kernel, graph, what.segment, alignment, gaps)
+            : make_plan(graph, kernel.target(),
+                        {.segment = what.segment, .base_alignment = alignment, .strided = gaps},
+                        codegen::parse_choice(what.plan))
+                  .value();
     if (what.tail) request.tail_plan = plan_on_device(kernel, tail_graph, 0, tail_alignment);
     // The reference's own functions may be off by one ulp, the kernel's by two.
     if (transcendental) request.transcendental_ulp = 3;
@@ -218,30 +233,33 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
       outputs.push_back(
           OutputBinding(static_cast<void*>(column.data()), column.type(), column.count()));
     }
-    kernel.run_into(host_bindings(graph, inputs, params), outputs);
-    expected = expect(16, 16);
+    kernel.run_into(host_bindings(graph, memory, params, strides), outputs);
+    expected = expect(16, 16, false);
     expected_alignment = 16;
     join(verdict, judge(expected, actual), "run()");
   }
   if (what.through_launch) {
     const runtime::Context& context = first_device();
     const runtime::Stream stream(context);
-    DeviceLaunch launch(kernel, graph, inputs, params, what.elements, values, what.shift);
+    DeviceLaunch launch(kernel, graph, memory, params, what.elements, values, what.shift, strides);
     launch.args().stream = stream.handle();
     kernel.launch(launch.args());
     Verdict found;
     std::string problems;
     const std::vector<Column> actual = launch.results(problems);
     unsigned bits = 16, tail_bits = 16;
-    const std::int64_t full = what.segment > 0 ? what.elements / what.segment * what.segment : 0;
-    for (const Column& input : inputs) {
-      bits |= static_cast<unsigned>(what.shift * size_of(input.type()));
-      tail_bits |= static_cast<unsigned>((what.shift + full) * size_of(input.type()));
+    const std::int64_t full = what.segment > 0 ? what.elements / what.segment : 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const int size = size_of(inputs[i].type());
+      const std::int64_t stride = strided ? strides[i] : what.segment;
+      bits |= static_cast<unsigned>(what.shift * size);
+      if (strided) bits |= static_cast<unsigned>(stride * size);
+      tail_bits |= static_cast<unsigned>((what.shift + full * stride) * size);
     }
     const int alignment = 1 << std::countr_zero(bits);
     const int tail_alignment = std::min(alignment, 1 << std::countr_zero(tail_bits));
-    if (alignment != expected_alignment || (what.tail && tail_alignment != 16)) {
-      expected = expect(alignment, tail_alignment);
+    if (alignment != expected_alignment || (what.tail && tail_alignment != 16) || strided) {
+      expected = expect(alignment, tail_alignment, strided);
     }
     found = judge(expected, actual);
     found.problems += problems;
@@ -251,8 +269,10 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
 }
 
 Verdict check_on_device(const TestProgram& program, const DeviceCase& what) {
-  const Computation computation = program.over(
-      what.segment > 0 ? segments(what.segment, what.tail ? Tail::partial : Tail::error) : whole());
+  const Tail tail = what.tail ? Tail::partial : Tail::error;
+  const Computation computation = program.over(what.columns       ? columns(what.segment)
+                                               : what.segment > 0 ? segments(what.segment, tail)
+                                                                  : whole());
   const codegen::Graph& graph = computation.graph();
   return check_on_device(computation, param_bits(program, graph, what.segment),
                          make_inputs(graph, what.elements, what.fill, what.seed), what,

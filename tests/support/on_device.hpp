@@ -42,9 +42,10 @@ class DeviceArray {
 };
 
 /// The bindings of columns (host memory) and parameters, in the graph's order. The graph and the
-/// columns must outlive them.
+/// columns must outlive them. `strides`: of the inputs, or none.
 Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& inputs,
-                       const std::vector<Bits>& params);
+                       const std::vector<Bits>& params,
+                       const std::vector<std::int64_t>& strides = {});
 
 /// A kernel's arguments in device memory, each surrounded by poison.
 class DeviceLaunch {
@@ -52,7 +53,7 @@ class DeviceLaunch {
   /// `shift`: elements by which every input is off a multiple of 256 bytes.
   DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph, const std::vector<Column>& inputs,
                const std::vector<Bits>& params, std::int64_t elements, std::int64_t outputs,
-               int shift = 0);
+               int shift = 0, const std::vector<std::int64_t>& strides = {});
   [[nodiscard]] LaunchArgs& args() { return args_; }
   [[nodiscard]] const std::vector<DeviceArray>& outputs() const { return outputs_; }
   void poison_outputs() const;
@@ -75,11 +76,13 @@ struct DeviceCase {
   std::int64_t elements = 0;
   Fill fill = Fill::uniform;
   std::uint64_t seed = 1;
-  int shift = 0;               ///< elements off an aligned address, for launch()
-  bool tail = false;           ///< the last segment may be shorter
-  bool through_run = true;     ///< run() on host memory
-  bool through_launch = true;  ///< launch() on device memory, on a stream of its own
-  std::string plan{};          ///< a choice's text instead of the rules
+  int shift = 0;                     ///< elements off an aligned address, for launch()
+  bool tail = false;                 ///< the last segment may be shorter
+  bool through_run = true;           ///< run() on host memory
+  bool through_launch = true;        ///< launch() on device memory, on a stream of its own
+  std::string plan{};                ///< a choice's text instead of the rules
+  bool columns = false;              ///< `segment` is their number
+  std::vector<std::int64_t> gaps{};  ///< elements between rows, for the inputs in turn
 };
 std::string words(const DeviceCase& what);
 
@@ -91,6 +94,6 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
 
 /// The plan that launch() on memory of this alignment goes by.
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
-                             std::int64_t segment, int alignment = 16);
+                             std::int64_t segment, int alignment = 16, bool strided = false);
 
 }  // namespace chainfold::test

@@ -255,11 +255,13 @@ class Evaluator {
     }
   }
 
-  std::vector<Value> segment(std::int64_t begin, std::int64_t end, const codegen::Plan& plan) {
+  /// The segment of elements first, first + step, ...
+  std::vector<Value> segment(std::int64_t first, std::int64_t count, std::int64_t step,
+                             const codegen::Plan& plan) {
     std::vector<Accumulator> folds;
     for (const Fold& fold : graph_.folds) folds.emplace_back(fold);
-    begin_ = begin;
-    for (std::int64_t i = begin; i < end; ++i) {
+    for (index_ = 0; index_ < count; ++index_) {
+      const std::int64_t i = first + index_ * step;
       for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
         const Node& node = graph_.nodes[id];
         if (node.kind == NodeKind::fold) {
@@ -272,8 +274,8 @@ class Evaluator {
         }
       }
     }
-    if (begin == end) uniform_nodes();
-    return segment_level(folds, end - begin, plan);
+    if (count == 0) uniform_nodes();
+    return segment_level(folds, count, plan);
   }
 
   /// The measurable sum behind an output, if it is one.
@@ -298,7 +300,7 @@ class Evaluator {
       case NodeKind::param: return request_.params[index];
       case NodeKind::literal: return graph_.literals[index].bits;
       case NodeKind::constant: return node.bits;
-      case NodeKind::index: return static_cast<Bits>(i - begin_);
+      case NodeKind::index: return static_cast<Bits>(index_);
       default: break;
     }
     Bits in[3] = {};
@@ -336,15 +338,18 @@ class Evaluator {
 
   /// The longest chain of merges that an element's value goes through.
   static int levels(const codegen::Plan& plan, std::int64_t n) {
-    const std::int64_t step = std::int64_t{32} * plan.load_width * plan.depth *
-                              (plan.strategy == codegen::Strategy::parts ? plan.warps : 1);
+    const bool columns = plan.strategy == codegen::Strategy::columns;
+    const bool parts = plan.strategy == codegen::Strategy::parts || columns;
+    const std::int64_t side_by_side =
+        columns ? plan.lanes_per_segment : std::int64_t{32} * plan.load_width;
+    const std::int64_t step = side_by_side * plan.depth * (parts ? plan.warps : 1);
     const std::int64_t length =
-        plan.strategy == codegen::Strategy::parts
-            ? std::max<std::int64_t>(plan.part_quantum,
-                                     n / std::max<std::int64_t>(1, plan.parts_wanted))
-            : n;
+        parts ? std::max<std::int64_t>(plan.part_quantum,
+                                       n / std::max<std::int64_t>(1, plan.parts_wanted))
+              : n;
     return 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) + 4 +
-           static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step)));
+           static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step))) +
+           static_cast<int>(columns ? std::min(n, plan.parts_wanted / plan.warps) : 0);
   }
 
   Value derived(const Node& node, const std::vector<Value>& values) const {
@@ -437,7 +442,7 @@ class Evaluator {
   const std::vector<Column>& inputs_;
   const ReferenceRequest& request_;
   std::vector<Bits> bits_;
-  std::int64_t begin_ = 0;
+  std::int64_t index_ = 0;
   std::vector<bool> inexact_;
   std::vector<std::optional<ExactSum>> sums_;
 };
@@ -449,8 +454,9 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
                                              const ReferenceRequest& request) {
   std::vector<std::vector<Expected>> expected(graph.outputs.size());
   Evaluator evaluator(graph, inputs, request);
-  auto append = [&](std::int64_t begin, std::int64_t end, const codegen::Plan& plan) {
-    const std::vector<Value> values = evaluator.segment(begin, end, plan);
+  auto append = [&](std::int64_t first, std::int64_t count, const codegen::Plan& plan,
+                    std::int64_t step = 1) {
+    const std::vector<Value> values = evaluator.segment(first, count, step, plan);
     for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
       const auto id = static_cast<std::size_t>(graph.outputs[o]);
       const Value& v = values[id];
@@ -478,11 +484,15 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
     return expected;
   }
   const std::int64_t full = elements / request.segment;
-  for (std::int64_t s = 0; s < full; ++s) {
-    append(s * request.segment, (s + 1) * request.segment, request.plan);
+  if (graph.partition.kind == codegen::Partition::Kind::columns) {
+    for (std::int64_t c = 0; c < request.segment; ++c)
+      append(c, full, request.plan, request.segment);
+    return expected;
   }
+  for (std::int64_t s = 0; s < full; ++s)
+    append(s * request.segment, request.segment, request.plan);
   if (full * request.segment < elements)
-    append(full * request.segment, elements, request.tail_plan);
+    append(full * request.segment, elements % request.segment, request.tail_plan);
   return expected;
 }
 

@@ -37,15 +37,15 @@ struct Expected {
 };
 
 struct ReferenceRequest {
-  std::int64_t segment = 0;    ///< elements a segment; 0: all are one segment
+  std::int64_t segment = 0;    ///< elements a segment, or columns; 0: all are one segment
   std::vector<Bits> params{};  ///< one a parameter of the graph
   codegen::Plan plan{};        ///< of full segments: its error bounds
   codegen::Plan tail_plan{};   ///< of a shorter last segment
   int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 
-/// values[output][segment]; the last segment may be shorter. Throws std::logic_error for a graph
-/// that it cannot judge.
+/// values[output][segment] of inputs without gaps, whose columns follow the graph's partition; the
+/// last segment may be shorter. Throws std::logic_error for a graph that it cannot judge.
 std::vector<std::vector<Expected>> reference(const codegen::Graph& graph,
                                              const std::vector<Column>& inputs,
                                              std::int64_t elements,

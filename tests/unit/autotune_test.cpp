@@ -85,6 +85,36 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
   EXPECT_FALSE(compile(computation, other).tuning()) << "measured for another amount of data";
 }
 
+/// Columns have plans of their own, and inputs with gaps are a task of their own.
+TEST_F(TuningOnCpu, MeasuresColumnsAndRowsWithGaps) {
+  const std::vector<float> data(67 * 20, 1.0F);
+  const Kernel kernel =
+      compile(over(columns(67), sum(input<float>("x")), argmax(input<float>("x"))),
+              options(Tuning::measure));
+  for (const std::int64_t stride : {67, 134}) {
+    const auto [sums, places] =
+        kernel.run<float, std::int64_t>({Binding("x", data).stride(stride)});
+    EXPECT_EQ(sums, std::vector<float>(67, stride == 67 ? 20.0F : 10.0F));
+    EXPECT_EQ(places, std::vector<std::int64_t>(67, 0));
+    const auto tuning = kernel.tuning();
+    ASSERT_TRUE(tuning);
+    EXPECT_TRUE(tuning->measured);
+    EXPECT_EQ(tuning->elements, kElements / 67 * 67);
+    ASSERT_GE(tuning->candidates.size(), 6U);
+    for (const auto& candidate : tuning->candidates) {
+      EXPECT_EQ(candidate.problem, "") << candidate.plan;
+      EXPECT_TRUE(candidate.plan.starts_with("columns ")) << candidate.plan;
+    }
+  }
+  const Kernel rows = compile(over(segments(67), sum(input<float>("x"))), options(Tuning::measure));
+  EXPECT_EQ(std::get<0>(rows.run<float>({Binding("x", data).stride(134)})),
+            std::vector<float>(10, 67.0F));
+  const auto tuned = rows.tuning();
+  ASSERT_TRUE(tuned);
+  for (const auto& candidate : tuned->candidates)
+    EXPECT_EQ(candidate.problem, "") << candidate.plan;
+}
+
 TEST_F(TuningOnCpu, ARecordOnDiskServesOtherProcesses) {
   if (runtime::CacheSettings::of_process().off) GTEST_SKIP() << "CHAINFOLD_CACHE is off";
   const auto computation = sum_of(54);

@@ -98,6 +98,55 @@ TEST(ChoosePlan, PartsCoverASegmentWithoutAGap) {
   }
 }
 
+TEST(ChoosePlan, ColumnsOfEveryNumberHaveAPlan) {
+  for (const TestProgram& tested : programs()) {
+    const Computation computation = tested.over(columns(2));
+    const codegen::Graph& graph = computation.graph();
+    for (const Target& target : targets()) {
+      for (const std::int64_t count : {1, 3, 8, 31, 32, 33, 1000, 1024, 4099, 1 << 20}) {
+        const Plan best = codegen::choose_plan(graph, target, {.segment = count});
+        for (const bool strided : {false, true}) {
+          for (const int alignment : {16, 8, 4, 2, 1}) {
+            SCOPED_TRACE(fmt::format("{} on {}, {} columns, alignment {}", tested.name, target.name,
+                                     count, alignment));
+            const PlanRequest request{
+                .segment = count, .base_alignment = alignment, .strided = strided};
+            const Plan plan = codegen::choose_plan(graph, target, request);
+            ASSERT_EQ(plan.strategy, Strategy::columns);
+            ASSERT_NO_THROW(verify(plan, graph, target));
+            for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+              ASSERT_EQ(plan.folds[f].unit, Unit::simt);
+              ASSERT_LE(plan.folds[f].error_bound_u, promised(target, graph.folds[f].result()));
+            }
+            // Scratch must not change with the alignment.
+            for (const std::int64_t rows : {1, 1000, 123456789}) {
+              const codegen::PartCut cut = cut_parts(plan, rows, 1);
+              EXPECT_EQ(cut.parts, cut_parts(best, rows, 1).parts);
+              EXPECT_EQ(cut.part_length, cut_parts(best, rows, 1).part_length);
+              EXPECT_GE(cut.parts * cut.part_length, rows);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Blocks of the GPU that the others were measured on: at least two a multiprocessor, each with
+/// eight loads of sixteen bytes in flight a lane.
+TEST(ChoosePlan, ColumnsFillTheTarget) {
+  const Target target = codegen::gpu_target(90);
+  for (const std::int64_t count : {32, 1000, 1024, 16384, 1 << 17}) {
+    const Computation computation = program("sum_f16").over(columns(count));
+    const Plan plan = codegen::choose_plan(computation.graph(), target, {.segment = count});
+    EXPECT_EQ(plan.load_width, 8);
+    EXPECT_GE(plan.depth, 8);
+    EXPECT_EQ(plan.warps, 8);
+    const std::int64_t bands = (count + plan.columns_per_block() - 1) / plan.columns_per_block();
+    EXPECT_GE(bands * cut_parts(plan, (std::int64_t{1} << 31) / count, 1).parts, 2 * 132) << count;
+  }
+}
+
 TEST(ChoosePlan, AllowsNoMatrixInstructionsOnRequest) {
   const Computation computation = program("sum_f16").over(whole());
   for (std::int64_t segment : {0, 8, 64, 4096}) {

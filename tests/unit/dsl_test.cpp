@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/dsl/fold.hpp"
 #include "chainfold/dsl/input.hpp"
@@ -401,6 +402,13 @@ TEST(DslPartition, Segments) {
   EXPECT_EQ(first_line(cf::over(cf::segments(cf::param<int>("n"), cf::Tail::partial), cf::sum(x))),
             "graph over segments param \"n\" with tail");
   using enum cf::ErrorCode;
+  EXPECT_EQ(first_line(cf::over(cf::columns(1024), cf::sum(x))), "graph over columns 1024");
+  EXPECT_EQ(first_line(cf::over(cf::columns(std::size_t{7}), cf::sum(x))), "graph over columns 7");
+  EXPECT_EQ(first_line(cf::over(cf::columns(cf::param<int>("n")), cf::sum(x))),
+            "graph over columns param \"n\"");
+  EXPECT_EQ(cf::codegen::print_expression(cf::over(cf::columns(8), cf::sum(x)).graph()),
+            "over(columns(8), sum(x))");
+  expect_error(invalid_argument, "the number of columns is 0", [] { (void)cf::columns(0); });
   expect_error(invalid_argument, "the segment size is 0", [] { (void)cf::segments(0); });
   expect_error(invalid_argument, "the segment size is -3", [] { (void)cf::segments(-3); });
   expect_error(invalid_argument, "below 2^63", [] { (void)cf::segments(~std::uint64_t{0}); });

@@ -296,6 +296,10 @@ TEST(Graph, VerifyFindsWhatIsBroken) {
   broken([](Graph& g) { g.partition = {.kind = Partition::Kind::segments, .size_param = 0}; },
          "not an integer");
   broken([](Graph& g) { g.partition.kind = Partition::Kind::whole; }, "whole");
+  broken(
+      [](Graph& g) { g.partition = {.kind = Partition::Kind::columns, .size = 4, .tail = true}; },
+      "columns have a tail");
+  broken([](Graph& g) { g.partition = {.kind = Partition::Kind::columns}; }, "size is 0");
 }
 
 }  // namespace

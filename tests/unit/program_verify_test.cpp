@@ -212,6 +212,8 @@ const Broken kBroken[] = {
     {"load_type", "not of the memory's type", [](Program& p) { p.buffers[0].type = DType::bf16; }},
     {"group", "group is a power of two", [](Program& p) { op<Load>(p).at.group = 12; }},
     {"group_too_large", "group is a power of two", [](Program& p) { op<Load>(p).at.group = 64; }},
+    {"step_of_one_group", "in the place of a stride",
+     [](Program& p) { op<Load>(p).at.step = op<Load>(p).at.base; }},
     {"stride", "stride misaligns",
      [](Program& p) { op<Load>(p).at = {op<Load>(p).at.base, 4, 30}; }},
     {"access_width", "width of an access", [](Program& p) { result_type<Load>(p).width = 6; }},

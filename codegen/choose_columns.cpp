@@ -1,0 +1,138 @@
+// The columns strategy's decisions: how the lanes of a warp lie on the matrix follows from the
+// number of columns, how the rows are cut from how many blocks the columns give.
+#include <algorithm>
+#include <bit>
+
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// States that a lane carries, in bytes: half of a thread's registers hold twice as many.
+constexpr std::int64_t kMostStateBytes = 192;
+/// Loads in the text of one batch.
+constexpr int kMostLoads = 64;
+/// Loads of a lane that keep a GPU's memory busy; twice as many where they are narrow.
+constexpr int kLoads = 8, kNarrowBytes = 4;
+/// A CPU's parts do not depend on its threads, so that neither do its results.
+constexpr int kCpuBlocks = 256;
+constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
+/// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
+constexpr int kCpuLoads = 128;
+/// States that a CPU's second-level cache holds beside the rows that pass by.
+constexpr std::int64_t kStripBytes = 128 * 1024;
+
+bool power(std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); }
+
+std::int64_t state_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Fold& fold : graph.folds) {
+    for (const DType type : fold.state) bytes += size_of(type);
+  }
+  return bytes;
+}
+
+/// A load holds whole columns and rows begin on its width.
+int widest_divisor(std::int64_t columns, int widest) {
+  int width = widest;
+  while (columns % width != 0) width /= 2;
+  return width;
+}
+
+/// Lanes side by side on a row.
+int group_of(std::int64_t columns, int width) {
+  const auto vectors = static_cast<std::uint64_t>(columns / width);
+  return static_cast<int>(std::min<std::uint64_t>(Plan::kWarp, std::bit_ceil(vectors)));
+}
+
+/// The lanes' places for loads of `width` columns.
+void lie(Plan& plan, int width, int runs) {
+  plan.load_width = width;
+  const int group = group_of(plan.segment, width);
+  plan.lanes_per_segment = Plan::kWarp / group;
+  plan.rows = runs;
+  while (plan.rows > 1 && std::int64_t{plan.rows} * Plan::kWarp > plan.segment / width)
+    plan.rows /= 2;
+}
+
+/// Columns whose states fit a cache, by whole steps.
+std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t step) {
+  const std::int64_t fit = kStripBytes / std::max<std::int64_t>(1, state_bytes(graph));
+  return std::min(columns, std::max<std::int64_t>(1, fit / step) * step);
+}
+
+}  // namespace
+
+bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                   int widest) {
+  plan.strategy = Strategy::columns;
+  plan.depth = choice.depth;
+  plan.parts_wanted = choice.parts;
+  plan.launches = choice.parts > 1 ? 2 : 1;
+  plan.load_rows_first = target.max_warps > 1;
+  plan.combine_states = true;
+  // Parts, and with them scratch, and what is legal do not depend on the alignment of the pointers.
+  const int bytes = std::min(target.vector_bytes, choice.bytes);
+  lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
+      choice.rows);
+  const int loads =
+      target.max_warps == 1 ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
+  plan.part_quantum = std::int64_t{loads} * plan.lanes_per_segment;
+  if (plan.depth * plan.rows > kMostLoads || columns_bytes(plan) > target.shared_bytes)
+    return false;
+  lie(plan, widest_divisor(plan.segment, widest), choice.rows);
+  if (target.max_warps == 1 && plan.segment > plan.columns_per_block()) {
+    plan.strip = strip_of(graph, plan.segment, plan.columns_per_block());
+    plan.launches = 2;
+  }
+  return power(choice.depth);
+}
+
+PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
+  const auto inputs = static_cast<int>(std::max<std::size_t>(1, graph.inputs.size()));
+  PlanChoice choice;
+  choice.strategy = Strategy::columns;
+  choice.mma = false;
+  choice.bytes = target.vector_bytes;
+  choice.warps = std::min(8, target.max_warps);
+  const bool one_warp = target.max_warps == 1;
+  int width = 1;
+  if (one_warp) {
+    // Columns whose states fit the registers at once have no need of scratch.
+    choice.rows = columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
+    choice.depth = kCpuDepth;
+  } else {
+    const int most = widest_input(graph);
+    while (choice.bytes > most && state_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
+      choice.bytes /= 2;
+    width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
+    const int loads = width * most <= kNarrowBytes ? 2 * kLoads : kLoads;
+    choice.depth = std::max(
+        4, static_cast<int>(std::bit_floor(static_cast<unsigned>(loads / std::min(inputs, 2)))));
+  }
+  Plan place;
+  place.segment = columns;
+  lie(place, width, choice.rows);
+  choice.rows = place.rows;
+  std::int64_t block = place.columns_per_block();
+  if (one_warp && columns > block) block = strip_of(graph, columns, block);
+  const std::int64_t blocks = (columns + block - 1) / block;
+  const int wanted =
+      one_warp ? kCpuBlocks : 2 * target.processors * target.resident_warps / choice.warps;
+  choice.parts = static_cast<int>(std::clamp<std::int64_t>(wanted / blocks, 1, kMostParts));
+  // States that do not fit shared memory need fewer warps, then narrower loads.
+  PlanRequest any = request;
+  any.segment = columns;
+  while (!make_plan(graph, target, any, choice) && (choice.warps > 1 || choice.bytes > 1)) {
+    if (choice.warps > 1) {
+      choice.warps /= 2;
+    } else {
+      choice.bytes /= 2;
+    }
+  }
+  return choice;
+}
+
+}  // namespace chainfold::codegen

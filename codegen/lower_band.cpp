@@ -1,0 +1,260 @@
+#include "chainfold/codegen/lower_band.hpp"
+
+#include <algorithm>
+
+namespace chainfold::codegen {
+
+namespace {
+constexpr int kWidestAccess = 16;
+
+/// Elements of a value that one access takes.
+int piece_width(const Type& type) {
+  return std::min<int>(type.width, std::max(1, kWidestAccess / size_of(type.elem)));
+}
+}  // namespace
+
+Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
+           std::int64_t columns, ValueId band, ValueId count)
+    : b_(builder), tile_(tile), graph_(graph), shape_(shape), columns_(columns), count_(count) {
+  const std::int64_t own = shape.columns();
+  if (columns <= own) {  // the only band
+    first_ = b_.i64(0);
+    if (columns < own) {
+      const ValueId lane = shape.group == kWarpWidth
+                               ? b_.lane()
+                               : b_.compute(Op::bit_and, {b_.lane(), b_.i32(shape.group - 1)});
+      lane_reads_ =
+          b_.lt(b_.mul(lane, b_.i32(shape.width)), b_.i32(static_cast<std::int32_t>(columns)));
+    }
+    return;
+  }
+  const ValueId begin = b_.mul(band, b_.i64(own));
+  first_ = begin;
+  if (columns % own == 0) return;
+  // The last band reaches back over columns of the one before, and leaves their results to that.
+  first_ = b_.min(begin, b_.sub(count, b_.i64(own)));
+  skip_ = b_.sub(begin, first_);
+}
+
+Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
+           ValueId first, ValueId reads)
+    : b_(builder), tile_(tile), graph_(graph), shape_(shape), first_(first), lane_reads_(reads) {}
+
+std::vector<Partials> Band::identities() {
+  Partials nothing;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) nothing.push_back(tile_.identity(f));
+  return std::vector<Partials>(static_cast<std::size_t>(shape_.runs), nothing);
+}
+
+Builder::Values Band::flatten(std::vector<Partials> runs) {
+  Builder::Values fields;
+  for (Partials& run : runs) {
+    for (const ValueId field : tile_.flatten(tile_.lift(std::move(run)), shape_.width))
+      fields.push_back(field);
+  }
+  return fields;
+}
+
+std::vector<Partials> Band::unflatten(const Builder::Values& fields) {
+  std::vector<Partials> runs;
+  const auto each =
+      static_cast<std::ptrdiff_t>(fields.size() / static_cast<std::size_t>(shape_.runs));
+  for (int run = 0; run < shape_.runs; ++run) {
+    const auto first = fields.begin() + run * each;
+    runs.push_back(tile_.unflatten(Builder::Values(first, first + each), true));
+  }
+  return runs;
+}
+
+std::vector<Partials> Band::merge(const std::vector<Partials>& a, const std::vector<Partials>& b) {
+  std::vector<Partials> merged;
+  for (std::size_t run = 0; run < a.size(); ++run) merged.push_back(tile_.merge(a[run], b[run]));
+  return merged;
+}
+
+/// Depth first: few states are alive at once.
+std::vector<Partials> Band::merge_tree(int from, int count, const Leaf& leaf) {
+  if (count == 1) return leaf(from);
+  const std::vector<Partials> left = merge_tree(from, count / 2, leaf);
+  return merge(left, merge_tree(from + count / 2, count / 2, leaf));
+}
+
+std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, ValueId limit) {
+  const int rows = shape_.rows_a_load();
+  const bool groups = rows > 1;
+  // In order a lane's rows follow each other, else the rows of a load do.
+  const bool in_runs = tile_.ordered() && groups && loads > 1;
+  const int load_rows = in_runs ? 1 : rows, lane_rows = in_runs ? loads : 1;
+  ValueId lane_row = kNoValue;
+  if (groups) {
+    lane_row =
+        wide(b_.mul(b_.compute(Op::div, {b_.lane(), b_.i32(shape_.group)}), b_.i32(lane_rows)));
+  }
+  const bool gaps = groups && !(source.packed && lane_rows == 1);
+  std::vector<ValueId> bases, steps;
+  for (const ValueId stride : source.strides) {
+    bases.push_back(b_.add(first_, b_.mul(b_.add(source.first_row, at), stride)));
+    if (gaps) steps.push_back(b_.mul(stride, b_.i64(lane_rows)));
+  }
+  auto load = [&](int i) {
+    const ValueId first = b_.add(at, b_.i64(std::int64_t{i} * load_rows));
+    for (std::size_t k = 0; k < bases.size() && i > 0; ++k)
+      bases[k] = b_.add(bases[k], b_.mul(source.strides[k], b_.i64(load_rows)));
+    ValueId exists = kNoValue;
+    if (limit != kNoValue && groups) exists = b_.lt(lane_row, b_.sub(limit, first));
+    ValueId position = kNoValue;
+    if (tile_.uses_index()) {
+      position = b_.add(source.first_index, first);
+      if (groups) position = b_.add(position, lane_row);
+    }
+    std::vector<Pending> runs;
+    for (int run = 0; run < shape_.runs; ++run) {
+      Address place{.base = b_.i64(std::int64_t{run} * kWarpWidth * shape_.width)};
+      if (gaps) place.group = shape_.group;
+      runs.push_back(
+          source.load(bases, steps, place, position, exists, b_.both(exists, lane_reads_)));
+    }
+    return runs;
+  };
+
+  std::vector<std::vector<Pending>> loaded;
+  for (int i = 0; shape_.ahead && i < loads; ++i) loaded.push_back(load(i));
+  std::vector<Partials> merged = merge_tree(0, loads, [&](int i) {
+    std::vector<Partials> runs;
+    for (const Pending& run : shape_.ahead ? loaded[static_cast<std::size_t>(i)] : load(i))
+      runs.push_back(run());
+    return runs;
+  });
+  for (Partials& run : merged) run = tile_.reduce_ordered(std::move(run), shape_.group);
+  return merged;
+}
+
+std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
+  const int load = shape_.rows_a_load(), warps = shape_.warps;
+  const std::int64_t chunk = std::int64_t{shape_.depth} * load;
+  const ValueId size = b_.i64(chunk), warp = wide(b_.warp());
+  const ValueId batches = b_.div(rows, size), rest = b_.mul(batches, size);
+  auto add = [&](int loads, ValueId limit) {
+    return [&, loads, limit](ValueId at, const Builder::Values& carried) {
+      return flatten(merge(unflatten(carried), batch(source, at, loads, limit)));
+    };
+  };
+  Builder::Values sum = flatten(identities());
+  if (tile_.ordered()) {  // one run of batches a warp; the rest is the last one's
+    const ValueId each = b_.div(b_.add(batches, b_.i64(warps - 1)), b_.i64(warps));
+    const ValueId begin = b_.min(b_.mul(warp, each), batches);
+    const ValueId end = b_.min(b_.add(begin, each), batches);
+    sum = b_.loop(b_.mul(begin, size), b_.mul(end, size), size, sum, add(shape_.depth, kNoValue));
+    const ValueId last = b_.compute(Op::eq, {warp, b_.i64(warps - 1)});
+    sum = b_.loop(b_.select(last, rest, rows), rows, b_.i64(load), sum, add(1, rows));
+  } else {  // batches in turn, and what is left load by load
+    sum =
+        b_.loop(b_.mul(warp, size), rest, b_.i64(chunk * warps), sum, add(shape_.depth, kNoValue));
+    sum = b_.loop(b_.add(rest, b_.mul(warp, b_.i64(load))), rows,
+                  b_.i64(std::int64_t{load} * warps), sum, add(1, rows));
+  }
+  std::vector<Partials> states = unflatten(sum);
+  for (Partials& run : states) run = tile_.reduce_lanes(std::move(run), shape_.group, kWarpWidth);
+  return merge_warps(std::move(states));
+}
+
+/// A tree over the warps: of each pair the upper one hands its states to the lower one and is done.
+std::vector<Partials> Band::merge_warps(std::vector<Partials> mine) {
+  if (shape_.warps == 1) return mine;
+  Builder::Values fields = flatten(std::move(mine));
+  const ValueId warp = b_.warp();
+  auto slot = [&](ValueId of) { return wide(b_.compute(Op::shr, {of, b_.i32(1)})); };
+  for (int half = 1; half < shape_.warps; half *= 2) {
+    const ValueId place = b_.compute(Op::bit_and, {warp, b_.i32(2 * half - 1)});
+    b_.branch(
+        b_.compute(Op::eq, {place, b_.i32(half)}),
+        [&] {
+          hand_over(fields, slot(warp));
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+    b_.barrier();
+    fields = b_.branch(
+        b_.compute(Op::eq, {place, b_.i32(0)}),
+        [&] {
+          const Builder::Values other = take_over(fields, slot(b_.add(warp, b_.i32(half))));
+          return flatten(merge(unflatten(fields), unflatten(other)));
+        },
+        [&] { return fields; });
+  }
+  return unflatten(fields);
+}
+
+void Band::hand_over(const Builder::Values& fields, ValueId slot) {
+  auto& shared = b_.shared();
+  const int slots = shape_.warps / 2;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Type type = b_.type(fields[i]);
+    if (shared.size() <= i) {
+      shared.push_back({"state_" + std::to_string(i), type.elem, slots * kWarpWidth * type.width});
+    }
+    const int piece = piece_width(type);
+    const ValueId base = b_.mul(slot, b_.i64(std::int64_t{kWarpWidth} * type.width));
+    for (int from = 0; from < type.width; from += piece) {
+      b_.shared_store(static_cast<int>(i), {b_.add(base, b_.i64(std::int64_t{kWarpWidth} * from))},
+                      b_.extract(fields[i], from, piece));
+    }
+  }
+}
+
+Builder::Values Band::take_over(const Builder::Values& like, ValueId slot) {
+  Builder::Values fields;
+  for (std::size_t i = 0; i < like.size(); ++i) {
+    const Type type = b_.type(like[i]);
+    const int piece = piece_width(type);
+    const ValueId base = b_.mul(slot, b_.i64(std::int64_t{kWarpWidth} * type.width));
+    Builder::Values pieces;
+    for (int from = 0; from < type.width; from += piece) {
+      pieces.push_back(b_.shared_load(
+          static_cast<int>(i), {b_.add(base, b_.i64(std::int64_t{kWarpWidth} * from))}, piece));
+    }
+    fields.push_back(b_.concat(std::move(pieces)));
+  }
+  return fields;
+}
+
+ValueId Band::column_of(int run) {
+  return b_.add(first_, b_.i64(std::int64_t{run} * kWarpWidth * shape_.width));
+}
+
+ValueId Band::owners(int run) {
+  const std::int64_t before = std::int64_t{run} * kWarpWidth * shape_.width;
+  const ValueId column = b_.mul(b_.lane(), b_.i32(shape_.width));
+  if (columns_ < std::int64_t{kWarpWidth} * shape_.width)
+    return b_.lt(column, b_.i32(static_cast<std::int32_t>(columns_)));
+  if (skip_ == kNoValue) return kNoValue;
+  return b_.compute(Op::ge, {wide(column), b_.sub(skip_, b_.i64(before))});
+}
+
+void Band::store(int buffer, ValueId row, int run, ValueId value, bool aligned) {
+  ValueId base = column_of(run);
+  if (row != kNoValue) base = b_.add(base, b_.mul(row, count_));
+  const ValueId mask = owners(run);
+  value = b_.widen(value, shape_.width);
+  const int width = b_.type(value).width, most = piece_width(b_.type(value));
+  auto pieces = [&](int piece) {
+    return [&, piece] {
+      for (int from = 0; from < width; from += piece) {
+        Address at{.base = b_.add(base, b_.i64(from))};
+        if (piece < width) at = {.base = at.base, .group = 1, .stride = width};
+        b_.store(buffer, at, b_.extract(value, from, piece), mask);
+      }
+      return Builder::Values{};
+    };
+  };
+  if (aligned || most == 1) {
+    pieces(most)();
+  } else if (b_.constant_of(base)) {  // the only band: few values
+    pieces(1)();
+  } else {
+    b_.branch(b_.compute(Op::eq, {b_.misalignment(buffer, base, kWidestAccess), b_.i64(0)}),
+              pieces(most), pieces(1));
+  }
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,91 @@
+// Band: the work of one block on adjacent columns of a matrix, wherever its rows come from.
+//
+// A row of the band is one run of memory. Each lane owns `width` adjacent columns of it, `group`
+// lanes lie side by side, and where that is less than a warp, the warp takes several rows at once.
+// Rows are dealt over the warps of the block: batches in turn or, where folds need their order, one
+// run of batches a warp; what makes no batch load by load. What the warps end up with is merged
+// through shared memory, neighbours first, into the first warp.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "chainfold/codegen/lower_tile.hpp"
+
+namespace chainfold::codegen {
+
+class Band {
+ public:
+  struct Shape {
+    int width = 1;       ///< columns of a lane
+    int group = 32;      ///< lanes side by side
+    int runs = 1;        ///< groups side by side that a warp takes one after the other
+    int depth = 1;       ///< loads of each run in flight; a power of two
+    int warps = 1;       ///< of the block
+    bool ahead = false;  ///< all loads of a batch are issued before the first use
+    [[nodiscard]] int columns() const { return width * group * runs; }
+    [[nodiscard]] int rows_a_load() const { return kWarpWidth / group; }
+  };
+  /// What was loaded of one run's rows, as every fold's partials; called behind other loads.
+  using Pending = std::function<Partials()>;
+  struct Source {
+    /// Elements between rows of each array.
+    std::vector<ValueId> strides{};
+    /// The matrix's row that is the band's first, and its index within its column.
+    ValueId first_row = kNoValue, first_index = kNoValue;
+    /// Whether rows of a load follow each other without a gap.
+    bool packed = false;
+    /// What lies at `at`, counted from bases[i] in array i, rows of a load steps[i] apart; lanes
+    /// where `exists` is false hold nothing and those where `reads` is false read nothing.
+    std::function<Pending(const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,
+                          const Address& at, ValueId position, ValueId exists, ValueId reads)>
+        load{};
+  };
+
+  /// `columns` of the matrix are known when the text is made; the launch's may be fewer, by whole
+  /// bands. `band` counts bands of the launch, `count` (i64) its columns.
+  Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
+       std::int64_t columns, ValueId band, ValueId count);
+
+  /// A band that begins at column `first`; lanes where `reads` (kNoValue: all do) is false have
+  /// none.
+  Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape, ValueId first,
+       ValueId reads);
+
+  /// Every fold's state of each run, over the first `rows` rows of the source, in the first warp.
+  std::vector<Partials> fold(const Source& source, ValueId rows);
+
+  /// Where a run of the band lies in a row of columns, and its lanes that own a column.
+  [[nodiscard]] ValueId column_of(int run);
+  ValueId owners(int run);
+  /// Every fold's partial of each run over the rows from `at` on that `loads` loads bring, those
+  /// from `limit` on masked (kNoValue: none).
+  std::vector<Partials> batch(const Source& source, ValueId at, int loads, ValueId limit);
+  std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
+  /// Stores a value of the run's columns at row `row` (i64, kNoValue: the only one) of `buffer`, 16
+  /// bytes a lane where `aligned`, or where memory is found to be.
+  void store(int buffer, ValueId row, int run, ValueId value, bool aligned);
+
+ private:
+  using Leaf = std::function<std::vector<Partials>(int)>;
+  std::vector<Partials> identities();
+  std::vector<Partials> merge_tree(int from, int count, const Leaf& leaf);
+  std::vector<Partials> merge_warps(std::vector<Partials> mine);
+  void hand_over(const Builder::Values& fields, ValueId slot);
+  Builder::Values take_over(const Builder::Values& like, ValueId slot);
+  Builder::Values flatten(std::vector<Partials> runs);
+  std::vector<Partials> unflatten(const Builder::Values& fields);
+  ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
+
+  Builder& b_;
+  TileLowering& tile_;
+  const Graph& graph_;
+  Shape shape_;
+  std::int64_t columns_ = 0;
+  ValueId count_ = kNoValue;
+  ValueId first_ = kNoValue;  // the band's first column
+  ValueId skip_ = kNoValue;   // columns of the band that are the band's before it; kNoValue: none
+  ValueId lane_reads_ = kNoValue;
+};
+
+}  // namespace chainfold::codegen

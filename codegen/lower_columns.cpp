@@ -1,0 +1,279 @@
+// lower_columns: blocks own adjacent columns of a matrix (Band). Where these are too few to fill
+// the target, blocks also take parts of the rows: a part's fold states go to scratch, part by part
+// a row of them, and a second launch folds the rows of that matrix in their order. A launch of one
+// part gives the outputs at once, and the second launch has no blocks.
+//
+// Rows are absolute, and `origin` is the row at which the input buffers begin, so that the host may
+// pass a long matrix piece by piece without changing any part's bounds.
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/lower_band.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Rows of states that the second launch keeps in flight.
+constexpr int kStateLoads = 4;
+
+struct ColumnParams {
+  int columns, rows, origin, part_begin = -1, part_end = -1, parts = -1, part_length = -1;
+};
+
+class ColumnsLowering {
+ public:
+  ColumnsLowering(Program& program, const Graph& graph, const Plan& plan,
+                  const ColumnParams& params)
+      : program_(program), graph_(graph), plan_(plan), params_(params) {}
+
+  void lower_fold(const Band::Shape& shape) {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    const ValueId columns = b.param(params_.columns), rows = b.param(params_.rows);
+    const Place place = place_of(b);
+    Band work(b, tile, graph_, shape, plan_.segment, place.band, columns);
+    const Band::Source source = inputs(b, tile, shape, place.begin);
+    const std::vector<Partials> states = work.fold(source, place.size);
+    on_first_warp(b, plan_.warps, [&] {
+      if (!has_parts()) return put_outputs(tile, work, states, rows);
+      b.branch(
+          b.compute(Op::eq, {b.param(params_.parts), b.i64(1)}),
+          [&] {
+            put_outputs(tile, work, states, rows);
+            return Builder::Values{};
+          },
+          [&] {
+            put_states(tile, work, states, place.part, shape.width);
+            return Builder::Values{};
+          });
+    });
+  }
+
+  /// A block walks along the rows of its strip, a batch of them at a time; states wait in scratch.
+  void lower_sweep(const Band::Shape& shape) {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    const ValueId columns = b.param(params_.columns);
+    const Place place = place_of(b);
+    const ValueId part = place.part, left = b.mul(place.band, b.i64(plan_.strip));
+    const ValueId right = b.min(columns, b.add(left, b.i64(plan_.strip)));
+    const Band::Source source = inputs(b, tile, shape, place.begin);
+    const ValueId states_at = b.mul(part, columns);
+    const int step = shape.columns();
+    const bool ragged = plan_.segment % step != 0;
+    const ValueId whole =
+        ragged ? b.add(left, b.mul(b.div(b.sub(right, left), b.i64(step)), b.i64(step))) : right;
+    Band::Shape narrow = shape;
+    narrow.runs = 1;
+    /// Does `body` for all columns of the strip, whole steps and then what is left.
+    auto walk =
+        [&](const std::function<void(const Band::Shape&, ValueId at, ValueId reads)>& body) {
+          b.loop(left, whole, b.i64(step), {}, [&](ValueId at, const Builder::Values&) {
+            body(shape, at, kNoValue);
+            return Builder::Values{};
+          });
+          if (!ragged) return;
+          b.loop(whole, right, b.i64(kWarpWidth), {}, [&](ValueId at, const Builder::Values&) {
+            body(narrow, at, b.lt(b.convert(b.lane(), DType::i64), b.sub(right, at)));
+            return Builder::Values{};
+          });
+        };
+    walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
+      Partials nothing;
+      for (std::size_t f = 0; f < graph_.folds.size(); ++f) nothing.push_back(tile.identity(f));
+      for (int run = 0; run < now.runs; ++run)
+        keep(b, tile, b.add(states_at, b.add(at, b.i64(run * kWarpWidth))), nothing, reads);
+    });
+    auto add = [&](int loads) {
+      return [&, loads](ValueId row, const Builder::Values&) {
+        walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
+          Band work(b, tile, graph_, now, at, reads);
+          const std::vector<Partials> fresh = work.batch(source, row, loads, kNoValue);
+          for (int run = 0; run < now.runs; ++run) {
+            const ValueId place = b.add(states_at, b.add(at, b.i64(run * kWarpWidth)));
+            const Partials kept = load_states(b, tile, {.base = place}, reads);
+            keep(b, tile, place, tile.lift(tile.merge(kept, fresh[static_cast<std::size_t>(run)])),
+                 reads);
+          }
+        });
+        return Builder::Values{};
+      };
+    };
+    const ValueId batch = b.i64(shape.depth);
+    const ValueId rest = b.mul(b.div(place.size, batch), batch);
+    b.loop(b.i64(0), rest, batch, {}, add(shape.depth));
+    b.loop(rest, place.size, b.i64(1), {}, add(1));
+  }
+
+  void lower_merge(const Band::Shape& shape) {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    const ValueId columns = b.param(params_.columns);
+    Band work(b, tile, graph_, shape, plan_.segment, b.block(), columns);
+    Band::Source source{.strides = {columns},
+                        .first_row = b.i64(0),
+                        .first_index = b.i64(0),
+                        .packed = plan_.segment == shape.columns()};
+    source.load = [&](const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,
+                      const Address& at, ValueId, ValueId exists, ValueId reads) {
+      Address place = at;
+      place.base = b.add(bases[0], at.base);
+      if (!steps.empty()) place.step = steps[0];
+      Partials states = load_states(b, tile, place, reads);
+      for (std::size_t f = 0; f < states.size() && exists != kNoValue; ++f) {
+        const Partial nothing = tile.identity(f);
+        for (std::size_t i = 0; i < nothing.fields.size(); ++i)
+          states[f].fields[i] = b.select(exists, states[f].fields[i], nothing.fields[i]);
+      }
+      return [states] { return states; };
+    };
+    const std::vector<Partials> states = work.fold(source, b.param(params_.parts));
+    on_first_warp(b, plan_.warps, [&] { put_outputs(tile, work, states, b.param(params_.rows)); });
+  }
+
+ private:
+  /// What a block works on: a part of the rows, which of the bands or strips, its first row and how
+  /// many it has.
+  struct Place {
+    ValueId part, band, begin, size;
+  };
+  Place place_of(Builder& b) {
+    const ValueId rows = b.param(params_.rows);
+    if (!has_parts()) return {kNoValue, b.block(), b.i64(0), rows};
+    const std::int64_t each = plan_.columns_per_block();
+    const bool one = plan_.segment <= each;
+    const ValueId bands =
+        one ? b.i64(1) : b.div(b.add(b.param(params_.columns), b.i64(each - 1)), b.i64(each));
+    const ValueId part = b.add(b.param(params_.part_begin), b.div(b.block(), bands));
+    const ValueId band = one ? b.i64(0) : b.rem(b.block(), bands);
+    const ValueId length = b.param(params_.part_length), begin = b.mul(part, length);
+    const ValueId size = b.compute(Op::max, {b.i64(0), b.min(length, b.sub(rows, begin))});
+    return {part, band, begin, size};
+  }
+
+  /// The inputs' rows from `begin` on.
+  Band::Source inputs(Builder& b, TileLowering& tile, const Band::Shape& shape, ValueId begin) {
+    Band::Source source{.first_row = b.sub(begin, b.param(params_.origin)),
+                        .first_index = begin,
+                        .packed = !plan_.strided && plan_.segment == shape.columns()};
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      source.strides.push_back(plan_.strided ? tile.stride(i) : b.param(params_.columns));
+    source.load = [&tile, width = shape.width](const std::vector<ValueId>& bases,
+                                               const std::vector<ValueId>& steps, const Address& at,
+                                               ValueId position, ValueId exists, ValueId reads) {
+      tile.place(bases, steps);
+      Loaded loaded = tile.load(at, width, reads, position, !steps.empty());
+      loaded.mask = exists;  // lanes without a column may hold what they like
+      loaded.across = true;
+      return [&tile, loaded] { return tile.fold_elements(loaded); };
+    };
+    return source;
+  }
+
+  /// A lane's column of states, 32 columns side by side.
+  Partials load_states(Builder& b, TileLowering& tile, const Address& at, ValueId reads) {
+    Partials states;
+    int array = first_scratch();
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+      Partial state = tile.identity(f);
+      for (ValueId& field : state.fields) field = b.load(array++, at, 1, reads);
+      states.push_back(std::move(state));
+    }
+    return states;
+  }
+  void keep(Builder& b, TileLowering& tile, ValueId at, const Partials& states, ValueId mask) {
+    const std::vector<ValueId> fields = tile.flatten(states);
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      b.store(first_scratch() + static_cast<int>(i), {at}, fields[i], mask);
+  }
+
+  [[nodiscard]] bool has_parts() const { return plan_.launches == 2; }
+  [[nodiscard]] int first_scratch() const {
+    return static_cast<int>(graph_.inputs.size() + graph_.outputs.size());
+  }
+
+  void put_outputs(TileLowering& tile, Band& work, const std::vector<Partials>& states,
+                   ValueId rows) {
+    for (std::size_t run = 0; run < states.size(); ++run) {
+      const std::vector<ValueId> outputs = tile.finish(states[run], rows);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        work.store(static_cast<int>(graph_.inputs.size() + i), kNoValue, static_cast<int>(run),
+                   outputs[i], false);
+      }
+    }
+  }
+
+  void put_states(TileLowering& tile, Band& work, const std::vector<Partials>& states, ValueId part,
+                  int width) {
+    for (std::size_t run = 0; run < states.size(); ++run) {
+      const std::vector<ValueId> fields = tile.flatten(states[run], width);
+      for (std::size_t i = 0; i < fields.size(); ++i) {
+        work.store(first_scratch() + static_cast<int>(i), part, static_cast<int>(run), fields[i],
+                   true);
+      }
+    }
+  }
+
+  Program& program_;
+  const Graph& graph_;
+  const Plan& plan_;
+  ColumnParams params_;
+};
+
+}  // namespace
+
+Program lower_columns(const Graph& graph, const Plan& plan, const Target&) {
+  Program program;
+  program.name = "fold_columns";
+  declare_graph(program, graph, plan);
+  auto declare = [&](const char* name, ParamRole role) {
+    return add_param(program, name, DType::i64, role);
+  };
+  const bool parts = plan.launches == 2;
+  ColumnParams params{.columns = declare("columns", ParamRole::segments),
+                      .rows = declare("rows", ParamRole::rows),
+                      .origin = declare("origin", ParamRole::origin)};
+  auto param = [&](int index) {
+    return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
+  };
+  const Band::Shape shape{.width = plan.load_width,
+                          .group = Plan::kWarp / plan.lanes_per_segment,
+                          .runs = plan.rows,
+                          .depth = plan.depth,
+                          .warps = plan.warps,
+                          .ahead = plan.load_rows_first};
+  SizeExpr grid = ceil_div(param(params.columns), plan.columns_per_block());
+  SizeExpr merges = 0;
+  if (parts) {
+    params.part_begin = declare("part_begin", ParamRole::part_begin);
+    params.part_end = declare("part_end", ParamRole::part_end);
+    params.parts = declare("parts", ParamRole::parts);
+    params.part_length = declare("part_length", ParamRole::part_length);
+    grid = grid * (param(params.part_end) - param(params.part_begin));
+    merges = plan.strip > 0 ? SizeExpr(1) : min(param(params.parts) - 1, 1);
+    const SizeExpr states = param(params.columns) * param(params.parts);
+    declare_states(program, graph, plan.strip > 0 ? states : states * merges,
+                   plan.load_width > 1 ? 16 : 1);
+  }
+  ColumnsLowering lowering(program, graph, plan, params);
+  program.launches.reserve(2);
+  program.launches.push_back({.name = "fold_columns", .grid = grid, .warps = plan.warps});
+  if (plan.strip > 0) {
+    lowering.lower_sweep(shape);
+  } else {
+    lowering.lower_fold(shape);
+  }
+  if (parts) {
+    // States are merged a column a lane: the more blocks, the better.
+    Band::Shape merge{.depth = kStateLoads, .warps = plan.warps};
+    while (merge.group / 2 >= plan.segment) merge.group /= 2;
+    program.launches.push_back(
+        {.name = "merge_columns",
+         .grid = plan.strip > 0 ? ceil_div(param(params.columns), merge.columns())
+                                : ceil_div(param(params.columns), merge.columns()) * merges,
+         .warps = plan.warps});
+    lowering.lower_merge(merge);
+  }
+  return program;
+}
+
+}  // namespace chainfold::codegen
