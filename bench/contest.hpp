@@ -28,9 +28,9 @@ struct Way {
 /// A way that was prepared: its results were checked, or it has none.
 struct Entrant {
   Way way;
-  std::string plan;     ///< what Kernel::plan() tells, or what is called
+  std::string plan;       ///< what Kernel::plan() tells, or what is called
   std::string missing{};  ///< why it cannot be timed; empty if it can
-  bool wrong = false;   ///< it gave wrong results (told in `missing`)
+  bool wrong = false;     ///< it gave wrong results (told in `missing`)
   std::optional<double> max_err_u{};
 };
 

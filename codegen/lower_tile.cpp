@@ -364,8 +364,9 @@ Partial TileLowering::lift_moments(ValueId values, int width) {
     return v;
   };
   const DType type = b_.type(values).elem;
-  const ValueId count = b_.convert(b_.i64(width), type);
-  const ValueId mean = b_.div(sum(values), count);
+  // The width is a power of two: the product is the exact quotient.
+  const ValueId share = b_.constant(type, bits_of_double(type, 1.0 / width));
+  const ValueId mean = b_.mul(sum(values), share);
   const ValueId deviations = b_.sub(values, mean);
   return {.fields = {b_.i64(width), mean, sum(b_.mul(deviations, deviations))}, .lifted = true};
 }

@@ -53,8 +53,8 @@ class Staging {
     parts_ = plan.strategy == codegen::Strategy::parts || (columns && !bands_);
     std::int64_t element_bytes = 0;
     for (const auto& input : graph_.inputs) element_bytes += size_of(input.type);
-    // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans of
-    // the whole input that.
+    // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans
+    // of the whole input that.
     const std::int64_t row = columns ? piece.arguments.segment : 1;
     unit_ = parts_                        ? piece.range.part_length * row
             : piece.arguments.segment > 0 ? piece.arguments.segment

@@ -22,8 +22,8 @@ struct GoldenCase {
   const char* plan = "";  ///< a choice's text; empty: the default
   Accuracy accuracy = Accuracy::accurate;
   Determinism determinism = Determinism::run_to_run;
-  bool columns = false;   ///< `segment` is the number of columns
-  bool strided = false;   ///< strides are given at launch
+  bool columns = false;  ///< `segment` is the number of columns
+  bool strided = false;  ///< strides are given at launch
 
   [[nodiscard]] std::string name() const {
     const std::string_view text(plan);
@@ -35,10 +35,8 @@ struct GoldenCase {
   /// The plan for a target; none where the pinned one is not legal there.
   [[nodiscard]] std::optional<codegen::Plan> plan_on(const codegen::Target& machine) const {
     const Computation test = computation();
-    const codegen::PlanRequest request{.accuracy = accuracy,
-                                       .determinism = determinism,
-                                       .segment = segment,
-                                       .strided = strided};
+    const codegen::PlanRequest request{
+        .accuracy = accuracy, .determinism = determinism, .segment = segment, .strided = strided};
     if (*plan == '\0') return codegen::choose_plan(test.graph(), machine, request);
     return codegen::make_plan(test.graph(), machine, request, codegen::parse_choice(plan));
   }
