@@ -9,7 +9,6 @@ namespace chainfold::codegen {
 
 RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
     : b_(builder),
-      graph_(graph),
       plan_(plan),
       tile_(builder, graph, plan),
       lanes_(plan.lanes_per_segment),

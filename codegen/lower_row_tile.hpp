@@ -47,7 +47,6 @@ class RowTile {
   void put_outputs(const Partials& merged, int offset, int count, const Sink& sink);
 
   Builder& b_;
-  const Graph& graph_;
   const Plan& plan_;
   TileLowering tile_;
   int lanes_, per_row_, loads_;

@@ -59,7 +59,8 @@ class NvrtcGolden : public testing::TestWithParam<std::tuple<GoldenCase, int>> {
 TEST_P(NvrtcGolden, CompilesAsPlanned) {
   if (!runtime::nvrtc_available())
     GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
-  const auto& [golden, arch] = GetParam();
+  const GoldenCase& golden = std::get<0>(GetParam());
+  const int arch = std::get<1>(GetParam());
   const std::vector<int>& known = runtime::nvrtc_architectures();
   if (std::find(known.begin(), known.end(), arch) == known.end()) {
     GTEST_SKIP() << "this NVRTC does not compile for sm_" << arch;

@@ -148,13 +148,13 @@ TEST(Published, TheRecurrenceOverflowsWhereAPartialSumLeavesTheRangeOfF16) {
     std::vector<Column> inputs;
     inputs.emplace_back(DType::f16, count);
     for (std::int64_t i = 0; i < count; ++i) inputs[0].set_double(i, 1);
-    auto sum = [&](const char* text) {
+    auto sum = [&, elements = count](const char* text) {
       const auto plan = make_plan(computation.graph(), target, {.accuracy = Accuracy::as_published},
                                   codegen::parse_choice(text));
       const codegen::Compiled compiled =
           codegen::compile_plan(computation.graph(), target, plan.value());
       const auto outputs =
-          interpret_graph(computation.graph(), compiled, inputs, {}, {.elements = count});
+          interpret_graph(computation.graph(), compiled, inputs, {}, {.elements = elements});
       return codegen::double_of_bits(DType::f32, outputs[0].get(0));
     };
     EXPECT_EQ(std::isfinite(sum("recurrence warps=2 chain=4")), finite);
