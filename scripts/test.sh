@@ -2,13 +2,13 @@
 # Installs what is needed, builds Chainfold and runs its tests; the last line counts them.
 #
 # usage: scripts/test.sh [--quick] [--tidy] [--skip-setup]
-#   --quick       only the release build and its tests
+#   --quick       only the format, the release build and its tests
 #   --tidy        clang-tidy over every source file as well (slow)
 #   --skip-setup  install nothing
-# Stages: release build with -Werror and all tests; address and undefined-behaviour sanitizers over the
-# unit, interp and error tests; the thread sanitizer over the concurrent ones; clang over the library,
-# its unit and compile-fail tests and every public header alone; clang-format. Needs no GPU: tests that
-# need one say why they did not run.
+# Stages: clang-format; release build with -Werror and all tests; address and undefined-behaviour
+# sanitizers over the unit, interp and error tests; the thread sanitizer over the concurrent ones; clang
+# over the library, its unit and compile-fail tests and every public header alone. Needs no GPU: tests
+# that need one say why they did not run.
 # The exit status is 0 only if nothing failed.
 
 # shellcheck source-path=SCRIPTDIR
@@ -126,6 +126,7 @@ tidy_is_quiet() { run-clang-tidy-19 -quiet -j "$jobs" -p build/clang "$ROOT/(dsl
 use_wheel_nvrtc
 wrap=() werror=ON
 
+check format format_is_right || true
 build="test"
 if check build-release configure_and_build release; then run_ctest test; fi
 if [[ $quick == no ]]; then
@@ -137,7 +138,6 @@ if [[ $quick == no ]]; then
     run_ctest clang -L '^(unit|compile_fail)'
   fi
   check headers headers_stand_alone || true
-  check format format_is_right || true
   [[ $tidy == no ]] || check tidy tidy_is_quiet || true
 fi
 

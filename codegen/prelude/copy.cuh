@@ -1,7 +1,7 @@
 // @helper CF_DEVICE
-// Copies from global to shared memory that run beside the warp: by the copy engine (sm_90 and later)
-// or by lanes. A slot is an mbarrier; its phases are the slot's copies. See "Asynchronous copies" in
-// the PTX ISA.
+// Copies from global to shared memory that run beside the warp: by the copy engine (sm_90 and
+// later) or by lanes. A slot is an mbarrier; its phases are the slot's copies. See "Asynchronous
+// copies" in the PTX ISA.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
@@ -21,7 +21,9 @@ CF_DEVICE unsigned cf_shared_address(const void* p) {
 CF_DEVICE void cf_ring_start(unsigned long long* ring, int slots, int arrivals) {
   for (int i = (int)threadIdx.x; i < slots; i += (int)blockDim.x) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;"
-                 : : "r"(cf_shared_address(ring + i)), "r"(arrivals) : "memory");
+                 :
+                 : "r"(cf_shared_address(ring + i)), "r"(arrivals)
+                 : "memory");
   }
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
@@ -37,10 +39,13 @@ CF_DEVICE void cf_copy_bulk(int lane, void* to, const void* from, unsigned bytes
   if (lane != 0) return;
   const unsigned long long begin = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
-               : : "r"(cf_shared_address(slot)), "r"(bytes) : "memory");
+               :
+               : "r"(cf_shared_address(slot)), "r"(bytes)
+               : "memory");
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-      : : "r"(cf_shared_address(to)), "l"(begin), "r"(bytes), "r"(cf_shared_address(slot))
+      :
+      : "r"(cf_shared_address(to)), "l"(begin), "r"(bytes), "r"(cf_shared_address(slot))
       : "memory");
 }
 
@@ -53,10 +58,14 @@ CF_DEVICE void cf_copy_lanes(int lane, void* to, const void* from, unsigned byte
   const unsigned shared = cf_shared_address(to);
   for (unsigned at = (unsigned)lane * 16u; at < bytes; at += 512u) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 : : "r"(shared + at), "l"(begin + at) : "memory");
+                 :
+                 : "r"(shared + at), "l"(begin + at)
+                 : "memory");
   }
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
-               : : "r"(cf_shared_address(slot)) : "memory");
+               :
+               : "r"(cf_shared_address(slot))
+               : "memory");
 }
 
 // @helper cf_copy_wait
@@ -72,6 +81,8 @@ CF_DEVICE void cf_copy_wait(unsigned long long* slot, unsigned parity) {
         "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
 #endif
         "selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(done) : "r"(address), "r"(parity) : "memory");
+        : "=r"(done)
+        : "r"(address), "r"(parity)
+        : "memory");
   } while (done == 0);
 }
