@@ -235,6 +235,10 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
 std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
                               const PlanChoice& choice) {
   check_request(request);
+  if (has_scans(graph)) {
+    throw UserError(ErrorCode::unsupported,
+                    "scans are not planned yet: no plan gives a value for each element");
+  }
   const bool parts = choice.strategy == Strategy::parts;
   const bool staged = choice.strategy == Strategy::staged;
   const bool columns = choice.strategy == Strategy::columns;

@@ -51,11 +51,15 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     case NodeKind::extent: return "count()";
     case NodeKind::index: return "index()";
     case NodeKind::field: return "field " + std::to_string(node.index);
-    case NodeKind::fold: {
+    case NodeKind::fold:
+    case NodeKind::scan: {
       const std::string& name = graph.folds[static_cast<std::size_t>(node.index)].name;
       std::string text = name.substr(0, name.find('.')) + "(" + list(node.operands);
       if (node.filter != kNoNode) text += ", where(" + expression(graph, node.filter, true) + ")";
-      return text + ")";
+      text += ")";
+      if (node.kind == NodeKind::fold) return text;
+      return std::string(node.exclusive ? "exclusive(" : "inclusive(") + text +
+             (node.reverse ? ", backward)" : ")");
     }
     case NodeKind::compute: break;
   }
@@ -78,7 +82,8 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
     if (how.unit == Unit::simt) {
       std::string reason = "the fold is no sum";
       const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
-        return n.kind == NodeKind::fold && static_cast<std::size_t>(n.index) == f;
+        return (n.kind == NodeKind::fold || n.kind == NodeKind::scan) &&
+               static_cast<std::size_t>(n.index) == f;
       });
       if (graph.folds[f].linear) {
         const MmaOperands data = mma_operands(graph, *node);
@@ -134,15 +139,21 @@ std::string print_expression(const Graph& graph) {
 
 std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
                           const Source& source) {
-  int read = 0, written = 0;
+  int read = 0;
+  int written[2] = {0, 0};  // a segment, an element
   for (const GraphInput& input : graph.inputs) read += size_of(input.type);
-  for (NodeId output : graph.outputs) written += size_of(graph.node(output).type);
+  for (NodeId output : graph.outputs) {
+    const Node& node = graph.node(output);
+    written[node.level == Level::element ? 1 : 0] += size_of(node.type);
+  }
   std::string text = fmt::format("expression\n  {}\n\ntarget\n  {}\n\n{}\n",
                                  print_expression(graph), target.name, print(graph));
   text += print(compiled.plan, graph);
   text += "\nmatrices\n" + matrices(graph, compiled.plan, target);
-  text += fmt::format("\ntraffic\n  {} bytes read an element, {} bytes written a segment\n", read,
-                      written);
+  text += fmt::format("\ntraffic\n  {} bytes read an element", read);
+  if (written[1] > 0) text += fmt::format(", {} bytes written an element", written[1]);
+  if (written[0] > 0) text += fmt::format(", {} bytes written a segment", written[0]);
+  text += "\n";
   text += fmt::format("\n{}\nsource\n{}", print(compiled.program), source.kernels);
   return text;
 }

@@ -37,13 +37,14 @@ NodeId GraphBuilder::add(Node node) {
           ? std::string_view(graph_.inputs[static_cast<std::size_t>(node.index)].name)
       : node.kind == NodeKind::param
           ? std::string_view(graph_.params[static_cast<std::size_t>(node.index)].name)
-      : node.kind == NodeKind::fold
+      : node.kind == NodeKind::fold || node.kind == NodeKind::scan
           ? std::string_view(graph_.folds[static_cast<std::size_t>(node.index)].name)
           : std::string_view();
   const bool is_literal = node.kind == NodeKind::literal;
   auto head = fmt::format("{} {} {} {} ", static_cast<int>(node.kind), name_of(node.type),
                           name_of(node.op), node.bits);
   if (node.kind == NodeKind::field) head += fmt::format("field {} ", node.index);
+  if (node.kind == NodeKind::scan) head += fmt::format("{:d}{:d} ", node.exclusive, node.reverse);
   std::string key = head, shape = head;
   if (is_literal) {
     key += std::to_string(literal_types[static_cast<std::size_t>(node.index)].bits);
@@ -61,6 +62,10 @@ NodeId GraphBuilder::add(Node node) {
   const auto [at, is_new] =
       known_.try_emplace(std::move(key), static_cast<NodeId>(graph_.nodes.size()));
   if (is_new) {
+    std::uint32_t kinds = 1U << static_cast<int>(node.kind);
+    for (const NodeId operand : node.operands) kinds |= depends_[static_cast<std::size_t>(operand)];
+    if (node.filter != kNoNode) kinds |= depends_[static_cast<std::size_t>(node.filter)];
+    depends_.push_back(kinds);
     graph_.nodes.push_back(std::move(node));
     shapes_.push_back(hash_of(shape));
   }
@@ -79,7 +84,8 @@ bool GraphBuilder::before(NodeId a, NodeId b) const {
   auto rank = [](NodeKind kind) {
     switch (kind) {
       case NodeKind::compute: return 0;
-      case NodeKind::fold: return 1;
+      case NodeKind::fold:
+      case NodeKind::scan: return 1;
       case NodeKind::extent:
       case NodeKind::index:
       case NodeKind::field: return 2;
@@ -210,7 +216,7 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
   Node node;
   node.kind = NodeKind::compute;
   const DType in = type(operands.back());
-  bool constants = true, has_element = false, has_segment = false;
+  bool constants = true, has_element = false, has_folded = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Node& operand = graph_.node(operands[i]);
     const DType expected = op == Op::select && i == 0 ? DType::boolean : in;
@@ -221,7 +227,8 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
     }
     constants = constants && operand.kind == NodeKind::constant;
     has_element = has_element || operand.level == Level::element;
-    has_segment = has_segment || operand.level == Level::segment;
+    has_folded =
+        has_folded || (operand.level == Level::segment && depends(operands[i], NodeKind::fold));
     node.level = std::max(node.level, operand.level);
   }
   if (!is_defined(op, in)) {
@@ -230,7 +237,7 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
                                 "that has it",
                                 name_of(op), name_of(in)));
   }
-  if (has_element && has_segment) {
+  if (has_element && has_folded) {  // a broadcast of folds would begin here
     throw UserError(
         ErrorCode::unsupported,
         fmt::format("{} takes a value of each element and a value of the segment; a fold "
@@ -270,6 +277,22 @@ NodeId GraphBuilder::convert(NodeId value, DType to) {
 }
 
 NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter) {
+  Node node;
+  node.kind = NodeKind::fold;
+  node.level = Level::segment;
+  return fold_node(std::move(node), std::move(fold), std::move(operands), filter);
+}
+
+NodeId GraphBuilder::scan(Fold fold, std::vector<NodeId> operands, ScanForm form, NodeId filter) {
+  Node node;
+  node.kind = NodeKind::scan;
+  node.level = Level::element;
+  node.exclusive = form.exclusive;
+  node.reverse = form.reverse;
+  return fold_node(std::move(node), std::move(fold), std::move(operands), filter);
+}
+
+NodeId GraphBuilder::fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter) {
   if (operands.size() != fold.operands.size()) {
     throw InternalError(fmt::format("{} with {} operands", fold.name, operands.size()));
   }
@@ -294,10 +317,26 @@ NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter
     }
     if (is_constant(filter, 1)) filter = kNoNode;
   }
-  Node node;
-  node.kind = NodeKind::fold;
+  std::vector<NodeId> consumed = operands;
+  if (filter != kNoNode) consumed.push_back(filter);
+  for (const NodeId id : consumed) {
+    if (depends(id, NodeKind::scan)) {
+      throw UserError(
+          ErrorCode::unsupported,
+          fmt::format("{} is given a value that depends on a scan; a fold or a scan of a scan is "
+                      "not supported: make the inner scan an output and fold it with a kernel of "
+                      "its own",
+                      fold.name));
+    }
+    if (depends(id, NodeKind::extent)) {
+      throw UserError(
+          ErrorCode::unsupported,
+          fmt::format("{} is given a value that depends on the number of elements of the segment, "
+                      "cf::count(); give that number as a parameter instead",
+                      fold.name));
+    }
+  }
   node.type = fold.result();
-  node.level = Level::segment;
   node.operands = std::move(operands);
   node.filter = filter;
   node.index = static_cast<int>(graph_.folds.size());
@@ -313,6 +352,14 @@ NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
 /// outputs meets them: what was written in another order, or in vain, leaves no trace.
 Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (level(outputs[i]) != Level::element || depends(outputs[i], NodeKind::scan)) continue;
+    throw UserError(
+        ErrorCode::unsupported,
+        fmt::format("output {} has a value for each element but neither folds nor scans; fold it, "
+                    "e.g. cf::sum(x), or scan it, e.g. cf::inclusive_sum(x)",
+                    i));
+  }
   Graph out;
   std::vector<NodeId> renamed(graph_.nodes.size(), kNoNode);
   std::vector<int> input_at(graph_.inputs.size(), -1), param_at(graph_.params.size(), -1);
@@ -363,6 +410,7 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
           copy.index = static_cast<int>(out.literals.size()) - 1;
           break;
         case NodeKind::fold:
+        case NodeKind::scan:
           out.folds.push_back(graph_.folds[static_cast<std::size_t>(copy.index)]);
           copy.index = static_cast<int>(out.folds.size()) - 1;
           break;

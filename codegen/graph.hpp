@@ -5,10 +5,16 @@
 // literals, constants), `segment` (one a segment: folds and what is computed from them) or
 // `element` (one an element of the input). A compute node has the highest level of its operands. A
 // fold node consumes element-level operands of one segment, those elements for which its filter (a
-// boolean node) is true, and gives one segment-level value. `extent` is the number of elements of
-// the segment, `index` (element level) the position of the element within it. Literals are
-// arguments of the kernel, so 2*x and 3*x share one; constants are part of it. A `field` (level
-// `state`) is a parameter of a Lambda that is being written; finished graphs hold none.
+// boolean node) is true, and gives one segment-level value. A scan node consumes the same and gives
+// one element-level value: the fold of the elements from the segment's beginning up to this one
+// (inclusive) or the one before it (exclusive), or, reverse, of this one (exclusive: the next one)
+// and all behind it, in the elements' order either way; a fold of no elements is that of nothing.
+// `extent` is the number of elements of the segment, `index` (element level) the position of the
+// element within it. Outputs have a value a segment, or a value an element that depends on a scan.
+// What folds and scans consume depends on neither scans nor extents; an element-level node takes
+// segment-level operands that depend on no fold. Literals are arguments of the kernel, so 2*x and
+// 3*x share one; constants are part of it. A `field` (level `state`) is a parameter of a Lambda
+// that is being written; finished graphs hold none.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +42,8 @@ enum class NodeKind : std::uint8_t {
   fold,
   extent,
   index,
-  field
+  field,
+  scan
 };
 
 struct Node {
@@ -44,10 +51,18 @@ struct Node {
   DType type = DType::i64;
   Level level = Level::uniform;
   Op op = Op::add;  ///< compute
-  int index = 0;    ///< input, param, literal or fold: position in the graph's list; field: which
+  int index = 0;    ///< input, param, literal, fold or scan: position in the graph's list (a scan's
+                    ///< among the folds); field: which
   Bits bits = 0;    ///< constant
-  std::vector<NodeId> operands;  ///< compute and fold
-  NodeId filter = kNoNode;       ///< fold
+  std::vector<NodeId> operands;  ///< compute, fold and scan
+  NodeId filter = kNoNode;       ///< fold and scan
+  bool exclusive = false;        ///< scan: without the element itself
+  bool reverse = false;          ///< scan: from the element to the end of the segment
+};
+
+/// Which elements of the segment a scan folds for each of them.
+struct ScanForm {
+  bool exclusive = false, reverse = false;
 };
 
 /// How the input is cut: as one segment, into runs of `size` elements, or, as a matrix whose rows
@@ -76,13 +91,18 @@ struct Graph {
   std::vector<GraphInput> inputs;
   std::vector<GraphParam> params;
   std::vector<GraphLiteral> literals;
-  std::vector<Fold> folds;      ///< one a fold node, in the order of their nodes' index
+  std::vector<Fold> folds;      ///< one a fold or scan node, in the order of their nodes' index
   std::vector<Node> nodes;      ///< operands before users
-  std::vector<NodeId> outputs;  ///< segment-level nodes, in the order of `over`'s arguments
+  std::vector<NodeId> outputs;  ///< in the order of `over`'s arguments
   Partition partition;
 
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
 };
+
+/// Whether the graph has a scan, and so, it may be, outputs with a value an element.
+bool has_scans(const Graph& graph);
+/// For every node whether it is of this kind or depends on one that is.
+std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 
 /// The stable text of a graph. Values of literals are left out: it identifies the kernel.
 std::string print(const Graph& graph);
@@ -110,6 +130,13 @@ class GraphBuilder {
   NodeId convert(NodeId value, DType type);
   /// `filter` is a boolean element- or uniform-level node, or kNoNode.
   NodeId fold(Fold fold, std::vector<NodeId> operands, NodeId filter = kNoNode);
+  /// The same fold of the elements so far, for each of them.
+  NodeId scan(Fold fold, std::vector<NodeId> operands, ScanForm form, NodeId filter = kNoNode);
+  /// What the segment-level `value` would be for every element if the segment ended with it
+  /// (inclusive) or before it (exclusive), or, reverse, began with it or behind it: its folds
+  /// become scans, the extent the number of those elements. `index` stays the position in the
+  /// segment. Throws UserError for a value without a fold.
+  NodeId running(NodeId value, ScanForm form);
 
   /// Sum in sum_type of the operand's type.
   NodeId sum(NodeId value, NodeId filter = kNoNode);
@@ -141,9 +168,14 @@ class GraphBuilder {
   NodeId name(NodeKind kind, std::string_view name, DType type);
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
+  NodeId fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter);
+  [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
+    return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;
+  }
   Graph graph_;
   std::map<std::string, NodeId> known_;
-  std::vector<std::uint64_t> shapes_;  ///< one a node: a hash of its tree without literals' values
+  std::vector<std::uint64_t> shapes_;   ///< one a node: a hash of its tree without literals' values
+  std::vector<std::uint32_t> depends_;  ///< one a node: a bit a kind that it is or depends on
 };
 
 }  // namespace chainfold::codegen

@@ -59,11 +59,17 @@ std::string text(const Graph& graph, const Node& node) {
     case NodeKind::extent: return "extent";
     case NodeKind::index: return "index";
     case NodeKind::field: return fmt::format("field {}", node.index);
-    case NodeKind::fold: {
+    case NodeKind::fold:
+    case NodeKind::scan: {
       const Fold* fold = entry(graph.folds, node.index);
       const std::string filter =
           node.filter == kNoNode ? "" : fmt::format(" where %{}", node.filter);
-      return fmt::format("fold {} {}{}",
+      std::string what = "fold";
+      if (node.kind == NodeKind::scan) {
+        what = fmt::format("scan {}{}", node.exclusive ? "exclusive" : "inclusive",
+                           node.reverse ? " reverse" : "");
+      }
+      return fmt::format("{} {} {}{}", what,
                          fold != nullptr ? fold->name : fmt::format("<{}>", node.index),
                          operands(node), filter);
     }

@@ -14,6 +14,8 @@ class Verifier {
 
   void run() {
     fold_used_.assign(graph_.folds.size(), false);
+    folded_.assign(graph_.nodes.size(), false);
+    scanned_ = extended_ = folded_;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) node(static_cast<NodeId>(i));
     for (std::size_t i = 0; i < fold_used_.size(); ++i) {
       require(fold_used_[i], "fold {} has no node", i);
@@ -22,8 +24,9 @@ class Verifier {
     for (const NodeId output : graph_.outputs) {
       require(output >= 0 && output < static_cast<NodeId>(graph_.nodes.size()),
               "output %{} does not exist", output);
-      require(graph_.node(output).level == Level::segment, "output %{} is no value of a segment",
-              output);
+      const Level level = graph_.node(output).level;
+      require(level == Level::segment || (level == Level::element && scanned_[at(output)]),
+              "output %{} is neither a value of a segment nor one that depends on a scan", output);
     }
     partition();
   }
@@ -48,9 +51,21 @@ class Verifier {
     for (const NodeId operand : n.operands) {
       require(operand >= 0 && operand < id, "%{} uses %{} before it is written", id, operand);
     }
-    require(n.kind == NodeKind::compute || n.kind == NodeKind::fold || n.operands.empty(),
+    const bool folds = n.kind == NodeKind::fold || n.kind == NodeKind::scan;
+    require(n.kind == NodeKind::compute || folds || n.operands.empty(),
             "%{} is a leaf with operands", id);
-    require(n.kind == NodeKind::fold || n.filter == kNoNode, "%{} is no fold but has a filter", id);
+    require(folds || n.filter == kNoNode, "%{} is no fold but has a filter", id);
+    require(n.filter == kNoNode || (n.filter >= 0 && n.filter < id),
+            "%{} uses %{} before it is written", id, n.filter);
+    require(n.kind == NodeKind::scan || !(n.exclusive || n.reverse),
+            "%{} is no scan but has the form of one", id);
+    auto mark = [&](std::vector<bool>& marks, NodeKind kind) {
+      marks[at(id)] = n.kind == kind || (n.filter != kNoNode && marks[at(n.filter)]);
+      for (const NodeId operand : n.operands) marks[at(id)] = marks[at(id)] || marks[at(operand)];
+    };
+    mark(folded_, NodeKind::fold);
+    mark(scanned_, NodeKind::scan);
+    mark(extended_, NodeKind::extent);
     switch (n.kind) {
       case NodeKind::input:
         leaf(id, Level::element,
@@ -69,7 +84,8 @@ class Verifier {
       case NodeKind::index: leaf(id, Level::element, n.type == DType::i64); break;
       case NodeKind::field: require(false, "%{} is a field of a state", id); break;
       case NodeKind::compute: compute(id, n); break;
-      case NodeKind::fold: fold(id, n); break;
+      case NodeKind::fold:
+      case NodeKind::scan: fold(id, n); break;
     }
   }
 
@@ -84,15 +100,15 @@ class Verifier {
     require(static_cast<int>(n.operands.size()) == arity(n.op), "%{} has {} operands", id,
             n.operands.size());
     Level level = Level::uniform;
-    bool element = false, segment = false;
+    bool element = false, folded = false;
     for (const NodeId operand : n.operands) {
       const Level l = graph_.node(operand).level;
       level = std::max(level, l);
       element = element || l == Level::element;
-      segment = segment || l == Level::segment;
+      folded = folded || (l == Level::segment && folded_[at(operand)]);
     }
     require(n.level == level, "%{} has the wrong level", id);
-    require(!(element && segment), "%{} mixes element and segment operands", id);
+    require(!(element && folded), "%{} mixes elements and folds", id);
     const DType in = graph_.node(n.operands.back()).type;
     if (n.op == Op::convert) return;
     for (std::size_t i = 0; i < n.operands.size(); ++i) {
@@ -110,20 +126,26 @@ class Verifier {
     require(!fold_used_[at(n.index)], "%{} shares its fold with another node", id);
     fold_used_[at(n.index)] = true;
     const Fold& f = graph_.folds[at(n.index)];
-    require(n.level == Level::segment && n.type == f.result(), "%{} has the wrong type or level",
-            id);
+    const Level level = n.kind == NodeKind::scan ? Level::element : Level::segment;
+    require(n.level == level && n.type == f.result(), "%{} has the wrong type or level", id);
     require(n.operands.size() == f.operands.size() && !n.operands.empty(), "%{} has {} operands",
             id, n.operands.size());
     for (std::size_t i = 0; i < n.operands.size(); ++i) {
       const Node& operand = graph_.node(n.operands[i]);
       require(operand.type == f.operands[i] && operand.level == Level::element,
               "operand {} of %{} is not an element-level {}", i, id, name_of(f.operands[i]));
+      consumed(id, n.operands[i]);
     }
     if (n.filter == kNoNode) return;
-    require(n.filter >= 0 && n.filter < id, "%{} uses %{} before it is written", id, n.filter);
+    consumed(id, n.filter);
     const Node& filter = graph_.node(n.filter);
     require(filter.type == DType::boolean && filter.level != Level::segment,
             "the filter of %{} is not a condition on elements", id);
+  }
+
+  void consumed(NodeId id, NodeId operand) const {
+    require(!scanned_[at(operand)], "%{} consumes %{}, which depends on a scan", id, operand);
+    require(!extended_[at(operand)], "%{} consumes %{}, which depends on the extent", id, operand);
   }
 
   void partition() const {
@@ -146,6 +168,7 @@ class Verifier {
 
   const Graph& graph_;
   std::vector<bool> fold_used_;
+  std::vector<bool> folded_, scanned_, extended_;  // a node is or depends on: a fold, scan, extent
 };
 
 }  // namespace

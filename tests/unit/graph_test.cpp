@@ -287,7 +287,7 @@ TEST(Graph, VerifyFindsWhatIsBroken) {
   broken([](Graph& g) { g.nodes[5].filter = 2; }, "not a condition");
   broken([](Graph& g) { g.nodes[5].operands[0] = 3; }, "not an element-level f32");
   broken([](Graph& g) { g.folds.push_back(make_any()); }, "fold 1 has no node");
-  broken([](Graph& g) { g.outputs = {2}; }, "no value of a segment");
+  broken([](Graph& g) { g.outputs = {2}; }, "neither a value of a segment");
   broken([](Graph& g) { g.outputs = {9}; }, "does not exist");
   broken([](Graph& g) { g.outputs.clear(); }, "no output");
   broken([](Graph& g) { g.partition.size = 0; }, "segment size is 0");

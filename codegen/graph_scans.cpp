@@ -1,0 +1,83 @@
+// GraphBuilder::running, and what graphs tell about their scans.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/graph.hpp"
+
+namespace chainfold::codegen {
+
+bool has_scans(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.kind == NodeKind::scan; });
+}
+
+std::vector<bool> depending_on(const Graph& graph, NodeKind kind) {
+  std::vector<bool> depends(graph.nodes.size());
+  for (std::size_t id = 0; id < depends.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    depends[id] = node.kind == kind ||
+                  (node.filter != kNoNode && depends[static_cast<std::size_t>(node.filter)]);
+    for (const NodeId operand : node.operands)
+      depends[id] = depends[id] || depends[static_cast<std::size_t>(operand)];
+  }
+  return depends;
+}
+
+NodeId GraphBuilder::running(NodeId value, ScanForm form) {
+  const char* const word = form.exclusive ? "cf::exclusive" : "cf::inclusive";
+  if (level(value) == Level::element) {
+    throw UserError(
+        ErrorCode::unsupported,
+        fmt::format("{} is given one value an element; it takes an expression of folds, "
+                    "e.g. {}(cf::sum(x))",
+                    word, word));
+  }
+  if (!depends(value, NodeKind::fold)) {
+    throw UserError(ErrorCode::unsupported,
+                    fmt::format("{} is given an expression without a fold; it takes one of folds, "
+                                "e.g. {}(cf::sum(x)), and elements are counted by cf::index()",
+                                word, word));
+  }
+  // Operands stand before their users, and what folds consume stays as it is.
+  std::vector<bool> needed(static_cast<std::size_t>(value) + 1, false);
+  needed.back() = true;
+  for (std::size_t id = needed.size(); id-- > 0;) {
+    if (!needed[id] || graph_.nodes[id].kind != NodeKind::compute) continue;
+    for (const NodeId operand : graph_.nodes[id].operands)
+      needed[static_cast<std::size_t>(operand)] = true;
+  }
+  auto elements_so_far = [&] {
+    NodeId count = index();
+    if (form.reverse) count = compute(Op::sub, {extent(), count});
+    // `index` elements lie before this one; extent - index begin with it.
+    if (form.exclusive == form.reverse) {
+      count = compute(form.reverse ? Op::sub : Op::add, {count, constant(DType::i64, 1)});
+    }
+    return count;
+  };
+  std::vector<NodeId> running(needed.size(), kNoNode);
+  for (std::size_t id = 0; id < needed.size(); ++id) {
+    if (!needed[id]) continue;
+    const Node node = graph_.nodes[id];  // a copy: the list grows
+    if (node.level == Level::uniform) {
+      running[id] = static_cast<NodeId>(id);
+    } else if (node.kind == NodeKind::fold) {
+      running[id] = scan(graph_.folds[static_cast<std::size_t>(node.index)], node.operands, form,
+                         node.filter);
+    } else if (node.kind == NodeKind::extent) {
+      running[id] = elements_so_far();
+    } else {
+      std::vector<NodeId> operands;
+      for (const NodeId operand : node.operands)
+        operands.push_back(running[static_cast<std::size_t>(operand)]);
+      running[id] = node.op == Op::convert ? convert(operands[0], node.type)
+                                           : compute(node.op, std::move(operands));
+    }
+  }
+  return running.back();
+}
+
+}  // namespace chainfold::codegen
