@@ -11,4 +11,5 @@
 #include "chainfold/dsl/ops.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/dsl/partition.hpp"
+#include "chainfold/dsl/scan.hpp"
 #include "chainfold/runtime/kernel.hpp"

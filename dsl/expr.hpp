@@ -54,7 +54,8 @@ struct Walk {
 };
 
 /// What an expression class tells of itself: N nodes, at most D of them inside one another.
-/// `let_depth`: how many cf::let lie inside one another.
+/// `let_depth`: how many cf::let lie inside one another. kFolds, kScans: whether a fold makes it a
+/// value of the segment, whether it depends on a scan.
 template <DType T, Level L, int N, int D>
 struct Node : ExpressionBase {
   static_assert(N <= kMaxNodes,
@@ -69,13 +70,19 @@ struct Node : ExpressionBase {
   static constexpr Level kLevel = L;
   static constexpr int kNodes = N <= kMaxNodes ? N : 1;  // one message is enough
   static constexpr int kDepth = D <= kMaxDepth ? D : 1;
+  static constexpr bool kFolds = false;
+  static constexpr bool kScans = false;
   int let_depth;
 };
 template <DType T, Level L>
 using Leaf = Node<T, L, 1, 1>;
 /// An operation on A...: one more node than they have together.
 template <DType T, Level L, class... A>
-using Operation = Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...})>;
+struct Operation : Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...})> {
+  using Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...})>::Node;
+  static constexpr bool kFolds = (A::kFolds || ...);
+  static constexpr bool kScans = (A::kScans || ...);
+};
 
 template <class... A>
 inline constexpr Level kJoined = std::max({A::kLevel...});

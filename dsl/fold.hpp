@@ -40,8 +40,11 @@ enum class FoldKind {
 };
 
 struct NoFilter {
+  static constexpr Level kLevel = Level::uniform;
   static constexpr int kNodes = 0;
   static constexpr int kDepth = 0;
+  static constexpr bool kFolds = false;
+  static constexpr bool kScans = false;
   int let_depth = 0;
   codegen::NodeId write(Walk&) const { return codegen::kNoNode; }
 };
@@ -49,8 +52,11 @@ struct NoFilter {
 /// A condition on the elements; see cf::where. It is an argument of folds, not an expression.
 template <class C>
 struct Filter {
+  static constexpr Level kLevel = C::kLevel;
   static constexpr int kNodes = C::kNodes;
   static constexpr int kDepth = C::kDepth;
+  static constexpr bool kFolds = C::kFolds;
+  static constexpr bool kScans = C::kScans;
   explicit Filter(C expression)
       : let_depth(expression.let_depth), condition(std::move(expression)) {}
   codegen::NodeId write(Walk& walk) const { return condition.write(walk); }
@@ -77,6 +83,14 @@ constexpr DType fold_type(FoldKind kind, DType in) noexcept {
   }
   return in;
 }
+
+/// What a fold consumes must not depend on a scan.
+template <bool Scans>
+struct NoScanRule {
+  static_assert(!Scans,
+                "chainfold: a fold of a scan, or a scan of one, is not supported; make the inner "
+                "scan an output and fold it with a kernel of its own");
+};
 
 template <FoldKind K, DType T, Level L>
 struct FoldRule {
@@ -117,6 +131,7 @@ struct FoldOf : Operation<fold_type(K, E::kType), Level::segment, E, F> {
             std::max(operand.let_depth, where.let_depth)),
         e(std::move(operand)),
         filter(std::move(where)) {}
+  static constexpr bool kFolds = true;
   codegen::NodeId write(Walk& walk) const {
     const codegen::NodeId value = e.write(walk);
     const codegen::NodeId condition = filter.write(walk);
@@ -150,6 +165,7 @@ template <class F>
 struct Count : Operation<DType::i64, Level::segment, F> {
   explicit Count(F where)
       : Operation<DType::i64, Level::segment, F>(where.let_depth), filter(std::move(where)) {}
+  static constexpr bool kFolds = F::kLevel == Level::element;
   codegen::NodeId write(Walk& walk) const { return walk.builder.count(filter.write(walk)); }
   F filter;
 };
@@ -157,6 +173,7 @@ struct Count : Operation<DType::i64, Level::segment, F> {
 template <FoldKind K, class E, class F = NoFilter>
 auto fold_of(E&& e, F&& filter = {}) {
   (void)FoldRule<K, kTypeOf<E>, kLevelOf<E>>{};
+  (void)NoScanRule<std::remove_cvref_t<E>::kScans>{};
   return FoldOf<K, std::remove_cvref_t<E>, std::remove_cvref_t<F>>(std::forward<E>(e),
                                                                    std::forward<F>(filter));
 }
@@ -217,6 +234,7 @@ auto where(C&& condition) {
   (void)dsl::WhereRule<C>{};
   if constexpr (Expression<C>) {
     (void)dsl::FilterRule<kTypeOf<C>, kLevelOf<C>>{};
+    (void)dsl::NoScanRule<std::remove_cvref_t<C>::kScans>{};
     return dsl::Filter<std::remove_cvref_t<C>>(std::forward<C>(condition));
   }
 }

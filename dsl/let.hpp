@@ -26,8 +26,10 @@ struct LetOf final : LetBody {
 };
 
 /// A handle of an expression of type T and level L, written once however often it is used.
-template <DType T, Level L>
+template <DType T, Level L, bool Folds, bool Scans>
 struct Let : Leaf<T, L> {
+  static constexpr bool kFolds = Folds;
+  static constexpr bool kScans = Scans;
   template <class E>
   explicit Let(E e, int depth)
       : Leaf<T, L>(depth), body(std::make_shared<const LetOf<E>>(std::move(e))) {}
@@ -56,7 +58,9 @@ auto let(E&& e) {
                     "more than 5000 cf::let lie inside one another; combine the parts of the "
                     "expression as a tree instead of one by one");
   }
-  return dsl::Let<kTypeOf<E>, kLevelOf<E>>(std::remove_cvref_t<E>(std::forward<E>(e)), depth);
+  using Plain = std::remove_cvref_t<E>;
+  return dsl::Let<Plain::kType, Plain::kLevel, Plain::kFolds, Plain::kScans>(
+      Plain(std::forward<E>(e)), depth);
 }
 
 }  // namespace chainfold

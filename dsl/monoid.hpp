@@ -239,6 +239,14 @@ struct MonoidOperandRule {
       "chainfold: a fold of parameters or constants alone; fold an expression of the inputs");
 };
 template <class E>
+constexpr bool scans_at_all() {
+  if constexpr (Expression<E>) {
+    return E::kScans;
+  } else {
+    return false;
+  }
+}
+template <class E>
 constexpr Level level_or_element() {
   if constexpr (Expression<E>) {
     return kLevelOf<E>;
@@ -258,6 +266,7 @@ struct FoldOfMonoid : FoldNode<Out, F, E...> {
         fold(std::move(fold_of_types)),
         e(std::move(operands)...),
         filter(std::move(where)) {}
+  static constexpr bool kFolds = true;
   codegen::NodeId write(Walk& walk) const {
     std::vector<codegen::NodeId> values;
     std::apply([&](const auto&... x) { (values.push_back(x.write(walk)), ...); }, e);
@@ -271,6 +280,7 @@ struct FoldOfMonoid : FoldNode<Out, F, E...> {
 template <class M, class F, class... E>
 auto fold_monoid(const M& monoid, F filter, E... operands) {
   ((void)MonoidOperandRule<Expression<E>, level_or_element<E>()>{}, ...);
+  ((void)NoScanRule<scans_at_all<E>()>{}, ...);
   constexpr bool kTakes = std::is_invocable_v<const decltype(monoid.lift)&, Field<kTypeOf<E>>...>;
   (void)LiftArgumentsRule<kTakes>{};
   if constexpr (kTakes) {

@@ -5,8 +5,8 @@
 // gives f64. u64 beside a signed integer has no such type and is refused. Comparisons give bool.
 // Shifts have the type of their left operand. Integers wrap; x / 0 is 0, x % 0 is x.
 //
-// Levels. A parameter or literal goes with anything. An operand for each element beside one for the
-// segment (a fold) is refused: broadcasting is not supported yet.
+// Levels. A parameter or literal goes with anything. An operand for each element goes with
+// cf::count(), but one beside a fold is refused: broadcasting is not supported yet.
 #pragma once
 
 #include <utility>
@@ -58,11 +58,12 @@ struct CommonTypeRule {
                 "cf::cast<std::int64_t>(x)");
 };
 
-template <Level A, Level B>
+/// `Folded`: whether the operand for the segment, if one is, holds a fold.
+template <Level A, Level B, bool Folded>
 struct LevelRule {
   static constexpr bool kTwo = A != B && A != Level::uniform && B != Level::uniform;
   static constexpr bool kForeign = kTwo && (A == Level::state || B == Level::state);
-  static constexpr bool kMixed = kTwo && !kForeign;
+  static constexpr bool kMixed = kTwo && !kForeign && Folded;
   static_assert(
       !kForeign,
       "chainfold: an input or a fold inside a monoid; its lift, merge and finalize compute "
@@ -74,7 +75,13 @@ struct LevelRule {
 
 template <class A, class B>
 void check_levels() {
-  if constexpr (Expression<A> && Expression<B>) (void)LevelRule<kLevelOf<A>, kLevelOf<B>>{};
+  if constexpr (Expression<A> && Expression<B>) {
+    using Left = std::remove_cvref_t<A>;
+    using Right = std::remove_cvref_t<B>;
+    constexpr bool kFolded = (Left::kLevel == Level::segment && Left::kFolds) ||
+                             (Right::kLevel == Level::segment && Right::kFolds);
+    (void)LevelRule<Left::kLevel, Right::kLevel, kFolded>{};
+  }
 }
 template <class A, class B>
 void check_types() {

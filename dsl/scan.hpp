@@ -1,0 +1,148 @@
+// Scans: for each element what a fold is so far.
+//
+//     auto total = cf::over(cf::segments(256), cf::inclusive_sum(x));         // running sums
+//     auto start = cf::over(cf::whole(), cf::exclusive_sum(length));          // offsets
+//     auto ema   = cf::over(cf::whole(), cf::inclusive(cf::fold(linear, a, b)));
+//     auto level = cf::over(cf::segments(1000), cf::inclusive(cf::mean(x)), cf::max(x));
+//
+// cf::inclusive(e) is, for each element, what `e`, an expression of folds, would be if the segment
+// ended with this element; cf::exclusive(e) what it would be if the segment ended before it. With
+// cf::backward the segment begins with the element, or behind it, and still is folded in the order
+// of the elements. Every fold can be scanned: filtered ones, argmin, a monoid of one's own.
+//
+// Types are those of the folds (fold.hpp). Where cf::exclusive has nothing to fold, at the first
+// element (backward: the last), folds give what they give of nothing: a sum is 0, a mean NaN, a
+// minimum +inf or the largest value, argmin -1. cf::count() within `e` is the number of elements so
+// far; cf::index() stays the position in the segment, so that argmin tells that.
+//
+// What is computed from scans, inputs, parameters, cf::index() and cf::count() is again one value
+// an element, and an output of cf::over; outputs with a value a segment may stand beside it. A fold
+// or a scan of a scan is refused, and so is, for now, a fold beside a scan in one operation.
+#pragma once
+
+#include <utility>
+
+#include "chainfold/dsl/expr.hpp"
+#include "chainfold/dsl/fold.hpp"
+#include "chainfold/dsl/literal.hpp"
+#include "chainfold/dsl/ops.hpp"
+
+namespace chainfold {
+
+/// The type of cf::backward.
+struct Backward {};
+/// The last argument of a scan that runs from the end of the segment: each element gets the fold
+/// from itself (inclusive) or from the next one (exclusive) to the end.
+inline constexpr Backward backward{};
+
+namespace dsl {
+
+template <Level L, bool Folds>
+struct ScanRule {
+  static_assert(L != Level::element,
+                "chainfold: a scan of a value for each element; cf::inclusive and cf::exclusive "
+                "take an expression of folds, e.g. cf::inclusive(cf::sum(x))");
+  static_assert(L != Level::state,
+                "chainfold: a scan inside a monoid; its lift, merge and finalize compute from "
+                "their arguments and literals alone");
+  static_assert(L == Level::element || L == Level::state || Folds,
+                "chainfold: a scan of an expression without a fold; cf::inclusive and "
+                "cf::exclusive take an expression of folds, e.g. cf::inclusive(cf::sum(x)), and "
+                "cf::index() + 1 counts the elements");
+};
+
+/// Expression E of folds as it runs along the segment.
+template <bool Exclusive, bool Reverse, class E>
+struct ScanOf : Operation<E::kType, Level::element, E> {
+  explicit ScanOf(E folded)
+      : Operation<E::kType, Level::element, E>(folded.let_depth), e(std::move(folded)) {}
+  static constexpr bool kFolds = false;
+  static constexpr bool kScans = true;
+  codegen::NodeId write(Walk& walk) const {
+    return walk.builder.running(e.write(walk), {.exclusive = Exclusive, .reverse = Reverse});
+  }
+  E e;
+};
+
+template <bool Exclusive, bool Reverse, class E>
+auto scan_of(E&& e) {
+  using Plain = std::remove_cvref_t<E>;
+  (void)ScanRule<Plain::kLevel, Plain::kFolds>{};
+  return ScanOf<Exclusive, Reverse, Plain>(std::forward<E>(e));
+}
+
+template <bool Uniform>
+struct InitialRule {
+  static_assert(Uniform,
+                "chainfold: the initial value of cf::exclusive_sum is one for the launch: a "
+                "number, or an expression of parameters");
+};
+
+}  // namespace dsl
+
+/// For each element what `e`, an expression of folds, is of the segment up to this element.
+template <Expression E>
+auto inclusive(E&& e) {
+  return dsl::scan_of<false, false>(std::forward<E>(e));
+}
+/// For each element what `e` is of this element and all behind it.
+template <Expression E>
+auto inclusive(E&& e, Backward) {
+  return dsl::scan_of<false, true>(std::forward<E>(e));
+}
+
+/// For each element what `e`, an expression of folds, is of the segment before this element.
+template <Expression E>
+auto exclusive(E&& e) {
+  return dsl::scan_of<true, false>(std::forward<E>(e));
+}
+/// For each element what `e` is of all behind this element.
+template <Expression E>
+auto exclusive(E&& e, Backward) {
+  return dsl::scan_of<true, true>(std::forward<E>(e));
+}
+
+/// The running sum, cf::inclusive(cf::sum(e)), with a filter and cf::backward as those take them.
+template <Expression E>
+auto inclusive_sum(E&& e) {
+  return inclusive(sum(std::forward<E>(e)));
+}
+template <Expression E>
+auto inclusive_sum(E&& e, Backward) {
+  return inclusive(sum(std::forward<E>(e)), backward);
+}
+template <Expression E, dsl::AFilter F>
+auto inclusive_sum(E&& e, F&& filter) {
+  return inclusive(sum(std::forward<E>(e), std::forward<F>(filter)));
+}
+template <Expression E, dsl::AFilter F>
+auto inclusive_sum(E&& e, F&& filter, Backward) {
+  return inclusive(sum(std::forward<E>(e), std::forward<F>(filter)), backward);
+}
+
+/// The sum of what lies before each element, cf::exclusive(cf::sum(e)): 0 at the first one.
+template <Expression E>
+auto exclusive_sum(E&& e) {
+  return exclusive(sum(std::forward<E>(e)));
+}
+template <Expression E>
+auto exclusive_sum(E&& e, Backward) {
+  return exclusive(sum(std::forward<E>(e)), backward);
+}
+template <Expression E, dsl::AFilter F>
+auto exclusive_sum(E&& e, F&& filter) {
+  return exclusive(sum(std::forward<E>(e), std::forward<F>(filter)));
+}
+template <Expression E, dsl::AFilter F>
+auto exclusive_sum(E&& e, F&& filter, Backward) {
+  return exclusive(sum(std::forward<E>(e), std::forward<F>(filter)), backward);
+}
+/// The same plus `initial`, a number or an expression of parameters: what the first element gets.
+template <Expression E, class I>
+  requires(Expression<I> || dsl::Scalar<I>)
+auto exclusive_sum(E&& e, I&& initial) {
+  if constexpr (Expression<I>) (void)dsl::InitialRule<kLevelOf<I> == Level::uniform>{};
+  return exclusive(sum(std::forward<E>(e))) + std::forward<I>(initial);
+}
+
+}  // namespace chainfold
