@@ -15,6 +15,10 @@ namespace {
 /// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
 constexpr int kMostRunRows = 32;
 constexpr int kRunRows = 8, kTileRows = 4;
+/// Larger blocks have too few registers for rows of this length.
+constexpr int kMostBlockWarps = 16;
+/// Warps of a processor whose rows are on their way or wait for what comes before them.
+constexpr int kLookBackWarps = 32;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
 /// A CPU's warp: what is read twice has to stay in a core's cache.
@@ -37,6 +41,21 @@ bool uses_index(const Graph& graph) {
 /// Whether segments may begin within a lane's load.
 bool may_begin_anywhere(const Graph& graph) { return !uses_index(graph); }
 
+bool has_both_directions(const Graph& graph) {
+  bool forward = false, reverse = false;
+  for (const Node& node : graph.nodes) {
+    forward = forward || (node.kind == NodeKind::scan && !node.reverse);
+    reverse = reverse || (node.kind == NodeKind::scan && node.reverse);
+  }
+  return forward && reverse;
+}
+
+/// Whether rows hold whole segments, which begin with lanes or end within them.
+bool fills_rows(std::int64_t segment, int width) {
+  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+  return row % segment == 0 && (segment % width == 0 || width % segment == 0);
+}
+
 /// The widest load that divides the segment.
 int dividing_width(std::int64_t segment, int widest) {
   int width = widest;
@@ -53,6 +72,7 @@ struct Tile {
 std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int rows, int widest) {
   for (int width = widest; width >= 1; width /= 2) {
     if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
+    if (broadcasts(graph) && !fills_rows(segment, width)) continue;
     const std::int64_t row = std::int64_t{Plan::kWarp} * width;
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
     std::optional<Tile> best;
@@ -70,25 +90,6 @@ std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int ro
     if (best) return best;
   }
   return std::nullopt;
-}
-
-void refuse(const char* what) { throw UserError(ErrorCode::unsupported, what); }
-
-void check_graph(const Graph& graph) {
-  bool forward = false, reverse = false, folds = false;
-  for (const Node& node : graph.nodes) {
-    forward = forward || (node.kind == NodeKind::scan && !node.reverse);
-    reverse = reverse || (node.kind == NodeKind::scan && node.reverse);
-    folds = folds || node.kind == NodeKind::fold;
-  }
-  if (forward && reverse)
-    refuse(
-        "one computation scans forward and backward; that is not supported yet, so write one "
-        "cf::over for each direction");
-  if (folds)
-    refuse(
-        "one computation has outputs with a value a segment and others with a value an element; "
-        "that is not supported yet, so write one cf::over for each kind");
 }
 
 }  // namespace
@@ -125,7 +126,10 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.range_depth = one_warp ? kCpuRangeDepth : 1;
   plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
+  plan.resident = choice.blocks;
   if (choice.depth > kMostRunRows) return false;
+  if (choice.blocks * choice.warps > target.resident_warps) return false;
+  const bool both_ways = has_both_directions(graph);  // rows are there for a pass each
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
@@ -137,7 +141,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       return true;
     }
     case Strategy::scan_run:
-      if (s < 1) return false;
+      if (s < 1 || both_ways) return false;
       plan.load_width = 1;
       plan.in_registers = false;
       plan.range_depth = choice.depth;
@@ -149,15 +153,17 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
     }
     case Strategy::look_back:
     case Strategy::propagate:
+      // The last tile's fold is known only when all others have been scanned, but by propagate.
+      if (both_ways || (broadcasts(graph) && choice.strategy == Strategy::look_back)) return false;
       plan.in_registers = choice.tile == 0;
       if (plan.in_registers == one_warp) return false;
       if (!plan.in_registers) {
         plan.load_width = 1;
         plan.range_depth = choice.depth;
       }
-      plan.tile = plan.in_registers ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth *
-                                          plan.warps
-                                    : std::int64_t{choice.tile} * 1024;
+      plan.tile = plan.in_registers
+                      ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
+                      : std::int64_t{choice.tile} * 1024;
       plan.launches = choice.strategy == Strategy::look_back ? 2 : 3;
       return true;
     default: return false;
@@ -189,8 +195,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   choice.mma = false;
   choice.bytes = target.vector_bytes;
   const bool one_warp = target.max_warps == 1;
-  const int widest = std::max(
-      1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+  const int widest =
+      std::max(1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
   const std::int64_t s = request.segment;
   // Rows that registers hold: of all inputs, as they come from memory.
   int bytes = 0;
@@ -217,9 +223,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       const std::int64_t needed = (s + row - 1) / row;
       // Short segments by few warps, so that several blocks share a processor.
       choice.depth = rows;
-      choice.warps = static_cast<int>(
-          std::bit_ceil(static_cast<std::uint64_t>((needed + rows - 1) / rows)));
-      if (choice.warps > std::min(32, target.max_warps)) return std::nullopt;
+      choice.warps =
+          static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>((needed + rows - 1) / rows)));
+      if (choice.warps > std::min(kMostBlockWarps, target.max_warps)) return std::nullopt;
       choice.depth = static_cast<int>((needed + choice.warps - 1) / choice.warps);
       return choice;
     }
@@ -227,6 +233,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     case Strategy::propagate:
       choice.depth = one_warp ? kCpuRangeDepth : rows;
       choice.warps = one_warp ? 1 : 16;
+      choice.blocks = one_warp ? 0 : std::min(kLookBackWarps, target.resident_warps) / choice.warps;
       if (one_warp) {
         choice.tile = static_cast<int>(
             std::max<std::int64_t>(1, kCpuTileBytes / (1024 * widest_of_scan(graph))));
@@ -237,20 +244,33 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
 }
 
 PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
-  check_graph(graph);
   const bool one_warp = target.max_warps == 1;
-  auto of = [&](Strategy strategy) { return scan_choice_of(strategy, graph, target, request); };
   const std::int64_t s = request.segment;
-  if (s == 0) return *of(Strategy::look_back);
-  if (one_warp) {
-    if (s < Plan::kWarp) {
-      if (const auto tile = of(Strategy::scan_tile)) return *tile;
-    }
-    return s <= kCpuLongestRun ? *of(Strategy::scan_run) : *of(Strategy::look_back);
+  struct Attempt {
+    Strategy strategy;
+    int most_rows = kMostRunRows;
+  };
+  std::vector<Attempt> order;
+  if (s > 0 && one_warp) {
+    if (s < Plan::kWarp) order.push_back({Strategy::scan_tile});
+    if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});
+  } else if (s > 0) {
+    order.push_back({Strategy::scan_tile, kRunRows});
+    order.push_back({Strategy::scan_block});
   }
-  if (const auto tile = of(Strategy::scan_tile); tile && tile->depth <= kRunRows) return *tile;
-  if (const auto block = of(Strategy::scan_block)) return *block;
-  return *of(Strategy::look_back);
+  for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})
+    order.push_back({strategy});
+  for (const Attempt& attempt : order) {
+    const std::optional<PlanChoice> choice =
+        scan_choice_of(attempt.strategy, graph, target, request);
+    if (choice && choice->depth <= attempt.most_rows && make_plan(graph, target, request, *choice))
+      return *choice;
+  }
+  if (has_both_directions(graph))
+    throw UserError(ErrorCode::unsupported,
+                    "one computation scans forward and backward over segments that no block holds; "
+                    "write one cf::over for each direction");
+  throw InternalError("no strategy serves a scan", print(graph));
 }
 
 std::string print_scan(const Plan& plan) {
@@ -259,6 +279,7 @@ std::string print_scan(const Plan& plan) {
     text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
   if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
     text += fmt::format("  tile {} elements\n", plan.tile);
+  if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   return text + (plan.in_registers
                      ? fmt::format("  rows {}, in registers\n", plan.depth)
                      : fmt::format("  rows {} at once, read twice\n", plan.range_depth));

@@ -50,6 +50,7 @@ class BodyEmitter {
   std::string load_run(int buffer, const std::string& pointer, int count, const std::string& mask);
   /// The first element of a group of lanes.
   std::string pointer_to(int buffer, const Address& at, int group);
+  void scatter(const Store& op, const std::string& values, const std::string& mask);
   std::string element_pointer(int buffer, const std::string& index);
   /// The mask of `count` elements of which `width` belong to each lane, from lane `first` on; empty
   /// for all.

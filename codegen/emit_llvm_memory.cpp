@@ -119,6 +119,29 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   }
 }
 
+/// Single elements wherever the lanes want them.
+void BodyEmitter::scatter(const Store& op, const std::string& values, const std::string& mask) {
+  const std::string_view elem = memory_type(type(op.value).elem);
+  const std::string indices = vector_of("i64", kWarpWidth), pointers = vector_of("ptr", kWarpWidth);
+  const std::string vector = vector_of(elem, kWarpWidth);
+  std::string lanes;
+  for (int l = 0; l < kWarpWidth; ++l) {
+    const std::int64_t place = l / op.at.group * op.at.stride + l % op.at.group;
+    lanes += fmt::format("{}i64 {}", l == 0 ? "" : ", ", place);
+  }
+  const std::string own = out_.let(
+      fmt::format("sext {} {} to {}", vector_of("i32", kWarpWidth), name(op.at.offset), indices));
+  const std::string base = out_.splat("i64", name(op.at.base), kWarpWidth);
+  const std::string from_base = out_.let(fmt::format("add {} {}, {}", indices, base, own));
+  const std::string index = out_.let(fmt::format("add {} {}, <{}>", indices, from_base, lanes));
+  const std::string pointer = out_.let(
+      fmt::format("getelementptr {}, ptr {}, {} {}", elem, buffer_name(op.buffer), indices, index));
+  out_.intrinsic("masked.scatter", "void", std::array<std::string, 2>{vector, pointers},
+                 std::array{Argument{vector, values}, Argument{pointers, pointer},
+                            Argument{"i32", std::to_string(size_of(type(op.value).elem))},
+                            Argument{vector_of("i1", kWarpWidth), mask}});
+}
+
 void BodyEmitter::emit_op(const Instr&, const Store& op) {
   const Type& t = type(op.value);
   const std::string_view elem = memory_type(t.elem);
@@ -137,6 +160,10 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
     all = out_.shuffle(elem, total, all, {}, indices);
   }
   const std::string mask = lane_mask(op.mask), vector = vector_of(elem, count);
+  if (op.at.offset != kNoValue) {
+    scatter(op, all, mask.empty() ? constant("i1", "true", kWarpWidth) : mask);
+    return;
+  }
   for (int lane = 0; lane < kWarpWidth; lane += per_run) {
     const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
     const std::string part = per_run == kWarpWidth

@@ -103,6 +103,10 @@ struct Graph {
 bool has_scans(const Graph& graph);
 /// For every node whether it is of this kind or depends on one that is.
 std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
+/// Which folds (one a fold or scan node) elements are told the value of, for their whole segment.
+std::vector<bool> asked_by_elements(const Graph& graph);
+/// Whether any are.
+bool broadcasts(const Graph& graph);
 
 /// The stable text of a graph. Values of literals are left out: it identifies the kernel.
 std::string print(const Graph& graph);

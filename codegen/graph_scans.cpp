@@ -26,6 +26,26 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind) {
   return depends;
 }
 
+std::vector<bool> asked_by_elements(const Graph& graph) {
+  std::vector<bool> needed(graph.nodes.size()), asked(graph.folds.size());
+  for (const NodeId output : graph.outputs) {
+    if (graph.node(output).level == Level::element) needed[static_cast<std::size_t>(output)] = true;
+  }
+  for (std::size_t id = graph.nodes.size(); id-- > 0;) {  // users come behind their operands
+    const Node& node = graph.nodes[id];
+    if (!needed[id]) continue;
+    if (node.kind == NodeKind::fold) asked[static_cast<std::size_t>(node.index)] = true;
+    if (node.kind != NodeKind::compute) continue;
+    for (const NodeId operand : node.operands) needed[static_cast<std::size_t>(operand)] = true;
+  }
+  return asked;
+}
+
+bool broadcasts(const Graph& graph) {
+  const std::vector<bool> asked = asked_by_elements(graph);
+  return std::find(asked.begin(), asked.end(), true) != asked.end();
+}
+
 NodeId GraphBuilder::running(NodeId value, ScanForm form) {
   const char* const word = form.exclusive ? "cf::exclusive" : "cf::inclusive";
   if (level(value) == Level::element) {

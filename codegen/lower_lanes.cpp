@@ -243,18 +243,24 @@ ValueId TileLowering::finalize(std::size_t fold, const Partial& partial) {
 }
 
 std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile,
-                                                   const std::vector<ValueId>& scanned,
-                                                   ValueId extent) {
+                                                   const std::vector<ValueId>& values,
+                                                   ValueId extent, Level level) {
   Scope scope = scope_of(tile);
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     const auto id = static_cast<NodeId>(i);
     if (node.kind == NodeKind::extent) scope.values[id] = extent;
-    if (node.kind == NodeKind::scan)
-      scope.values[id] = scanned[static_cast<std::size_t>(node.index)];
+    if (node.kind != NodeKind::scan && node.kind != NodeKind::fold) continue;
+    const ValueId value = values[static_cast<std::size_t>(node.index)];
+    if (value != kNoValue) scope.values[id] = value;
   }
+  return outputs_of(level, scope);
+}
+
+std::vector<ValueId> TileLowering::outputs_of(Level level, Scope& scope) {
   std::vector<ValueId> outputs;
-  for (NodeId output : graph_.outputs) outputs.push_back(node_value(output, scope));
+  for (NodeId output : graph_.outputs)
+    outputs.push_back(graph_.node(output).level == level ? node_value(output, scope) : kNoValue);
   return outputs;
 }
 
@@ -268,9 +274,7 @@ std::vector<ValueId> TileLowering::finish(const Partials& partials, ValueId exte
     const auto f = static_cast<std::size_t>(node.index);
     scope.values[id] = finalize(f, partials[f]);
   }
-  std::vector<ValueId> outputs;
-  for (NodeId output : graph_.outputs) outputs.push_back(node_value(output, scope));
-  return outputs;
+  return outputs_of(Level::segment, scope);
 }
 
 }  // namespace chainfold::codegen

@@ -71,10 +71,10 @@ class LookBack {
     const Partials own = tiles.total();
     ScanBlock block(b, program_, graph_, run);
     block.share(own);
-    Partials carry = block.before_warp();
+    const Partials in_block = block.before_warp();
     const Partials before = look_back(b, tiles, block, ticket);
-    carry = merge(run, before, carry);
-    tiles.scan(carry);
+    tiles.scan(merge(run, before, in_block), std::vector<ValueId>(graph_.folds.size(), kNoValue));
+    tiles.store_folds([&] { return merge(run, before, block.all()); });
   }
 
   [[nodiscard]] const TileParams& params() const { return params_; }
@@ -101,10 +101,10 @@ class LookBack {
   };
   Slots slots(Builder& b, ScanTiles& tiles, int level) {
     const ValueId base = b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level));
-    const ValueId index = b.compute(Op::shr, {tiles.index(), b.i64(std::int64_t{level} * kDigitBits)});
-    const ValueId digit = level == kLevels - 1
-                              ? index
-                              : b.compute(Op::bit_and, {index, b.i64(kRadix - 1)});
+    const ValueId index =
+        b.compute(Op::shr, {tiles.index(), b.i64(std::int64_t{level} * kDigitBits)});
+    const ValueId digit =
+        level == kLevels - 1 ? index : b.compute(Op::bit_and, {index, b.i64(kRadix - 1)});
     const ValueId own = b.add(base, index);
     return {.own = own, .group = b.sub(own, digit), .before = digit};
   }
@@ -159,21 +159,21 @@ class LookBack {
   /// The fold of the slots before the tile's own at one level, within its group there.
   Partials look_at(Builder& b, ScanTiles& tiles, int level, ValueId ticket) {
     const Slots at = slots(b, tiles, level);
-    const ValueId in_segment = b.sub(at.group, b.mul(tiles.segment(),
-                                                     slots_of(b, tiles.tiles(), level)));
+    const ValueId in_segment =
+        b.sub(at.group, b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level)));
     if (level < kLevels - 1)
       return fold_slots(b, tiles, level, at.group, at.before, ticket, in_segment);
     ScanTile& run = tiles.run();
     Partials start;
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(run.tile().identity(f));
-    const Builder::Values folded = b.loop(
-        b.i64(0), at.before, b.i64(kRadix), run.tile().flatten(start),
-        [&](ValueId done, const Builder::Values& carried) {
-          const ValueId count = b.min(b.i64(kRadix), b.sub(at.before, done));
-          const Partials next = fold_slots(b, tiles, level, b.add(at.group, done), count, ticket,
-                                           b.add(in_segment, done));
-          return run.tile().flatten(merge(run, run.tile().unflatten(carried, true), next));
-        });
+    const Builder::Values folded =
+        b.loop(b.i64(0), at.before, b.i64(kRadix), run.tile().flatten(start),
+               [&](ValueId done, const Builder::Values& carried) {
+                 const ValueId count = b.min(b.i64(kRadix), b.sub(at.before, done));
+                 const Partials next = fold_slots(b, tiles, level, b.add(at.group, done), count,
+                                                  ticket, b.add(in_segment, done));
+                 return run.tile().flatten(merge(run, run.tile().unflatten(carried, true), next));
+               });
     return run.tile().unflatten(folded, true);
   }
 
@@ -270,6 +270,7 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
   program.launches.push_back({.name = "scan_look_back",
                               .grid = params.all(),
                               .warps = plan.warps,
+                              .min_blocks = plan.resident,
                               .overlaps = target.overlaps});
   lowering.lower_scan();
   return program;

@@ -19,6 +19,15 @@ class Propagate {
       : program_(program), graph_(graph), plan_(plan), params_(declare_tiles(program, plan)) {
     states_ = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
+    // Of whole segments: as many arrays again.
+    totals_ = static_cast<int>(program.buffers.size());
+    for (int i = states_; i < totals_; ++i) {
+      Buffer total = program.buffers[static_cast<std::size_t>(i)];
+      total.name = "total_" + std::to_string(i - states_);
+      total.index += totals_ - states_;
+      total.elements = params_.segment_count;
+      program.buffers.push_back(std::move(total));
+    }
   }
   [[nodiscard]] const TileParams& params() const { return params_; }
 
@@ -30,7 +39,7 @@ class Propagate {
     ScanBlock block(b, program_, graph_, tiles.run());
     block.share(own);
     on_first_warp(b, plan_.warps, [&] {
-      store_states(b, tiles.run(), {.base = b.block()}, block.all(),
+      store_states(b, tiles.run(), states_, {.base = b.block()}, block.all(),
                    b.compute(Op::eq, {b.lane(), b.i32(0)}));
     });
   }
@@ -45,23 +54,26 @@ class Propagate {
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(run.tile().identity(f));
     // Tiles are counted in the scan's direction, so lane order is the scan's: merges alone know
     // which side comes first in memory.
-    b.loop(b.i64(0), count, b.i64(kWarpWidth), run.tile().flatten(start),
-           [&](ValueId at, const Builder::Values& carried) {
-             const Address place{.base = b.add(first, at)};
-             const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
-             Partials carry = run.tile().unflatten(carried, true), before;
-             int buffer = states_;
-             for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-               Partial state = run.tile().identity(f);
-               for (ValueId& field : state.fields)
-                 field = b.select(mask, b.load(buffer++, place, 1, mask), field);
-               const Partial scanned = scan_states(b, run, f, state);
-               before.push_back(merge(run, f, carry[f], shifted(b, run, f, scanned)));
-               carry[f] = merge(run, f, carry[f], last(b, scanned));
-             }
-             store_states(b, run, place, before, mask);
-             return run.tile().flatten(carry);
-           });
+    const Builder::Values folded =
+        b.loop(b.i64(0), count, b.i64(kWarpWidth), run.tile().flatten(start),
+               [&](ValueId at, const Builder::Values& carried) {
+                 const Address place{.base = b.add(first, at)};
+                 const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
+                 Partials carry = run.tile().unflatten(carried, true), before;
+                 int buffer = states_;
+                 for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+                   Partial state = run.tile().identity(f);
+                   for (ValueId& field : state.fields)
+                     field = b.select(mask, b.load(buffer++, place, 1, mask), field);
+                   const Partial scanned = scan_states(b, run, f, state);
+                   before.push_back(merge(run, f, carry[f], shifted(b, run, f, scanned)));
+                   carry[f] = merge(run, f, carry[f], last(b, scanned));
+                 }
+                 store_states(b, run, states_, place, before, mask);
+                 return run.tile().flatten(carry);
+               });
+    store_states(b, run, totals_, {b.block()}, run.tile().unflatten(folded, true),
+                 b.compute(Op::eq, {b.lane(), b.i32(0)}));
   }
 
   void lower_scan() {
@@ -72,14 +84,12 @@ class Propagate {
     ScanBlock block(b, program_, graph_, tiles.run());
     block.share(own);
     Partials carry = block.before_warp();
-    int buffer = states_;
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-      Partial before = tiles.run().tile().identity(f);
-      for (ValueId& field : before.fields)
-        field = b.load(buffer++, {.base = b.block(), .group = 1, .stride = 0});
-      carry[f] = merge(tiles.run(), f, before, carry[f]);
-    }
-    tiles.scan(carry);
+    const Partials before = load_states(b, tiles.run(), states_, b.block());
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+      carry[f] = merge(tiles.run(), f, before[f], carry[f]);
+    const Partials folds = load_states(b, tiles.run(), totals_, tiles.segment());
+    tiles.scan(carry, tiles.run().values_of(folds));
+    tiles.store_folds([&] { return folds; });
   }
 
  private:
@@ -100,17 +110,26 @@ class Propagate {
   }
   static Partial shifted(Builder& b, ScanTile& run, std::size_t f, Partial state) {
     for (ValueId& field : state.fields) field = b.shuffle_up(field, 1);
-    return run.tile().keep_where(f, std::move(state),
-                                 b.compute(Op::ge, {b.lane(), b.i32(1)}));
+    return run.tile().keep_where(f, std::move(state), b.compute(Op::ge, {b.lane(), b.i32(1)}));
   }
   static Partial last(Builder& b, Partial state) {
     for (ValueId& field : state.fields)
       field = b.shuffle_from(field, b.splat(b.i32(kWarpWidth - 1)));
     return state;
   }
-  void store_states(Builder& b, ScanTile& run, const Address& at, const Partials& states,
-                    ValueId mask) {
-    int buffer = states_;
+  /// Every lane receives state `at` of the arrays from `buffer` on.
+  Partials load_states(Builder& b, ScanTile& run, int buffer, ValueId at) {
+    Partials states;
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+      Partial state = run.tile().identity(f);
+      for (ValueId& field : state.fields)
+        field = b.load(buffer++, {.base = at, .group = 1, .stride = 0});
+      states.push_back(std::move(state));
+    }
+    return states;
+  }
+  void store_states(Builder& b, ScanTile& run, int buffer, const Address& at,
+                    const Partials& states, ValueId mask) {
     for (const ValueId field : run.tile().flatten(states)) b.store(buffer++, at, field, mask);
   }
 
@@ -118,7 +137,7 @@ class Propagate {
   const Graph& graph_;
   const Plan& plan_;
   TileParams params_;
-  int states_ = 0;  // the first buffer
+  int states_ = 0, totals_ = 0;  // the first buffers
 };
 
 }  // namespace
@@ -131,14 +150,20 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
   Propagate lowering(program, graph, plan);
   const TileParams params = lowering.params();
   program.launches.reserve(3);
-  program.launches.push_back({.name = "fold_tiles", .grid = params.all(), .warps = plan.warps});
+  program.launches.push_back({.name = "fold_tiles",
+                              .grid = params.all(),
+                              .warps = plan.warps,
+                              .min_blocks = plan.resident});
   lowering.lower_fold();
-  program.launches.push_back(
-      {.name = "scan_states", .grid = params.segment_count, .warps = 1, .overlaps = target.overlaps});
+  program.launches.push_back({.name = "scan_states",
+                              .grid = params.segment_count,
+                              .warps = 1,
+                              .overlaps = target.overlaps});
   lowering.lower_states();
   program.launches.push_back({.name = "scan_tiles",
                               .grid = params.all(),
                               .warps = plan.warps,
+                              .min_blocks = plan.resident,
                               .overlaps = target.overlaps});
   lowering.lower_scan();
   return program;

@@ -22,14 +22,13 @@ Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_bl
   program.launches.push_back(
       {.name = program.name,
        .grid = ceil_div(SizeExpr::param(segments, "segments"), segments_per_block),
-       .warps = plan.warps});
+       .warps = plan.warps,
+       .min_blocks = plan.resident});
   return program;
 }
 
 /// The parameter that start() declared.
-ValueId segments_of(Builder& b) {
-  return b.param(static_cast<int>(b.program().params.size()) - 1);
-}
+ValueId segments_of(Builder& b) { return b.param(static_cast<int>(b.program().params.size()) - 1); }
 
 /// Number of the warp among all of the launch.
 ValueId warp_of_launch(Builder& b, const Plan& plan) {
@@ -46,8 +45,12 @@ Partials identities(TileLowering& tile, const Graph& graph) {
 void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& scan, ValueId first,
                    ValueId behind) {
   b.loop(first, behind, b.i64(1), {}, [&](ValueId segment, const Builder::Values&) {
-    const ValueId size = b.i64(plan.segment);
-    scan.scan_range(b.mul(segment, size), size, b.i64(0), identities(scan.tile(), graph), size);
+    const ValueId size = b.i64(plan.segment), begin = b.mul(segment, size), zero = b.i64(0);
+    std::vector<ValueId> folded(graph.folds.size(), kNoValue);
+    if (broadcasts(graph)) folded = scan.values_of(scan.total_of_range(begin, size, zero));
+    const Partials folds =
+        scan.scan_range(begin, size, zero, identities(scan.tile(), graph), size, folded);
+    scan.store_folds(folds, segment, size);
     return Builder::Values{};
   });
 }
@@ -68,7 +71,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
         const std::int64_t elements = plan.tile_segments * plan.segment;
         const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
         const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
-        scan.scan(rows, begin, scan.no_carry(), b.i64(plan.segment));
+        scan.scan_segments(rows, begin, count, first);
         return Builder::Values{};
       },
       [&] {  // of the last tile some segments are missing
@@ -99,7 +102,10 @@ Program lower_scan_block(const Graph& graph, const Plan& plan, const Target&) {
   const ValueId count = tile == plan.segment ? kNoValue : b.sub(b.i64(plan.segment), mine);
   const std::vector<Loaded> rows = scan.load(begin, count, mine);
   block.share(scan.total(rows));
-  scan.scan(rows, begin, scan.carry_of(block.before_warp()), b.i64(plan.segment));
+  const ValueId extent = b.i64(plan.segment);
+  const Partials folds = block.all();
+  scan.scan(rows, begin, scan.carry_of(block.before_warp()), extent, scan.values_of(folds));
+  on_first_warp(b, plan.warps, [&] { scan.store_folds(folds, b.block(), extent); });
   return program;
 }
 

@@ -54,23 +54,23 @@ void ScanBlock::share(const Partials& totals) {
   }
 }
 
-Partials ScanBlock::fold_where(ValueId lanes) {
-  Partials kept = of_warps_;
-  for (std::size_t f = 0; lanes != kNoValue && f < kept.size(); ++f)
-    kept[f] = scan_.tile().keep_where(f, std::move(kept[f]), lanes);
-  return scan_.tile().reduce_lanes(std::move(kept), 1, kWarpWidth);
-}
-
 Partials ScanBlock::before_warp() {
-  if (of_warps_.empty()) {
-    Partials none;
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f) none.push_back(scan_.tile().identity(f));
-    return none;
+  Partials before;
+  const ValueId warp = b_.splat(b_.warp());
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    if (of_warps_.empty()) {
+      before.push_back(scan_.tile().identity(f));
+      continue;
+    }
+    const Op side = scan_.reverse(f) ? Op::gt : Op::lt;
+    before.push_back(scan_.tile().keep_where(f, of_warps_[f], b_.compute(side, {b_.lane(), warp})));
   }
-  return fold_where(
-      b_.compute(scan_.reverse() ? Op::gt : Op::lt, {b_.lane(), b_.splat(b_.warp())}));
+  if (of_warps_.empty()) return before;
+  return scan_.tile().reduce_lanes(std::move(before), 1, kWarpWidth);
 }
 
-Partials ScanBlock::all() { return of_warps_.empty() ? own_ : fold_where(kNoValue); }
+Partials ScanBlock::all() {
+  return of_warps_.empty() ? own_ : scan_.tile().reduce_lanes(of_warps_, 1, kWarpWidth);
+}
 
 }  // namespace chainfold::codegen

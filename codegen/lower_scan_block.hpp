@@ -14,14 +14,12 @@ class ScanBlock {
 
   /// Every warp hands over the fold of its run. Contains a barrier; only once a launch.
   void share(const Partials& totals);
-  /// The fold of the block's runs that come before the warp's own in the scan's direction.
+  /// The fold of the block's runs that come before the warp's own in each scan's direction.
   Partials before_warp();
   /// The fold of all runs.
   Partials all();
 
  private:
-  Partials fold_where(ValueId lanes);
-
   Builder& b_;
   Program& program_;
   const Graph& graph_;

@@ -18,11 +18,8 @@ Plan range_plan(const Plan& plan) {
   return narrow;
 }
 
-bool any_reverse(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    return node.kind == NodeKind::scan && node.reverse;
-  });
-}
+/// Lanes that a segment takes where it begins and ends with lanes and rows.
+int lanes_of(std::int64_t segment, int width) { return static_cast<int>(segment / width); }
 
 }  // namespace
 
@@ -32,11 +29,22 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       plan_(plan),
       narrow_(range_plan(plan)),
       segment_(segment),
-      reverse_(any_reverse(graph)),
+      reverse_(graph.folds.size(), false),
+      is_scan_(graph.folds.size(), false),
+      asked_(asked_by_elements(graph)),
       tile_(builder, graph, plan_),
       narrow_tile_(builder, graph, narrow_),
       row_(builder, tile_, graph, segment),
-      narrow_row_(builder, narrow_tile_, graph, 0) {}
+      narrow_row_(builder, narrow_tile_, graph, 0) {
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::scan) continue;
+    is_scan_[static_cast<std::size_t>(node.index)] = true;
+    reverse_[static_cast<std::size_t>(node.index)] = node.reverse;
+    any_reverse_ = any_reverse_ || node.reverse;
+  }
+  for (const NodeId output : graph.outputs)
+    has_ends_ = has_ends_ || graph.node(output).level == Level::segment;
+}
 
 Loaded ScanTile::load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot,
                           ValueId count, ValueId position) {
@@ -74,23 +82,116 @@ Partials ScanTile::total(const std::vector<Loaded>& rows) {
   return tile_.lift(tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
-void ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent) {
-  const auto count = static_cast<int>(rows.size());
-  for (int i = 0; i < count; ++i) {
-    const int r = reverse_ ? count - 1 - i : i;
-    const Loaded& row = rows[static_cast<std::size_t>(r)];
-    const Partials elements = tile_.fold_elements(row);
-    std::vector<ValueId> scanned;
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      scanned.push_back(row_.scan(f, elements[f], row.width, r * row_elements(), carry[f]));
-    store_row(tile_, row, b_.add(begin, b_.i64(r * row_elements())), scanned, extent);
+std::vector<std::vector<ValueId>> ScanTile::scan_rows(const std::vector<Loaded>& rows,
+                                                      Carry carry) {
+  const std::size_t count = rows.size(), folds = graph_.folds.size();
+  std::vector<std::vector<ValueId>> values(count, std::vector<ValueId>(folds, kNoValue));
+  std::vector<Partials> elements;
+  for (const Loaded& row : rows) elements.push_back(tile_.fold_elements(row));
+  for (std::size_t f = 0; f < folds; ++f) {
+    if (!is_scan_[f] && segment_ == 0) continue;  // its totals serve
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t r = reverse_[f] ? count - 1 - i : i;
+      values[r][f] = row_.scan(f, elements[r][f], rows[r].width,
+                               static_cast<std::int64_t>(r) * row_elements(), carry[f]);
+    }
+  }
+  return values;
+}
+
+void ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
+                    const std::vector<ValueId>& folded) {
+  std::vector<std::vector<ValueId>> values = scan_rows(rows, std::move(carry));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t f = 0; f < folded.size(); ++f) {
+      if (!is_scan_[f]) values[r][f] = folded[f];
+    }
+    store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
+              values[r], extent);
+  }
+}
+
+void ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                             ValueId first) {
+  std::vector<std::vector<ValueId>> values = scan_rows(rows, no_carry());
+  const ValueId extent = b_.i64(segment_);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (has_ends_) store_ends(rows[r], static_cast<int>(r), values[r], count, first);
+    for (std::size_t f = 0; f < values[r].size(); ++f) {
+      if (asked_[f]) values[r][f] = broadcast_end(values[r][f], rows[r].width);
+    }
+    store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
+              values[r], extent);
+  }
+}
+
+ValueId ScanTile::broadcast_end(ValueId values, int width) {
+  if (width % segment_ == 0) {
+    Builder::Values ends;
+    for (int i = 0; i < width; ++i) {
+      const auto size = static_cast<int>(segment_);
+      ends.push_back(b_.extract(values, i / size * size + size - 1));
+    }
+    return b_.concat(std::move(ends));
+  }
+  const int lanes = lanes_of(segment_, width);
+  std::vector<std::uint8_t> source(kWarpWidth);
+  for (int l = 0; l < kWarpWidth; ++l)
+    source[static_cast<std::size_t>(l)] = static_cast<std::uint8_t>(l / lanes * lanes + lanes - 1);
+  return b_.permute(b_.extract(values, width - 1), source);
+}
+
+void ScanTile::store_ends(const Loaded& row, int r, const std::vector<ValueId>& values,
+                          ValueId count, ValueId first) {
+  const std::vector<ValueId> ends =
+      tile_.finish_elements(row, values, b_.i64(segment_), Level::segment);
+  const auto size = static_cast<std::int32_t>(segment_);
+  const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(row.width)),
+                              b_.i32(static_cast<std::int32_t>(r * row_elements())));
+  for (int i = 0; i < row.width; ++i) {
+    // Without heads anywhere, segments end with lanes, or at known elements of them.
+    if (segment_ % row.width == 0 && i != row.width - 1) continue;
+    if (row.width % segment_ == 0 && (i + 1) % segment_ != 0) continue;
+    const ValueId behind = b_.add(slot, b_.i32(i + 1));
+    ValueId mask = row.width % segment_ == 0
+                       ? kNoValue
+                       : b_.compute(Op::eq, {b_.rem(behind, b_.i32(size)), b_.i32(0)});
+    if (count != kNoValue) {
+      mask = b_.both(mask, b_.compute(Op::le, {b_.convert(behind, DType::i64), count}));
+    }
+    const ValueId segment = b_.sub(b_.div(behind, b_.i32(size)), b_.i32(1));
+    for (std::size_t o = 0; o < ends.size(); ++o) {
+      if (ends[o] == kNoValue) continue;
+      const ValueId value = b_.type(ends[o]).width > 1 ? b_.extract(ends[o], i) : ends[o];
+      b_.store(static_cast<int>(graph_.inputs.size() + o),
+               {.base = first, .group = 1, .stride = 0, .offset = segment}, value, mask);
+    }
+  }
+}
+
+std::vector<ValueId> ScanTile::values_of(const Partials& folds) {
+  std::vector<ValueId> values(folds.size(), kNoValue);
+  for (std::size_t f = 0; f < folds.size(); ++f) {
+    if (asked_[f]) values[f] = tile_.finalize(f, folds[f]);
+  }
+  return values;
+}
+
+void ScanTile::store_folds(const Partials& folds, ValueId segment, ValueId extent) {
+  if (!has_ends_) return;
+  const std::vector<ValueId> outputs = tile_.finish(folds, extent);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == kNoValue) continue;
+    b_.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i],
+             b_.compute(Op::eq, {b_.lane(), b_.i32(0)}));
   }
 }
 
 void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                         const std::vector<ValueId>& scanned, ValueId extent) {
-  const std::vector<ValueId> outputs = tile.finish_elements(row, scanned, extent);
+                         const std::vector<ValueId>& values, ValueId extent) {
+  const std::vector<ValueId> outputs = tile.finish_elements(row, values, extent);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);
     const ValueId value = b_.widen(outputs[i], row.width);
     const int width = std::min(row.width, kStoreBytes / size_of(b_.type(value).elem));
@@ -108,34 +209,36 @@ Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
   return narrow_tile_.lift(narrow_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
-void ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
-                          ValueId extent) {
+Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
+                              ValueId extent, const std::vector<ValueId>& folded) {
   const std::int64_t batch = std::int64_t{kWarpWidth} * narrow_.depth;
   const ValueId end = b_.add(begin, count), batches = b_.div(count, b_.i64(batch));
   // `rows` rows from `at` on, of elements before `limit` (kNoValue: all exist).
-  auto scan_rows = [&](ValueId at, int rows, ValueId limit, const Builder::Values& carried) {
+  auto rows_from = [&](ValueId at, int rows, ValueId limit, const Builder::Values& carried) {
     Partials states = narrow_tile_.unflatten(carried, true);
     std::vector<Loaded> loaded;
     const ValueId left = limit == kNoValue ? kNoValue : b_.sub(limit, at);
     const ValueId first = narrow_tile_.uses_index() ? b_.add(place, b_.sub(at, begin)) : kNoValue;
     for (int r = 0; r < rows; ++r) {
       const std::int64_t slot = std::int64_t{r} * kWarpWidth;
-      const ValueId position = narrow_tile_.uses_index()
-                                   ? narrow_tile_.positions(b_.add(first, b_.i64(slot)), kWarpWidth, 1)
-                                   : kNoValue;
+      const ValueId position =
+          narrow_tile_.uses_index()
+              ? narrow_tile_.positions(b_.add(first, b_.i64(slot)), kWarpWidth, 1)
+              : kNoValue;
       loaded.push_back(load_row(narrow_tile_, 1, at, slot, left, position));
     }
     for (int i = 0; i < rows; ++i) {
-      const int r = reverse_ ? rows - 1 - i : i;
+      const int r = any_reverse_ ? rows - 1 - i : i;
       const Loaded& row = loaded[static_cast<std::size_t>(r)];
       const Partials elements = narrow_tile_.fold_elements(row);
-      std::vector<ValueId> scanned;
+      std::vector<ValueId> values = folded;
       for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
         std::optional<Partial> state = states[f];
-        scanned.push_back(narrow_row_.scan(f, elements[f], 1, 0, state));
+        const ValueId scanned = narrow_row_.scan(f, elements[f], 1, 0, state);
+        if (is_scan_[f]) values[f] = scanned;
         states[f] = *state;
       }
-      store_row(narrow_tile_, row, b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), scanned,
+      store_row(narrow_tile_, row, b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values,
                 extent);
     }
     return narrow_tile_.flatten(narrow_tile_.lift(std::move(states)));
@@ -143,19 +246,21 @@ void ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Par
   const ValueId zero = b_.i64(0), one = b_.i64(1), step = b_.i64(batch);
   Builder::Values carried = narrow_tile_.flatten(carry);
   carried = b_.loop(zero, batches, one, carried, [&](ValueId j, const Builder::Values& states) {
-    const ValueId at = reverse_ ? b_.sub(end, b_.mul(b_.add(j, one), step))
-                                : b_.add(begin, b_.mul(j, step));
-    return scan_rows(at, narrow_.depth, kNoValue, states);
+    const ValueId at =
+        any_reverse_ ? b_.sub(end, b_.mul(b_.add(j, one), step)) : b_.add(begin, b_.mul(j, step));
+    return rows_from(at, narrow_.depth, kNoValue, states);
   });
   // What is left is at the end that the scan reaches last.
   const ValueId done = b_.mul(batches, step), rest = b_.sub(count, done);
-  const ValueId rest_at = reverse_ ? begin : b_.add(begin, done), rest_end = b_.add(rest_at, rest);
+  const ValueId rest_at = any_reverse_ ? begin : b_.add(begin, done);
+  const ValueId rest_end = b_.add(rest_at, rest);
   const ValueId row = b_.i64(kWarpWidth);
   const ValueId rows = b_.div(b_.add(rest, b_.i64(kWarpWidth - 1)), row);
-  b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
-    const ValueId r = reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
-    return scan_rows(b_.add(rest_at, b_.mul(r, row)), 1, rest_end, states);
+  carried = b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
+    const ValueId r = any_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
+    return rows_from(b_.add(rest_at, b_.mul(r, row)), 1, rest_end, states);
   });
+  return narrow_tile_.unflatten(carried, true);
 }
 
 }  // namespace chainfold::codegen

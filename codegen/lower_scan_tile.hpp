@@ -24,10 +24,14 @@ class ScanTile {
   [[nodiscard]] ScanRow& row() { return row_; }
   /// Elements of plan.depth rows.
   [[nodiscard]] std::int64_t elements() const { return row_elements() * plan_.depth; }
-  /// All scans' direction; they have one.
-  [[nodiscard]] bool reverse() const { return reverse_; }
+  /// The direction of a fold's scan.
+  [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[fold]; }
+  /// The direction of ranges, whose scans have one.
+  [[nodiscard]] bool reverse() const { return any_reverse_; }
   [[nodiscard]] Carry no_carry() const { return Carry(graph_.folds.size()); }
-  [[nodiscard]] Carry carry_of(const Partials& states) const { return {states.begin(), states.end()}; }
+  [[nodiscard]] Carry carry_of(const Partials& states) const {
+    return {states.begin(), states.end()};
+  }
 
   /// plan.depth rows from element `begin` (i64) on, of which `count` elements (i64; kNoValue: all)
   /// exist. `place`: the position of the first element in its segment (i64), where rows have one.
@@ -36,14 +40,23 @@ class ScanTile {
   ValueId row_position(ValueId place, int r);
   /// The fold of loaded rows.
   Partials total(const std::vector<Loaded>& rows);
-  /// Stores the outputs of loaded rows. `extent` (i64): of their segment.
-  void scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent);
+  /// Stores the elements' outputs of loaded rows of one segment. `extent` (i64): of their segment;
+  /// `folded`: as values_of tells.
+  void scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
+            const std::vector<ValueId>& folded);
+  /// Stores all outputs of loaded rows of whole segments, from segment `first` (i64) on; `count` as
+  /// for load().
+  void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first);
+  /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
+  std::vector<ValueId> values_of(const Partials& folds);
+  /// Stores the outputs of segment `segment` (i64), from its folds, by one lane.
+  void store_folds(const Partials& folds, ValueId segment, ValueId extent);
 
-  /// The fold of the `count` elements from `begin` on, and their scan behind `carry`; `place` as
-  /// above. One element a lane at a time.
+  /// The fold of the `count` elements from `begin` on, and their scan behind `carry`, which gives
+  /// the fold of both; `place` as above. One element a lane at a time.
   Partials total_of_range(ValueId begin, ValueId count, ValueId place);
-  void scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
-                  ValueId extent);
+  Partials scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
+                      ValueId extent, const std::vector<ValueId>& folded);
 
  private:
   [[nodiscard]] std::int64_t row_elements() const {
@@ -51,15 +64,23 @@ class ScanTile {
   }
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
+  /// The running values of all folds in all rows: [row][fold].
+  std::vector<std::vector<ValueId>> scan_rows(const std::vector<Loaded>& rows, Carry carry);
   void store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                 const std::vector<ValueId>& scanned, ValueId extent);
+                 const std::vector<ValueId>& values, ValueId extent);
+  /// Stores what segments have that end in a row: `values` where they end.
+  void store_ends(const Loaded& row, int r, const std::vector<ValueId>& values, ValueId count,
+                  ValueId first);
+  /// Of each element the value where its segment ends, in rows that segments do not cross.
+  ValueId broadcast_end(ValueId values, int width);
 
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
   Plan narrow_;  // of ranges
   std::int64_t segment_;
-  bool reverse_ = false;
+  std::vector<bool> reverse_, is_scan_, asked_;  // one a fold; asked for by elements
+  bool any_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   TileLowering tile_, narrow_tile_;
   ScanRow row_, narrow_row_;
 };

@@ -1,5 +1,6 @@
 #include "chainfold/codegen/lower_scan_tiles.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace chainfold::codegen {
@@ -30,9 +31,7 @@ ValueId ScanTiles::tiles() {
   return b_.div(b_.add(extent(), b_.sub(tile, b_.i64(1))), tile);
 }
 
-bool ScanTiles::ragged() const {
-  return plan_.segment == 0 && plan_.load_width > 1;
-}
+bool ScanTiles::ragged() const { return plan_.segment == 0 && plan_.load_width > 1; }
 
 void ScanTiles::place(ValueId number) {
   const ValueId all = tiles();
@@ -71,8 +70,7 @@ Partials ScanTiles::total() {
         return values;
       },
       [&] {
-        Builder::Values values =
-            scan_.tile().flatten(scan_.total_of_range(begin_, count_, at_));
+        Builder::Values values = scan_.tile().flatten(scan_.total_of_range(begin_, count_, at_));
         for (const Loaded& row : rows_) {
           for (const ValueId input : row.inputs) {
             if (input == kNoValue) continue;
@@ -95,13 +93,28 @@ Partials ScanTiles::total() {
                                 true);
 }
 
-void ScanTiles::scan(const Partials& carry) {
+void ScanTiles::store_folds(const std::function<Partials()>& folds) {
+  const bool has_folds =
+      std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
+                  [&](NodeId output) { return graph_.node(output).level == Level::segment; });
+  if (!has_folds) return;
+  const ValueId last = b_.compute(Op::eq, {index_, b_.sub(tiles(), b_.i64(1))});
+  b_.branch(
+      last,
+      [&] {
+        on_first_warp(b_, plan_.warps, [&] { scan_.store_folds(folds(), segment_, extent()); });
+        return Builder::Values{};
+      },
+      [] { return Builder::Values{}; });
+}
+
+void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) {
   auto range = [&] {
-    scan_.scan_range(begin_, count_, at_, carry, extent());
+    scan_.scan_range(begin_, count_, at_, carry, extent(), folded);
     return Builder::Values{};
   };
   auto rows = [&] {
-    scan_.scan(rows_, begin_, scan_.carry_of(carry), extent());
+    scan_.scan(rows_, begin_, scan_.carry_of(carry), extent(), folded);
     return Builder::Values{};
   };
   if (!plan_.in_registers) {

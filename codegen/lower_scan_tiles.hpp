@@ -4,6 +4,8 @@
 // direction, from the segment's first one (its last one, of backward scans).
 #pragma once
 
+#include <functional>
+
 #include "chainfold/codegen/lower_scan_block.hpp"
 #include "chainfold/codegen/size_expr.hpp"
 
@@ -12,7 +14,7 @@ namespace chainfold::codegen {
 /// Parameters of programs over tiles, and how many tiles there are.
 struct TileParams {
   int elements = 0, segments = 0;
-  SizeExpr tiles;  ///< a segment
+  SizeExpr tiles;                      ///< a segment
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
   SizeExpr segment_count;
 };
@@ -33,8 +35,11 @@ class ScanTiles {
 
   /// Loads the tile and folds the warp's run.
   Partials total();
-  /// Scans the run behind `carry`, which covers all that comes before it, and stores the outputs.
-  void scan(const Partials& carry);
+  /// Scans the run behind `carry`, which covers all that comes before it, and stores its elements'
+  /// outputs; `folded` as for ScanTile.
+  void scan(const Partials& carry, const std::vector<ValueId>& folded);
+  /// The last tile of a segment stores the segment's outputs, from its folds, by its first warp.
+  void store_folds(const std::function<Partials()>& folds);
 
   [[nodiscard]] ScanTile& run() { return scan_; }
 

@@ -123,15 +123,15 @@ class TileLowering {
   /// `reduced`: folds that are not commutative were complete.
   Partials unflatten(const std::vector<ValueId>& fields, bool reduced = false);
 
-  /// The outputs, in the graph's order, from every fold's finished partial. `extent` is the i64
-  /// number of elements of the segment.
+  /// The outputs with a value a segment, in the graph's order (kNoValue for the others), from every
+  /// fold's finished partial. `extent` is the i64 number of elements of the segment.
   std::vector<ValueId> finish(const Partials& partials, ValueId extent);
   /// The value of one fold.
   ValueId finalize(std::size_t fold, const Partial& partial);
-  /// The outputs of a tile's elements, in the graph's order, from the values of its scans (one a
-  /// fold).
-  std::vector<ValueId> finish_elements(const Loaded& tile, const std::vector<ValueId>& scanned,
-                                       ValueId extent);
+  /// The outputs of `level` (kNoValue for the others), computed for every element of a tile from
+  /// the values of folds and scans (one a fold; kNoValue where none of these outputs asks for it).
+  std::vector<ValueId> finish_elements(const Loaded& tile, const std::vector<ValueId>& values,
+                                       ValueId extent, Level level = Level::element);
 
  private:
   struct Scope {
@@ -143,6 +143,7 @@ class TileLowering {
   /// The values of the inputs' nodes in a tile; others are added as they are computed.
   Scope scope_of(const Loaded& tile) const;
   ValueId node_value(NodeId id, Scope& scope);
+  std::vector<ValueId> outputs_of(Level level, Scope& scope);
   ValueId uniform_value(NodeId id);
   /// The indices of the tile's elements within their segments.
   ValueId index_value(const Scope& scope);

@@ -1,8 +1,8 @@
 // Plans of scans: which strategy serves which segments, and what follows from a choice.
 //
 // Rows. A row is one load of every lane of a warp; a warp's run is `depth` rows one behind the
-// other, which stay in registers between their fold and their scan (`in_registers`), or a range that
-// is read twice, which suits a CPU, whose cache keeps it.
+// other, which stay in registers between their fold and their scan (`in_registers`), or a range
+// that is read twice, which suits a CPU, whose cache keeps it.
 //
 // scan_tile: a warp's run holds whole segments. Where the size of segments is no multiple of a
 //   load, a run holds as many as make it one, and heads lie anywhere in lanes.

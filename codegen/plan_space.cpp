@@ -43,10 +43,12 @@ constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
                               {"bytes", &PlanChoice::bytes}};
 constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},
+                           {"blocks", &PlanChoice::blocks},
                            {"bytes", &PlanChoice::bytes}};
 constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
                             {"depth", &PlanChoice::depth},
                             {"tile", &PlanChoice::tile},
+                            {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
 constexpr Field kReduction16[] = {
     {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
@@ -223,8 +225,7 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
 }
 
 /// Every strategy of scans around its own best guess.
-void add_scans(Space& space, const Graph& graph, const Target& target,
-               const PlanRequest& request) {
+void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
   for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
                                   Strategy::look_back, Strategy::propagate}) {
@@ -245,6 +246,7 @@ void add_scans(Space& space, const Graph& graph, const Target& target,
       choice.depth = std::max(1, around->depth * around->warps / warps);
       space.add(choice);
     }
+    space.vary(*around, &PlanChoice::blocks, {0, 1, 2, 3, 4, 6, 8});
     space.vary(*around, &PlanChoice::bytes, {8, 4});
   }
 }

@@ -24,7 +24,7 @@ struct PlanChoice {
   int lanes = 0;     ///< staged: lanes that share a segment
   int stages = 0;    ///< staged: tiles of a warp in shared memory
   int burst = 0;     ///< staged: tiles of a warp whose results are stored together
-  int blocks = 0;    ///< staged: resident blocks a processor
+  int blocks = 0;    ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
   int parts = 0;     ///< parts, columns: how many of them fill the target
   int tile = 0;      ///< look_back, propagate: 1024 elements of a block's tile that is read twice
   int chain = 0;     ///< published: products that one accumulator takes; 0: as many as there are

@@ -25,7 +25,8 @@
 //   whose mask is false touch nothing and load zeros. A uniform Load reads the one element run at
 //   base. Loads of width w need addresses aligned to w * size bytes, which the lowering guarantees
 //   from the buffer's declared alignment. Stores take lane values, and no two lanes of one store
-//   touch the same element. Accesses of shared arrays may add an offset of each lane's own.
+//   touch the same element. Accesses of shared arrays, and stores of single elements, may add an
+//   offset of each lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
@@ -108,7 +109,8 @@ struct Address {
   ValueId base = kNoValue;
   std::int32_t group = kWarpWidth;
   std::int64_t stride = 0;
-  ValueId offset = kNoValue;  ///< lane i32, shared arrays only: elements further for each lane
+  ValueId offset = kNoValue;  ///< lane i32: elements further for each lane; shared
+                              ///< arrays, and stores of single elements
   ValueId step = kNoValue;    ///< uniform i64: the stride where it is known at launch
 };
 struct Load {

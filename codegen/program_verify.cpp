@@ -222,7 +222,8 @@ class Verifier {
     no_result(instr);
     const Buffer& to = buffer(op.buffer);
     check(to.role != BufferRole::input, "an input is never written");
-    check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
+    check(op.at.offset == kNoValue || (use(op.value).width == 1 && op.at.step == kNoValue),
+          "lanes' own offsets are for shared arrays and for single elements");
     access(op.at, op.mask, stored(op.value), to.type, to.alignment);
   }
   void operation(const AtomicAdd& op, const Instr& instr) const {
