@@ -249,6 +249,8 @@ enum class ParamRole : std::uint8_t {
   stride,       ///< elements between the beginnings of rows; `index` says of which input
   literal,      ///< a literal of the expression; `index` says which
   user,         ///< a param<T> of the expression; `index` says which
+  has_carry_in,   ///< 1 where scans go on from a state that the launch brings, else 0
+  has_carry_out,  ///< 1 where the launch takes the state that scans end with, else 0
 };
 struct Param {
   std::string name;
@@ -257,12 +259,14 @@ struct Param {
   int index = 0;
 };
 
-enum class BufferRole : std::uint8_t { input, output, scratch };
+/// carry_in and carry_out hold one element, a field of a fold's state: `index` counts the fields of
+/// all folds in their order. They may be touched only where has_carry_in and has_carry_out say so.
+enum class BufferRole : std::uint8_t { input, output, scratch, carry_in, carry_out };
 struct Buffer {
   std::string name;
   DType type = DType::f32;
   BufferRole role = BufferRole::input;
-  int index = 0;      ///< which input, output or scratch array
+  int index = 0;      ///< which input, output, scratch array or carried field
   int alignment = 1;  ///< bytes that the pointer is a multiple of
   SizeExpr elements;  ///< scratch arrays only: how many elements it needs
 };
