@@ -23,8 +23,10 @@ class Analysis {
       visit_loop(instr, *loop);
     } else if (const auto* branch = std::get_if<If>(&instr.op)) {
       visit_branch(instr, *branch);
-    } else if (std::holds_alternative<Barrier>(instr.op)) {
+    } else if (std::holds_alternative<Barrier>(instr.op) ||
+               std::holds_alternative<Ticket>(instr.op)) {
       if (divergent_ != nullptr && culprit_ == nullptr) culprit_ = divergent_;
+      for (ValueId id : instr.results) same_[id] = true;
     } else {
       bool all = true;
       for_each_operand(instr.op, [&](ValueId id) { all = all && same(id); });

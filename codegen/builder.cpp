@@ -205,6 +205,14 @@ ValueId Builder::shuffle_xor(ValueId value, int mask) {
 ValueId Builder::shuffle_from(ValueId value, ValueId source_lane) {
   return emit(Shuffle{ShuffleKind::from_lane, value, 0, source_lane}, type(value));
 }
+ValueId Builder::shuffle_up(ValueId value, int distance) {
+  if (distance == 0) return value;
+  return emit(Shuffle{ShuffleKind::up, value, distance, kNoValue}, type(value));
+}
+ValueId Builder::shuffle_down(ValueId value, int distance) {
+  if (distance == 0) return value;
+  return emit(Shuffle{ShuffleKind::down, value, distance, kNoValue}, type(value));
+}
 ValueId Builder::permute(ValueId value, std::vector<std::uint8_t> source) {
   bool identity = true;
   for (std::size_t l = 0; l < source.size(); ++l) identity = identity && source[l] == l;
@@ -237,6 +245,11 @@ void Builder::copy_async(const CopyAsync& copy) { regions_.back()->body.push_bac
 void Builder::copy_wait(int ring, ValueId slot, ValueId round) {
   regions_.back()->body.push_back({CopyWait{ring, slot, round}, {}});
 }
+ValueId Builder::ticket(int counter) { return emit(Ticket{counter}, uniform(DType::i64)); }
+void Builder::publish(int flags, ValueId slot, ValueId ticket) {
+  regions_.back()->body.push_back({Publish{flags, slot, ticket}, {}});
+}
+void Builder::await(const Await& wait) { regions_.back()->body.push_back({wait, {}}); }
 
 Builder::Values Builder::run_region(Region& region, const std::function<Values()>& fn) {
   regions_.push_back(&region);

@@ -76,6 +76,8 @@ class Builder {
   ValueId concat(Values parts);
   ValueId shuffle_xor(ValueId value, int mask);
   ValueId shuffle_from(ValueId value, ValueId source_lane);
+  ValueId shuffle_up(ValueId value, int distance);    ///< of lane l - distance, or its own
+  ValueId shuffle_down(ValueId value, int distance);  ///< of lane l + distance, or its own
   ValueId permute(ValueId value, std::vector<std::uint8_t> source);
   ValueId any(ValueId lanes);
   ValueId all(ValueId lanes);
@@ -86,6 +88,9 @@ class Builder {
   ValueId misalignment(int buffer, ValueId first, int unit);
   void copy_async(const CopyAsync& copy);
   void copy_wait(int ring, ValueId slot, ValueId round);
+  ValueId ticket(int counter);
+  void publish(int flags, ValueId slot, ValueId ticket);
+  void await(const Await& wait);
 
   /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried
   /// values, which have the types of `init`. Returns the values after the last round.

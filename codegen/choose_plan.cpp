@@ -10,6 +10,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/target.hpp"
 
@@ -222,6 +223,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
 
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   const std::int64_t segment = request.segment;
+  if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
   if (segment == 0 || segment >= kPartsFromBytes / widest_input(graph))
     return parts_choice(graph, target, request);
@@ -235,19 +237,18 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
 std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
                               const PlanChoice& choice) {
   check_request(request);
-  if (has_scans(graph)) {
-    throw UserError(ErrorCode::unsupported,
-                    "scans are not planned yet: no plan gives a value for each element");
-  }
   const bool parts = choice.strategy == Strategy::parts;
   const bool staged = choice.strategy == Strategy::staged;
   const bool columns = choice.strategy == Strategy::columns;
+  const bool scan = is_scan(choice.strategy);
   if (columns != has_columns(graph) || (staged && request.strided)) return std::nullopt;
+  if (scan != has_scans(graph) || (scan && request.strided)) return std::nullopt;
   auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
   const bool from_papers = is_published(choice.strategy);
-  if (!parts && !from_papers && request.segment < 1) return std::nullopt;
+  if (!parts && !from_papers && !scan && request.segment < 1) return std::nullopt;
   if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
-  if (!staged && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
+  if (!staged && !scan && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
+  if (scan && choice.depth < 1) return {};
   if (choice.rows > kMostRows) return {};
   if ((parts || columns) && (choice.parts < 1 || choice.parts > kMostParts)) return {};
   if (choice.mma && !target.has_mma) return {};
@@ -264,6 +265,23 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     for (DType type : fold.state) plan.state_bytes += size_of(type);
   }
   const int widest = widest_load(graph, target, std::min(request.base_alignment, choice.bytes));
+  if (scan) {
+    const int in_scan = std::min(
+        widest, std::max(1, std::min({target.vector_bytes, request.base_alignment, choice.bytes}) /
+                                widest_of_scan(graph)));
+    if (!place_scan(plan, choice, graph, target, in_scan)) return std::nullopt;
+    for (const bool states : {false, true}) {
+      bool within = true;
+      plan.combine_states = states;
+      for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+        plan.folds[f].error_bound_u = scan_error_bound(graph, plan, f);
+        within = within && plan.folds[f].error_bound_u <=
+                               allowed_error(graph, target, plan.accuracy, plan.segment, f);
+      }
+      if (within) return plan;
+    }
+    return std::nullopt;
+  }
   switch (choice.strategy) {
     case Strategy::rows: place_rows(plan, choice, target, widest); break;
     case Strategy::parts: place_parts(plan, choice, graph, target, widest); break;

@@ -174,8 +174,8 @@ void collect_mma_rows(const Program& program, const Region& region, std::set<int
 
 /// The arrays and rings of a block, in one stretch of memory whose size the launch gives.
 std::string shared_text(const Launch& launch) {
-  if (launch.shared.empty() && launch.rings.empty()) return {};
   const SharedLayout layout = shared_layout(launch);
+  if (layout.bytes == 0) return {};
   std::string text = "  extern __shared__ __align__(128) unsigned char shared[];\n";
   for (int i = 0; i < static_cast<int>(launch.shared.size()); ++i) {
     const std::string_view type = cuda::memory_type_name(launch.shared[i].type);
@@ -188,6 +188,10 @@ std::string shared_text(const Launch& launch) {
     text += fmt::format("  cf_ring_start({}, {}, {});\n", cuda::ring_name(launch, i),
                         launch.rings[i].slots, launch.bulk_copies ? 1 : kWarpWidth);
   }
+  if (layout.ticket >= 0) {
+    text += fmt::format("  long long* const {} = (long long*)(shared + {});\n", cuda::kTicketWord,
+                        layout.ticket);
+  }
   if (!launch.rings.empty()) text += "  __syncthreads();\n";
   return text;
 }
@@ -197,9 +201,9 @@ std::string kernel_text(const Program& program, const Launch& launch, bool overl
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
     const Buffer& buffer = program.buffers[i];
     const bool input = buffer.role == BufferRole::input;
-    params.push_back(fmt::format("{}{}*{} {}", input ? "const " : "",
-                                 cuda::memory_type_name(buffer.type), input ? " __restrict__" : "",
-                                 cuda::buffer_name(program, i)));
+    params.push_back(fmt::format(
+        "{}{}*{} {}", input ? "const " : "", cuda::memory_type_name(buffer.type),
+        input && !program.in_place ? " __restrict__" : "", cuda::buffer_name(program, i)));
   }
   for (int i = 0; i < static_cast<int>(program.params.size()); ++i) {
     const std::string name = cuda::param_name(program, i);

@@ -16,6 +16,8 @@ std::string buffer_name(const Program& program, int buffer);
 std::string param_name(const Program& program, int param);
 std::string shared_name(const Launch& launch, int array);
 std::string ring_name(const Launch& launch, int ring);
+/// The pointer to the shared word through which a block's warps learn its ticket.
+inline constexpr const char* kTicketWord = "ticket_word";
 /// The name of the function that runs one matrix instruction.
 std::string mma_name(const MmaRow& row);
 /// An expression over `lane` for the lane that a constant table names.
@@ -56,6 +58,9 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Misalignment& op);
   void emit_op(const Instr& instr, const CopyAsync& op);
   void emit_op(const Instr& instr, const CopyWait& op);
+  void emit_op(const Instr& instr, const Ticket& op);
+  void emit_op(const Instr& instr, const Publish& op);
+  void emit_op(const Instr& instr, const Await& op);
   void emit_op(const Instr& instr, const For& op);
   void emit_op(const Instr& instr, const If& op);
 

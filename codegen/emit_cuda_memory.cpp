@@ -102,8 +102,9 @@ void BodyEmitter::emit_store(ValueId value, std::string_view function, const std
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
-  const bool input = program_.buffers.at(op.buffer).role == BufferRole::input;
-  emit_load(instr.results[0], input ? "cf_ldg" : "cf_ld",
+  const bool unchanging =
+      program_.buffers.at(op.buffer).role == BufferRole::input && !program_.in_place;
+  emit_load(instr.results[0], unchanging ? "cf_ldg" : "cf_ld",
             address(buffer_name(program_, op.buffer), op.at, type(instr.results[0])), op.mask);
 }
 
@@ -147,6 +148,23 @@ void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
 void BodyEmitter::emit_op(const Instr&, const CopyWait& op) {
   line(fmt::format("cf_copy_wait({} + {}, (unsigned){} & 1u);", ring_name(launch_, op.ring),
                    name(op.slot), name(op.round)));
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
+  const std::string counter = buffer_name(program_, op.counter);
+  declare(instr.results[0],
+          {launch_.warps == 1 ? fmt::format("cf_ticket_of_warp(lane, {})", counter)
+                              : fmt::format("cf_ticket({}, {})", counter, kTicketWord)});
+}
+
+void BodyEmitter::emit_op(const Instr&, const Publish& op) {
+  line(fmt::format("cf_publish(lane, {} + {});", buffer_name(program_, op.flags), name(op.slot)));
+}
+
+void BodyEmitter::emit_op(const Instr&, const Await& op) {
+  line(fmt::format("cf_await(lane, {} + {}, {}, {}, {}, {});", buffer_name(program_, op.flags),
+                   name(op.first), name(op.count), name(op.ticket), name(op.publisher),
+                   name(op.stride)));
 }
 
 }  // namespace chainfold::codegen::cuda

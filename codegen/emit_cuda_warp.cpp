@@ -94,6 +94,10 @@ void BodyEmitter::emit_shuffle(ValueId result, ValueId value, std::string_view f
 void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
   if (op.kind == ShuffleKind::xor_mask)
     return emit_shuffle(instr.results[0], op.value, "__shfl_xor_sync", fmt::format("{}", op.mask));
+  if (op.kind == ShuffleKind::up)
+    return emit_shuffle(instr.results[0], op.value, "__shfl_up_sync", fmt::format("{}", op.mask));
+  if (op.kind == ShuffleKind::down)
+    return emit_shuffle(instr.results[0], op.value, "__shfl_down_sync", fmt::format("{}", op.mask));
   emit_shuffle(instr.results[0], op.value, "__shfl_sync", name(op.source));
 }
 

@@ -14,7 +14,8 @@ std::string scalar_type(DType type) { return std::string(llvm::register_type(typ
 
 /// The instructions that one launch runs for a range of blocks, as a function of its own: only
 /// there can the pointers be declared free of aliases, which lets LLVM move loads across stores. It
-/// is called once a range.
+/// is called once a range. Not so of what other threads write meanwhile (the scratch of launches
+/// whose blocks wait for each other), nor of inputs and outputs that may be one memory.
 std::string range_function(const Program& program, const Launch& launch,
                            std::set<std::string>& declarations) {
   llvm::FunctionWriter out;
@@ -28,9 +29,11 @@ std::string range_function(const Program& program, const Launch& launch,
   declarations.insert(out.declarations().begin(), out.declarations().end());
 
   std::string params = "i64 %begin, i64 %end";
+  const bool waits = contains<Ticket, Publish, Await>(launch.body);
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
-    params += fmt::format(", ptr noalias nocapture {}align {} {}",
+    const bool shared = buffer.role == BufferRole::scratch ? waits : program.in_place;
+    params += fmt::format(", ptr {}nocapture {}align {} {}", shared ? "" : "noalias ",
                           buffer.role == BufferRole::input ? "readonly " : "", buffer.alignment,
                           llvm::buffer_name(static_cast<int>(i)));
   }

@@ -108,9 +108,13 @@ void BodyEmitter::permute(ValueId result, ValueId value, const std::vector<int>&
 
 void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
   const ValueId id = instr.results[0];
-  if (op.kind == ShuffleKind::xor_mask) {
+  if (op.kind != ShuffleKind::from_lane) {
+    const int distance = op.kind == ShuffleKind::up ? -op.mask : op.mask;
     std::vector<int> source;
-    for (int l = 0; l < kWarpWidth; ++l) source.push_back(l ^ op.mask);
+    for (int l = 0; l < kWarpWidth; ++l) {
+      const int neighbour = op.kind == ShuffleKind::xor_mask ? l ^ op.mask : l + distance;
+      source.push_back(neighbour >= 0 && neighbour < kWarpWidth ? neighbour : l);
+    }
     return permute(id, op.value, source);
   }
   const std::string_view elem = register_type(type(op.value).elem);
@@ -148,6 +152,58 @@ void BodyEmitter::emit_op(const Instr& instr, const Vote& op) {
   values_[instr.results[0]] = {
       out_.intrinsic(op.kind == VoteKind::any ? "vector.reduce.or" : "vector.reduce.and", "i1",
                      std::array{vector}, std::array{Argument{vector, name(op.value)}})};
+}
+
+// --- waits between blocks
+
+void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
+  values_[instr.results[0]] = {
+      out_.let(fmt::format("atomicrmw add ptr {}, i64 1 monotonic", buffer_name(op.counter)))};
+}
+
+void BodyEmitter::emit_op(const Instr&, const Publish& op) {
+  out_.line(fmt::format("store atomic i32 1, ptr {} release, align 4",
+                        element_pointer(op.flags, name(op.slot))));
+}
+
+// Slots one after the other; a block's thread rarely waits, and then for one that is running.
+void BodyEmitter::emit_op(const Instr&, const Await& op) {
+  out_.declare("declare void @chainfold_yield(i32)\n");
+  const std::string label = fmt::format("await{}", out_.fresh());
+  const std::string before = out_.current_label();
+  const std::string slot = fmt::format("%{}.slot", label), next = fmt::format("%{}.next", label);
+  out_.line(fmt::format("br label %{}.head", label));
+  out_.label(label + ".head");
+  out_.line(fmt::format("{} = phi i64 [ 0, %{} ], [ {}, %{}.passed ]", slot, before, next, label));
+  const std::string more = out_.let(fmt::format("icmp slt i64 {}, {}", slot, name(op.count)));
+  out_.line(fmt::format("br i1 {0}, label %{1}.one, label %{1}.done", more, label));
+
+  out_.label(label + ".one");
+  const std::string steps = out_.let(fmt::format("mul i64 {}, {}", slot, name(op.stride)));
+  const std::string publisher = out_.let(fmt::format("add i64 {}, {}", steps, name(op.publisher)));
+  const std::string index = out_.let(fmt::format("add i64 {}, {}", slot, name(op.first)));
+  const std::string pointer = element_pointer(op.flags, index);
+  const std::string wanted =
+      out_.let(fmt::format("icmp slt i64 {}, {}", publisher, name(op.ticket)));
+  out_.line(fmt::format("br i1 {0}, label %{1}.poll, label %{1}.passed", wanted, label));
+
+  out_.label(label + ".poll");
+  const std::string polls = fmt::format("%{}.polls", label),
+                    again = fmt::format("%{}.again", label);
+  out_.line(fmt::format("{0} = phi i32 [ 0, %{1}.one ], [ {2}, %{1}.wait ]", polls, label, again));
+  const std::string flag =
+      out_.let(fmt::format("load atomic i32, ptr {} acquire, align 4", pointer));
+  const std::string published = out_.let(fmt::format("icmp ne i32 {}, 0", flag));
+  out_.line(fmt::format("br i1 {0}, label %{1}.passed, label %{1}.wait", published, label));
+  out_.label(label + ".wait");
+  out_.line(fmt::format("call void @chainfold_yield(i32 {})", polls));
+  out_.line(fmt::format("{} = add i32 {}, 1", again, polls));
+  out_.line(fmt::format("br label %{}.poll", label));
+
+  out_.label(label + ".passed");
+  out_.line(fmt::format("{} = add i64 {}, 1", next, slot));
+  out_.line(fmt::format("br label %{}.head", label));
+  out_.label(label + ".done");
 }
 
 // --- control

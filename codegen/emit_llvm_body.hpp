@@ -39,6 +39,9 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Shuffle& op);
   void emit_op(const Instr& instr, const Permute& op);
   void emit_op(const Instr& instr, const Vote& op);
+  void emit_op(const Instr& instr, const Ticket& op);
+  void emit_op(const Instr& instr, const Publish& op);
+  void emit_op(const Instr& instr, const Await& op);
   void emit_op(const Instr& instr, const For& op);
   void emit_op(const Instr& instr, const If& op);
   template <class Unsupported>
@@ -47,6 +50,7 @@ class BodyEmitter {
   std::string load_run(int buffer, const std::string& pointer, int count, const std::string& mask);
   /// The first element of a group of lanes.
   std::string pointer_to(int buffer, const Address& at, int group);
+  std::string element_pointer(int buffer, const std::string& index);
   /// The mask of `count` elements of which `width` belong to each lane, from lane `first` on; empty
   /// for all.
   std::string run_mask(const std::string& lanes, int first, int count, int width);

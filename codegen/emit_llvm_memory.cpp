@@ -46,6 +46,10 @@ std::string BodyEmitter::pointer_to(int buffer, const Address& at, int group) {
   } else if (const std::int64_t offset = group * at.stride; offset != 0) {
     index = out_.let(fmt::format("add i64 {}, {}", index, offset));
   }
+  return element_pointer(buffer, index);
+}
+
+std::string BodyEmitter::element_pointer(int buffer, const std::string& index) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
   return out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", memory_type(elem),
                               buffer_name(buffer), index));

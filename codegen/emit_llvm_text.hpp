@@ -31,7 +31,7 @@ std::string index_vector(std::span<const int> indices);
 /// A typed operand.
 using Argument = std::pair<std::string, std::string>;  // type, value
 
-/// Collects the instructions of one function and the intrinsics that they call.
+/// Collects the instructions of one function and the declarations of what they call.
 class FunctionWriter {
  public:
   /// Names the result of an instruction: "%t7".
@@ -53,6 +53,9 @@ class FunctionWriter {
                       const std::string& b, std::span<const int> indices);
   /// A scalar in all lanes.
   std::string splat(std::string_view element, const std::string& scalar, int lanes);
+
+  /// A function of the runtime that is called: "declare void @name(i32)\n".
+  void declare(std::string_view declaration) { declarations_.emplace(declaration); }
 
   std::string take_text() { return std::exchange(text_, {}); }
   void append(std::string_view text) { text_ += text; }

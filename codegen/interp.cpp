@@ -42,23 +42,35 @@ class Scheduler {
 
   void run() {
     while (!blocks_.empty()) {
-      const std::size_t at = is_random() ? random_() % blocks_.size() : 0;
-      Block& block = *blocks_[at];
-      if (run_warp(block)) continue;
-      if (waits(block)) {
-        pass_barrier(block);
-        continue;
+      const std::size_t first = is_random() ? random_() % blocks_.size() : 0;
+      std::size_t tried = 0;
+      while (tried < blocks_.size() && !advance((first + tried) % blocks_.size())) ++tried;
+      if (tried < blocks_.size()) continue;
+      for (const auto& block : blocks_) {
+        if (const Warp* warp = find(*block, WarpStatus::waiting)) warp->fail_waiting();
       }
-      std::unique_ptr<Block> finished = std::move(blocks_[at]);
-      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
-      if (started_ == grid_) continue;
-      start(*finished);
-      blocks_.push_back(std::move(finished));
     }
   }
 
  private:
   bool is_random() const { return options_.schedule == Schedule::random; }
+
+  // Lets a block do something; false if all it could do is wait for other blocks.
+  bool advance(std::size_t at) {
+    Block& block = *blocks_[at];
+    if (run_warp(block)) return true;
+    if (find(block, WarpStatus::waiting) != nullptr) return false;
+    if (Warp* waiting = find(block, WarpStatus::at_barrier)) {
+      pass_barrier(block, *waiting);
+      return true;
+    }
+    std::unique_ptr<Block> finished = std::move(blocks_[at]);
+    blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (started_ == grid_) return true;
+    start(*finished);
+    blocks_.push_back(std::move(finished));
+    return true;
+  }
 
   void start(Block& block) {
     const std::int64_t next = started_++;
@@ -83,6 +95,7 @@ class Scheduler {
   bool run_warp(Block& block) {
     runnable_.clear();
     for (Warp& warp : block.warps) {
+      if (warp.status() == WarpStatus::waiting) warp.look_again();
       if (warp.status() == WarpStatus::ready) runnable_.push_back(&warp);
     }
     if (runnable_.empty()) return false;
@@ -96,16 +109,14 @@ class Scheduler {
     return true;
   }
 
-  static bool waits(const Block& block) {
-    return std::any_of(block.warps.begin(), block.warps.end(),
-                       [](const Warp& warp) { return warp.status() == WarpStatus::at_barrier; });
+  static Warp* find(Block& block, WarpStatus status) {
+    const auto found = std::find_if(block.warps.begin(), block.warps.end(),
+                                    [&](const Warp& warp) { return warp.status() == status; });
+    return found == block.warps.end() ? nullptr : &*found;
   }
 
   // No warp of the block can run and one waits: all must wait, and at the same barrier.
-  static void pass_barrier(Block& block) {
-    const Warp& waiting =
-        *std::find_if(block.warps.begin(), block.warps.end(),
-                      [](const Warp& warp) { return warp.status() == WarpStatus::at_barrier; });
+  static void pass_barrier(Block& block, Warp& waiting) {
     for (const Warp& warp : block.warps) {
       if (warp.status() == WarpStatus::done) {
         waiting.fail(
@@ -116,6 +127,7 @@ class Scheduler {
       }
     }
     ++block.state.epoch;
+    waiting.take_ticket();
     for (Warp& warp : block.warps) warp.pass_barrier();
   }
 
@@ -128,6 +140,21 @@ class Scheduler {
   std::vector<std::unique_ptr<Block>> blocks_;  // by pointer: warps hold their block's state
   std::vector<Warp*> runnable_;
 };
+
+// Finds the inputs in whose memory outputs lie.
+void share_memory(const Program& program, std::vector<GlobalArray>& memory) {
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    for (std::size_t j = 0; j < memory.size(); ++j) {
+      const Buffer &a = program.buffers[i], &b = program.buffers[j];
+      const bool input = a.role == BufferRole::input;
+      if (b.role == BufferRole::input || (!input && j <= i) || !memory[i].overlaps(memory[j]))
+        continue;
+      if (!program.in_place || !input || b.role != BufferRole::output)
+        throw InternalError(fmt::format("buffers {} and {} overlap", a.name, b.name));
+      memory[i].lies_on(memory[j]);
+    }
+  }
+}
 
 }  // namespace
 
@@ -145,6 +172,7 @@ void interpret(const Program& program, std::span<const InterpBuffer> buffers,
   memory.reserve(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i)
     memory.emplace_back(program.buffers[i], buffers[i], only > 0);
+  share_memory(program, memory);
   for (int i = 0; i < launches; ++i) {
     if (only >= 0 && i != only) continue;
     LaunchContext context(program, i, memory, params, options.arch);

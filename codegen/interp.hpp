@@ -3,7 +3,8 @@
 // Each warp is a resumable machine with an explicit stack of region frames, so that any scheduler
 // can run warps of any resident blocks in any order. Shadow state finds what hardware hides: reads
 // of uninitialised shared memory or scratch, races of warps between barriers and of blocks within a
-// launch, accesses outside a buffer, and barriers that not all warps reach.
+// launch, accesses outside a buffer, barriers that not all warps reach, waits for what no block
+// publishes, and inputs that are read after an output was stored in their place.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct InterpOptions {
 };
 
 /// Memory behind one buffer of the program: host bytes, aligned as the buffer declares. Scratch and
-/// outputs start out poisoned, unless a later launch is run alone.
+/// outputs start out poisoned, unless a later launch is run alone. Only inputs share memory, and an
+/// output of a program in place with inputs of its element's size that begin where it does.
 struct InterpBuffer {
   void* data = nullptr;
   std::int64_t elements = 0;  ///< accesses outside [0, elements) are errors
@@ -34,7 +36,8 @@ struct InterpBuffer {
 /// Runs all launches (or only launch `only`, if not negative) of a program that passed `verify`.
 /// `buffers` has one entry a program buffer, `params` one slot a parameter. Throws InternalError,
 /// naming launch, block, warp, lane and the instruction's print, on an access out of bounds, a
-/// misaligned wide access, a read of poison, a race or a deadlock. Cost: about a microsecond an
+/// misaligned wide access, a read of poison, a race, a wait that names a wrong publisher or a
+/// deadlock. Cost: about a microsecond an
 /// instruction a warp.
 void interpret(const Program& program, std::span<const InterpBuffer> buffers,
                std::span<const std::uint64_t> params, const InterpOptions& options = {},

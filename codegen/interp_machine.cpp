@@ -53,6 +53,7 @@ void Warp::start(LaunchContext& context, BlockState& block, int index) {
   barrier_ = current_ = nullptr;
   values_.resize(context.value_words);
   seen_.clear();
+  missing_.clear();
   frames_.clear();
   frames_.push_back({.region = &context.launch.body});
 }
@@ -198,8 +199,14 @@ void Warp::gather_lanes(ValueId from, ValueId to, std::span<const std::uint8_t> 
 void Warp::execute(const Shuffle& op, const Instr& instr) {
   std::array<std::uint8_t, kLanes> source{};
   for (std::size_t l = 0; l < kLanes; ++l) {
-    const Bits lane = op.kind == ShuffleKind::xor_mask ? l ^ static_cast<Bits>(op.mask)
-                                                       : view(op.source).at(l, 0);
+    const auto distance = static_cast<std::size_t>(op.mask);
+    Bits lane = l;
+    switch (op.kind) {
+      case ShuffleKind::xor_mask: lane = l ^ distance; break;
+      case ShuffleKind::from_lane: lane = view(op.source).at(l, 0); break;
+      case ShuffleKind::up: lane = l < distance ? l : l - distance; break;
+      case ShuffleKind::down: lane = l + distance < kLanes ? l + distance : l; break;
+    }
     source[l] = static_cast<std::uint8_t>(lane % kLanes);
   }
   gather_lanes(op.value, instr.results[0], source);
@@ -252,7 +259,12 @@ void Warp::execute(const Mma& op, const Instr& instr) {
 // --- memory
 
 Accessor Warp::accessor() {
-  return {context_->number, block_->index, index_, block_->epoch, ++context_->accesses, &seen_};
+  return {.launch = context_->number,
+          .block = block_->index,
+          .warp = index_,
+          .epoch = block_->epoch,
+          .access = ++context_->accesses,
+          .seen = &seen_};
 }
 
 // Calls fn(lane, first element) for every lane that takes part, after the checks that all accesses
@@ -283,9 +295,10 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
 }
 
 template <class Array>
-void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result) {
+void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result, bool input) {
   const Type& t = type(result);
-  const Accessor who = accessor();
+  Accessor who = accessor();
+  who.input = input;
   Bits* out = slot(result);
   std::fill_n(out, words(result), Bits{0});
   for_each_place(array, at, mask, t, [&](std::size_t l, std::int64_t first) {
@@ -319,7 +332,9 @@ void Warp::write(Array& array, const Address& at, ValueId mask, ValueId value) {
 }
 
 void Warp::execute(const Load& op, const Instr& instr) {
-  read(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, instr.results[0]);
+  const auto buffer = static_cast<std::size_t>(op.buffer);
+  read(context_->buffers[buffer], op.at, op.mask, instr.results[0],
+       context_->program.buffers[buffer].role == BufferRole::input);
 }
 void Warp::execute(const Store& op, const Instr&) {
   write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value);

@@ -32,6 +32,13 @@ struct LaunchContext {
   std::uint64_t accesses = 0;  ///< instructions that touched memory so far
   /// What atomic operations on an element (buffer, index) have made visible.
   std::map<std::pair<int, std::int64_t>, Seen> released;
+  /// Who published a slot (buffer, index), under which ticket and with which of its accesses.
+  struct Publication {
+    std::int64_t ticket = 0, warp = 0;
+    std::uint64_t access = 0;
+  };
+  std::map<std::pair<int, std::int64_t>, Publication> published;
+  std::map<int, std::int64_t> tickets;  ///< taken so far, by counter
 
  private:
   void place(ValueId id);
@@ -51,11 +58,12 @@ struct CopySlot {
 struct BlockState {
   std::int64_t index = 0;
   std::uint32_t epoch = 0;  ///< barriers passed
+  std::int64_t ticket = 0;  ///< the last one taken
   std::vector<SharedMemory> shared;
   std::vector<std::vector<CopySlot>> rings;
 };
 
-enum class WarpStatus : std::uint8_t { ready, at_barrier, done };
+enum class WarpStatus : std::uint8_t { ready, at_barrier, waiting, done };
 
 class Warp {
  public:
@@ -65,7 +73,13 @@ class Warp {
   void step();
   [[nodiscard]] WarpStatus status() const { return status_; }
   [[nodiscard]] const Instr* barrier() const { return barrier_; }  ///< where it waits
-  void pass_barrier() { status_ = WarpStatus::ready; }
+  /// Takes the block's next ticket if the barrier at which this warp waits is a Ticket.
+  void take_ticket();
+  void pass_barrier();
+  /// Makes a waiting warp ready to look again, if anything was published since it looked.
+  void look_again();
+  /// Throws InternalError that names the slots that a waiting warp misses.
+  [[noreturn]] void fail_waiting() const;
   [[nodiscard]] int index() const { return index_; }
   /// Throws InternalError that names launch, block, warp and the instruction at hand.
   [[noreturn]] void fail(std::string_view problem, int lane = -1) const;
@@ -119,6 +133,9 @@ class Warp {
   void execute(const Misalignment& op, const Instr& instr);
   void execute(const CopyAsync& op, const Instr& instr);
   void execute(const CopyWait& op, const Instr& instr);
+  void execute(const Ticket& op, const Instr& instr);
+  void execute(const Publish& op, const Instr& instr);
+  void execute(const Await& op, const Instr& instr);
   void execute(const For& op, const Instr& instr);
   void execute(const If& op, const Instr& instr);
 
@@ -127,11 +144,13 @@ class Warp {
   template <class Array, class F>
   void for_each_place(Array& array, const Address& at, ValueId mask, const Type& type, F&& fn);
   template <class Array>
-  void read(Array& array, const Address& at, ValueId mask, ValueId result);
+  void read(Array& array, const Address& at, ValueId mask, ValueId result, bool input = false);
   template <class Array>
   void write(Array& array, const Address& at, ValueId mask, ValueId value);
   [[nodiscard]] std::int64_t misalignment(int buffer, ValueId first, int unit) const;
   CopySlot& copy_slot(int ring, ValueId slot);
+  /// Fails unless this warp may touch a counter or slot now.
+  GlobalArray& check_word(int buffer, std::int64_t element, const Accessor& who);
   /// Fails if a copy that this warp started has not been waited for.
   void check_copies() const;
   void gather_lanes(ValueId from, ValueId to, std::span<const std::uint8_t> source);
@@ -143,6 +162,8 @@ class Warp {
   const Instr* barrier_ = nullptr;
   const Instr* current_ = nullptr;
   Seen seen_;
+  std::vector<std::int64_t> missing_;  // slots that it waits for
+  std::size_t publications_ = 0;       // when it looked last
   std::vector<Frame> frames_;
   std::vector<Bits> values_;   // lane-major: element e of lane l of a value at [l * width + e]
   std::vector<Bits> staging_;  // yields on their way to carried values

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "chainfold/codegen/error.hpp"
@@ -34,6 +35,7 @@ std::string Shadow::other_writer(const Cell& cell, const Accessor& who) {
 std::string Shadow::read(std::size_t element, const Accessor& who) {
   Cell& cell = cells_[element];
   if (!cell.initialised) return "it was never written";
+  if (who.input && cell.write_access != 0) return "it was stored before, through the output";
   if (std::string problem = other_writer(cell, who); !problem.empty()) return problem;
   if (cell.read_launch != who.launch) {
     cell.read_launch = who.launch;
@@ -79,7 +81,7 @@ std::string Shadow::atomic(std::size_t element, const Accessor& who) {
 }
 
 GlobalArray::GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised)
-    : type_(buffer.type), memory_(memory) {
+    : name_(buffer.name), type_(buffer.type), memory_(memory) {
   if (memory.elements < 0 || (memory.elements > 0 && memory.data == nullptr)) {
     throw InternalError(
         fmt::format("buffer {}: {} elements at {}", buffer.name, memory.elements, memory.data));
@@ -91,8 +93,28 @@ GlobalArray::GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool 
                                     buffer.name, buffer.alignment));
   }
   if (buffer.role != BufferRole::input) {
-    shadow_.reset(static_cast<std::size_t>(memory.elements), initialised);
+    shadow_->reset(static_cast<std::size_t>(memory.elements), initialised);
   }
+}
+
+std::uintptr_t GlobalArray::end() const {
+  return begin() + static_cast<std::uintptr_t>(memory_.elements) *
+                       static_cast<std::uintptr_t>(size_of(type_));
+}
+
+bool GlobalArray::overlaps(const GlobalArray& other) const {
+  return begin() < other.end() && other.begin() < end();
+}
+
+void GlobalArray::lies_on(GlobalArray& output) {
+  if (begin() != output.begin() || size_of(type_) != size_of(output.type_)) {
+    throw InternalError(fmt::format(
+        "buffers {} and {} overlap, but do not begin at one place with elements of one size", name_,
+        output.name_));
+  }
+  shadow_ = output.shadow_;
+  shadow_->reset(static_cast<std::size_t>(std::max(memory_.elements, output.memory_.elements)),
+                 true);
 }
 
 bool GlobalArray::aligned(std::int64_t element, int width) const {

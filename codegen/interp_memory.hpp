@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,18 +12,19 @@
 
 namespace chainfold::codegen {
 
-/// Who accesses memory, and when: launches, blocks and warps by number; `epoch` counts the barriers
-/// its block has passed; `access` is another number for every executed instruction.
 /// Of warps (block * 32 + warp): up to which of their accesses they are known to be done.
 using Seen = std::map<std::int64_t, std::uint64_t>;
 
+/// Who accesses memory, and when: launches, blocks and warps by number; `epoch` counts the barriers
+/// its block has passed; `access` is another number for every executed instruction.
 struct Accessor {
   std::uint32_t launch = 0;
   std::int64_t block = 0;
   int warp = 0;
   std::uint32_t epoch = 0;
   std::uint64_t access = 0;
-  const Seen* seen = nullptr;  ///< of other blocks, by atomic operations; null: nothing
+  const Seen* seen = nullptr;  ///< of other blocks, by atomics and waits; null: nothing
+  bool input = false;          ///< reads through an input, whose memory outputs may have
 };
 
 /// Remembers of every element of a writable array whether it was written, by whom, and who read it.
@@ -54,7 +56,8 @@ class Shadow {
   std::vector<Cell> cells_;
 };
 
-/// One buffer of the program: the caller's bytes and their shadow (none for inputs).
+/// One buffer of the program: the caller's bytes and their shadow (none for inputs, but for those
+/// whose memory is an output's).
 class GlobalArray {
  public:
   GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised);
@@ -64,12 +67,21 @@ class GlobalArray {
   [[nodiscard]] std::int64_t misalignment(std::int64_t element, int unit) const;
   [[nodiscard]] Bits get(std::int64_t element) const;
   void set(std::int64_t element, Bits bits);
-  Shadow& shadow() { return shadow_; }
+  Shadow& shadow() { return *shadow_; }
+  [[nodiscard]] bool overlaps(const GlobalArray& other) const;
+  /// The program's output `output` lies in the memory of this input. Throws InternalError unless
+  /// they begin at one place and have elements of one size.
+  void lies_on(GlobalArray& output);
 
  private:
+  [[nodiscard]] std::uintptr_t begin() const {
+    return reinterpret_cast<std::uintptr_t>(memory_.data);
+  }
+  [[nodiscard]] std::uintptr_t end() const;
+  std::string name_;
   DType type_;
   InterpBuffer memory_;
-  Shadow shadow_;
+  std::shared_ptr<Shadow> shadow_ = std::make_shared<Shadow>();
 };
 
 /// One shared array of one block.

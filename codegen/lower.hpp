@@ -20,6 +20,12 @@ Program lower_published_whole(const Graph& graph, const Plan& plan, const Target
 Program lower_published_recurrence(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_columns(const Graph& graph, const Plan& plan, const Target& target);
 
+Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_scan_block(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_look_back(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_propagate(const Graph& graph, const Plan& plan, const Target& target);
+
 /// Pass. Before: any program. After: instructions without effect whose results nobody uses are
 /// gone.
 void eliminate_dead(Program& program);

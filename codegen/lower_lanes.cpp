@@ -238,6 +238,26 @@ Partials TileLowering::unflatten(const std::vector<ValueId>& fields, bool reduce
   return partials;
 }
 
+ValueId TileLowering::finalize(std::size_t fold, const Partial& partial) {
+  return call(graph_.folds[fold].finalize, lift(fold, partial).fields)[0];
+}
+
+std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile,
+                                                   const std::vector<ValueId>& scanned,
+                                                   ValueId extent) {
+  Scope scope = scope_of(tile);
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    const auto id = static_cast<NodeId>(i);
+    if (node.kind == NodeKind::extent) scope.values[id] = extent;
+    if (node.kind == NodeKind::scan)
+      scope.values[id] = scanned[static_cast<std::size_t>(node.index)];
+  }
+  std::vector<ValueId> outputs;
+  for (NodeId output : graph_.outputs) outputs.push_back(node_value(output, scope));
+  return outputs;
+}
+
 std::vector<ValueId> TileLowering::finish(const Partials& partials, ValueId extent) {
   Scope scope;
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -246,7 +266,7 @@ std::vector<ValueId> TileLowering::finish(const Partials& partials, ValueId exte
     if (node.kind == NodeKind::extent) scope.values[id] = extent;
     if (node.kind != NodeKind::fold) continue;
     const auto f = static_cast<std::size_t>(node.index);
-    scope.values[id] = call(graph_.folds[f].finalize, lift(f, partials[f]).fields)[0];
+    scope.values[id] = finalize(f, partials[f]);
   }
   std::vector<ValueId> outputs;
   for (NodeId output : graph_.outputs) outputs.push_back(node_value(output, scope));

@@ -203,6 +203,11 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::staged: return lower_staged(graph, plan, target);
     case Strategy::parts: return lower_parts(graph, plan, target);
     case Strategy::columns: return lower_columns(graph, plan, target);
+    case Strategy::scan_tile: return lower_scan_tile(graph, plan, target);
+    case Strategy::scan_run: return lower_scan_run(graph, plan, target);
+    case Strategy::scan_block: return lower_scan_block(graph, plan, target);
+    case Strategy::look_back: return lower_look_back(graph, plan, target);
+    case Strategy::propagate: return lower_propagate(graph, plan, target);
     case Strategy::reduction16:
     case Strategy::strided16n:
     case Strategy::coalesced16n: return lower_published_columns(graph, plan, target);

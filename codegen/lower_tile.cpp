@@ -88,7 +88,7 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
   fold_nodes_.assign(graph.folds.size(), kNoNode);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (node.kind == NodeKind::fold)
+    if (node.kind == NodeKind::fold || node.kind == NodeKind::scan)
       fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
     uses_index_ = uses_index_ || node.kind == NodeKind::index;
   }
@@ -197,6 +197,12 @@ Partial TileLowering::identity(std::size_t fold) {
   return partial;
 }
 
+Partial TileLowering::neutral(std::size_t fold, bool lifted) {
+  if (lifted) return identity(fold);
+  const Fold& f = graph_.folds[fold];
+  return {.fields = {b_.constant(f.operands[0], f.tile_identity)}};
+}
+
 Partial TileLowering::lift(std::size_t fold, const Partial& a) {
   if (a.lifted) return a;
   return {
@@ -208,12 +214,15 @@ Partials TileLowering::lift(Partials a) {
   return a;
 }
 
+Partial TileLowering::collapse(std::size_t fold, Partial a) {
+  if (!a.lifted || !graph_.folds[fold].tile) return a;
+  a.fields = call(graph_.folds[fold].finalize, a.fields);
+  a.lifted = false;
+  return a;
+}
+
 Partials TileLowering::collapse(Partials a) {
-  for (std::size_t f = 0; f < a.size(); ++f) {
-    if (!a[f].lifted || !graph_.folds[f].tile) continue;
-    a[f].fields = call(graph_.folds[f].finalize, a[f].fields);
-    a[f].lifted = false;
-  }
+  for (std::size_t f = 0; f < a.size(); ++f) a[f] = collapse(f, std::move(a[f]));
   return a;
 }
 

@@ -98,12 +98,17 @@ class TileLowering {
                       int warps);
 
   Partial identity(std::size_t fold);
+  /// The same as a state or as a tile value.
+  Partial neutral(std::size_t fold, bool lifted);
+  /// The identity where the condition is false.
+  Partial keep_where(std::size_t fold, Partial part, ValueId condition);
   Partial merge(std::size_t fold, const Partial& a, const Partial& b);
   Partials merge(const Partials& a, const Partials& b);
   Partial lift(std::size_t fold, const Partial& a);
   Partials lift(Partials a);
   /// Lifted sums and the like back to one rounded value, so that later merges are cheap.
   Partials collapse(Partials a);
+  Partial collapse(std::size_t fold, Partial a);
   /// Every lane of a group of `lanes` lanes receives the merge over bits [first, lanes) of the
   /// group.
   Partials reduce_lanes(Partials a, int first, int lanes);
@@ -121,6 +126,12 @@ class TileLowering {
   /// The outputs, in the graph's order, from every fold's finished partial. `extent` is the i64
   /// number of elements of the segment.
   std::vector<ValueId> finish(const Partials& partials, ValueId extent);
+  /// The value of one fold.
+  ValueId finalize(std::size_t fold, const Partial& partial);
+  /// The outputs of a tile's elements, in the graph's order, from the values of its scans (one a
+  /// fold).
+  std::vector<ValueId> finish_elements(const Loaded& tile, const std::vector<ValueId>& scanned,
+                                       ValueId extent);
 
  private:
   struct Scope {
@@ -150,8 +161,6 @@ class TileLowering {
   /// once.
   Partial fold_in_order(std::size_t fold, const std::vector<ValueId>& operands, ValueId filter,
                         int first, int width);
-  /// The identity where the condition is false.
-  Partial keep_where(std::size_t fold, Partial part, ValueId condition);
   Partial fold_mma(std::size_t fold, const Loaded& tile);
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
   const Node& fold_node(std::size_t fold) const;

@@ -8,6 +8,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -120,6 +121,11 @@ const char* name_of(Strategy strategy) {
     case Strategy::parts: return "parts";
     case Strategy::staged: return "staged";
     case Strategy::columns: return "columns";
+    case Strategy::scan_tile: return "scan_tile";
+    case Strategy::scan_run: return "scan_run";
+    case Strategy::scan_block: return "scan_block";
+    case Strategy::look_back: return "look_back";
+    case Strategy::propagate: return "propagate";
     default: return published(strategy)->name.data();
   }
   return "?";
@@ -141,6 +147,8 @@ std::string print(const Plan& plan, const Graph& graph) {
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (is_published(plan.strategy)) {
     text += print_published(plan);
+  } else if (is_scan(plan.strategy)) {
+    text += print_scan(plan);
   } else if (plan.strategy == Strategy::columns) {
     text += fmt::format(
         "  lanes_per_column {}, runs {}, {} columns a block{}{}\n  part_quantum {} rows, "
@@ -180,7 +188,8 @@ std::string print(const Plan& plan, const Graph& graph) {
       kAccuracy[static_cast<int>(plan.accuracy)], kDeterminism[static_cast<int>(plan.determinism)],
       plan.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite", plan.guard ? "on" : "off");
   const bool keeps_states = plan.strategy == Strategy::parts ||
-                            (plan.strategy == Strategy::columns && plan.launches == 2);
+                            (plan.strategy == Strategy::columns && plan.launches == 2) ||
+                            (is_scan(plan.strategy) && plan.launches > 1);
   text += fmt::format("  launches {}, scratch {} bytes a part, carry {} bytes\n}}\n", plan.launches,
                       keeps_states ? plan.state_bytes : 0, plan.state_bytes);
   return text;
@@ -206,6 +215,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "loads fit the base alignment");
   }
   if (is_published(plan.strategy)) return verify_published(plan, graph, target);
+  if (is_scan(plan.strategy)) return verify_scan(plan, graph, target);
+  require(!has_scans(graph), "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   require(fits || plan.edges || plan.straddle,

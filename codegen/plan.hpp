@@ -42,6 +42,7 @@ struct PlanRequest {
 /// each warp has copies of its next tiles under way, and results are stored many at once.
 /// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
 /// the columns are few, blocks take parts of the rows, whose states a second launch merges.
+/// scan_tile, scan_run, scan_block, look_back, propagate: of scans (plan_scan.hpp).
 /// The others are the algorithms of the papers on sums by tensor cores, under their names
 /// (plan_published.hpp).
 enum class Strategy : std::uint8_t {
@@ -49,6 +50,11 @@ enum class Strategy : std::uint8_t {
   parts,
   staged,
   columns,
+  scan_tile,
+  scan_run,
+  scan_block,
+  look_back,
+  propagate,
   reduction16,
   strided16n,
   coalesced16n,
@@ -101,6 +107,11 @@ struct Plan {
   /// columns: how many a block walks along, row by row, while their states wait in scratch: for
   /// processors that read long runs much faster. 0: a block's states stay in registers.
   std::int64_t strip = 0;
+  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
+  std::int64_t tile = 0;           ///< look_back, propagate: elements of a block
+  /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
+  bool in_registers = true;
+  int range_depth = 1;          ///< scans: rows at once of what is not in registers
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:
   int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's

@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -40,6 +41,13 @@ constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
                               {"runs", &PlanChoice::rows},
                               {"parts", &PlanChoice::parts},
                               {"bytes", &PlanChoice::bytes}};
+constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
+                           {"depth", &PlanChoice::depth},
+                           {"bytes", &PlanChoice::bytes}};
+constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
+                            {"depth", &PlanChoice::depth},
+                            {"tile", &PlanChoice::tile},
+                            {"bytes", &PlanChoice::bytes}};
 constexpr Field kReduction16[] = {
     {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
 constexpr Field kMultiple16[] = {{"warps", &PlanChoice::warps},
@@ -84,6 +92,11 @@ constexpr StrategyText kStrategies[] = {
     {"parts", Strategy::parts, kParts},
     {"staged", Strategy::staged, kStaged},
     {"columns", Strategy::columns, kColumns},
+    {"scan_tile", Strategy::scan_tile, kScan},
+    {"scan_run", Strategy::scan_run, kScan},
+    {"scan_block", Strategy::scan_block, kScan},
+    {"look_back", Strategy::look_back, kTiles},
+    {"propagate", Strategy::propagate, kTiles},
     {"reduction16", Strategy::reduction16, kReduction16},
     {"strided16n", Strategy::strided16n, kMultiple16},
     {"coalesced16n", Strategy::coalesced16n, kMultiple16},
@@ -209,6 +222,33 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }
 
+/// Every strategy of scans around its own best guess.
+void add_scans(Space& space, const Graph& graph, const Target& target,
+               const PlanRequest& request) {
+  const bool one_warp = target.max_warps == 1;
+  for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
+                                  Strategy::look_back, Strategy::propagate}) {
+    const std::optional<PlanChoice> around = scan_choice_of(strategy, graph, target, request);
+    if (!around) continue;
+    space.add(*around);
+    space.vary(*around, &PlanChoice::depth, {1, 2, 3, 4, 6, 8, 12, 16});
+    if (around->tile > 0) {
+      space.vary(*around, &PlanChoice::tile,
+                 {std::max(1, around->tile / 4), std::max(1, around->tile / 2), 2 * around->tile});
+    }
+    if (one_warp) continue;
+    for (const int warps : {4, 8, 16, 32}) {
+      PlanChoice choice = *around;
+      choice.warps = warps;
+      space.add(choice);
+      // A block's segment takes fewer rows the more warps there are.
+      choice.depth = std::max(1, around->depth * around->warps / warps);
+      space.add(choice);
+    }
+    space.vary(*around, &PlanChoice::bytes, {8, 4});
+  }
+}
+
 void add_cpu(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::depth, {8, 16, 32, 64});
   if (around.strategy == Strategy::rows) {
@@ -267,6 +307,10 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   const PlanChoice best_guess = default_choice(graph, target, request);
   Space space(graph, target, request);
   space.add(best_guess);
+  if (has_scans(graph)) {
+    add_scans(space, graph, target, request);
+    return space.take();
+  }
   if (best_guess.strategy == Strategy::columns) {
     add_columns(space, best_guess, target.max_warps == 1);
     return space.take();

@@ -26,6 +26,7 @@ struct PlanChoice {
   int burst = 0;     ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;    ///< staged: resident blocks a processor
   int parts = 0;     ///< parts, columns: how many of them fill the target
+  int tile = 0;      ///< look_back, propagate: 1024 elements of a block's tile that is read twice
   int chain = 0;     ///< published: products that one accumulator takes; 0: as many as there are
   int product = 0;   ///< published: 1: a second product adds up the columns of a square
   int fraction = 0;  ///< split: of the elements, those on tensor cores, in percent

@@ -30,6 +30,11 @@
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
 //   element.
+// - Blocks of a launch wait for each other by tickets alone. Ticket numbers blocks in the order in
+//   which they come to it; Publish marks a slot; Await waits for slots that were published under
+//   lower tickets than the block's own. What a warp stored before it published a slot may be read
+//   by the warps that awaited the slot, and by no other of another block. Counters and slots are
+//   scratch that the launch finds zero and accesses in no other way.
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
 // each
 //   other's shared stores only after a barrier.
@@ -154,9 +159,10 @@ struct Extract {
 struct Concat {
   std::vector<ValueId> parts;
 };  ///< a wider vector out of scalars and vectors
-enum class ShuffleKind : std::uint8_t { xor_mask, from_lane };
-/// Every lane receives the value of lane (l ^ mask), or of the lane that `source` (lane i32) names
-/// modulo 32.
+enum class ShuffleKind : std::uint8_t { xor_mask, from_lane, up, down };
+/// Every lane receives the value of lane (l ^ mask), of the lane that `source` (lane i32) names
+/// modulo 32, or of the lane `mask` below (up: lane l - mask) or above it (down: lane l + mask); a
+/// lane that has no such neighbour keeps its own value.
 struct Shuffle {
   ShuffleKind kind;
   ValueId value;
@@ -209,6 +215,36 @@ struct CopyWait {
   ValueId slot = kNoValue;
   ValueId round = kNoValue;
 };
+/// The block's next ticket, a uniform i64 that is the same for all its warps: how many tickets the
+/// blocks of this launch have taken from the counter before. All warps of the block come to it, and
+/// it is a barrier; a block may take several. The counter is element 0 of a scratch buffer of i64.
+struct Ticket {
+  int counter = 0;
+};
+/// The warp marks element `slot` (uniform i64) of a scratch buffer of i32 as published under
+/// `ticket`, the last one that its block has taken. What this warp stored before may be read by
+/// warps that awaited the slot. A slot is published at most once a launch.
+struct Publish {
+  int flags = 0;
+  ValueId slot = kNoValue;
+  ValueId ticket = kNoValue;
+};
+/// The warp waits for the slots first + l, l < count <= 32 (all uniform i64), of which slot first +
+/// l is published under ticket publisher + l * stride. Slots whose publisher is not below `ticket`,
+/// a ticket that the block has taken, are not waited for.
+///
+/// Every wait ends, however few blocks run at once and in whatever order they start. By induction
+/// over tickets, every Publish under ticket t takes place: its block has started. Until then, its
+/// warps wait at barriers for each other and in Awaits whose ticket is at most t, since the block
+/// takes a later one only behind its Publish (Ticket is a barrier); and those wait for tickets
+/// below t. The verifier demands what this rests on, and the interpreter that the named tickets are
+/// the publishers.
+struct Await {
+  int flags = 0;
+  ValueId first = kNoValue, count = kNoValue;
+  ValueId ticket = kNoValue;
+  ValueId publisher = kNoValue, stride = kNoValue;
+};
 /// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform
 /// i64.
 struct For {
@@ -226,7 +262,7 @@ struct If {
 using Operation =
     std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
                  Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
-                 Misalignment, CopyAsync, CopyWait, For, If>;
+                 Misalignment, CopyAsync, CopyWait, Ticket, Publish, Await, For, If>;
 
 struct Instr {
   Operation op;
@@ -298,9 +334,11 @@ struct Launch {
 };
 
 /// Where a launch's shared memory lies: bytes from the start of the block's, in declared order,
-/// each array on a 16-byte boundary, rings (8 bytes a slot) behind them.
+/// each array on a 16-byte boundary, rings (8 bytes a slot) behind them, then the word through
+/// which the warps of a block learn its ticket.
 struct SharedLayout {
   std::vector<std::int64_t> arrays, rings;
+  std::int64_t ticket = -1;  ///< -1: the launch takes none, or its blocks are one warp
   std::int64_t bytes = 0;
 };
 SharedLayout shared_layout(const Launch& launch);
@@ -311,6 +349,9 @@ struct Program {
   std::vector<Param> params;
   std::vector<Launch> launches;
   std::vector<Type> values;  ///< the type of each ValueId, over all launches
+  /// Outputs may lie in the memory of inputs. Then every element of an input is loaded before it is
+  /// stored, by the same warp or with a barrier or the end of a launch between.
+  bool in_place = false;
 
   [[nodiscard]] const Type& type(ValueId id) const { return values[id]; }
 };
@@ -321,9 +362,10 @@ std::string print(const Program& program);
 std::string print(const Program& program, const Launch& launch, const Instr& instr);
 
 /// Throws InternalError, with the print, at the first violation of the rules above: types,
-/// visibility, uniformity of conditions, barriers in non-uniform places, fragments against their
-/// rows, buffers and parameters in range, group and width powers of two, widths within 16 bytes and
-/// within the buffer's alignment where the base is a constant.
+/// visibility, uniformity of conditions, barriers in non-uniform places, waits that might not end
+/// (look_back_rules.hpp), fragments against their rows, buffers and parameters in range, group and
+/// width powers of two, widths within 16 bytes and within the buffer's alignment where the base is
+/// a constant.
 void verify(const Program& program);
 
 /// Calls fn(ValueId&) for every operand of `op`, nested regions excluded.

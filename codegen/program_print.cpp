@@ -143,6 +143,10 @@ class Printer {
     if (op.kind == ShuffleKind::xor_mask) {
       return fmt::format("shuffle {}, lane ^ {}", value(op.value), op.mask);
     }
+    if (op.kind == ShuffleKind::up || op.kind == ShuffleKind::down) {
+      const char sign = op.kind == ShuffleKind::up ? '-' : '+';
+      return fmt::format("shuffle {}, lane {} {}", value(op.value), sign, op.mask);
+    }
     return fmt::format("shuffle {}, from {}", value(op.value), value(op.source));
   }
   std::string operation(const Permute& op, const Instr&) const {
@@ -189,6 +193,18 @@ class Printer {
     return fmt::format("copy_wait {}[{}], round {}", named(launch_.rings, op.ring), value(op.slot),
                        value(op.round));
   }
+  std::string operation(const Ticket& op, const Instr&) const {
+    return "ticket " + named(program_.buffers, op.counter);
+  }
+  std::string operation(const Publish& op, const Instr&) const {
+    return fmt::format("publish {}[{}], ticket {}", named(program_.buffers, op.flags),
+                       value(op.slot), value(op.ticket));
+  }
+  std::string operation(const Await& op, const Instr&) const {
+    return fmt::format("await {}[{}], count {}, ticket {}, publishers {} step {}",
+                       named(program_.buffers, op.flags), value(op.first), value(op.count),
+                       value(op.ticket), value(op.publisher), value(op.stride));
+  }
   std::string operation(const For& op, const Instr&) const {
     std::string text = fmt::format("for {} = {} to {} step {}", value(op.index), value(op.lo),
                                    value(op.hi), value(op.step));
@@ -231,6 +247,7 @@ SharedLayout shared_layout(const Launch& launch) {
   }
   for (const CopyRing& ring : launch.rings)
     layout.rings.push_back(place(kBarrierBytes * ring.slots));
+  if (launch.warps > 1 && contains<Ticket>(launch.body)) layout.ticket = place(size_of(DType::i64));
   return layout;
 }
 
@@ -254,7 +271,8 @@ std::string print(const Program& program, const Launch& launch, const Instr& ins
 }
 
 std::string print(const Program& program) {
-  std::string out = fmt::format("program {}\n", program.name);
+  std::string out =
+      fmt::format("program {}{}\n", program.name, program.in_place ? ", in place" : "");
   for (const Buffer& buffer : program.buffers) {
     out += fmt::format("buffer {}: {} {} {}, align {}", buffer.name, name_of(buffer.role),
                        buffer.index, name_of(buffer.type), buffer.alignment);

@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/block_uniform.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/look_back_rules.hpp"
 #include "chainfold/codegen/program.hpp"
 
 namespace chainfold::codegen {
@@ -56,6 +57,10 @@ class Verifier {
       if (const Instr* culprit = find_divergent_barrier(program_, launch)) {
         instr_ = culprit;
         check(false, "a barrier stands where warps of a block may differ");
+      }
+      if (const auto broken = find_broken_look_back(program_, launch)) {
+        instr_ = broken->instr;
+        fail(broken->rule);
       }
     }
   }
@@ -295,7 +300,7 @@ class Verifier {
   }
   void operation(const Shuffle& op, const Instr& instr) const {
     check(use(op.value).shape == Shape::lane, "only lane values are shuffled");
-    if (op.kind == ShuffleKind::xor_mask) {
+    if (op.kind != ShuffleKind::from_lane) {
       check(op.mask >= 0 && op.mask < kWarpWidth && op.source == kNoValue,
             "the mask is 0 to 31, without a source");
     } else {
@@ -379,6 +384,8 @@ class Verifier {
     no_result(instr);
     const Buffer& from = buffer(op.buffer);
     check(from.role == BufferRole::input, "only inputs are copied");
+    // A copy brings what lies beside its tile, which another block may be storing.
+    check(!program_.in_place, "a program in place copies no input");
     check(array(op.array).type == from.type, "a copy does not convert");
     check(op.elements > 0 && op.elements * size_of(from.type) % kMaxAccessBytes == 0,
           "a copy is of whole units of 16 bytes");
@@ -392,6 +399,28 @@ class Verifier {
     no_result(instr);
     slot_of_ring(op.ring, op.slot);
     index_of_copy(op.round);
+  }
+
+  void scratch(int index, DType type) const {
+    const Buffer& found = buffer(index);
+    check(found.role == BufferRole::scratch && found.type == type,
+          "counters are scratch of i64, slots scratch of i32");
+  }
+  void operation(const Ticket& op, const Instr& instr) const {
+    scratch(op.counter, DType::i64);
+    expect(instr, uniform(DType::i64));
+  }
+  void operation(const Publish& op, const Instr& instr) const {
+    no_result(instr);
+    scratch(op.flags, DType::i32);
+    for (const ValueId id : {op.slot, op.ticket})
+      check(use(id) == uniform(DType::i64), "slots and tickets are uniform i64");
+  }
+  void operation(const Await& op, const Instr& instr) const {
+    no_result(instr);
+    scratch(op.flags, DType::i32);
+    for (const ValueId id : {op.first, op.count, op.ticket, op.publisher, op.stride})
+      check(use(id) == uniform(DType::i64), "slots and tickets are uniform i64");
   }
 
   void yields_match(const Region& region, const Instr& instr) const {

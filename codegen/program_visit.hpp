@@ -42,6 +42,18 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.slot);
                                   fn(o.round);
                                 },
+                                [](Ticket&) {},
+                                [&](Publish& o) {
+                                  fn(o.slot);
+                                  fn(o.ticket);
+                                },
+                                [&](Await& o) {
+                                  fn(o.first);
+                                  fn(o.count);
+                                  fn(o.ticket);
+                                  fn(o.publisher);
+                                  fn(o.stride);
+                                },
                                 [&](Load& o) {
                                   place(o.at);
                                   maybe(o.mask);
@@ -116,6 +128,18 @@ void for_each_operand(const Operation& op, F&& fn) {
 template <class F>
 void for_each_region(const Operation& op, F&& fn) {
   for_each_region(const_cast<Operation&>(op), [&](Region& region) { fn(std::as_const(region)); });
+}
+
+/// Whether an operation of one of these kinds stands in `region` or in a region inside it.
+template <class... Ops>
+bool contains(const Region& region) {
+  bool found = false;
+  for (const Instr& instr : region.body) {
+    found = found || (std::holds_alternative<Ops>(instr.op) || ...);
+    for_each_region(instr.op,
+                    [&](const Region& inner) { found = found || contains<Ops...>(inner); });
+  }
+  return found;
 }
 
 }  // namespace chainfold::codegen

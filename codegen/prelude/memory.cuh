@@ -1,8 +1,8 @@
 // @helper CF_DEVICE
 // Loads and stores of global memory: one instruction each, of up to 16 bytes, predicated by `on`
 // instead of branched around; a load that is off gives zeros. cf_ldg reads what no launch writes
-// (the read-only path), cf_ld reads scratch. They are volatile so that loads stay where the program
-// issues them, all before the first use.
+// (the read-only path), cf_ld reads scratch, and inputs that may lie in an output's memory. They
+// are volatile so that loads stay where the program issues them, all before the first use.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
@@ -68,7 +68,8 @@
 // @helper cf_ldg cf_ldg_if
 CF_LOADS(cf_ldg, "ld.global.nc", )
 
-// Scratch was written by an earlier launch; "memory" keeps the access on its side of a barrier.
+// Scratch was written by an earlier launch, or by a block that was waited for; "memory" keeps the
+// access on its side of barriers, waits and stores.
 // @helper cf_ld cf_ld_if
 CF_LOADS(cf_ld, "ld.global", : "memory")
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 namespace chainfold::runtime::cpu {
 namespace {
@@ -75,6 +76,19 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
   if (!machine) error = "LLVM has no target machine for " + host().triple;
   return machine;
+}
+
+extern "C" void chainfold_yield(std::int32_t polls) {
+  constexpr std::int32_t kSpins = 64;  // a few microseconds: as long as a tile takes
+  if (polls < 0 || polls >= kSpins) {
+    std::this_thread::yield();
+    return;
+  }
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
 }
 
 }  // namespace chainfold::runtime::cpu

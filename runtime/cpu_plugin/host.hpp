@@ -26,4 +26,9 @@ const Host& host();
 /// none.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error);
 
+/// What compiled code calls again and again while it waits for another thread, with the number of
+/// calls before: at first only a hint to the processor, then the thread gives its core away, since
+/// the one it waits for may have none.
+extern "C" void chainfold_yield(std::int32_t polls);
+
 }  // namespace chainfold::runtime::cpu

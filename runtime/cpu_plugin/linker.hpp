@@ -18,7 +18,8 @@ namespace chainfold::runtime::cpu {
 class LinkedObject {
  public:
   /// Links `object` and looks `count` symbols up; null, with `failure` filled, when that fails.
-  /// Symbols that the object leaves undefined come from libm, libc and libgcc. Thread-safe.
+  /// Symbols that the object leaves undefined come from libm, libc and libgcc, but for
+  /// chainfold_yield (host.hpp). Thread-safe.
   static std::unique_ptr<LinkedObject> link(std::unique_ptr<llvm::MemoryBuffer> object,
                                             const char* const* symbols, std::size_t count,
                                             chainfold_cpu_launch* functions, Failure& failure);

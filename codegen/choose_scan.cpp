@@ -1,0 +1,301 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
+constexpr int kMostRunRows = 32;
+constexpr int kRunRows = 8, kTileRows = 4;
+/// Bytes of a lane's registers that the rows of a run may take.
+constexpr int kRunBytes = 128;
+/// A CPU's warp: what is read twice has to stay in a core's cache.
+constexpr int kCpuTileBytes = 128 * 1024;
+constexpr int kCpuRangeDepth = 4;
+/// A CPU's task should take longer than starting it.
+constexpr std::int64_t kCpuTaskElements = 16 * 1024;
+/// Longer segments than this give a CPU's threads too few tasks.
+constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
+
+int ceil_log2(std::int64_t value) {
+  return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
+}
+
+bool uses_index(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.kind == NodeKind::index; });
+}
+
+/// Whether segments may begin within a lane's load.
+bool may_begin_anywhere(const Graph& graph) { return !uses_index(graph); }
+
+/// The widest load that divides the segment.
+int dividing_width(std::int64_t segment, int widest) {
+  int width = widest;
+  while (segment % width != 0) width /= 2;
+  return width;
+}
+
+/// Segments of a warp's run of at most `rows` rows, and the width of its loads.
+struct Tile {
+  int width = 1;
+  std::int64_t segments = 0;
+  int rows = 1;
+};
+std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int rows, int widest) {
+  for (int width = widest; width >= 1; width /= 2) {
+    if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
+    const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+    const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
+    std::optional<Tile> best;
+    double best_share = 0;
+    // As many segments as leave the fewest lanes without work; of equals the fewest.
+    for (std::int64_t k = unit; k * segment <= row * rows; k += unit) {
+      const std::int64_t needed = (k * segment + row - 1) / row;
+      const double share = static_cast<double>(k * segment) / static_cast<double>(needed * row);
+      const bool enough = needed == rows || k + unit > row * rows / segment;
+      if (share > best_share + 0.01 || (enough && share >= best_share - 0.01)) {
+        best = {.width = width, .segments = k, .rows = static_cast<int>(needed)};
+        best_share = std::max(best_share, share);
+      }
+    }
+    if (best) return best;
+  }
+  return std::nullopt;
+}
+
+void refuse(const char* what) { throw UserError(ErrorCode::unsupported, what); }
+
+void check_graph(const Graph& graph) {
+  bool forward = false, reverse = false, folds = false;
+  for (const Node& node : graph.nodes) {
+    forward = forward || (node.kind == NodeKind::scan && !node.reverse);
+    reverse = reverse || (node.kind == NodeKind::scan && node.reverse);
+    folds = folds || node.kind == NodeKind::fold;
+  }
+  if (forward && reverse)
+    refuse(
+        "one computation scans forward and backward; that is not supported yet, so write one "
+        "cf::over for each direction");
+  if (folds)
+    refuse(
+        "one computation has outputs with a value a segment and others with a value an element; "
+        "that is not supported yet, so write one cf::over for each kind");
+}
+
+}  // namespace
+
+bool is_scan(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::scan_tile:
+    case Strategy::scan_run:
+    case Strategy::scan_block:
+    case Strategy::look_back:
+    case Strategy::propagate: return true;
+    default: return false;
+  }
+}
+
+int widest_of_scan(const Graph& graph) {
+  int bytes = widest_input(graph);
+  for (const NodeId output : graph.outputs) {
+    const Node& node = graph.node(output);
+    if (node.level == Level::element) bytes = std::max(bytes, size_of(node.type));
+  }
+  return bytes;
+}
+
+bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                int widest) {
+  const std::int64_t s = plan.segment;
+  const bool one_warp = target.max_warps == 1;
+  plan.strategy = choice.strategy;
+  plan.lanes_per_segment = Plan::kWarp;
+  plan.rows = 1;
+  plan.launches = 1;
+  plan.in_registers = true;
+  plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
+  plan.depth = choice.depth;
+  if (choice.depth > kMostRunRows) return false;
+  switch (choice.strategy) {
+    case Strategy::scan_tile: {
+      if (s < 1) return false;
+      const auto tile = choose_tile(graph, s, choice.depth, widest);
+      if (!tile) return false;
+      plan.load_width = tile->width;
+      plan.depth = tile->rows;
+      plan.tile_segments = tile->segments;
+      return true;
+    }
+    case Strategy::scan_run:
+      if (s < 1) return false;
+      plan.load_width = 1;
+      plan.in_registers = false;
+      plan.range_depth = choice.depth;
+      plan.tile_segments = one_warp ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
+      return true;
+    case Strategy::scan_block: {
+      const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+      return s >= 1 && !one_warp && s <= run * plan.warps;
+    }
+    case Strategy::look_back:
+    case Strategy::propagate:
+      plan.in_registers = choice.tile == 0;
+      if (plan.in_registers == one_warp) return false;
+      if (!plan.in_registers) {
+        plan.load_width = 1;
+        plan.range_depth = choice.depth;
+      }
+      plan.tile = plan.in_registers ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth *
+                                          plan.warps
+                                    : std::int64_t{choice.tile} * 1024;
+      plan.launches = choice.strategy == Strategy::look_back ? 2 : 3;
+      return true;
+    default: return false;
+  }
+}
+
+double scan_error_bound(const Graph& graph, const Plan& plan, std::size_t fold) {
+  const Fold& f = graph.folds[fold];
+  if (!is_float(f.result()) || !f.linear) return 0;
+  constexpr int kLaneLevels = 5;
+  // Rounded additions within a row; then a state, its rounding, and what is added to it.
+  constexpr double kBehindCarry = 4;
+  int row = ceil_log2(plan.load_width) + kLaneLevels;
+  if (plan.strategy == Strategy::scan_tile) {
+    const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
+    row = std::min(row, ceil_log2(plan.segment) + 1);
+    return row + (crosses ? kBehindCarry : 1);
+  }
+  const int rows = plan.in_registers ? plan.depth : plan.range_depth;
+  int total = ceil_log2(plan.load_width) + ceil_log2(rows);
+  if (!plan.combine_states) total += kLaneLevels;
+  return std::max(row, total) + kBehindCarry;
+}
+
+std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
+                                         const Target& target, const PlanRequest& request) {
+  PlanChoice choice;
+  choice.strategy = strategy;
+  choice.mma = false;
+  choice.bytes = target.vector_bytes;
+  const bool one_warp = target.max_warps == 1;
+  const int widest = std::max(
+      1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+  const std::int64_t s = request.segment;
+  // Rows that registers hold: of all inputs, as they come from memory.
+  int bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  const int fit = std::max(1, kRunBytes / std::max(1, bytes * widest));
+  const int rows = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(kRunRows, fit))));
+  choice.warps = one_warp ? 1 : 8;
+  choice.depth = std::min(kTileRows, rows);
+  switch (strategy) {
+    case Strategy::scan_tile:
+      if (s < 1) return std::nullopt;
+      for (int depth = choice.depth; depth <= kMostRunRows; depth *= 2) {
+        choice.depth = depth;
+        if (choose_tile(graph, s, depth, widest)) return choice;
+      }
+      return std::nullopt;
+    case Strategy::scan_run:
+      if (s < 1) return std::nullopt;
+      choice.depth = kCpuRangeDepth;
+      return choice;
+    case Strategy::scan_block: {
+      if (s < 1 || one_warp) return std::nullopt;
+      const std::int64_t row = std::int64_t{Plan::kWarp} * dividing_width(s, widest);
+      const std::int64_t needed = (s + row - 1) / row;
+      // Short segments by few warps, so that several blocks share a processor.
+      choice.depth = rows;
+      choice.warps = static_cast<int>(
+          std::bit_ceil(static_cast<std::uint64_t>((needed + rows - 1) / rows)));
+      if (choice.warps > std::min(32, target.max_warps)) return std::nullopt;
+      choice.depth = static_cast<int>((needed + choice.warps - 1) / choice.warps);
+      return choice;
+    }
+    case Strategy::look_back:
+    case Strategy::propagate:
+      choice.depth = one_warp ? kCpuRangeDepth : rows;
+      choice.warps = one_warp ? 1 : 16;
+      if (one_warp) {
+        choice.tile = static_cast<int>(
+            std::max<std::int64_t>(1, kCpuTileBytes / (1024 * widest_of_scan(graph))));
+      }
+      return choice;
+    default: return std::nullopt;
+  }
+}
+
+PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  check_graph(graph);
+  const bool one_warp = target.max_warps == 1;
+  auto of = [&](Strategy strategy) { return scan_choice_of(strategy, graph, target, request); };
+  const std::int64_t s = request.segment;
+  if (s == 0) return *of(Strategy::look_back);
+  if (one_warp) {
+    if (s < Plan::kWarp) {
+      if (const auto tile = of(Strategy::scan_tile)) return *tile;
+    }
+    return s <= kCpuLongestRun ? *of(Strategy::scan_run) : *of(Strategy::look_back);
+  }
+  if (const auto tile = of(Strategy::scan_tile); tile && tile->depth <= kRunRows) return *tile;
+  if (const auto block = of(Strategy::scan_block)) return *block;
+  return *of(Strategy::look_back);
+}
+
+std::string print_scan(const Plan& plan) {
+  std::string text;
+  if (plan.strategy == Strategy::scan_tile || plan.strategy == Strategy::scan_run)
+    text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
+  if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
+    text += fmt::format("  tile {} elements\n", plan.tile);
+  return text + (plan.in_registers
+                     ? fmt::format("  rows {}, in registers\n", plan.depth)
+                     : fmt::format("  rows {} at once, read twice\n", plan.range_depth));
+}
+
+void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
+  auto require = [&](bool holds, const char* rule) {
+    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
+  };
+  require(has_scans(graph), "a plan of scans has some");
+  require(!plan.strided, "rows of scans have no gaps");
+  require(plan.range_depth >= 1, "a range is scanned by rows");
+  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  const std::int64_t s = plan.segment;
+  require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");
+  for (const FoldPlan& how : plan.folds) require(how.unit == Unit::simt, "scans add by lanes");
+  switch (plan.strategy) {
+    case Strategy::scan_tile:
+      require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,
+              "a run holds its segments");
+      require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
+      require(s % plan.load_width == 0 || may_begin_anywhere(graph),
+              "positions of elements are told by lanes");
+      break;
+    case Strategy::scan_run:
+      require(s >= 1 && plan.tile_segments >= 1, "a warp owns segments");
+      break;
+    case Strategy::scan_block:
+      require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
+              "a block holds a segment, which begins on a load");
+      break;
+    default:
+      require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");
+      require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
+      require(plan.in_registers || plan.warps == 1, "a range is one warp's");
+      require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
+  }
+}
+
+}  // namespace chainfold::codegen

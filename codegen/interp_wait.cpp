@@ -1,0 +1,106 @@
+// Waits between blocks. A warp whose slots are not all published leaves its Await and comes to it
+// again when something was; where nothing else can run, no one will publish them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "chainfold/codegen/interp_machine.hpp"
+
+namespace chainfold::codegen {
+
+GlobalArray& Warp::check_word(int buffer, std::int64_t element, const Accessor& who) {
+  GlobalArray& array = context_->buffers[static_cast<std::size_t>(buffer)];
+  if (element < 0 || element >= array.elements())
+    fail(fmt::format("element {} is outside of [0, {})", element, array.elements()));
+  const std::string problem = array.shadow().atomic(static_cast<std::size_t>(element), who);
+  if (!problem.empty()) fail(fmt::format("element {}: {}", element, problem));
+  return array;
+}
+
+void Warp::execute(const Ticket&, const Instr& instr) {
+  barrier_ = &instr;
+  status_ = WarpStatus::at_barrier;
+}
+
+void Warp::take_ticket() {
+  const auto* op = std::get_if<Ticket>(&barrier_->op);
+  if (op == nullptr) return;
+  GlobalArray& counter = check_word(op->counter, 0, accessor());
+  std::int64_t& taken = context_->tickets[op->counter];
+  const auto before = static_cast<std::int64_t>(counter.get(0));
+  if (before != taken) {
+    fail(fmt::format("the counter is {} after {} tickets: it must be 0 when the launch starts",
+                     before, taken));
+  }
+  block_->ticket = taken++;
+  counter.set(0, static_cast<Bits>(taken));
+}
+
+void Warp::pass_barrier() {
+  if (std::holds_alternative<Ticket>(barrier_->op))
+    *slot(barrier_->results[0]) = static_cast<Bits>(block_->ticket);
+  status_ = WarpStatus::ready;
+}
+
+void Warp::execute(const Publish& op, const Instr&) {
+  const Accessor who = accessor();
+  const std::int64_t index = integer(op.slot);
+  GlobalArray& flags = check_word(op.flags, index, who);
+  const bool first =
+      context_->published
+          .try_emplace({op.flags, index},
+                       LaunchContext::Publication{integer(op.ticket),
+                                                  block_->index * kWarpWidth + index_, who.access})
+          .second;
+  if (!first) fail(fmt::format("slot {} is published a second time", index));
+  if (flags.get(index) != 0) fail(fmt::format("slot {} was not 0 when the launch started", index));
+  flags.set(index, 1);
+}
+
+void Warp::execute(const Await& op, const Instr&) {
+  const Accessor who = accessor();
+  const std::int64_t first = integer(op.first), count = integer(op.count);
+  const std::int64_t ticket = integer(op.ticket), stride = integer(op.stride);
+  if (count < 0 || count > kWarpWidth)
+    fail(fmt::format("waits for {} slots; a warp waits for 0 to 32", count));
+  missing_.clear();
+  std::vector<LaunchContext::Publication> found;
+  for (std::int64_t l = 0; l < count; ++l) {
+    const std::int64_t publisher = integer(op.publisher) + l * stride;
+    if (publisher >= ticket) continue;
+    if (publisher < 0) fail(fmt::format("slot {}: there is no ticket {}", first + l, publisher));
+    const GlobalArray& flags = check_word(op.flags, first + l, who);
+    const auto publication = context_->published.find({op.flags, first + l});
+    if (publication == context_->published.end()) {
+      if (flags.get(first + l) != 0)
+        fail(fmt::format("slot {} was not 0 when the launch started", first + l));
+      missing_.push_back(first + l);
+    } else if (publication->second.ticket != publisher) {
+      fail(fmt::format("slot {} was published under ticket {}, not {}", first + l,
+                       publication->second.ticket, publisher));
+    } else {
+      found.push_back(publication->second);
+    }
+  }
+  if (!missing_.empty()) {
+    publications_ = context_->published.size();
+    status_ = WarpStatus::waiting;
+    --frames_.back().next;
+    return;
+  }
+  for (const LaunchContext::Publication& publication : found) {
+    std::uint64_t& known = seen_[publication.warp];
+    known = std::max(known, publication.access);
+  }
+}
+
+void Warp::look_again() {
+  if (context_->published.size() != publications_) status_ = WarpStatus::ready;
+}
+
+void Warp::fail_waiting() const {
+  fail(fmt::format("a deadlock: no block can publish slots {}, which it waits for",
+                   fmt::join(missing_, ", ")));
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,147 @@
+// lower_propagate: scans of segments of several tiles in three launches: the folds of all tiles,
+// the scan of these folds, and the scan of every tile behind what comes before it. Its input is
+// read twice, and no block waits for another.
+//
+// Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
+// whose grid-level scan has these three steps.
+#include <utility>
+
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/lower_scan_tiles.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+class Propagate {
+ public:
+  Propagate(Program& program, const Graph& graph, const Plan& plan)
+      : program_(program), graph_(graph), plan_(plan), params_(declare_tiles(program, plan)) {
+    states_ = static_cast<int>(program.buffers.size());
+    declare_states(program, graph, params_.all(), 1);
+  }
+  [[nodiscard]] const TileParams& params() const { return params_; }
+
+  void lower_fold() {
+    Builder b(program_);
+    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    tiles.place(b.block());
+    const Partials own = tiles.total();
+    ScanBlock block(b, program_, graph_, tiles.run());
+    block.share(own);
+    on_first_warp(b, plan_.warps, [&] {
+      store_states(b, tiles.run(), {.base = b.block()}, block.all(),
+                   b.compute(Op::eq, {b.lane(), b.i32(0)}));
+    });
+  }
+
+  /// A warp a segment: 32 states at once, each replaced by the fold of those before it.
+  void lower_states() {
+    Builder b(program_);
+    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    ScanTile& run = tiles.run();
+    const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
+    Partials start;
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(run.tile().identity(f));
+    // Tiles are counted in the scan's direction, so lane order is the scan's: merges alone know
+    // which side comes first in memory.
+    b.loop(b.i64(0), count, b.i64(kWarpWidth), run.tile().flatten(start),
+           [&](ValueId at, const Builder::Values& carried) {
+             const Address place{.base = b.add(first, at)};
+             const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
+             Partials carry = run.tile().unflatten(carried, true), before;
+             int buffer = states_;
+             for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+               Partial state = run.tile().identity(f);
+               for (ValueId& field : state.fields)
+                 field = b.select(mask, b.load(buffer++, place, 1, mask), field);
+               const Partial scanned = scan_states(b, run, f, state);
+               before.push_back(merge(run, f, carry[f], shifted(b, run, f, scanned)));
+               carry[f] = merge(run, f, carry[f], last(b, scanned));
+             }
+             store_states(b, run, place, before, mask);
+             return run.tile().flatten(carry);
+           });
+  }
+
+  void lower_scan() {
+    Builder b(program_);
+    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    tiles.place(b.block());
+    const Partials own = tiles.total();
+    ScanBlock block(b, program_, graph_, tiles.run());
+    block.share(own);
+    Partials carry = block.before_warp();
+    int buffer = states_;
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+      Partial before = tiles.run().tile().identity(f);
+      for (ValueId& field : before.fields)
+        field = b.load(buffer++, {.base = b.block(), .group = 1, .stride = 0});
+      carry[f] = merge(tiles.run(), f, before, carry[f]);
+    }
+    tiles.scan(carry);
+  }
+
+ private:
+  Partial merge(ScanTile& run, std::size_t f, const Partial& earlier, const Partial& later) {
+    return run.row().merge(f, earlier, later, run.reverse());
+  }
+  /// Lane l's state merged with those of the lanes below it.
+  Partial scan_states(Builder& b, ScanTile& run, std::size_t f, Partial state) {
+    for (int distance = 1; distance < kWarpWidth; distance *= 2) {
+      Partial other = state;
+      for (ValueId& field : other.fields) field = b.shuffle_up(field, distance);
+      const ValueId reaches = b.compute(Op::ge, {b.lane(), b.i32(distance)});
+      const Partial merged = merge(run, f, other, state);
+      for (std::size_t i = 0; i < state.fields.size(); ++i)
+        state.fields[i] = b.select(reaches, merged.fields[i], state.fields[i]);
+    }
+    return state;
+  }
+  static Partial shifted(Builder& b, ScanTile& run, std::size_t f, Partial state) {
+    for (ValueId& field : state.fields) field = b.shuffle_up(field, 1);
+    return run.tile().keep_where(f, std::move(state),
+                                 b.compute(Op::ge, {b.lane(), b.i32(1)}));
+  }
+  static Partial last(Builder& b, Partial state) {
+    for (ValueId& field : state.fields)
+      field = b.shuffle_from(field, b.splat(b.i32(kWarpWidth - 1)));
+    return state;
+  }
+  void store_states(Builder& b, ScanTile& run, const Address& at, const Partials& states,
+                    ValueId mask) {
+    int buffer = states_;
+    for (const ValueId field : run.tile().flatten(states)) b.store(buffer++, at, field, mask);
+  }
+
+  Program& program_;
+  const Graph& graph_;
+  const Plan& plan_;
+  TileParams params_;
+  int states_ = 0;  // the first buffer
+};
+
+}  // namespace
+
+Program lower_propagate(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program;
+  program.name = "scan_propagate";
+  program.in_place = true;
+  declare_graph(program, graph, plan);
+  Propagate lowering(program, graph, plan);
+  const TileParams params = lowering.params();
+  program.launches.reserve(3);
+  program.launches.push_back({.name = "fold_tiles", .grid = params.all(), .warps = plan.warps});
+  lowering.lower_fold();
+  program.launches.push_back(
+      {.name = "scan_states", .grid = params.segment_count, .warps = 1, .overlaps = target.overlaps});
+  lowering.lower_states();
+  program.launches.push_back({.name = "scan_tiles",
+                              .grid = params.all(),
+                              .warps = plan.warps,
+                              .overlaps = target.overlaps});
+  lowering.lower_scan();
+  return program;
+}
+
+}  // namespace chainfold::codegen

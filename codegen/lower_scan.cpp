@@ -1,0 +1,106 @@
+// Scans in one launch without waiting: a warp's tile of whole segments (scan_tile), a segment a
+// warp, read twice (scan_run), or a segment a block (scan_block).
+#include <utility>
+
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/lower_scan_block.hpp"
+#include "chainfold/codegen/lower_scan_tile.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Program and launch of one kind of block for a number of segments that is known at launch.
+Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_block) {
+  Program program;
+  program.name = plan.strategy == Strategy::scan_block  ? "scan_block"
+                 : plan.strategy == Strategy::scan_tile ? "scan_tile"
+                                                        : "scan_run";
+  program.in_place = true;
+  declare_graph(program, graph, plan);
+  const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
+  program.launches.push_back(
+      {.name = program.name,
+       .grid = ceil_div(SizeExpr::param(segments, "segments"), segments_per_block),
+       .warps = plan.warps});
+  return program;
+}
+
+/// The parameter that start() declared.
+ValueId segments_of(Builder& b) {
+  return b.param(static_cast<int>(b.program().params.size()) - 1);
+}
+
+/// Number of the warp among all of the launch.
+ValueId warp_of_launch(Builder& b, const Plan& plan) {
+  return b.add(b.mul(b.block(), b.i64(plan.warps)), b.convert(b.warp(), DType::i64));
+}
+
+Partials identities(TileLowering& tile, const Graph& graph) {
+  Partials states;
+  for (std::size_t f = 0; f < graph.folds.size(); ++f) states.push_back(tile.identity(f));
+  return states;
+}
+
+/// Segments [first, behind) one after the other.
+void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& scan, ValueId first,
+                   ValueId behind) {
+  b.loop(first, behind, b.i64(1), {}, [&](ValueId segment, const Builder::Values&) {
+    const ValueId size = b.i64(plan.segment);
+    scan.scan_range(b.mul(segment, size), size, b.i64(0), identities(scan.tile(), graph), size);
+    return Builder::Values{};
+  });
+}
+
+}  // namespace
+
+Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
+  Program program = start(graph, plan, plan.tile_segments * plan.warps);
+  Builder b(program);
+  ScanTile scan(b, graph, plan, plan.segment);
+  const ValueId exist = segments_of(b), per_tile = b.i64(plan.tile_segments);
+  const ValueId first = b.mul(warp_of_launch(b, plan), per_tile);
+  const ValueId behind = b.add(first, per_tile);
+  b.branch(
+      b.compute(Op::le, {behind, exist}),
+      [&] {
+        const ValueId begin = b.mul(first, b.i64(plan.segment));
+        const std::int64_t elements = plan.tile_segments * plan.segment;
+        const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
+        const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
+        scan.scan(rows, begin, scan.no_carry(), b.i64(plan.segment));
+        return Builder::Values{};
+      },
+      [&] {  // of the last tile some segments are missing
+        scan_segments(b, graph, plan, scan, first, b.min(behind, exist));
+        return Builder::Values{};
+      });
+  return program;
+}
+
+Program lower_scan_run(const Graph& graph, const Plan& plan, const Target&) {
+  Program program = start(graph, plan, plan.tile_segments * plan.warps);
+  Builder b(program);
+  ScanTile scan(b, graph, plan, 0);
+  const ValueId first = b.mul(warp_of_launch(b, plan), b.i64(plan.tile_segments));
+  const ValueId behind = b.min(b.add(first, b.i64(plan.tile_segments)), segments_of(b));
+  scan_segments(b, graph, plan, scan, first, behind);
+  return program;
+}
+
+Program lower_scan_block(const Graph& graph, const Plan& plan, const Target&) {
+  Program program = start(graph, plan, 1);
+  Builder b(program);
+  ScanTile scan(b, graph, plan, 0);
+  ScanBlock block(b, program, graph, scan);
+  const ValueId mine = b.mul(b.convert(b.warp(), DType::i64), b.i64(scan.elements()));
+  const ValueId begin = b.add(b.mul(b.block(), b.i64(plan.segment)), mine);
+  const std::int64_t tile = scan.elements() * plan.warps;
+  const ValueId count = tile == plan.segment ? kNoValue : b.sub(b.i64(plan.segment), mine);
+  const std::vector<Loaded> rows = scan.load(begin, count, mine);
+  block.share(scan.total(rows));
+  scan.scan(rows, begin, scan.carry_of(block.before_warp()), b.i64(plan.segment));
+  return program;
+}
+
+}  // namespace chainfold::codegen

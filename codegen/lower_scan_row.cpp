@@ -1,0 +1,197 @@
+#include "chainfold/codegen/lower_scan_row.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace chainfold::codegen {
+
+ScanRow::ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment)
+    : b_(builder), tile_(tile), graph_(graph), segment_(segment), nodes_(graph.folds.size()) {
+  for (const Node& node : graph.nodes) {
+    if (node.kind == NodeKind::fold || node.kind == NodeKind::scan)
+      nodes_[static_cast<std::size_t>(node.index)] = &node;
+  }
+}
+
+ScanRow::Heads ScanRow::heads(int width) const {
+  if (segment_ == 0) return Heads::none;
+  if (width % segment_ == 0) return Heads::inside_lanes;
+  return segment_ % width == 0 ? Heads::between_lanes : Heads::anywhere;
+}
+
+ValueId ScanRow::lane_in_order(bool reverse) {
+  return reverse ? b_.sub(b_.i32(kWarpWidth - 1), b_.lane()) : b_.lane();
+}
+
+ValueId ScanRow::place(int i, int width, std::int64_t first, bool reverse) {
+  const auto size = static_cast<std::int32_t>(segment_);
+  const auto row = static_cast<std::int32_t>(first % segment_);
+  const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(width)), b_.i32(row));
+  const ValueId lane_first = b_.rem(slot, b_.i32(size));
+  const int in_memory = reverse ? width - 1 - i : i;
+  ValueId position = b_.add(lane_first, b_.i32(in_memory));
+  if (heads(width) == Heads::anywhere && in_memory > 0) {
+    position = width <= size ? b_.select(b_.lt(position, b_.i32(size)), position,
+                                         b_.sub(position, b_.i32(size)))
+                             : b_.rem(position, b_.i32(size));
+  }
+  return reverse ? b_.sub(b_.i32(size - 1), position) : position;
+}
+
+Partial ScanRow::merge(std::size_t fold, const Partial& earlier, const Partial& later,
+                       bool reverse) {
+  return reverse ? tile_.merge(fold, later, earlier) : tile_.merge(fold, earlier, later);
+}
+
+Partial ScanRow::shuffled(const Partial& part, int distance, bool reverse) {
+  Partial result = part;
+  for (ValueId& field : result.fields) {
+    if (b_.type(field).shape != Shape::lane) continue;
+    field = reverse ? b_.shuffle_down(field, distance) : b_.shuffle_up(field, distance);
+  }
+  return result;
+}
+
+Partial ScanRow::broadcast_last(const Partial& part, bool reverse) {
+  Partial result = part;
+  const ValueId last = b_.splat(b_.i32(reverse ? 0 : kWarpWidth - 1));
+  for (ValueId& field : result.fields) {
+    if (b_.type(field).shape == Shape::lane) field = b_.shuffle_from(field, last);
+  }
+  return result;
+}
+
+Partial ScanRow::choose(std::size_t fold, ValueId condition, const Partial& a, const Partial& b) {
+  if (condition == kNoValue) return a;
+  const bool lifted = a.lifted || b.lifted;
+  Partial left = lifted ? tile_.lift(fold, a) : a;
+  const Partial right = lifted ? tile_.lift(fold, b) : b;
+  for (std::size_t i = 0; i < left.fields.size(); ++i)
+    left.fields[i] = b_.select(condition, left.fields[i], right.fields[i]);
+  return left;
+}
+
+Partial ScanRow::at_least(std::size_t fold, ValueId value, int bound, const Partial& a,
+                          const Partial& b) {
+  return choose(fold, b_.compute(Op::ge, {value, b_.i32(bound)}), a, b);
+}
+
+/// The prefixes of each lane by itself, in the scan's order.
+std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elements, int width,
+                                           std::int64_t first, bool reverse) {
+  std::vector<Partial> prefixes;
+  for (int i = 0; i < width; ++i) {
+    Partial element = elements;
+    const int at = reverse ? width - 1 - i : i;
+    for (ValueId& field : element.fields) {
+      if (b_.type(field).width > 1) field = b_.extract(field, at);
+    }
+    prefixes.push_back(std::move(element));
+  }
+  const Heads how = heads(width);
+  for (int half = 1; half < width; half *= 2) {
+    for (int start = 0; start < width; start += 2 * half) {
+      const int last = start + half - 1;
+      for (int i = start + half; i < start + 2 * half; ++i) {
+        Partial& right = prefixes[static_cast<std::size_t>(i)];
+        const Partial& left = prefixes[static_cast<std::size_t>(last)];
+        if (how == Heads::inside_lanes && i / segment_ != last / segment_) continue;
+        Partial merged = merge(fold, left, right, reverse);
+        right = how == Heads::anywhere
+                    ? at_least(fold, place(i, width, first, reverse), i - last, merged, right)
+                    : std::move(merged);
+      }
+    }
+  }
+  return prefixes;
+}
+
+/// The values of the scan's elements in its order, as one vector a lane in memory's order.
+ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, bool reverse) {
+  const bool lifted =
+      std::any_of(values.begin(), values.end(), [](const Partial& v) { return v.lifted; });
+  std::vector<Partial> ordered = values;
+  if (reverse) std::reverse(ordered.begin(), ordered.end());
+  if (lifted) {
+    for (Partial& value : ordered) value = tile_.lift(fold, value);
+  }
+  Partial wide = ordered[0];
+  for (std::size_t i = 0; i < wide.fields.size(); ++i) {
+    Builder::Values parts;
+    for (const Partial& value : ordered) parts.push_back(value.fields[i]);
+    wide.fields[i] = b_.concat(std::move(parts));
+  }
+  return tile_.finalize(fold, wide);
+}
+
+ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
+                      std::optional<Partial>& carry) {
+  const bool reverse = nodes_[fold]->reverse, exclusive = nodes_[fold]->exclusive;
+  const Heads how = heads(width);
+  std::vector<Partial> prefixes = within_lanes(fold, elements, width, first, reverse);
+  const Partial nothing = tile_.neutral(fold, prefixes[0].lifted);
+  Partial before = nothing;  // of each lane
+  const std::int64_t row = std::int64_t{kWarpWidth} * width;
+  if (how != Heads::inside_lanes) {
+    const bool crosses = how == Heads::none || row % segment_ != 0;  // segments cross rows
+    const ValueId lane = lane_in_order(reverse);
+    auto place_of = [&](int i) { return place(i, width, first, reverse); };
+    Partial total = prefixes.back();
+    for (int distance = 1; distance < kWarpWidth; distance *= 2) {
+      const int elements_between = distance * width;
+      if (how != Heads::none && elements_between >= segment_) break;
+      ValueId reaches = kNoValue;
+      if (crosses) reaches = b_.compute(Op::ge, {lane, b_.i32(distance)});
+      if (how != Heads::none) {
+        const ValueId last = place_of(width - 1);
+        reaches = b_.both(reaches, b_.compute(Op::ge, {last, b_.i32(elements_between)}));
+      }
+      const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
+      total = choose(fold, reaches, merged, total);
+    }
+    ValueId follows = kNoValue;  // a lane of the same segment
+    if (crosses) follows = b_.compute(Op::ge, {lane, b_.i32(1)});
+    if (how != Heads::none)
+      follows = b_.both(follows, b_.compute(Op::ge, {place_of(0), b_.i32(1)}));
+    before = tile_.keep_where(fold, shuffled(total, 1, reverse), follows);
+    if (carry) {
+      const Partial joined = merge(fold, *carry, before, reverse);
+      if (how == Heads::none) {
+        before = joined;
+      } else if (crosses) {
+        const ValueId since = b_.sub(place_of(0), b_.mul(lane, b_.i32(width)));
+        before = at_least(fold, since, 1, joined, before);
+      }
+    }
+    if (crosses) {
+      const Partial last = broadcast_last(total, reverse);
+      bool whole_row = how == Heads::none;  // of the segment that the row ends in
+      if (!whole_row) {
+        const std::int64_t end =
+            reverse ? segment_ - 1 - first % segment_ : (first + row - 1) % segment_;
+        whole_row = end >= row;
+      }
+      carry = tile_.lift(fold, carry && whole_row ? merge(fold, *carry, last, reverse) : last);
+    }
+    if (graph_.folds[fold].tile) before = tile_.collapse(fold, std::move(before));
+    for (int i = 0; i < width; ++i) {
+      Partial& prefix = prefixes[static_cast<std::size_t>(i)];
+      const Partial joined = merge(fold, before, prefix, reverse);
+      prefix = how == Heads::anywhere ? at_least(fold, place_of(i), i + 1, joined, prefix) : joined;
+    }
+  }
+  if (exclusive) {
+    for (int i = width - 1; i >= 0; --i) {
+      Partial value = i == 0 ? before : prefixes[static_cast<std::size_t>(i - 1)];
+      if (how == Heads::inside_lanes && i % segment_ == 0) value = nothing;
+      if (how == Heads::anywhere) {
+        const ValueId inner = b_.compute(Op::ge, {place(i, width, first, reverse), b_.i32(1)});
+        value = tile_.keep_where(fold, std::move(value), inner);
+      }
+      prefixes[static_cast<std::size_t>(i)] = std::move(value);
+    }
+  }
+  return finished(fold, prefixes, reverse);
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,59 @@
+// ScanRow: the prefixes of one row, which is one load of every lane of a warp, side by side in
+// memory.
+//
+// Within a lane prefixes come from a tree (Sklansky, 1960), across lanes from log2(32) exchanges
+// (Kogge and Stone, 1973), and what came before the row (the carry) is merged in front. Where
+// segments begin within rows, each merge happens only if the segment of its right side reaches back
+// to its left side, which the position of an element within its segment tells; so any segment size
+// is served by the same code, and what positions tell while the program is written costs nothing.
+//
+// Backward scans are the same in mirrored order: the first element is a lane's last one, the first
+// lane the 32nd. Merges still have the earlier element of memory on their left.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "chainfold/codegen/lower_tile.hpp"
+
+namespace chainfold::codegen {
+
+class ScanRow {
+ public:
+  /// `segment`: where segments begin within rows their size, and rows are told where they lie in
+  /// them; 0: all rows are of one segment.
+  ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment);
+
+  /// The scan of fold `fold` over a row: a value an element of each lane. `elements` are the
+  /// fold's partials of the elements by themselves (TileLowering::fold_elements); `first` is the
+  /// slot of the row's first element, counted from where a segment begins. `carry` is the state of
+  /// what comes before the row, or none, and becomes that of what comes before the next.
+  ValueId scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
+               std::optional<Partial>& carry);
+  /// The merge of two states that follow each other in the direction of the scan.
+  Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);
+
+ private:
+  /// How segments lie in lanes.
+  enum class Heads : std::uint8_t { none, inside_lanes, between_lanes, anywhere };
+  [[nodiscard]] Heads heads(int width) const;
+  /// The position of the i-th element of each lane within its segment, both in the scan's
+  /// direction.
+  ValueId place(int i, int width, std::int64_t first, bool reverse);
+  ValueId lane_in_order(bool reverse);
+  Partial shuffled(const Partial& part, int distance, bool reverse);
+  Partial broadcast_last(const Partial& part, bool reverse);
+  Partial choose(std::size_t fold, ValueId condition, const Partial& a, const Partial& b);
+  Partial at_least(std::size_t fold, ValueId value, int bound, const Partial& a, const Partial& b);
+  std::vector<Partial> within_lanes(std::size_t fold, const Partial& elements, int width,
+                                    std::int64_t first, bool reverse);
+  ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);
+
+  Builder& b_;
+  TileLowering& tile_;
+  const Graph& graph_;
+  std::int64_t segment_;
+  std::vector<const Node*> nodes_;  // one a fold
+};
+
+}  // namespace chainfold::codegen

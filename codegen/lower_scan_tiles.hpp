@@ -1,0 +1,57 @@
+// ScanTiles: the blocks of a scan whose segments take several of them, or all elements in one.
+//
+// A tile is what a block handles: `warps` runs of elements. Tiles are counted in the scan's
+// direction, from the segment's first one (its last one, of backward scans).
+#pragma once
+
+#include "chainfold/codegen/lower_scan_block.hpp"
+#include "chainfold/codegen/size_expr.hpp"
+
+namespace chainfold::codegen {
+
+/// Parameters of programs over tiles, and how many tiles there are.
+struct TileParams {
+  int elements = 0, segments = 0;
+  SizeExpr tiles;  ///< a segment
+  [[nodiscard]] SizeExpr all() const;  ///< of all segments
+  SizeExpr segment_count;
+};
+TileParams declare_tiles(Program& program, const Plan& plan);
+
+class ScanTiles {
+ public:
+  ScanTiles(Builder& builder, Program& program, const Graph& graph, const Plan& plan,
+            const TileParams& params);
+
+  /// Tiles of a segment, and elements (i64).
+  ValueId tiles();
+  ValueId extent();
+  /// Works on tile `number` (i64) of all segments from now on.
+  void place(ValueId number);
+  [[nodiscard]] ValueId segment() const { return segment_; }
+  [[nodiscard]] ValueId index() const { return index_; }
+
+  /// Loads the tile and folds the warp's run.
+  Partials total();
+  /// Scans the run behind `carry`, which covers all that comes before it, and stores the outputs.
+  void scan(const Partials& carry);
+
+  [[nodiscard]] ScanTile& run() { return scan_; }
+
+ private:
+  /// Whether rows in registers may end anywhere: the last tile is then a range.
+  [[nodiscard]] bool ragged() const;
+
+  Builder& b_;
+  const Graph& graph_;
+  const Plan& plan_;
+  TileParams params_;
+  ScanTile scan_;
+  std::vector<Loaded> rows_;
+  ValueId segment_ = kNoValue, index_ = kNoValue;
+  ValueId full_ = kNoValue;  // whether the tile's rows are all there
+  /// Of the warp's run: its first element, its place in the segment, and how many elements.
+  ValueId begin_ = kNoValue, at_ = kNoValue, count_ = kNoValue;
+};
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,45 @@
+// Plans of scans: which strategy serves which segments, and what follows from a choice.
+//
+// Rows. A row is one load of every lane of a warp; a warp's run is `depth` rows one behind the
+// other, which stay in registers between their fold and their scan (`in_registers`), or a range that
+// is read twice, which suits a CPU, whose cache keeps it.
+//
+// scan_tile: a warp's run holds whole segments. Where the size of segments is no multiple of a
+//   load, a run holds as many as make it one, and heads lie anywhere in lanes.
+// scan_run: a warp owns segments one by one and reads each twice.
+// scan_block: a block owns a segment, its warps a run each.
+// look_back: segments take several tiles of a block; one launch, blocks wait for each other.
+// propagate: the same without waiting, in three launches, and the input is read twice.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::codegen {
+
+/// Whether a strategy gives a value an element.
+bool is_scan(Strategy strategy);
+
+/// The default. Throws UserError(unsupported) for graphs with scans that no strategy serves.
+PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request);
+/// The best guess of one strategy, if it may be legal.
+std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
+                                         const Target& target, const PlanRequest& request);
+/// What of a scan's plan follows from its choice; `widest` elements a load at most. False where the
+/// choice is not legal.
+bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                int widest);
+/// The proven error of every prefix of a sum, in units of the fold's rounding unit times the sum of
+/// absolute values.
+double scan_error_bound(const Graph& graph, const Plan& plan, std::size_t fold);
+/// Bytes an element of the widest input or output with a value an element.
+int widest_of_scan(const Graph& graph);
+
+/// For print and verify of plans.
+std::string print_scan(const Plan& plan);
+void verify_scan(const Plan& plan, const Graph& graph, const Target& target);
+
+}  // namespace chainfold::codegen
