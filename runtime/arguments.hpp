@@ -18,7 +18,7 @@ namespace chainfold::runtime {
 /// the rows whose columns are folded.
 struct Arguments {
   std::array<const std::byte*, kMaxBindings> inputs{};
-  std::array<std::byte*, kMaxBindings> outputs{};  ///< null where they are not known
+  std::array<std::byte*, kMaxBindings> outputs{};    ///< null where they are not known
   std::array<std::int64_t, kMaxBindings> strides{};  ///< elements from row to row; 0 for the whole
   std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
   std::int64_t elements = 0;                         ///< without what lies between rows

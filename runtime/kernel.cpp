@@ -225,9 +225,11 @@ std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchAr
   }
   runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
   runtime::check_scan_strides(*state.graph, arguments);
-  if (!sizes_only || !args.outputs.empty())
+  if (sizes_only) {
+    for (std::size_t o = 0; o < std::min(args.outputs.size(), state.graph->outputs.size()); ++o)
+      arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
+  } else {
     runtime::bind_outputs(*state.graph, args.outputs, arguments);
-  if (!sizes_only) {
     runtime::check_scan_memory(*state.graph, arguments);
     runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
   }
@@ -261,6 +263,8 @@ void check_device_memory(const runtime::Context& context, const void* pointer,
 void Kernel::launch(const LaunchArgs& args) const {
   State& state = *state_;
   const auto pieces = pieces_of(state, args, false);
+  if (args.carry_in.data != nullptr || args.carry_out.data != nullptr)
+    runtime::check_carries(pieces.at(0).variant->compiled.program);
   const std::int64_t needed = scratch_of(pieces);
   if (args.scratch.bytes < needed || (needed > 0 && !args.scratch.data)) {
     throw UserError(
@@ -295,7 +299,8 @@ void Kernel::launch(const LaunchArgs& args) const {
       check_device_memory(context, args.outputs[i].data(), name, name);
     }
     if (needed > 0) check_device_memory(context, args.scratch.data, "scratch", "scratch");
-    if (args.carry_in.data) check_device_memory(context, args.carry_in.data, "carry_in", "carry_in");
+    if (args.carry_in.data)
+      check_device_memory(context, args.carry_in.data, "carry_in", "carry_in");
     if (args.carry_out.data)
       check_device_memory(context, args.carry_out.data, "carry_out", "carry_out");
   }

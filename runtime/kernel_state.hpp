@@ -16,6 +16,7 @@
 namespace chainfold {
 
 namespace runtime {
+class Context;
 /// Bytes of the widest load; device allocations and our staging are aligned to more.
 inline constexpr int kWidestLoad = 16;
 }  // namespace runtime

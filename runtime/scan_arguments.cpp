@@ -119,10 +119,10 @@ void check_scan_memory(const Graph& graph, const Arguments& arguments) {
     for (std::size_t other = 0; other < o; ++other) {
       const Memory theirs = output(other);
       if (!mine.overlaps(theirs)) continue;
-      throw UserError(ErrorCode::invalid_argument,
-                      fmt::format("{} overlaps {}; give each output memory of its own", mine.name,
-                                  theirs.name),
-                      mine.name);
+      throw UserError(
+          ErrorCode::invalid_argument,
+          fmt::format("{} overlaps {}; give each output memory of its own", mine.name, theirs.name),
+          mine.name);
     }
   }
 }
@@ -148,6 +148,19 @@ void check_carry(const Graph& graph, const Carry& in, const Carry& out) {
                     "take two buffers in turn",
                     "carry_out");
   }
+}
+
+void check_carries(const codegen::Program& program) {
+  auto has = [&](codegen::ParamRole role) {
+    return std::any_of(program.params.begin(), program.params.end(),
+                       [&](const codegen::Param& param) { return param.role == role; });
+  };
+  if (has(codegen::ParamRole::has_carry_in) && has(codegen::ParamRole::has_carry_out)) return;
+  throw UserError(ErrorCode::unsupported,
+                  fmt::format("the plan of this kernel ({}) cannot go on from launch to launch; "
+                              "leave carry_in and carry_out out, or pin another plan",
+                              program.name),
+                  "carry");
 }
 
 }  // namespace chainfold::runtime

@@ -1,5 +1,5 @@
-// What launches of scans must respect beyond arguments.hpp, and the memory of states that go on from
-// launch to launch. For graphs without scans all of it holds.
+// What launches of scans must respect beyond arguments.hpp, and the memory of states that go on
+// from launch to launch. For graphs without scans all of it holds.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,7 @@ void check_scan_strides(const codegen::Graph& graph, const Arguments& arguments)
 void check_scan_memory(const codegen::Graph& graph, const Arguments& arguments);
 /// Throws UserError where states are given that do not fit, or to a kernel that carries none.
 void check_carry(const codegen::Graph& graph, const Carry& in, const Carry& out);
+/// Throws UserError(unsupported) where the plan's program takes no states, so that none is ignored.
+void check_carries(const codegen::Program& program);
 
 }  // namespace chainfold::runtime
