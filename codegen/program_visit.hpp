@@ -64,8 +64,7 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.value);
                                 },
                                 [&](AtomicAdd& o) {
-                                  fn(o.at.base);
-                                  maybe(o.at.offset);
+                                  place(o.at);
                                   maybe(o.mask);
                                   fn(o.value);
                                 },

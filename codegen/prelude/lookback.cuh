@@ -7,18 +7,27 @@
 #define CF_DEVICE __device__ __forceinline__
 #endif
 
+// Not atomicAdd: the compiler would first count the lanes that come to it, of which there is one.
+// @helper cf_next_ticket
+CF_DEVICE long long cf_next_ticket(long long* counter) {
+  long long taken;
+  asm volatile("atom.global.add.u64 %0, [%1], 1;" : "=l"(taken) : "l"(counter) : "memory");
+  return taken;
+}
+
 // @helper cf_ticket_of_warp
 CF_DEVICE long long cf_ticket_of_warp(int lane, long long* counter) {
-  unsigned long long taken = 0;
-  if (lane == 0) taken = atomicAdd((unsigned long long*)counter, 1ull);
-  return (long long)__shfl_sync(0xffffffffu, taken, 0);
+  __syncwarp();
+  long long taken = 0;
+  if (lane == 0) taken = cf_next_ticket(counter);
+  return __shfl_sync(0xffffffffu, taken, 0);
 }
 
 // The first barrier also says that everybody has read the ticket before this one.
 // @helper cf_ticket
 CF_DEVICE long long cf_ticket(long long* counter, long long* word) {
   __syncthreads();
-  if (threadIdx.x == 0) *word = (long long)atomicAdd((unsigned long long*)counter, 1ull);
+  if (threadIdx.x == 0) *word = cf_next_ticket(counter);
   __syncthreads();
   return *word;
 }

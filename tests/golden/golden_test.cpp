@@ -16,7 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "chainfold/codegen/emit_cuda.hpp"
+#include "chainfold/codegen/emit_llvm.hpp"
 #include "chainfold/tests/golden/golden_cases.hpp"
+#include "chainfold/tests/support/look_back.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -72,11 +75,27 @@ std::string difference(const std::string& golden, const std::string& now) {
   return text;
 }
 
-class Golden : public testing::TestWithParam<GoldenCase> {};
+/// Programs that no plan makes: written by hand.
+struct WrittenCase {
+  const char* name;
+  LookBack shape;
+  int arch;  ///< 0: the CPU
+};
+constexpr WrittenCase kWrittenCases[] = {
+    {"look_back_sm_90", {.levels = 2}, 90},
+    {"look_back_in_place_sm_75", {.warps = 4, .levels = 2, .in_place = true}, 75},
+    {"look_back_cpu", {.levels = 2}, 0},
+};
 
-TEST_P(Golden, Matches) {
-  const std::string now = stages(GetParam());
-  const fs::path file = folder() / (GetParam().name() + ".txt");
+std::string stages(const WrittenCase& written) {
+  const codegen::Program program = look_back_program(written.shape);
+  return fmt::format("--- program\n{}--- kernels\n{}", print(program),
+                     written.arch == 0 ? codegen::emit_llvm(program).text
+                                       : codegen::emit_cuda(program, written.arch).kernels_text);
+}
+
+void expect_golden(const std::string& name, const std::string& now) {
+  const fs::path file = folder() / (name + ".txt");
   if (update_golden) {
     std::ofstream(file, std::ios::binary) << now;
     ASSERT_TRUE(fs::exists(file)) << "could not write " << file;
@@ -90,6 +109,10 @@ TEST_P(Golden, Matches) {
                              << "if this is meant, write it anew with --update-golden";
 }
 
+class Golden : public testing::TestWithParam<GoldenCase> {};
+
+TEST_P(Golden, Matches) { expect_golden(GetParam().name(), stages(GetParam())); }
+
 TEST_P(Golden, CompilingTwiceGivesTheSameText) {
   EXPECT_EQ(stages(GetParam()), stages(GetParam()));
 }
@@ -97,9 +120,17 @@ TEST_P(Golden, CompilingTwiceGivesTheSameText) {
 INSTANTIATE_TEST_SUITE_P(Stages, Golden, testing::ValuesIn(kGoldenCases),
                          [](const auto& info) { return info.param.name(); });
 
+class GoldenWritten : public testing::TestWithParam<WrittenCase> {};
+
+TEST_P(GoldenWritten, Matches) { expect_golden(GetParam().name, stages(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(Programs, GoldenWritten, testing::ValuesIn(kWrittenCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 TEST(GoldenFiles, NoneIsLeftOver) {
   std::set<std::string> known;
   for (const GoldenCase& golden : kGoldenCases) known.insert(golden.name() + ".txt");
+  for (const WrittenCase& written : kWrittenCases) known.insert(std::string(written.name) + ".txt");
   for (const auto& entry : fs::directory_iterator(folder())) {
     if (entry.path().extension() != ".txt") continue;
     EXPECT_TRUE(known.count(entry.path().filename().string()) == 1)

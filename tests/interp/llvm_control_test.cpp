@@ -35,6 +35,10 @@ TEST_P(LlvmExchanges, ShufflesPermutationsAndSources) {
             value);
   };
   for (int mask = 0; mask < kWarpWidth; ++mask) keep(b.shuffle_xor(x, mask));
+  for (const int distance : {1, 2, 5, 16, 31}) {
+    keep(b.shuffle_up(x, distance));
+    keep(b.shuffle_down(x, distance));
+  }
   for (int i = 0; i < 8; ++i) {
     std::vector<std::uint8_t> source(kWarpWidth);
     for (std::uint8_t& s : source) s = static_cast<std::uint8_t>(bench.random() % kWarpWidth);

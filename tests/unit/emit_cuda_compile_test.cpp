@@ -10,6 +10,7 @@
 #include "chainfold/codegen/emit_cuda.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
+#include "chainfold/tests/support/look_back.hpp"
 #include "chainfold/tests/support/operation_program.hpp"
 
 namespace chainfold::test {
@@ -105,6 +106,7 @@ TEST_P(EmitCudaCompile, every_access_of_every_type) {
       b.barrier();
       value = b.shuffle_xor(value, 3);
       value = b.shuffle_from(value, b.lane());
+      value = b.shuffle_down(b.shuffle_up(value, 4), 9);
       for (const auto& source : {rotate, transpose, squares}) value = b.permute(value, source);
       b.store(1, at, value);
       if (width > 1) {
@@ -227,6 +229,27 @@ TEST_P(EmitCudaCompile, a_reduction_is_loads_and_matrix_instructions) {
   EXPECT_EQ(code.count("LDL") + code.count("STL"), 0u);
   EXPECT_LT(code.instructions, 160u);
   RecordProperty("compile_ms", std::to_string(cubin.compile_ms));
+}
+
+// A ticket is one atomic addition; a tile's publications release, its waits acquire, and in one
+// kernel of one warp nothing needs a barrier of the block.
+TEST_P(EmitCudaCompile, blocks_wait_for_each_other) {
+  for (const int warps : {1, 4}) {
+    const Cubin cubin = compile(look_back_program({.warps = warps, .in_place = warps == 4}));
+    expect_no_spills(cubin);
+    for (const KernelCode& code : read_cubin(cubin.image)) {
+      if (code.name != "scan") continue;
+      EXPECT_EQ(code.count("ATOMG"), 1u);
+      EXPECT_GE(code.count("MEMBAR"), 3u) << "before each level's publication";
+      EXPECT_EQ(code.count("BAR"), warps == 1 ? 0u : 4u);
+      EXPECT_GE(code.count("LDG") + code.count("LD"), 7u) << "x, and for each level flag and sum";
+      EXPECT_EQ(code.count("LDL") + code.count("STL"), 0u);
+    }
+    for (const auto& kernel : cubin.resources) {
+      RecordProperty(kernel.name + std::to_string(warps) + "_registers",
+                     std::to_string(kernel.registers));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, EmitCudaCompile,

@@ -58,6 +58,32 @@ TEST(EmitLlvm, OnlyInputsAreReadOnly) {
   EXPECT_TRUE(contains(text, "ptr noalias nocapture align 4 %buffer1"));
 }
 
+TEST(EmitLlvm, WhatMayBeOneMemoryIsNotSaidToBeTwo) {
+  Program program = copy_program();
+  program.in_place = true;
+  const std::string text = emit_llvm(program).text;
+  EXPECT_TRUE(contains(text, "ptr nocapture readonly align 16 %buffer0")) << text;
+  EXPECT_TRUE(contains(text, "ptr nocapture align 4 %buffer1")) << text;
+}
+
+/// Other threads write it while the function runs.
+TEST(EmitLlvm, ScratchOfBlocksThatWaitIsShared) {
+  Program program = copy_program();
+  program.buffers.push_back({"flags", DType::i32, BufferRole::scratch, 0, 4, 1});
+  program.buffers.push_back({"counter", DType::i64, BufferRole::scratch, 1, 8, 1});
+  program.launches.push_back({.name = "waits", .grid = 1, .warps = 1});
+  Builder b(program);
+  b.publish(2, b.i64(0), b.ticket(3));
+  verify(program);
+  const std::string text = emit_llvm(program).text;
+  const std::string waits = text.substr(text.find("@waits.range"));
+  EXPECT_TRUE(contains(waits, "ptr noalias nocapture readonly align 16 %buffer0")) << text;
+  EXPECT_TRUE(contains(waits, "ptr nocapture align 4 %buffer2")) << text;
+  EXPECT_FALSE(contains(text, "chainfold_yield")) << "nothing waits";
+  EXPECT_TRUE(contains(text.substr(0, text.find("@waits.range")),
+                       "ptr noalias nocapture align 4 %buffer2"));
+}
+
 TEST(EmitLlvm, GroupsAreRunsAndNeverGathers) {
   Program program = copy_program();
   Builder b(program);
