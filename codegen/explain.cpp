@@ -85,7 +85,9 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
         return (n.kind == NodeKind::fold || n.kind == NodeKind::scan) &&
                static_cast<std::size_t>(n.index) == f;
       });
-      if (graph.folds[f].linear) {
+      if (node->kind == NodeKind::scan) {
+        reason = "it is a scan";
+      } else if (graph.folds[f].linear) {
         const MmaOperands data = mma_operands(graph, *node);
         if (!target.has_mma) {
           reason = "the target has no matrix instructions";

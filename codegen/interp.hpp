@@ -25,9 +25,10 @@ struct InterpOptions {
   int resident_blocks = 4;  ///< blocks in flight at once; at least 1
 };
 
-/// Memory behind one buffer of the program: host bytes, aligned as the buffer declares. Scratch and
-/// outputs start out poisoned, unless a later launch is run alone. Only inputs share memory, and an
-/// output of a program in place with inputs of its element's size that begin where it does.
+/// Memory behind one buffer of the program: host bytes, aligned as the buffer declares. Scratch,
+/// outputs and carry_out start out poisoned, unless a later launch is run alone. Only inputs share
+/// memory, and an output of a program in place with inputs of its element's size that begin where
+/// it does.
 struct InterpBuffer {
   void* data = nullptr;
   std::int64_t elements = 0;  ///< accesses outside [0, elements) are errors

@@ -93,7 +93,8 @@ GlobalArray::GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool 
                                     buffer.name, buffer.alignment));
   }
   if (buffer.role != BufferRole::input) {
-    shadow_->reset(static_cast<std::size_t>(memory.elements), initialised);
+    const bool given = initialised || buffer.role == BufferRole::carry_in;
+    shadow_->reset(static_cast<std::size_t>(memory.elements), given);
   }
 }
 

@@ -276,17 +276,19 @@ struct Instr {
 
 /// Why a parameter exists; the runtime fills it by this.
 enum class ParamRole : std::uint8_t {
-  segments,     ///< segments of this launch
-  elements,     ///< elements of the whole input (absolute, also when a chunk of it is at hand)
-  origin,       ///< the element index at which the input buffers begin; of columns, the row
-  part_begin,   ///< the first part of this launch
-  part_end,     ///< one behind the last part of this launch
-  parts,        ///< parts a segment
-  part_length,  ///< elements a part (the last of a segment may be shorter); of columns, rows
-  rows,         ///< columns: elements of each, absolute
-  stride,       ///< elements between the beginnings of rows; `index` says of which input
-  literal,      ///< a literal of the expression; `index` says which
-  user,         ///< a param<T> of the expression; `index` says which
+  segments,       ///< segments of this launch
+  elements,       ///< elements of the whole input (absolute, also when a chunk of it is at hand)
+  origin,         ///< the element index at which the input buffers begin; of columns, the row
+  part_begin,     ///< the first part of this launch
+  part_end,       ///< one behind the last part of this launch
+  parts,          ///< parts a segment
+  part_length,    ///< elements a part (the last of a segment may be shorter); of columns, rows
+  rows,           ///< columns: elements of each, absolute
+  stride,         ///< elements between the beginnings of rows; `index` says of which input
+  literal,        ///< a literal of the expression; `index` says which
+  user,           ///< a param<T> of the expression; `index` says which
+  has_carry_in,   ///< 1 where scans go on from a state that the launch brings, else 0
+  has_carry_out,  ///< 1 where the launch takes the state that scans end with, else 0
 };
 struct Param {
   std::string name;
@@ -295,12 +297,14 @@ struct Param {
   int index = 0;
 };
 
-enum class BufferRole : std::uint8_t { input, output, scratch };
+/// carry_in and carry_out hold one element, a field of a fold's state: `index` counts the fields of
+/// all folds in their order. They may be touched only where has_carry_in and has_carry_out say so.
+enum class BufferRole : std::uint8_t { input, output, scratch, carry_in, carry_out };
 struct Buffer {
   std::string name;
   DType type = DType::f32;
   BufferRole role = BufferRole::input;
-  int index = 0;      ///< which input, output or scratch array
+  int index = 0;      ///< which input, output, scratch array or carried field
   int alignment = 1;  ///< bytes that the pointer is a multiple of
   SizeExpr elements;  ///< scratch arrays only: how many elements it needs
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/scan_arguments.hpp"
 
 namespace chainfold::runtime {
 
@@ -302,7 +303,7 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
   return args;
 }
 
-void check_outputs(const Graph& graph, const Outputs& outputs, std::int64_t count) {
+void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& arguments) {
   if (outputs.size() != graph.outputs.size()) {
     throw UserError(ErrorCode::invalid_argument,
                     fmt::format("the expression has {} outputs, {} were given",
@@ -312,6 +313,7 @@ void check_outputs(const Graph& graph, const Outputs& outputs, std::int64_t coun
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const DType type = graph.node(graph.outputs[i]).type;
     const std::string name = fmt::format("output {}", i);
+    const std::int64_t count = output_values(graph, arguments, i);
     if (outputs[i].type() != type) {
       throw UserError(
           ErrorCode::type_mismatch,
@@ -322,8 +324,9 @@ void check_outputs(const Graph& graph, const Outputs& outputs, std::int64_t coun
     }
     if (outputs[i].capacity() < count) {
       throw UserError(ErrorCode::too_small,
-                      fmt::format("{} has room for {} values, {} are needed (one a segment)", name,
-                                  outputs[i].capacity(), count),
+                      fmt::format("{} has room for {} values, {} are needed (one {})", name,
+                                  outputs[i].capacity(), count,
+                                  per_element(graph, i) ? "an element" : "a segment"),
                       name);
     }
     if (count > 0 && outputs[i].data() == nullptr) {
@@ -338,6 +341,7 @@ void check_outputs(const Graph& graph, const Outputs& outputs, std::int64_t coun
           fmt::format("{} is not aligned to its element size of {} bytes", name, size_of(type)),
           name);
     }
+    arguments.outputs[i] = static_cast<std::byte*>(outputs[i].data());
   }
 }
 
@@ -349,6 +353,9 @@ int common_alignment(const Graph& graph, const Arguments& arguments) {
       bits |= static_cast<std::uintptr_t>(arguments.strides[i]) *
               static_cast<std::uintptr_t>(size_of(graph.inputs[i].type));
     }
+  }
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    if (per_element(graph, o)) bits |= reinterpret_cast<std::uintptr_t>(arguments.outputs[o]);
   }
   return 1 << std::countr_zero(bits);
 }
@@ -373,11 +380,15 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
       case ParamRole::stride: bits = static_cast<std::uint64_t>(arguments.strides[index]); break;
       case ParamRole::literal: bits = graph.literals[index].bits; break;
       case ParamRole::user: bits = arguments.params[index]; break;
+      case ParamRole::has_carry_in:
+      case ParamRole::has_carry_out: break;  // set_carry
     }
     slots_[next++] = bits;
   }
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     set_buffer(BufferRole::input, static_cast<int>(i), arguments.inputs[i]);
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    set_buffer(BufferRole::output, static_cast<int>(o), arguments.outputs[o]);
 }
 
 void Slots::set_buffer(BufferRole role, int index, const void* pointer) {
@@ -385,6 +396,23 @@ void Slots::set_buffer(BufferRole role, int index, const void* pointer) {
     if (program_.buffers[i].role == role && program_.buffers[i].index == index) {
       slots_[i] = reinterpret_cast<std::uintptr_t>(pointer);
     }
+  }
+}
+
+void Slots::set_carry(const void* in, const void* out) {
+  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+    const codegen::Buffer& buffer = program_.buffers[i];
+    const void* const base = buffer.role == BufferRole::carry_in    ? in
+                             : buffer.role == BufferRole::carry_out ? out
+                                                                    : nullptr;
+    if (base != nullptr)
+      slots_[i] = reinterpret_cast<std::uintptr_t>(base) +
+                  static_cast<std::uintptr_t>(buffer.index * kCarryStep);
+  }
+  for (std::size_t i = 0; i < program_.params.size(); ++i) {
+    std::uint64_t& slot = slots_[program_.buffers.size() + i];
+    if (program_.params[i].role == ParamRole::has_carry_in) slot = in != nullptr ? 1 : 0;
+    if (program_.params[i].role == ParamRole::has_carry_out) slot = out != nullptr ? 1 : 0;
   }
 }
 

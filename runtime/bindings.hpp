@@ -145,6 +145,13 @@ struct Scratch {
   Count bytes = 0;
 };
 
+/// The states with which scans over whole() go on from one launch to the next, on the kernel's
+/// device (the CPU's in host memory), aligned to 16 bytes; Kernel::carry_bytes() many.
+struct Carry {
+  void* data = nullptr;
+  Count bytes = 0;
+};
+
 /// The arguments of Kernel::launch and Kernel::scratch_bytes.
 struct LaunchArgs {
   Count elements = 0;      ///< of every input, gaps between rows not counted
@@ -152,6 +159,11 @@ struct LaunchArgs {
   Outputs outputs{};       ///< in the order of over's outputs
   void* stream = nullptr;  ///< a CUstream or cudaStream_t; null: the legacy default stream
   Scratch scratch{};
+  /// What the launch before this one left in its carry_out: scans (backward ones: of what comes
+  /// before) and folds beside them go on from there. cf::index() and cf::count() do not: they stay
+  /// those of this launch. Nothing: they begin anew.
+  Carry carry_in{};
+  Carry carry_out{};  ///< filled for the next launch; other memory than carry_in
 };
 
 }  // namespace chainfold

@@ -2,6 +2,9 @@
 // the device and the one after that into pinned memory. Chunk bounds follow from the sizes alone,
 // never from free memory, and parts keep their absolute bounds: the same data gives the same bits
 // every time. Gaps between rows stay behind: what arrives on the device is dense.
+//
+// Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
+// segment is too long for that, everything is on the device at once (host_scans.cpp).
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,7 +20,7 @@ namespace {
 using codegen::BufferRole;
 using Piece = Kernel::State::Piece;
 
-constexpr std::int64_t kChunkBytes = 64LL << 20;  // of all inputs together
+constexpr std::int64_t kChunkBytes = 64LL << 20;  // of all inputs and outputs together
 constexpr int kLanes = 3;                         // chunks in flight
 
 /// One chunk's worth of memory and its stream.
@@ -27,9 +30,25 @@ struct StagingLane {
   Event done;
   std::vector<PinnedBuffer> pinned_in, pinned_out;
   std::vector<DeviceBuffer> device_in, device_out;
+  DeviceBuffer scratch;  // of a scan's chunk
   bool busy = false;
-  std::int64_t out_begin = 0, out_count = 0;  // what pinned_out will hold
+  // What pinned_out will hold: values of the piece's outputs with one a segment, and one an
+  // element.
+  struct Values {
+    std::int64_t begin = 0, count = 0;
+  } of_segments, of_elements;
 };
+
+/// Bytes of a unit of `elements` elements with `values` values of each output that has not one an
+/// element.
+std::int64_t bytes_of(const codegen::Graph& graph, std::int64_t elements, std::int64_t values) {
+  std::int64_t bytes = 0;
+  for (const auto& input : graph.inputs) bytes += elements * size_of(input.type);
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    bytes +=
+        (per_element(graph, o) ? elements : values) * size_of(graph.node(graph.outputs[o]).type);
+  return bytes;
+}
 
 /// Copies `rows` rows of `width` bytes, `stride` bytes apart, side by side.
 void pack_rows(std::byte* to, const std::byte* from, std::int64_t rows, std::int64_t width,
@@ -44,15 +63,16 @@ void pack_rows(std::byte* to, const std::byte* from, std::int64_t rows, std::int
 
 class Staging {
  public:
-  Staging(const Context& context, const Piece& piece, const Outputs& outputs)
-      : context_(context), piece_(piece), graph_(*piece.graph), outputs_(outputs) {
+  Staging(const Context& context, const Piece& piece)
+      : context_(context),
+        piece_(piece),
+        graph_(*piece.graph),
+        scans_(codegen::has_scans(*piece.graph)) {
     const codegen::Plan& plan = piece.variant->compiled.plan;
     const bool columns = plan.strategy == codegen::Strategy::columns;
     // Columns whose rows are not cut are cut between columns.
     bands_ = columns && piece.range.parts == 1;
     parts_ = plan.strategy == codegen::Strategy::parts || (columns && !bands_);
-    std::int64_t element_bytes = 0;
-    for (const auto& input : graph_.inputs) element_bytes += size_of(input.type);
     // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans
     // of the whole input that.
     const std::int64_t row = columns ? piece.arguments.segment : 1;
@@ -65,10 +85,8 @@ class Staging {
       unit_ = band_ * piece.arguments.rows;
       units_ = piece.arguments.segment / band_;
     }
-    std::int64_t unit_bytes = unit_ * element_bytes;
     // A row's results travel with its chunk; those of parts only once, at the end.
-    for (std::size_t i = 0; !parts_ && i < outputs.size(); ++i)
-      unit_bytes += (bands_ ? band_ : 1) * size_of(outputs[i].type());
+    const std::int64_t unit_bytes = bytes_of(graph_, unit_, parts_ ? 0 : bands_ ? band_ : 1);
     units_per_chunk_ = std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_bytes),
                                                 1, std::max<std::int64_t>(1, units_));
   }
@@ -78,9 +96,11 @@ class Staging {
         std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
     lanes_.reserve(static_cast<std::size_t>(lanes));
     for (int i = 0; i < lanes; ++i) allocate(lanes_.emplace_back(context_));
-    // Only parts and the whole input need scratch: no two chunks of segments share it.
-    const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
-    scratch_ = DeviceBuffer(context_, static_cast<std::size_t>(sizes.scratch_bytes()));
+    // Of folds, only parts and the whole input need scratch: no two chunks of segments share it.
+    if (!scans_) {
+      const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
+      scratch_ = DeviceBuffer(context_, static_cast<std::size_t>(sizes.scratch_bytes()));
+    }
     std::size_t next = 0;
     for (std::int64_t begin = 0; begin < units_; begin += units_per_chunk_) {
       StagingLane& lane = lanes_[next++ % lanes_.size()];
@@ -92,6 +112,20 @@ class Staging {
   }
 
  private:
+  [[nodiscard]] int output_size(std::size_t o) const {
+    return size_of(graph_.node(graph_.outputs[o]).type);
+  }
+  /// A scan's chunk of so many segments, as the arguments of a launch of its own.
+  [[nodiscard]] Arguments chunk(std::int64_t segments) const {
+    Arguments arguments = piece_.arguments;
+    arguments.segments = segments;
+    arguments.elements = segments * arguments.segment;
+    return arguments;
+  }
+  [[nodiscard]] Slots slots_of(const Arguments& arguments, const Slots::Range& range) const {
+    return {graph_, piece_.variant->compiled.program, arguments, range};
+  }
+
   void allocate(StagingLane& lane) {
     std::int64_t elements = units_per_chunk_ * unit_, values = units_per_chunk_;
     if (bands_) {
@@ -104,12 +138,23 @@ class Staging {
       lane.device_in.emplace_back(context_, bytes);
     }
     const bool with_outputs = !parts_ || &lane == &lanes_.front();  // parts are merged on one lane
-    for (std::size_t i = 0; with_outputs && i < outputs_.size(); ++i) {
-      const std::int64_t room = parts_ ? piece_.arguments.segments : values;
-      const auto bytes = static_cast<std::size_t>(room * size_of(outputs_[i].type()));
+    for (std::size_t o = 0; with_outputs && o < graph_.outputs.size(); ++o) {
+      const std::int64_t room = parts_                   ? piece_.arguments.segments
+                                : per_element(graph_, o) ? elements
+                                                         : values;
+      const auto bytes = static_cast<std::size_t>(room * output_size(o));
       lane.pinned_out.emplace_back(context_, bytes);
       lane.device_out.emplace_back(context_, bytes);
     }
+    if (!scans_) return;
+    std::int64_t scratch = 0;
+    for (const std::int64_t segments : {units_per_chunk_, units_ % units_per_chunk_}) {
+      if (segments == 0) continue;
+      const Arguments arguments = chunk(segments);
+      const Slots slots = slots_of(arguments, range_of(piece_.variant->compiled.plan, arguments));
+      scratch = std::max(scratch, slots.scratch_bytes());
+    }
+    lane.scratch = DeviceBuffer(context_, static_cast<std::size_t>(scratch));
   }
 
   /// The element at which unit `u` begins; behind the last one, the end of the input.
@@ -180,49 +225,55 @@ class Staging {
       copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes,
                      stream);
     }
-    Slots slots(graph_, piece_.variant->compiled.program, piece_.arguments, range);
+    const Arguments arguments = scans_ ? chunk(end - begin) : piece_.arguments;
+    if (scans_) range = range_of(piece_.variant->compiled.plan, arguments);
+    Slots slots = slots_of(arguments, range);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
     for (std::size_t i = 0; i < lane.device_out.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
-    slots.set_scratch(scratch_.data());
+    slots.set_scratch(scans_ ? lane.scratch.data() : scratch_.data());
     if (parts_) {  // their merge is the last launch
       piece_.variant->launch(0, slots, stream);
     } else {
       piece_.variant->launch_all(slots, stream);
+      lane.of_elements = {first, count};
       download(lane, bands_ ? first : begin, range.segments);
     }
     lane.done.record(stream);
     lane.busy = true;
   }
 
+  [[nodiscard]] const StagingLane::Values& values(const StagingLane& lane, std::size_t o) const {
+    return per_element(graph_, o) ? lane.of_elements : lane.of_segments;
+  }
+
   void download(StagingLane& lane, std::int64_t begin, std::int64_t count) {
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      copy_to_host(context_, lane.pinned_out[i].data(), lane.device_out[i].pointer(),
-                   static_cast<std::size_t>(count * size_of(outputs_[i].type())),
+    lane.of_segments = {begin, count};
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+      copy_to_host(context_, lane.pinned_out[o].data(), lane.device_out[o].pointer(),
+                   static_cast<std::size_t>(values(lane, o).count * output_size(o)),
                    lane.stream.handle());
     }
-    lane.out_begin = piece_.output_offset + begin;
-    lane.out_count = count;
   }
 
   /// Waits for the lane's chunk and hands its outputs over.
   void finish(StagingLane& lane) {
     if (!lane.busy) return;
     lane.done.synchronize();
-    for (std::size_t i = 0; i < outputs_.size() && lane.out_count > 0; ++i) {
-      const int size = size_of(outputs_[i].type());
-      std::memcpy(static_cast<std::byte*>(outputs_[i].data()) + lane.out_begin * size,
-                  lane.pinned_out[i].data(), static_cast<std::size_t>(lane.out_count * size));
+    for (std::size_t o = 0; o < graph_.outputs.size() && lane.of_segments.count > 0; ++o) {
+      const auto [begin, count] = values(lane, o);
+      std::memcpy(piece_.arguments.outputs[o] + begin * output_size(o), lane.pinned_out[o].data(),
+                  static_cast<std::size_t>(count * output_size(o)));
     }
-    lane.out_count = 0;
+    lane.of_segments = lane.of_elements = {};
     lane.busy = false;
   }
 
   void merge_parts() {
     StagingLane& lane = lanes_[0];
-    Slots slots(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
+    Slots slots = slots_of(piece_.arguments, piece_.range);
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
     piece_.variant->launch(1, slots, lane.stream.handle());
@@ -235,7 +286,7 @@ class Staging {
   const Context& context_;
   const Piece& piece_;
   const codegen::Graph& graph_;
-  const Outputs& outputs_;
+  const bool scans_;
   bool parts_ = false, bands_ = false;
   std::int64_t unit_ = 0, units_ = 0, units_per_chunk_ = 1;
   std::int64_t band_ = 0;  // columns of a unit
@@ -245,10 +296,19 @@ class Staging {
 
 }  // namespace
 
-void run_staged(Kernel::State& state, const std::vector<Piece>& pieces, const Outputs& outputs) {
+void run_staged(Kernel::State& state, const std::vector<Piece>& pieces) {
   const Context& context = Context::of(state.device);
   const ContextScope scope(context);
-  for (const Piece& piece : pieces) Staging(context, piece, outputs).run();
+  for (const Piece& piece : pieces) {
+    const std::int64_t segment = piece.arguments.segment;
+    const bool fits =
+        segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
+    if (codegen::has_scans(*piece.graph) && !fits) {
+      run_on_device(context, piece);
+    } else {
+      Staging(context, piece).run();
+    }
+  }
 }
 
 }  // namespace chainfold::runtime

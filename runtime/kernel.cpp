@@ -10,12 +10,12 @@
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/scan_arguments.hpp"
 
 namespace chainfold {
 
 namespace {
 
-using codegen::BufferRole;
 using runtime::kWidestLoad;
 
 Target gpu_of(int device) {
@@ -92,22 +92,28 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
                                                         int alignment, bool in_place) {
   std::vector<Piece> result;
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
-  auto add = [&](bool tail, const runtime::Arguments& args, std::int64_t offset, int aligned) {
+  auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     Piece piece;
     piece.graph = tail ? &*tail_graph : graph.get();
     piece.variant = &variant(
         {.tail = tail, .segment = args.segment, .strided = args.strided && in_place}, aligned);
     piece.arguments = args;
-    piece.output_offset = offset;
     piece.range = runtime::range_of(piece.variant->compiled.plan, args);
     result.push_back(piece);
   };
-  if (arguments.segments > 0) add(false, arguments, 0, alignment);
+  if (arguments.segments > 0) add(false, arguments, alignment);
   if (arguments.tail_elements > 0) {
     runtime::Arguments tail = arguments;
     for (std::size_t i = 0; i < graph->inputs.size(); ++i) {
       tail.inputs[i] += arguments.segments * arguments.strides[i] * size_of(graph->inputs[i].type);
       tail.strides[i] = 0;
+    }
+    for (std::size_t o = 0; o < graph->outputs.size(); ++o) {
+      const std::int64_t before = runtime::per_element(*graph, o)
+                                      ? arguments.segments * arguments.segment
+                                      : arguments.segments;
+      if (tail.outputs[o] != nullptr)
+        tail.outputs[o] += before * size_of(graph->node(graph->outputs[o]).type);
     }
     tail.strided = false;
     tail.elements = arguments.tail_elements;
@@ -116,21 +122,17 @@ std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments
     tail.tail_elements = 0;
     // In place, the tail begins wherever the segments end; staging begins it anew.
     const bool anywhere = in_place && target.vector_bytes > 0;
-    add(true, tail, arguments.segments,
+    add(true, tail,
         anywhere ? std::min(alignment, runtime::common_alignment(*tail_graph, tail)) : alignment);
   }
   return result;
 }
 
-void Kernel::State::launch_piece(const Piece& piece, const Outputs& outputs, void* stream,
-                                 void* scratch) {
+void Kernel::State::launch_piece(const Piece& piece, void* stream, void* scratch,
+                                 const void* carry_in, void* carry_out) {
   runtime::Slots slots(*piece.graph, piece.variant->compiled.program, piece.arguments, piece.range);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    slots.set_buffer(BufferRole::output, static_cast<int>(i),
-                     static_cast<std::byte*>(outputs[i].data()) +
-                         piece.output_offset * size_of(outputs[i].type()));
-  }
   slots.set_scratch(scratch);
+  slots.set_carry(carry_in, carry_out);
   piece.variant->launch_all(slots, stream);
 }
 
@@ -155,7 +157,20 @@ void Kernel::check_output_types(const DType* types, std::size_t count) const {
 }
 
 std::int64_t Kernel::output_count(const Bindings& bindings) const {
-  return runtime::resolve(*state_->graph, bindings, -1).outputs();
+  return runtime::resolve(*state_->graph, bindings, -1).all_segments();
+}
+
+std::int64_t Kernel::output_count(const Bindings& bindings, std::size_t output) const {
+  return output_counts(bindings).at(output);
+}
+
+std::vector<std::int64_t> Kernel::output_counts(const Bindings& bindings) const {
+  const codegen::Graph& graph = *state_->graph;
+  const runtime::Arguments arguments = runtime::resolve(graph, bindings, -1);
+  std::vector<std::int64_t> counts;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    counts.push_back(runtime::output_values(graph, arguments, o));
+  return counts;
 }
 
 namespace {
@@ -172,15 +187,17 @@ std::int64_t scratch_of(const std::vector<Kernel::State::Piece>& pieces) {
 
 void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
   State& state = *state_;
-  const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
-  runtime::check_outputs(*state.graph, outputs, arguments.outputs());
+  runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
+  runtime::bind_outputs(*state.graph, outputs, arguments);
+  runtime::check_scan_strides(*state.graph, arguments);
+  runtime::check_scan_memory(*state.graph, arguments);
   const auto pieces = state.pieces(arguments, kWidestLoad, state.device < 0);
   if (state.device >= 0) {
-    runtime::run_staged(state, pieces, outputs);
+    runtime::run_staged(state, pieces);
     return;
   }
   const HostScratch scratch = host_scratch(scratch_of(pieces));
-  for (const auto& piece : pieces) state.launch_piece(piece, outputs, nullptr, scratch.get());
+  for (const auto& piece : pieces) state.launch_piece(piece, nullptr, scratch.get());
 }
 
 namespace {
@@ -206,7 +223,16 @@ std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchAr
             Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
     }
   }
-  const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
+  runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
+  runtime::check_scan_strides(*state.graph, arguments);
+  if (sizes_only) {
+    for (std::size_t o = 0; o < std::min(args.outputs.size(), state.graph->outputs.size()); ++o)
+      arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
+  } else {
+    runtime::bind_outputs(*state.graph, args.outputs, arguments);
+    runtime::check_scan_memory(*state.graph, arguments);
+    runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
+  }
   const int alignment = runtime::common_alignment(*state.graph, arguments);
   return state.pieces(arguments, alignment, true);
 }
@@ -237,9 +263,8 @@ void check_device_memory(const runtime::Context& context, const void* pointer,
 void Kernel::launch(const LaunchArgs& args) const {
   State& state = *state_;
   const auto pieces = pieces_of(state, args, false);
-  std::int64_t outputs = 0;
-  for (const auto& piece : pieces) outputs = piece.output_offset + piece.arguments.segments;
-  runtime::check_outputs(*state.graph, args.outputs, outputs);
+  if (args.carry_in.data != nullptr || args.carry_out.data != nullptr)
+    runtime::check_carries(pieces.at(0).variant->compiled.program);
   const std::int64_t needed = scratch_of(pieces);
   if (args.scratch.bytes < needed || (needed > 0 && !args.scratch.data)) {
     throw UserError(
@@ -256,7 +281,8 @@ void Kernel::launch(const LaunchArgs& args) const {
   }
   if (state.device < 0) {
     for (const auto& piece : pieces)
-      state.launch_piece(piece, args.outputs, nullptr, args.scratch.data);
+      state.launch_piece(piece, nullptr, args.scratch.data, args.carry_in.data,
+                         args.carry_out.data);
     return;
   }
   const runtime::Context& context = runtime::Context::of(state.device);
@@ -273,15 +299,21 @@ void Kernel::launch(const LaunchArgs& args) const {
       check_device_memory(context, args.outputs[i].data(), name, name);
     }
     if (needed > 0) check_device_memory(context, args.scratch.data, "scratch", "scratch");
+    if (args.carry_in.data)
+      check_device_memory(context, args.carry_in.data, "carry_in", "carry_in");
+    if (args.carry_out.data)
+      check_device_memory(context, args.carry_out.data, "carry_out", "carry_out");
   }
   for (const auto& piece : pieces)
-    state.launch_piece(piece, args.outputs, args.stream, args.scratch.data);
+    state.launch_piece(piece, args.stream, args.scratch.data, args.carry_in.data,
+                       args.carry_out.data);
 }
 
 std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const {
   return scratch_of(pieces_of(*state_, args, true));
 }
 void Kernel::prepare(const LaunchArgs& args) const { pieces_of(*state_, args, true); }
+std::int64_t Kernel::carry_bytes() const { return runtime::carry_bytes(*state_->graph); }
 
 const Target& Kernel::target() const { return state_->target; }
 
@@ -331,6 +363,7 @@ Kernel compile(const Computation& computation, const Options& options) {
                     "split it over several kernels",
                     graph.inputs.size() + graph.params.size(), graph.outputs.size(), kMaxBindings));
   }
+  runtime::check_scan_partition(graph);
   auto state = std::make_shared<Kernel::State>();
   state->graph = std::make_shared<const codegen::Graph>(graph);
   state->options = options;
@@ -379,6 +412,7 @@ std::string explanation(const codegen::Graph& graph, const Target& target,
 std::string explain(const Computation& computation, const Target& target, std::int64_t segment) {
   const codegen::Graph& graph = computation.graph();
   const codegen::Partition& partition = graph.partition;
+  runtime::check_scan_partition(graph);
   if (partition.size_param < 0) segment = partition.size;
   if (segment < 1 && partition.kind != codegen::Partition::Kind::whole) {
     const bool columns = partition.kind == codegen::Partition::Kind::columns;

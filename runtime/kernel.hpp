@@ -93,23 +93,29 @@ class Kernel {
  public:
   struct State;  ///< opaque
   /// Runs on host memory: spans in, vectors out, always a tuple in the order of over's outputs, one
-  /// value a segment. On a GPU the data goes through in pieces, so it may be larger than the
-  /// device's memory. Every input must have the same length; parameters are bound by name like
-  /// inputs. Throws UserError for bindings that do not fit the expression (nothing is run then).
+  /// value a segment or, of what scans, one an element. On a GPU the data goes through in pieces,
+  /// so it may be larger than the device's memory; scans over whole(), or segments of tens of MiB,
+  /// lie on the device as a whole. Every input must have the same length; parameters are bound by
+  /// name like inputs. Throws UserError for bindings that do not fit the expression (nothing is run
+  /// then).
   template <class... Out>
   std::tuple<HostVector<Out>...> run(const Bindings& bindings) const {
     const DType types[] = {kDType<Out>...};
     check_output_types(types, sizeof...(Out));
     std::tuple<HostVector<Out>...> results;
-    const auto count = static_cast<std::size_t>(output_count(bindings));
-    run_sized<Out...>(bindings, results, count, std::index_sequence_for<Out...>{});
+    run_sized<Out...>(bindings, results, output_counts(bindings),
+                      std::index_sequence_for<Out...>{});
     return results;
   }
-  /// The same into arrays that the caller holds; each needs room for output_count(bindings) values.
+  /// The same into arrays that the caller holds; number i needs room for output_count(bindings, i)
+  /// values. An output with one value an element may be an input's memory, where the elements have
+  /// one size; it then holds the output.
   void run_into(const Bindings& bindings, const Outputs& outputs) const;
 
-  /// Values an output has for these bindings: the number of segments.
+  /// The number of segments of these bindings: the values of an output that has one a segment.
   [[nodiscard]] std::int64_t output_count(const Bindings& bindings) const;
+  /// Values of one output for these bindings: segments, or elements. Throws std::out_of_range.
+  [[nodiscard]] std::int64_t output_count(const Bindings& bindings, std::size_t output) const;
 
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
@@ -120,6 +126,9 @@ class Kernel {
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
   /// folds.
   [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
+  /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
+  /// launch.
+  [[nodiscard]] std::int64_t carry_bytes() const;
   /// Compiles and loads what launch would need for these elements, parameters and alignments.
   void prepare(const LaunchArgs& args) const;
 
@@ -141,14 +150,13 @@ class Kernel {
   friend Kernel compile(const Computation& computation, const Options& options);
   explicit Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
   void check_output_types(const DType* types, std::size_t count) const;
+  [[nodiscard]] std::vector<std::int64_t> output_counts(const Bindings& bindings) const;
   template <class... Out, std::size_t... I>
   void run_sized(const Bindings& bindings, std::tuple<HostVector<Out>...>& results,
-                 std::size_t count, std::index_sequence<I...>) const {
-    (std::get<I>(results).resize(count), ...);
+                 const std::vector<std::int64_t>& counts, std::index_sequence<I...>) const {
+    (std::get<I>(results).resize(static_cast<std::size_t>(counts[I])), ...);
     Outputs outputs;
-    (outputs.push_back(
-         OutputBinding(std::get<I>(results).data(), kDType<Out>, static_cast<std::int64_t>(count))),
-     ...);
+    (outputs.push_back(OutputBinding(std::get<I>(results).data(), kDType<Out>, counts[I])), ...);
     run_into(bindings, outputs);
   }
   std::shared_ptr<State> state_;

@@ -16,6 +16,7 @@
 namespace chainfold {
 
 namespace runtime {
+class Context;
 /// Bytes of the widest load; device allocations and our staging are aligned to more.
 inline constexpr int kWidestLoad = 16;
 }  // namespace runtime
@@ -63,12 +64,13 @@ struct Kernel::State {
     const codegen::Graph* graph = nullptr;
     runtime::Arguments arguments;
     runtime::Slots::Range range;
-    std::int64_t output_offset = 0;
   };
-  /// The one or two pieces of a call, compiled; `alignment` that of the inputs' memory. `in_place`:
-  /// the kernels read that memory, not a copy that begins with each piece and has no gaps.
+  /// The one or two pieces of a call, compiled; `alignment` that of the memory of inputs and of
+  /// outputs with one value an element. `in_place`: the kernels work on that memory, not on copies
+  /// that begin with each piece and have no gaps.
   std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
-  void launch_piece(const Piece& piece, const Outputs& outputs, void* stream, void* scratch);
+  void launch_piece(const Piece& piece, void* stream, void* scratch, const void* carry_in = nullptr,
+                    void* carry_out = nullptr);
 
   std::mutex mutex;
   struct Slot {
@@ -89,8 +91,9 @@ struct Kernel::State {
 namespace runtime {
 /// Runs a kernel's pieces over host memory on a GPU: through pinned buffers, in chunks whose bounds
 /// depend on the sizes alone, with copies and kernels overlapped.
-void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces,
-                const Outputs& outputs);
+void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces);
+/// The same with a piece's inputs and outputs whole on the device, and one launch.
+void run_on_device(const Context& context, const Kernel::State::Piece& piece);
 }  // namespace runtime
 
 }  // namespace chainfold

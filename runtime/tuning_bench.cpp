@@ -143,10 +143,11 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
     inputs_.push_back(std::make_unique<Memory>(device_.get(), elements * size_of(input.type)));
     inputs_.back()->repeat(pattern(input.type, std::min(elements, kPeriod), seed++));
   }
-  const std::int64_t segments = dense_arguments(graph, elements, task.request.segment).segments;
-  for (const codegen::NodeId output : graph.outputs) {
-    outputs_.push_back(
-        std::make_unique<Memory>(device_.get(), segments * size_of(graph.node(output).type)));
+  const Arguments dense = dense_arguments(graph, elements, task.request.segment);
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    outputs_.push_back(std::make_unique<Memory>(
+        device_.get(),
+        output_values(graph, dense, o) * size_of(graph.node(graph.outputs[o]).type)));
   }
 }
 
@@ -174,16 +175,19 @@ void TuningBench::launch(const KernelVariant& variant, std::int64_t elements) {
 
 TuningBench::Results TuningBench::results(const KernelVariant& variant, std::int64_t elements) {
   const codegen::Graph& graph = *task_.graph;
-  const std::int64_t segments = dense_arguments(graph, elements, task_.request.segment).segments;
-  for (std::size_t o = 0; o < outputs_.size(); ++o)
-    outputs_[o]->poison(segments * size_of(graph.node(graph.outputs[o]).type));
+  const Arguments dense = dense_arguments(graph, elements, task_.request.segment);
+  for (std::size_t o = 0; o < outputs_.size(); ++o) {
+    outputs_[o]->poison(output_values(graph, dense, o) *
+                        size_of(graph.node(graph.outputs[o]).type));
+  }
   launch(variant, elements);
   Results results;
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
     const auto size = static_cast<std::size_t>(size_of(graph.node(graph.outputs[o]).type));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(segments) * size);
+    const auto count = static_cast<std::size_t>(output_values(graph, dense, o));
+    std::vector<std::byte> bytes(count * size);
     outputs_[o]->get(bytes.data(), bytes.size());
-    std::vector<Bits> values(static_cast<std::size_t>(segments));
+    std::vector<Bits> values(count);
     for (std::size_t i = 0; i < values.size(); ++i)
       std::memcpy(&values[i], bytes.data() + i * size, size);
     results.push_back(std::move(values));
@@ -197,7 +201,7 @@ namespace {
 /// are.
 bool is_exact(const codegen::Graph& graph) {
   for (const codegen::Node& node : graph.nodes) {
-    if (node.kind != codegen::NodeKind::fold) continue;
+    if (node.kind != codegen::NodeKind::fold && node.kind != codegen::NodeKind::scan) continue;
     const codegen::Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     if (!fold.tile) return false;
     if (!fold.linear || !is_float(fold.result())) continue;
@@ -238,7 +242,8 @@ std::string TuningBench::difference(const Results& expected, const Results& actu
         if (std::isnan(x) && std::isnan(y)) continue;
         if (!exact && std::abs(x - y) <= allowed) continue;
       }
-      return fmt::format("output {} differs at segment {}: {} instead of {}", o, i,
+      return fmt::format("output {} differs at {} {}: {} instead of {}", o,
+                         per_element(graph, o) ? "element" : "segment", i,
                          codegen::text_of_bits(type, b), codegen::text_of_bits(type, a));
     }
   }

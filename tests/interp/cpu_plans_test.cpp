@@ -41,7 +41,9 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
     case ParamRole::literal: return graph.literals[static_cast<std::size_t>(param.index)].bits;
     case ParamRole::origin:
     case ParamRole::part_begin:
-    case ParamRole::user: break;
+    case ParamRole::user:
+    case ParamRole::has_carry_in:
+    case ParamRole::has_carry_out: break;
   }
   return 0;
 }

@@ -37,11 +37,18 @@ class Interpreted {
       arguments_.strides[k] += what.gaps[k % what.gaps.size()];
     std::copy(params.begin(), params.end(), arguments_.params.begin());
     range_ = runtime::range_of(compiled.plan, arguments_);
-    for (codegen::NodeId output : graph.outputs) {
-      outputs_.emplace_back(graph.node(output).type, range_.segments);
+    for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+      const DType type = graph.node(graph.outputs[o]).type;
+      outputs_.emplace_back(type, runtime::output_values(graph, arguments_, o),
+                            runtime::per_element(graph, o) ? offset(type) : 0);
       outputs_.back().fill(kPoison);
     }
-    const runtime::Slots slots(graph, compiled.program, arguments_, range_);
+    declare_scratch();
+  }
+  void declare_scratch() {
+    scratch_.clear();
+    const codegen::Compiled& compiled = compiled_;
+    const runtime::Slots slots(graph_, compiled.program, arguments_, range_);
     const auto slot_params =
         std::span(slots.data(), slots.size()).subspan(compiled.program.buffers.size());
     for (const codegen::Buffer& buffer : compiled.program.buffers) {
@@ -54,7 +61,9 @@ class Interpreted {
   std::vector<Column> run() {
     const bool parts =
         compiled_.plan.strategy == codegen::Strategy::parts || (what_.columns && range_.parts > 1);
-    if (what_.chunks == 1 || !what_.gaps.empty()) {
+    if (what_.chunks > 1 && codegen::has_scans(graph_)) {
+      run_scans();
+    } else if (what_.chunks == 1 || !what_.gaps.empty()) {
       launch(range_, pieces(0, what_.elements), -1);
     } else if (parts) {
       for (const Piece& piece : cut(range_.part_end, what_.chunks)) {
@@ -89,6 +98,56 @@ class Interpreted {
   }
 
  private:
+  /// Chunk after chunk of segments, or of the whole (the last one first where scans are backward),
+  /// each as a launch on memory of its own.
+  void run_scans() {
+    const bool carries = what_.segment == 0;
+    const bool backward = carries && std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                                 [](const auto& node) { return node.reverse; });
+    const std::int64_t unit = carries ? 1 : what_.segment;
+    std::vector<Piece> chunks = cut(what_.elements / unit, what_.chunks);
+    if (backward) std::reverse(chunks.begin(), chunks.end());
+    std::vector<Column> whole = std::move(outputs_), carried;
+    for (const Piece& chunk : chunks) {
+      const std::int64_t elements = (chunk.end - chunk.begin) * unit;
+      const auto given = arguments_.params;
+      arguments_ = runtime::dense_arguments(graph_, elements, what_.segment);
+      arguments_.params = given;
+      range_ = runtime::range_of(compiled_.plan, arguments_);
+      declare_scratch();
+      outputs_.clear();
+      for (std::size_t o = 0; o < whole.size(); ++o) {
+        const DType type = whole[o].type();
+        outputs_.emplace_back(type, runtime::output_values(graph_, arguments_, o),
+                              runtime::per_element(graph_, o) ? offset(type) : 0);
+        outputs_.back().fill(kPoison);
+      }
+      carry_in_ = std::move(carried);
+      carry_out_ = carries ? fields() : std::vector<Column>();
+      launch(range_, pieces(chunk.begin * unit, chunk.end * unit), -1);
+      for (std::size_t o = 0; o < whole.size(); ++o) {
+        const std::int64_t first = runtime::per_element(graph_, o) ? chunk.begin * unit
+                                   : carries                       ? 0
+                                                                   : chunk.begin;
+        for (std::int64_t i = 0; i < outputs_[o].count(); ++i)
+          whole[o].set(first + i, outputs_[o].get(i));
+      }
+      carried = std::move(carry_out_);
+    }
+    outputs_ = std::move(whole);
+  }
+  /// One column of one element a field of the folds' states.
+  [[nodiscard]] std::vector<Column> fields() const {
+    std::vector<Column> fields;
+    for (const codegen::Fold& fold : graph_.folds) {
+      for (const DType type : fold.state) {
+        fields.emplace_back(type, 1);
+        fields.back().fill(kPoison);
+      }
+    }
+    return fields;
+  }
+
   [[nodiscard]] std::int64_t element_of_part(std::int64_t part) const {
     if (what_.columns) return std::min(what_.elements, part * range_.part_length * what_.segment);
     const std::int64_t length = what_.segment > 0 ? what_.segment : what_.elements;
@@ -127,12 +186,23 @@ class Interpreted {
 
   /// Runs over inputs which the program finds at the start of its buffers.
   void launch(const runtime::Slots::Range& range, std::vector<Column> pieces, int only) {
-    const runtime::Slots slots(graph_, compiled_.program, arguments_, range);
+    runtime::Slots slots(graph_, compiled_.program, arguments_, range);
+    // Only whether there is a carry counts: its memory is told below.
+    slots.set_carry(carry_in_.empty() ? nullptr : &carry_in_,
+                    carry_out_.empty() ? nullptr : &carry_out_);
     const auto params =
         std::span(slots.data(), slots.size()).subspan(compiled_.program.buffers.size());
     std::vector<codegen::InterpBuffer> buffers;
     for (const codegen::Buffer& buffer : compiled_.program.buffers) {
       const auto index = static_cast<std::size_t>(buffer.index);
+      if (buffer.role == codegen::BufferRole::carry_in ||
+          buffer.role == codegen::BufferRole::carry_out) {
+        std::vector<Column>& carry =
+            buffer.role == codegen::BufferRole::carry_in ? carry_in_ : carry_out_;
+        buffers.push_back(carry.empty() ? codegen::InterpBuffer{}
+                                        : codegen::InterpBuffer{carry[index].data(), 1});
+        continue;
+      }
       Column& column = buffer.role == codegen::BufferRole::input    ? pieces[index]
                        : buffer.role == codegen::BufferRole::output ? outputs_[index]
                                                                     : scratch_[index];
@@ -149,7 +219,7 @@ class Interpreted {
   const InterpCase& what_;
   runtime::Arguments arguments_;
   runtime::Slots::Range range_;
-  std::vector<Column> outputs_, scratch_;
+  std::vector<Column> outputs_, scratch_, carry_in_, carry_out_;
   std::int64_t first_output_ = 0;
 };
 

@@ -26,7 +26,8 @@ struct InterpCase {
   int base_alignment = 16;
   /// Parts of a `parts` plan handed over in this many launches, each with its own piece of the
   /// input; a `rows` plan runs as many pieces of its segments. Columns are cut between rows where
-  /// they have parts, else between columns. Strided inputs come whole.
+  /// they have parts, else between columns. Strided inputs come whole. Chunks of a scan are
+  /// launches of their own, which carry their states on over the whole (segment == 0).
   int chunks = 1;
   NonFinite nonfinite = NonFinite::ieee;
   Accuracy accuracy = Accuracy::accurate;
@@ -36,7 +37,7 @@ struct InterpCase {
 };
 
 /// The graph's outputs over `inputs`, which have no gaps, poisoned before and with sentinels
-/// behind.
+/// behind. Of carried scans an output with a value a segment is that of the last launch.
 std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::Compiled& compiled,
                                     const std::vector<Column>& inputs,
                                     const std::vector<Bits>& params, const InterpCase& what);

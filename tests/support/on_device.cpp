@@ -47,10 +47,16 @@ std::int64_t output_values(const DeviceCase& what) {
   return (what.elements + what.segment - 1) / what.segment;
 }
 
-std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t values) {
+bool per_element(const codegen::Graph& graph, codegen::NodeId output) {
+  return graph.node(output).level == Level::element;
+}
+
+/// `values` of each output with one a segment.
+std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t values,
+                                     std::int64_t elements) {
   std::vector<Column> columns;
   for (codegen::NodeId output : graph.outputs) {
-    columns.emplace_back(graph.node(output).type, values);
+    columns.emplace_back(graph.node(output).type, per_element(graph, output) ? elements : values);
     columns.back().fill(std::byte{0x5A});
   }
   return columns;
@@ -146,9 +152,12 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
   }
   for (codegen::NodeId output : graph.outputs) {
     const DType type = graph.node(output).type;
-    outputs_.emplace_back(context_, static_cast<std::size_t>(outputs * size_of(type)),
-                          size_of(type));
-    args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, outputs));
+    // What has a value an element shares the alignment of inputs.
+    const bool element = per_element(graph, output);
+    const std::int64_t count = element ? elements : outputs;
+    outputs_.emplace_back(context_, static_cast<std::size_t>(count * size_of(type)),
+                          element ? shift * size_of(type) : size_of(type));
+    args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, count));
   }
   const std::int64_t bytes = kernel.scratch_bytes(args_);
   scratch_.emplace_back(context_, static_cast<std::size_t>(bytes));
@@ -162,7 +171,7 @@ void DeviceLaunch::poison_outputs() const {
 std::vector<Column> DeviceLaunch::results(std::string& problems) const {
   const runtime::ContextScope scope(context_);
   runtime::synchronize(context_, static_cast<runtime::StreamHandle>(args_.stream));
-  std::vector<Column> columns = poisoned_outputs(graph_, values_);
+  std::vector<Column> columns = poisoned_outputs(graph_, values_, args_.elements);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     outputs_[i].download(columns[i].data());
     if (const std::string damage = outputs_[i].damage(); !damage.empty())
@@ -227,7 +236,7 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
   std::vector<std::vector<Expected>> expected;
   int expected_alignment = 0;
   if (what.through_run) {
-    std::vector<Column> actual = poisoned_outputs(graph, values);
+    std::vector<Column> actual = poisoned_outputs(graph, values, what.elements);
     Outputs outputs;
     for (Column& column : actual) {
       outputs.push_back(
@@ -255,6 +264,12 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
       bits |= static_cast<unsigned>(what.shift * size);
       if (strided) bits |= static_cast<unsigned>(stride * size);
       tail_bits |= static_cast<unsigned>((what.shift + full * stride) * size);
+    }
+    for (codegen::NodeId output : graph.outputs) {
+      if (!per_element(graph, output)) continue;
+      const int size = size_of(graph.node(output).type);
+      bits |= static_cast<unsigned>(what.shift * size);
+      tail_bits |= static_cast<unsigned>((what.shift + full * what.segment) * size);
     }
     const int alignment = 1 << std::countr_zero(bits);
     const int tail_alignment = std::min(alignment, 1 << std::countr_zero(tail_bits));

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/tests/support/exact_sum.hpp"
+#include "chainfold/tests/support/reference_fold.hpp"
 
 namespace chainfold::test {
 
@@ -25,226 +25,16 @@ using codegen::Op;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double largest(DType type) {
-  if (type == DType::f32) return std::numeric_limits<float>::max();
-  return std::numeric_limits<double>::max();
-}
-double smallest(DType type) { return type == DType::f32 ? 0x1p-149 : 0x1p-1074; }
-double unit(DType type) { return type == DType::f64 ? 0x1p-53 : 0x1p-24; }
-
-/// The neighbouring values of an f32 or f64.
-double next_up(DType type, double x) {
-  return type == DType::f32 ? std::nextafter(static_cast<float>(x), HUGE_VALF)
-                            : std::nextafter(x, HUGE_VAL);
-}
-double next_down(DType type, double x) { return -next_up(type, -x); }
-
-/// The values of the type around a real number.
-double round_up(DType type, double x) {
-  if (type != DType::f32 || std::isinf(x)) return x;
-  if (x > std::numeric_limits<float>::max()) return kInfinity;
-  if (x < -static_cast<double>(std::numeric_limits<float>::max()))
-    return -std::numeric_limits<float>::max();
-  const double near = static_cast<float>(x);
-  return near < x ? next_up(type, near) : near;
-}
-double round_down(DType type, double x) { return -round_up(type, -x); }
-
-/// A segment-level value: like Expected, without its type.
-struct Value {
-  bool any = false, nan = false, interval = false, positive_zero = false;
-  Bits bits = 0;
-  double lo = 0, hi = 0;
-
-  static Value exactly(DType type, Bits bits) {
-    Value v;
-    v.bits = bits;
-    v.nan = is_float(type) && std::isnan(codegen::double_of_bits(type, bits));
-    return v;
-  }
-  static Value nothing_promised() {
-    Value v;
-    v.any = true;
-    return v;
-  }
-  static Value between(DType type, double lo, double hi) {
-    if (!(lo <= hi)) throw std::logic_error(fmt::format("an empty interval [{:a}, {:a}]", lo, hi));
-    if (lo == hi && lo != 0) return exactly(type, codegen::bits_of_double(type, lo));
-    Value v;
-    v.interval = true;
-    v.lo = lo;
-    v.hi = hi;
-    return v;
-  }
-  /// The ends, as bits.
-  [[nodiscard]] std::vector<Bits> corners(DType type) const {
-    if (!interval) return {bits};
-    return {codegen::bits_of_double(type, lo), codegen::bits_of_double(type, hi)};
-  }
-  [[nodiscard]] bool contains_zero(DType type) const {
-    if (interval) return lo <= 0 && hi >= 0;
-    return codegen::double_of_bits(type, bits) == 0;
-  }
-};
-
 bool is_transcendental(Op op) { return op == Op::exp || op == Op::log || op == Op::pow; }
-
-/// One segment's state of one fold.
-class Accumulator {
- public:
-  Accumulator(const Fold& fold) : fold_(fold), state_(fold.init) {
-    is_sum_ = fold.linear && is_float(fold.result());
-    is_variance_ = is("variance.");
-    is_product_ = is("product.") && is_float(fold.result());
-    is_logsumexp_ = is("logsumexp.");
-  }
-
-  void add(const std::vector<Bits>& operands) {
-    ++count_;
-    if (is_sum_) {
-      sum_.add(codegen::double_of_bits(fold_.operands[0], operands[0]));
-    } else if (is_variance_ || is_product_ || is_logsumexp_) {
-      elements_.push_back(codegen::double_of_bits(fold_.operands[0], operands[0]));
-    } else {
-      std::vector<Bits> both = state_;
-      const std::vector<Bits> lifted = codegen::evaluate(fold_.lift, operands);
-      both.insert(both.end(), lifted.begin(), lifted.end());
-      state_ = codegen::evaluate(fold_.merge, both);
-    }
-  }
-
-  /// `bound_u` is the plan's, `slack` what the terms themselves may deviate, relatively.
-  [[nodiscard]] Value result(double bound_u, double slack, int levels) const {
-    if (is_sum_) return sum_result(bound_u, slack);
-    if (is_variance_) return variance_result(levels, slack);
-    if (is_product_) return product_result();
-    if (is_logsumexp_) return logsumexp_result(levels);
-    const DType type = fold_.result();
-    const Bits bits = codegen::evaluate(fold_.finalize, state_)[0];
-    const Value value = Value::exactly(type, bits);
-    if (slack == 0 || value.nan || !is_float(type)) return value;
-    const double x = codegen::double_of_bits(type, bits), off = std::fabs(x) * slack;
-    if (std::isinf(x)) return value;
-    return Value::between(type, round_down(type, x - off), round_up(type, x + off));
-  }
-  [[nodiscard]] bool is_sum() const { return is_sum_; }
-  [[nodiscard]] const ExactSum& sum() const { return sum_; }
-
- private:
-  [[nodiscard]] bool is(const char* prefix) const { return fold_.name.rfind(prefix, 0) == 0; }
-
-  /// Every order takes n - 1 roundings, as long as no partial product leaves the range.
-  [[nodiscard]] Value product_result() const {
-    const DType type = fold_.result();
-    double up = 0, down = 0;
-    constexpr mpfr_prec_t kEnough = 300;
-    Real product(1, kEnough);
-    for (double x : elements_) {
-      if (std::isnan(x)) return Value::exactly(type, codegen::bits_of_double(type, x));
-      (std::fabs(x) >= 1 ? up : down) += std::fabs(std::log2(std::fabs(x)));
-      product *= Real(x, kEnough);
-    }
-    if (!(up < (type == DType::f32 ? 126 : 1022) && down < (type == DType::f32 ? 124 : 1020)))
-      return Value::nothing_promised();
-    const double n = static_cast<double>(elements_.size()) * (1 + 0x1p-4);
-    const double error = n * unit(type) * std::fabs(product.nearest());
-    Real lo = product, hi = product;
-    lo -= Real(error, kEnough);
-    hi += Real(error, kEnough);
-    return Value::between(type, round_down(type, lo.down()), round_up(type, hi.up()));
-  }
-
-  /// Each merge rounds the scaled sum, its exp (some ulp, relatively) and the difference below it.
-  [[nodiscard]] Value logsumexp_result(int levels) const {
-    const DType type = fold_.result();
-    double top = -kInfinity;
-    for (double x : elements_) {
-      if (std::isnan(x)) return Value::exactly(type, codegen::bits_of_double(type, x));
-      top = std::max(top, x);
-    }
-    if (std::isinf(top)) return Value::exactly(type, codegen::bits_of_double(type, top));
-    long double sum = 0;
-    for (double x : elements_) sum += expl(static_cast<long double>(x) - top);
-    const long double value = top + logl(sum);
-    const double error = unit(type) * (12.0 * levels + 8 + 4 * std::fabs(top) +
-                                       4 * std::fabs(static_cast<double>(value)));
-    return Value::between(type, round_down(type, static_cast<double>(value - error)),
-                          round_up(type, static_cast<double>(value + error)));
-  }
-
-  [[nodiscard]] Value sum_result(double bound_u, double slack) const {
-    const DType type = fold_.result();
-    auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
-    if (sum_.is_nan()) return Value::exactly(type, bits(std::nan("")));
-    if (sum_.is_infinite()) return Value::exactly(type, bits(sum_.infinity()));
-    if (sum_.sum_abs() * (1 + 0x1p-12) >= largest(type)) return Value::nothing_promised();
-    // The bound is of first order in u: 2^-12 of it covers the rest.
-    const double error =
-        (bound_u * (1 + 0x1p-12) * unit(type) + slack) * sum_.sum_abs() * (1 + 0x1p-40);
-    Real lo = sum_.sum(), hi = sum_.sum();
-    lo -= Real(error);
-    hi += Real(error);
-    double low = lo.down(), high = hi.up();
-    if (error == 0) low = high = sum_.sum().nearest();
-    // The library rounds inwards of the bound or its value would not be one of the type.
-    low = round_up(type, low);
-    high = round_down(type, high);
-    if (low == 0 && high == 0) return Value::exactly(type, 0);  // a sum is never -0
-    Value value = Value::between(type, low, high);
-    value.positive_zero = true;
-    return value;
-  }
-
-  [[nodiscard]] Value variance_result(int levels, double slack) const {
-    const DType type = fold_.result();
-    auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
-    if (elements_.empty()) return Value::exactly(type, bits(std::nan("")));
-    double squares = 0, top = 0;
-    for (double x : elements_) {
-      if (!std::isfinite(x)) return Value::exactly(type, bits(std::nan("")));
-      squares += x * x;
-      top = std::max(top, std::fabs(x));
-    }
-    if (!(squares * 8 < largest(type))) return Value::nothing_promised();
-    constexpr mpfr_prec_t kEnough = 600;
-    const auto n = static_cast<double>(elements_.size());
-    Real mean(0, kEnough), deviations(0, kEnough);
-    for (double x : elements_) mean += Real(x, kEnough);
-    mean /= Real(n, kEnough);
-    for (double x : elements_) {
-      Real d(x, kEnough);
-      d -= mean;
-      d *= d;
-      deviations += d;
-    }
-    // Every merge rounds M2 a few times and shifts the mean by some u of the largest value, which
-    // the next merges square.
-    const double u = unit(type), m2 = deviations.up(), depth = levels;
-    const double error = u * depth * 8 * (m2 + std::sqrt(m2 * squares)) +
-                         (8 * depth * u) * (8 * depth * u) * squares +
-                         4 * n * smallest(type) * (1 + top) + 4 * slack * squares;
-    Real lo = deviations, hi = deviations;
-    lo -= Real(error, kEnough);
-    hi += Real(error, kEnough);
-    lo /= Real(n, kEnough);
-    hi /= Real(n, kEnough);
-    return Value::between(type,
-                          elements_.size() == 1 ? 0 : std::max(0.0, round_down(type, lo.down())),
-                          elements_.size() == 1 ? 0 : round_up(type, hi.up()));
-  }
-
-  const Fold& fold_;
-  bool is_sum_ = false, is_variance_ = false, is_product_ = false, is_logsumexp_ = false;
-  std::int64_t count_ = 0;
-  std::vector<Bits> state_;
-  ExactSum sum_;
-  std::vector<double> elements_;
-};
 
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const std::vector<Column>& inputs, const ReferenceRequest& request)
-      : graph_(graph), inputs_(inputs), request_(request), bits_(graph.nodes.size()) {
+      : graph_(graph),
+        inputs_(inputs),
+        request_(request),
+        bits_(graph.nodes.size()),
+        scanned_(codegen::depending_on(graph, NodeKind::scan)) {
     for (const Node& node : graph.nodes) {
       bool inexact = node.kind == NodeKind::compute && is_transcendental(node.op);
       for (NodeId operand : node.operands) inexact = inexact || inexact_[at(operand)];
@@ -253,33 +43,66 @@ class Evaluator {
         throw std::logic_error("a filter on exp, log or pow depends on the executor's last bits");
       inexact_.push_back(inexact);
     }
+    needed_.assign(graph.nodes.size(), false);
+    for (NodeId output : graph.outputs) {
+      if (graph.node(output).level == Level::element) needed_[at(output)] = true;
+    }
+    for (std::size_t id = needed_.size(); id-- > 0;) {
+      if (!needed_[id] || graph.nodes[id].kind == NodeKind::scan) continue;
+      for (NodeId operand : graph.nodes[id].operands) needed_[at(operand)] = true;
+    }
   }
 
-  /// The segment of elements first, first + step, ...
-  std::vector<Value> segment(std::int64_t first, std::int64_t count, std::int64_t step,
-                             const codegen::Plan& plan) {
+  /// Appends to every output what it must be over the segment of elements first, first + step, ...
+  void segment(std::int64_t first, std::int64_t count, std::int64_t step, const codegen::Plan& plan,
+               std::vector<std::vector<Expected>>& outputs) {
     std::vector<Accumulator> folds;
     for (const Fold& fold : graph_.folds) folds.emplace_back(fold);
-    for (index_ = 0; index_ < count; ++index_) {
-      const std::int64_t i = first + index_ * step;
+    std::vector<std::vector<Value>> scans(graph_.folds.size());  // a value an element
+    bool backward = false;
+    for (const Node& node : graph_.nodes) {
+      if (node.kind != NodeKind::scan) continue;
+      scans[static_cast<std::size_t>(node.index)].resize(static_cast<std::size_t>(count));
+      backward = backward || node.reverse;
+    }
+    auto scan_element = [&](bool reverse) {
       for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
         const Node& node = graph_.nodes[id];
-        if (node.kind == NodeKind::fold) {
-          if (node.filter != codegen::kNoNode && !bits_[at(node.filter)]) continue;
-          std::vector<Bits> operands;
-          for (NodeId operand : node.operands) operands.push_back(bits_[at(operand)]);
-          folds[static_cast<std::size_t>(node.index)].add(operands);
-        } else if (node.level != Level::segment) {
-          bits_[id] = element(node, i);
-        }
+        if (node.kind != NodeKind::scan || node.reverse != reverse) continue;
+        const auto f = static_cast<std::size_t>(node.index);
+        Value& value = scans[f][static_cast<std::size_t>(index_)];
+        if (node.exclusive) value = fold_value(id, folds[f], count, plan);
+        add(node, folds[f]);
+        if (!node.exclusive) value = fold_value(id, folds[f], count, plan);
       }
+    };
+    for (index_ = 0; index_ < count; ++index_) {
+      evaluate_elements(first + index_ * step);
+      for (const Node& node : graph_.nodes) {
+        if (node.kind == NodeKind::fold) add(node, folds[static_cast<std::size_t>(node.index)]);
+      }
+      scan_element(false);
+    }
+    for (index_ = count - 1; backward && index_ >= 0; --index_) {
+      evaluate_elements(first + index_ * step);
+      scan_element(true);
     }
     if (count == 0) uniform_nodes();
-    return segment_level(folds, count, plan);
+    const std::vector<Value> values = segment_level(folds, count, plan);
+    const bool elements = std::find(needed_.begin(), needed_.end(), true) != needed_.end();
+    for (index_ = 0; elements && index_ < count; ++index_) {
+      evaluate_elements(first + index_ * step);
+      const std::vector<Value> here = element_level(scans, values);
+      for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+        const auto id = at(graph_.outputs[o]);
+        if (needed_[id]) outputs[o].push_back(expected(id, here[id]));
+      }
+    }
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const auto id = at(graph_.outputs[o]);
+      if (graph_.nodes[id].level == Level::segment) outputs[o].push_back(expected(id, values[id]));
+    }
   }
-
-  /// The measurable sum behind an output, if it is one.
-  [[nodiscard]] const std::vector<std::optional<ExactSum>>& sums() const { return sums_; }
 
  private:
   static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
@@ -288,6 +111,72 @@ class Evaluator {
     for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
       if (graph_.nodes[id].level == Level::uniform) bits_[id] = element(graph_.nodes[id], 0);
     }
+  }
+
+  /// Bits of everything at element i that no fold, scan or extent has a part in.
+  void evaluate_elements(std::int64_t i) {
+    for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (node.level != Level::segment && !scanned_[id]) bits_[id] = element(node, i);
+    }
+  }
+
+  void add(const Node& node, Accumulator& fold) const {
+    if (node.filter != codegen::kNoNode && !bits_[at(node.filter)]) return;
+    std::vector<Bits> operands;
+    for (NodeId operand : node.operands) operands.push_back(bits_[at(operand)]);
+    fold.add(operands, node.reverse);
+  }
+
+  Value fold_value(std::size_t id, const Accumulator& fold, std::int64_t extent,
+                   const codegen::Plan& plan) const {
+    const Node& node = graph_.nodes[id];
+    const codegen::FoldPlan& how = plan.folds[static_cast<std::size_t>(node.index)];
+    double bound = how.error_bound_u;
+    // The reference rounds products that this unit does not.
+    if (how.unit == codegen::Unit::mma_diagonal && node.type == DType::f64) bound += 1;
+    const double slack =
+        inexact_[id] ? request_.transcendental_ulp * 4 * rounding_unit(node.type) : 0;
+    return fold.result(bound, slack, levels(plan, extent));
+  }
+
+  Expected expected(std::size_t id, const Value& v) const {
+    Expected e{.type = graph_.nodes[id].type,
+               .any = v.any,
+               .nan = v.nan,
+               .interval = v.interval,
+               .positive_zero = v.positive_zero,
+               .bits = v.bits,
+               .lo = v.lo,
+               .hi = v.hi};
+    const NodeKind kind = graph_.nodes[id].kind;
+    if (v.sum && (kind == NodeKind::fold || kind == NodeKind::scan)) {
+      e.is_sum = true;
+      e.exact = v.sum->exact;
+      e.exact_low = v.sum->exact_low;
+      e.sum_abs = v.sum->sum_abs;
+    }
+    return e;
+  }
+
+  /// What outputs with a value an element are computed from, at the element whose bits are at hand.
+  std::vector<Value> element_level(const std::vector<std::vector<Value>>& scans,
+                                   const std::vector<Value>& of_segment) const {
+    std::vector<Value> values(graph_.nodes.size());
+    for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (!needed_[id]) continue;
+      if (node.level == Level::segment) {
+        values[id] = of_segment[id];
+      } else if (node.kind == NodeKind::scan) {
+        values[id] = scans[static_cast<std::size_t>(node.index)][static_cast<std::size_t>(index_)];
+      } else if (node.kind == NodeKind::compute) {
+        values[id] = derived(node, values);
+      } else {
+        values[id] = Value::exactly(node.type, bits_[id]);
+      }
+    }
+    return values;
   }
 
   Bits element(const Node& node, std::int64_t i) const {
@@ -312,7 +201,6 @@ class Evaluator {
   std::vector<Value> segment_level(const std::vector<Accumulator>& folds, std::int64_t extent,
                                    const codegen::Plan& plan) {
     std::vector<Value> values(graph_.nodes.size());
-    sums_.assign(graph_.nodes.size(), std::nullopt);
     for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];
       if (node.level == Level::element) continue;
@@ -321,14 +209,7 @@ class Evaluator {
       } else if (node.kind == NodeKind::extent) {
         values[id] = Value::exactly(DType::i64, static_cast<Bits>(extent));
       } else if (node.kind == NodeKind::fold) {
-        const auto f = static_cast<std::size_t>(node.index);
-        double bound = plan.folds[f].error_bound_u;
-        // The reference rounds products that this unit does not.
-        if (plan.folds[f].unit == codegen::Unit::mma_diagonal && node.type == DType::f64)
-          bound += 1;
-        const double slack = inexact_[id] ? request_.transcendental_ulp * 4 * unit(node.type) : 0;
-        values[id] = folds[f].result(bound, slack, levels(plan, extent));
-        if (folds[f].is_sum()) sums_[id] = folds[f].sum();
+        values[id] = fold_value(id, folds[static_cast<std::size_t>(node.index)], extent, plan);
       } else {
         values[id] = derived(node, values);
       }
@@ -337,7 +218,10 @@ class Evaluator {
   }
 
   /// The longest chain of merges that an element's value goes through.
-  static int levels(const codegen::Plan& plan, std::int64_t n) {
+  [[nodiscard]] int levels(const codegen::Plan& plan, std::int64_t n) const {
+    const int halvings = 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) + 4;
+    // Of scans, whose strategies differ: no lane merges more than its share of a warp's elements.
+    if (codegen::has_scans(graph_)) return halvings + static_cast<int>(std::min(n, n / 32 + 64));
     const bool columns = plan.strategy == codegen::Strategy::columns;
     const bool parts = plan.strategy == codegen::Strategy::parts || columns;
     const std::int64_t side_by_side =
@@ -347,8 +231,7 @@ class Evaluator {
         parts ? std::max<std::int64_t>(plan.part_quantum,
                                        n / std::max<std::int64_t>(1, plan.parts_wanted))
               : n;
-    return 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) + 4 +
-           static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step))) +
+    return halvings + static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step))) +
            static_cast<int>(columns ? std::min(n, plan.parts_wanted / plan.warps) : 0);
   }
 
@@ -444,7 +327,7 @@ class Evaluator {
   std::vector<Bits> bits_;
   std::int64_t index_ = 0;
   std::vector<bool> inexact_;
-  std::vector<std::optional<ExactSum>> sums_;
+  std::vector<bool> scanned_, needed_;  // depends on a scan; an element-level output is made of it
 };
 
 }  // namespace
@@ -456,28 +339,7 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
   Evaluator evaluator(graph, inputs, request);
   auto append = [&](std::int64_t first, std::int64_t count, const codegen::Plan& plan,
                     std::int64_t step = 1) {
-    const std::vector<Value> values = evaluator.segment(first, count, step, plan);
-    for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-      const auto id = static_cast<std::size_t>(graph.outputs[o]);
-      const Value& v = values[id];
-      Expected e{.type = graph.nodes[id].type,
-                 .any = v.any,
-                 .nan = v.nan,
-                 .interval = v.interval,
-                 .positive_zero = v.positive_zero,
-                 .bits = v.bits,
-                 .lo = v.lo,
-                 .hi = v.hi};
-      if (const auto& sum = evaluator.sums()[id]; sum && !v.any && !v.nan && !sum->is_infinite()) {
-        e.is_sum = true;
-        e.exact = sum->sum().nearest();
-        Real low = sum->sum();
-        low -= Real(e.exact);
-        e.exact_low = low.nearest();
-        e.sum_abs = sum->sum_abs();
-      }
-      expected[o].push_back(e);
-    }
+    evaluator.segment(first, count, step, plan, expected);
   };
   if (request.segment == 0) {
     append(0, elements, request.plan);
@@ -526,7 +388,7 @@ std::string mismatch(const Expected& expected, Bits actual) {
 double error_in_u(const Expected& expected, Bits actual) {
   const double x = codegen::double_of_bits(expected.type, actual);
   const double off = std::fabs((x - expected.exact) - expected.exact_low);
-  return off == 0 ? 0 : off / expected.sum_abs / unit(expected.type);
+  return off == 0 ? 0 : off / expected.sum_abs / rounding_unit(expected.type);
 }
 
 Verdict judge(const std::vector<std::vector<Expected>>& expected,
@@ -554,7 +416,7 @@ Verdict judge(const std::vector<std::vector<Expected>>& expected,
       if (problem.empty()) continue;
       if (++wrong <= kShown) {
         verdict.problems +=
-            fmt::format("output {}, segment {} of {}: {}\n", o, s, expected[o].size(), problem);
+            fmt::format("output {}, value {} of {}: {}\n", o, s, expected[o].size(), problem);
       }
     }
   }

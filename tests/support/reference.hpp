@@ -44,8 +44,10 @@ struct ReferenceRequest {
   int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 
-/// values[output][segment] of inputs without gaps, whose columns follow the graph's partition; the
-/// last segment may be shorter. Throws std::logic_error for a graph that it cannot judge.
+/// values[output][segment], or [element] where an output has one value an element, of inputs
+/// without gaps, whose columns follow the graph's partition; the last segment may be shorter. A
+/// plan's error bound of a scan holds for every element. Throws std::logic_error for a graph that
+/// it cannot judge.
 std::vector<std::vector<Expected>> reference(const codegen::Graph& graph,
                                              const std::vector<Column>& inputs,
                                              std::int64_t elements,

@@ -147,6 +147,22 @@ TEST(DesignPrograms, ExplainWithoutAGpu) {
   }
 }
 
+TEST(DesignPrograms, RunningSums) {
+  if (!can_run()) GTEST_SKIP() << "there is no CPU plugin";
+  const std::vector<cf::f16> samples = some_samples(256 * 5);
+  auto x = cf::input<cf::f16>("x");
+
+  auto running  = cf::over(cf::segments(256), cf::inclusive_sum(x));
+
+  const auto [sums] = cf::compile(running).run<float>({{"x", samples}});
+  ASSERT_EQ(sums.size(), samples.size());
+  float expected = 0;  // sixteenths: exact
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    expected = (i % 256 == 0 ? 0 : expected) + static_cast<float>(samples[i]);
+    EXPECT_EQ(sums[i], expected) << "element " << i;
+  }
+}
+
 TEST(DesignPrograms, AFoldOfOnesOwn) {
   if (!can_run()) GTEST_SKIP() << "there is no CPU plugin";
   const auto my_monoid = cf::test::longest_run();

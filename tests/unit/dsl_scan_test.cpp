@@ -116,6 +116,17 @@ TEST(DslScan, ScansComputeOn) {
             "over(segments(256), inclusive(sum(x)) / f32(count() - index()))");
 }
 
+TEST(DslScan, ExplainTellsTheTrafficAnElement) {
+  auto x = cf::input<cf::f16>("x");
+  const std::string text =
+      cf::explain(cf::over(cf::segments(256), cf::inclusive_sum(x)), cf::target("sm_90"));
+  for (const char* words :
+       {"over(segments(256), inclusive(sum(f32(x))))", "scan inclusive sum.f32",
+        "2 bytes read an element, 4 bytes written an element\n", "it is a scan"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << " is missing in:\n" << text;
+  }
+}
+
 TEST(DslScan, WhatOnlyTheGraphSees) {
   auto x = cf::input<float>("x");
   using Error = cf::UserError;

@@ -1,0 +1,118 @@
+// run_on_device: scans of host data whose segments are too long for chunks. All inputs and outputs
+// of a piece are on the device at once and one launch scans them; only the copies go through pinned
+// buffers, a part being packed while the one before it is on its way.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/kernel_state.hpp"
+
+namespace chainfold::runtime {
+
+namespace {
+
+constexpr std::size_t kPinnedBytes = std::size_t{16} << 20;
+
+/// Copies between ordinary host memory and the device, in the order of one stream.
+class Transfer {
+ public:
+  Transfer(const Context& context, std::size_t longest)
+      : context_(context),
+        stream_(context),
+        bytes_(std::min(kPinnedBytes, std::max<std::size_t>(longest, 1))),
+        lanes_{Lane(context, bytes_), Lane(context, bytes_)} {}
+
+  [[nodiscard]] StreamHandle stream() const { return stream_.handle(); }
+
+  void upload(const DeviceBuffer& to, const std::byte* from) {
+    for (std::size_t at = 0; at < to.bytes(); at += bytes_) {
+      Lane& lane = next();
+      const std::size_t count = std::min(bytes_, to.bytes() - at);
+      std::memcpy(lane.memory.data(), from + at, count);
+      copy_to_device(context_, to.pointer() + at, lane.memory.data(), count, stream());
+      lane.send(stream());
+    }
+  }
+  /// What arrives may be read after finish().
+  void download(std::byte* to, const DeviceBuffer& from) {
+    for (std::size_t at = 0; at < from.bytes(); at += bytes_) {
+      Lane& lane = next();
+      const std::size_t count = std::min(bytes_, from.bytes() - at);
+      copy_to_host(context_, lane.memory.data(), from.pointer() + at, count, stream());
+      lane.send(stream());
+      lane.to = to + at;
+      lane.count = count;
+    }
+  }
+  void finish() {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) next();
+    stream_.synchronize();
+  }
+
+ private:
+  struct Lane {
+    Lane(const Context& context, std::size_t bytes) : memory(context, bytes), done(context) {}
+    void send(StreamHandle stream) {
+      done.record(stream);
+      busy = true;
+    }
+    PinnedBuffer memory;
+    Event done;
+    bool busy = false;
+    std::byte* to = nullptr;  // where the memory's contents belong when they are there
+    std::size_t count = 0;
+  };
+  /// The lane that was used longest ago, free again.
+  Lane& next() {
+    Lane& lane = lanes_[turn_++ % lanes_.size()];
+    if (lane.busy) lane.done.synchronize();
+    if (lane.to != nullptr) std::memcpy(lane.to, lane.memory.data(), lane.count);
+    lane.busy = false;
+    lane.to = nullptr;
+    return lane;
+  }
+
+  const Context& context_;
+  Stream stream_;
+  std::size_t bytes_;
+  std::array<Lane, 2> lanes_;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace
+
+void run_on_device(const Context& context, const Kernel::State::Piece& piece) {
+  const codegen::Graph& graph = *piece.graph;
+  Slots slots(graph, piece.variant->compiled.program, piece.arguments, piece.range);
+  // The elements of full segments, or of the whole: those of a tail are a piece of their own.
+  const std::int64_t segment = piece.arguments.segment;
+  const std::int64_t segments = piece.arguments.segments;
+  const std::int64_t elements = segment > 0 ? segments * segment : piece.arguments.elements;
+  std::vector<DeviceBuffer> inputs, outputs;
+  std::size_t longest = 0;
+  auto allocate = [&](std::vector<DeviceBuffer>& buffers, codegen::BufferRole role,
+                      std::int64_t values, DType type) {
+    buffers.emplace_back(context, static_cast<std::size_t>(values * size_of(type)));
+    slots.set_buffer(role, static_cast<int>(buffers.size()) - 1, buffers.back().data());
+    longest = std::max(longest, buffers.back().bytes());
+  };
+  for (const auto& input : graph.inputs)
+    allocate(inputs, codegen::BufferRole::input, elements, input.type);
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    allocate(outputs, codegen::BufferRole::output, per_element(graph, o) ? elements : segments,
+             graph.node(graph.outputs[o]).type);
+  }
+  const DeviceBuffer scratch(context, static_cast<std::size_t>(slots.scratch_bytes()));
+  slots.set_scratch(scratch.data());
+  Transfer transfer(context, longest);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    transfer.upload(inputs[i], piece.arguments.inputs[i]);
+  piece.variant->launch_all(slots, transfer.stream());
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    transfer.download(piece.arguments.outputs[o], outputs[o]);
+  transfer.finish();
+}
+
+}  // namespace chainfold::runtime

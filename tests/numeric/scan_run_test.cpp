@@ -1,0 +1,86 @@
+// Scans through run() and launch() on the CPU: outputs of every kind of partition lie where they
+// should, also where a shorter last segment begins and where outputs are the inputs' memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
+
+namespace chainfold::test {
+namespace {
+
+namespace cf = chainfold;
+
+class ScanRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+    options_.target = cf::target("cpu");
+  }
+  static std::vector<float> samples(std::size_t n) {
+    std::vector<float> samples;  // whole numbers: sums are exact
+    for (std::size_t i = 0; i < n; ++i) samples.push_back(static_cast<float>(i * 37 % 101) - 50);
+    return samples;
+  }
+  static std::vector<float> running(const std::vector<float>& x, std::size_t segment) {
+    std::vector<float> sums;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      sums.push_back(i % segment == 0 ? x[i] : sums.back() + x[i]);
+    return sums;
+  }
+  Options options_;
+  dsl::Input<DType::f32> x_ = cf::input<float>("x");
+};
+
+TEST_F(ScanRun, AShorterLastSegmentFollowsTheOthers) {
+  const std::vector<float> x = samples(1050);
+  const Kernel kernel =
+      cf::compile(cf::over(cf::segments(100, Tail::partial), cf::inclusive_sum(x_)), options_);
+  const auto [sums] = kernel.run<float>({{"x", x}});
+  EXPECT_EQ(sums, running(x, 100));
+}
+
+TEST_F(ScanRun, OutputsMayBeTheInputs) {
+  const std::vector<float> x = samples(1050);
+  const Kernel kernel =
+      cf::compile(cf::over(cf::segments(100, Tail::partial), cf::inclusive_sum(x_)), options_);
+  std::vector<float> memory = x;
+  kernel.run_into({{"x", memory}}, {{memory.data(), memory.size()}});
+  EXPECT_EQ(memory, running(x, 100));
+
+  // Off a 16-byte boundary, with room around.
+  memory.assign(1052, -1.0F);
+  std::copy(x.begin(), x.end(), memory.begin() + 1);
+  const float* const in = memory.data() + 1;
+  LaunchArgs args{.elements = 1050, .inputs = {{"x", in}}, .outputs = {{memory.data() + 1, 1050}}};
+  std::vector<double> scratch(static_cast<std::size_t>(kernel.scratch_bytes(args)) / 8 + 2);
+  args.scratch = {scratch.data(), scratch.size() * 8};
+  kernel.launch(args);
+  EXPECT_EQ(memory.front(), -1.0F);
+  EXPECT_EQ(memory.back(), -1.0F);
+  EXPECT_EQ(std::vector<float>(memory.begin() + 1, memory.end() - 1), running(x, 100));
+}
+
+TEST_F(ScanRun, OffsetsFromAnInitialValue) {
+  auto length = cf::input<std::int32_t>("length");
+  const Kernel kernel = cf::compile(
+      cf::over(cf::whole(), cf::exclusive_sum(length, cf::param<std::int64_t>("base"))), options_);
+  std::vector<std::int32_t> lengths;
+  std::vector<std::int64_t> expected;
+  std::int64_t at = 1000;
+  for (int i = 0; i < 70001; ++i) {
+    lengths.push_back(i % 17);
+    expected.push_back(at);
+    at += lengths.back();
+  }
+  const auto [offsets] =
+      kernel.run<std::int64_t>({{"length", lengths}, {"base", std::int64_t{1000}}});
+  EXPECT_EQ(offsets, expected);
+}
+
+}  // namespace
+}  // namespace chainfold::test

@@ -1,0 +1,222 @@
+#include "chainfold/tests/support/reference_fold.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace chainfold::test {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double largest(DType type) {
+  if (type == DType::f32) return std::numeric_limits<float>::max();
+  return std::numeric_limits<double>::max();
+}
+double smallest(DType type) { return type == DType::f32 ? 0x1p-149 : 0x1p-1074; }
+
+/// The values of the type around a real number.
+double round_up(DType type, double x) {
+  if (type != DType::f32 || std::isinf(x)) return x;
+  if (x > std::numeric_limits<float>::max()) return kInfinity;
+  if (x < -static_cast<double>(std::numeric_limits<float>::max()))
+    return -std::numeric_limits<float>::max();
+  const double near = static_cast<float>(x);
+  return near < x ? next_up(type, near) : near;
+}
+double round_down(DType type, double x) { return -round_up(type, -x); }
+
+}  // namespace
+
+double next_up(DType type, double x) {
+  return type == DType::f32 ? std::nextafter(static_cast<float>(x), HUGE_VALF)
+                            : std::nextafter(x, HUGE_VAL);
+}
+double next_down(DType type, double x) { return -next_up(type, -x); }
+
+// --- values
+
+Value Value::exactly(DType type, Bits bits) {
+  Value v;
+  v.bits = bits;
+  v.nan = is_float(type) && std::isnan(codegen::double_of_bits(type, bits));
+  return v;
+}
+
+Value Value::nothing_promised() {
+  Value v;
+  v.any = true;
+  return v;
+}
+
+Value Value::between(DType type, double lo, double hi) {
+  if (!(lo <= hi)) throw std::logic_error(fmt::format("an empty interval [{:a}, {:a}]", lo, hi));
+  if (lo == hi && lo != 0) return exactly(type, codegen::bits_of_double(type, lo));
+  Value v;
+  v.interval = true;
+  v.lo = lo;
+  v.hi = hi;
+  return v;
+}
+
+std::vector<Bits> Value::corners(DType type) const {
+  if (!interval) return {bits};
+  return {codegen::bits_of_double(type, lo), codegen::bits_of_double(type, hi)};
+}
+
+bool Value::contains_zero(DType type) const {
+  if (interval) return lo <= 0 && hi >= 0;
+  return codegen::double_of_bits(type, bits) == 0;
+}
+
+// --- folds
+
+Accumulator::Accumulator(const codegen::Fold& fold) : fold_(&fold), state_(fold.init) {
+  is_sum_ = fold.linear && is_float(fold.result());
+  is_variance_ = is("variance.");
+  is_product_ = is("product.") && is_float(fold.result());
+  is_logsumexp_ = is("logsumexp.");
+}
+
+void Accumulator::add(const std::vector<Bits>& operands, bool front) {
+  ++count_;
+  if (is_sum_) {
+    sum_.add(codegen::double_of_bits(fold_->operands[0], operands[0]));
+  } else if (is_variance_ || is_product_ || is_logsumexp_) {
+    add_number(codegen::double_of_bits(fold_->operands[0], operands[0]));
+  } else {
+    const std::vector<Bits> lifted = codegen::evaluate(fold_->lift, operands);
+    std::vector<Bits> both = front ? lifted : state_;
+    const std::vector<Bits>& later = front ? state_ : lifted;
+    both.insert(both.end(), later.begin(), later.end());
+    state_ = codegen::evaluate(fold_->merge, both);
+  }
+}
+
+void Accumulator::add_number(double x) {
+  if (std::isnan(x)) {
+    if (!has_nan_) nan_ = x;
+    has_nan_ = true;
+    return;
+  }
+  has_infinity_ = has_infinity_ || std::isinf(x);
+  if (is_product_) {
+    (std::fabs(x) >= 1 ? up_ : down_) += std::fabs(std::log2(std::fabs(x)));
+    product_ *= Real(x, kProductBits);
+  } else if (is_logsumexp_) {
+    if (x > top_) {
+      scaled_ = std::isinf(top_) ? 0 : scaled_ * expl(static_cast<long double>(top_) - x);
+      top_ = x;
+    }
+    if (std::isfinite(top_)) scaled_ += expl(static_cast<long double>(x) - top_);
+  } else if (!std::isinf(x)) {
+    total_ += Real(x, kVarianceBits);
+    Real square(x, kVarianceBits);
+    square *= square;
+    squares_ += square;
+    sum_of_squares_ += x * x;
+    largest_ = std::max(largest_, std::fabs(x));
+  }
+}
+
+Value Accumulator::result(double bound_u, double slack, int levels) const {
+  if (is_sum_) return sum_result(bound_u, slack);
+  if (is_variance_) return variance_result(levels, slack);
+  if (is_product_) return product_result();
+  if (is_logsumexp_) return logsumexp_result(levels);
+  const DType type = fold_->result();
+  const Bits bits = codegen::evaluate(fold_->finalize, state_)[0];
+  const Value value = Value::exactly(type, bits);
+  if (slack == 0 || value.nan || !is_float(type)) return value;
+  const double x = codegen::double_of_bits(type, bits), off = std::fabs(x) * slack;
+  if (std::isinf(x)) return value;
+  return Value::between(type, round_down(type, x - off), round_up(type, x + off));
+}
+
+/// Every order takes n - 1 roundings, as long as no partial product leaves the range.
+Value Accumulator::product_result() const {
+  const DType type = fold_->result();
+  if (has_nan_) return Value::exactly(type, codegen::bits_of_double(type, nan_));
+  if (!(up_ < (type == DType::f32 ? 126 : 1022) && down_ < (type == DType::f32 ? 124 : 1020)))
+    return Value::nothing_promised();
+  const double n = static_cast<double>(count_) * (1 + 0x1p-4);
+  const double error = n * rounding_unit(type) * std::fabs(product_.nearest());
+  Real lo = product_, hi = product_;
+  lo -= Real(error, kProductBits);
+  hi += Real(error, kProductBits);
+  return Value::between(type, round_down(type, lo.down()), round_up(type, hi.up()));
+}
+
+/// Each merge rounds the scaled sum, its exp (some ulp, relatively) and the difference below it.
+Value Accumulator::logsumexp_result(int levels) const {
+  const DType type = fold_->result();
+  if (has_nan_) return Value::exactly(type, codegen::bits_of_double(type, nan_));
+  if (std::isinf(top_)) return Value::exactly(type, codegen::bits_of_double(type, top_));
+  const long double value = top_ + logl(scaled_);
+  const double error = rounding_unit(type) * (12.0 * levels + 8 + 4 * std::fabs(top_) +
+                                              4 * std::fabs(static_cast<double>(value)));
+  return Value::between(type, round_down(type, static_cast<double>(value - error)),
+                        round_up(type, static_cast<double>(value + error)));
+}
+
+Value Accumulator::sum_result(double bound_u, double slack) const {
+  const DType type = fold_->result();
+  auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
+  if (sum_.is_nan()) return Value::exactly(type, bits(std::nan("")));
+  if (sum_.is_infinite()) return Value::exactly(type, bits(sum_.infinity()));
+  if (sum_.sum_abs() * (1 + 0x1p-12) >= largest(type)) return Value::nothing_promised();
+  SumFacts facts{.exact = sum_.sum().nearest(), .exact_low = 0, .sum_abs = sum_.sum_abs()};
+  Real rest = sum_.sum();
+  rest -= Real(facts.exact);
+  facts.exact_low = rest.nearest();
+  // The bound is of first order in u: 2^-12 of it covers the rest.
+  const double error =
+      (bound_u * (1 + 0x1p-12) * rounding_unit(type) + slack) * sum_.sum_abs() * (1 + 0x1p-40);
+  Real lo = sum_.sum(), hi = sum_.sum();
+  lo -= Real(error);
+  hi += Real(error);
+  double low = lo.down(), high = hi.up();
+  if (error == 0) low = high = facts.exact;
+  // The library rounds inwards of the bound or its value would not be one of the type.
+  low = round_up(type, low);
+  high = round_down(type, high);
+  Value value;
+  if (low == 0 && high == 0) {
+    value = Value::exactly(type, 0);  // a sum is never -0
+  } else {
+    value = Value::between(type, low, high);
+    value.positive_zero = true;
+  }
+  value.sum = facts;
+  return value;
+}
+
+Value Accumulator::variance_result(int levels, double slack) const {
+  const DType type = fold_->result();
+  if (count_ == 0 || has_nan_ || has_infinity_)
+    return Value::exactly(type, codegen::bits_of_double(type, std::nan("")));
+  if (!(sum_of_squares_ * 8 < largest(type))) return Value::nothing_promised();
+  const auto n = static_cast<double>(count_);
+  // The squared deviations are the squares less the square of the sum over n.
+  Real deviations = squares_, square = total_;
+  square *= total_;
+  square /= Real(n, kVarianceBits);
+  deviations -= square;
+  // Every merge rounds M2 a few times and shifts the mean by some u of the largest value, which
+  // the next merges square.
+  const double u = rounding_unit(type), m2 = std::max(0.0, deviations.up()), depth = levels;
+  const double error = u * depth * 8 * (m2 + std::sqrt(m2 * sum_of_squares_)) +
+                       (8 * depth * u) * (8 * depth * u) * sum_of_squares_ +
+                       4 * n * smallest(type) * (1 + largest_) + 4 * slack * sum_of_squares_;
+  Real lo = deviations, hi = deviations;
+  lo -= Real(error, kVarianceBits);
+  hi += Real(error, kVarianceBits);
+  lo /= Real(n, kVarianceBits);
+  hi /= Real(n, kVarianceBits);
+  if (count_ == 1) return Value::between(type, 0, 0);
+  return Value::between(type, std::max(0.0, round_down(type, lo.down())), round_up(type, hi.up()));
+}
+
+}  // namespace chainfold::test
