@@ -26,17 +26,6 @@ Target gpu_of(int device) {
   return target;
 }
 
-/// The first GPU that kernels can be generated for, else the CPU.
-Target default_target() {
-  for (int device = 0; device < runtime::device_count(); ++device) {
-    try {
-      return gpu_of(device);
-    } catch (const UserError&) {  // an architecture of before or after this version's time
-    }
-  }
-  return target("cpu");
-}
-
 /// The device that a target names: its ordinal, or -1 for the CPU.
 int device_of(const Target& target) {
   if (target.backend == codegen::Backend::llvm) return -1;
@@ -86,6 +75,16 @@ Target target(std::string_view name) {
     }
   }
   return codegen::parse_target(name);
+}
+
+Target runtime::default_target() {
+  for (int device = 0; device < runtime::device_count(); ++device) {
+    try {
+      return gpu_of(device);
+    } catch (const UserError&) {  // an architecture of before or after this version's time
+    }
+  }
+  return target("cpu");
 }
 
 std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments,
@@ -294,17 +293,34 @@ std::string Kernel::device_name() const {
 
 std::string Kernel::plan_summary() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_plan;
+  const auto* variant = state_->last.variant;
+  return variant ? codegen::print(variant->compiled.plan, *state_->graph) : std::string();
 }
 
 std::string Kernel::plan() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_choice ? to_text(state_->last_choice->plan) : std::string();
+  return state_->last.variant ? to_text(state_->last.choice.plan) : std::string();
+}
+
+PlanFacts Kernel::plan_facts() const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->last.variant) return {};
+  const codegen::Plan& plan = state_->last.variant->compiled.plan;
+  PlanFacts facts{.plan = to_text(state_->last.choice.plan),
+                  .strategy = std::string(codegen::name_of(plan.strategy)),
+                  .launches = plan.launches};
+  for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+    (plan.folds[f].unit == codegen::Unit::simt ? facts.lanes : facts.tensor_cores) = true;
+    const std::optional<double> bound = codegen::proven_bound(plan, *state_->graph, f);
+    facts.bounded = facts.bounded && bound.has_value();
+    facts.error_bound_u = std::max(facts.error_bound_u, bound.value_or(0));
+  }
+  return facts;
 }
 
 std::optional<TuningResult> Kernel::tuning() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_choice ? state_->last_choice->tuning : std::nullopt;
+  return state_->last.choice.tuning;
 }
 
 KernelStats Kernel::stats() const {
@@ -320,6 +336,13 @@ Kernel compile(const Computation& computation, const Options& options) {
                                 options.tuning_elements),
                     "tuning_elements");
   }
+  if (!(options.tuning_seconds >= 0)) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("tuning for {} seconds; give a number of them, or 0 for as long as "
+                                "all plans take",
+                                options.tuning_seconds),
+                    "tuning_seconds");
+  }
   if (!options.plan.empty()) static_cast<void>(codegen::parse_choice(options.plan));
   const codegen::Graph& graph = computation.graph();
   if (graph.inputs.size() + graph.params.size() > kMaxBindings ||
@@ -334,7 +357,7 @@ Kernel compile(const Computation& computation, const Options& options) {
   auto state = std::make_shared<Kernel::State>();
   state->graph = std::make_shared<const codegen::Graph>(graph);
   state->options = options;
-  state->target = options.target ? *options.target : default_target();
+  state->target = options.target ? *options.target : runtime::default_target();
   state->device = device_of(state->target);
   const codegen::Partition& partition = state->graph->partition;
   if (partition.tail) {
@@ -349,51 +372,6 @@ Kernel compile(const Computation& computation, const Options& options) {
                                            state->request({.segment = 1}, kWidestLoad)));
   }
   return Kernel(std::move(state));
-}
-
-namespace {
-
-std::string resources_of(const codegen::Source& source, const Target& target) {
-  if (target.backend != codegen::Backend::cuda) return {};
-  if (!runtime::nvrtc_available()) return "registers\n  unknown: NVRTC was not found\n\n";
-  const runtime::Cubin cubin =
-      runtime::compile_cubin(source.text, {.arch = target.arch, .resource_report = true});
-  std::string text = "registers\n";
-  for (const auto& kernel : cubin.resources) {
-    text += fmt::format(
-        "  {}: {} registers a thread, {} bytes of shared memory a block, {} bytes spilled\n",
-        kernel.name, kernel.registers, kernel.shared, kernel.spill_store + kernel.spill_load);
-  }
-  return text + "\n";
-}
-
-std::string explanation(const codegen::Graph& graph, const Target& target,
-                        const codegen::PlanRequest& request) {
-  const codegen::Compiled compiled = codegen::compile_graph(graph, target, request);
-  const codegen::Source source = codegen::emit(compiled.program, target);
-  return resources_of(source, target) + codegen::explain_graph(graph, target, compiled, source);
-}
-
-}  // namespace
-
-std::string explain(const Computation& computation, const Target& target, std::int64_t segment) {
-  const codegen::Graph& graph = computation.graph();
-  const codegen::Partition& partition = graph.partition;
-  if (partition.size_param < 0) segment = partition.size;
-  if (segment < 1 && partition.kind != codegen::Partition::Kind::whole) {
-    const bool columns = partition.kind == codegen::Partition::Kind::columns;
-    throw UserError(ErrorCode::invalid_argument,
-                    fmt::format("a {} of {}; it must be at least 1",
-                                columns ? "number of columns" : "segment size", segment),
-                    "segment");
-  }
-  return explanation(graph, target, {.segment = segment});
-}
-
-std::string Kernel::explain() const {
-  const codegen::Graph& graph = *state_->graph;
-  const std::int64_t segment = graph.partition.size_param >= 0 ? 256 : graph.partition.size;
-  return explanation(graph, state_->target, state_->request({.segment = segment}, kWidestLoad));
 }
 
 }  // namespace chainfold

@@ -18,6 +18,8 @@ namespace chainfold {
 namespace runtime {
 /// Bytes of the widest load; device allocations and our staging are aligned to more.
 inline constexpr int kWidestLoad = 16;
+/// The first GPU that kernels can be generated for, else the CPU.
+Target default_target();
 }  // namespace runtime
 
 struct Kernel::State {
@@ -40,9 +42,12 @@ struct Kernel::State {
   const runtime::KernelVariant& variant(const Shape& shape, int alignment);
 
   /// The decisions behind the plans of a segment size, and what a tuning found for them.
+  enum class Source : std::uint8_t { rules, tuned, pinned };
   struct Choice {
     codegen::PlanChoice plan;
-    std::optional<TuningResult> tuning;
+    Source source = Source::rules;
+    std::optional<TuningResult> tuning{};
+    std::shared_ptr<const runtime::Executable> kept{};  ///< what tuning compiled for it
   };
   /// Pinned, tuned or by rules: made once for a shape, so that scratch does not change between
   /// launches. What is no matter of scratch may still follow the alignment of pointers.
@@ -82,8 +87,13 @@ struct Kernel::State {
   };
   std::map<Shape, std::unique_ptr<ChoiceSlot>> choices;
   KernelStats stats;
-  std::string last_plan;
-  std::optional<Choice> last_choice;
+  /// The variant compiled last that is no tail's.
+  struct Last {
+    Shape shape;
+    Choice choice;
+    const runtime::KernelVariant* variant = nullptr;
+  };
+  Last last;
 };
 
 namespace runtime {
