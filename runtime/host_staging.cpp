@@ -245,7 +245,7 @@ class Staging {
 
 }  // namespace
 
-void run_staged(Kernel::State& state, const std::vector<Piece>& pieces, const Outputs& outputs) {
+void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces, const Outputs& outputs) {
   const Context& context = Context::of(state.device);
   const ContextScope scope(context);
   for (const Piece& piece : pieces) Staging(context, piece, outputs).run();

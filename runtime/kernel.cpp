@@ -87,19 +87,18 @@ Target runtime::default_target() {
   return target("cpu");
 }
 
-std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments,
-                                                        int alignment, bool in_place) {
-  std::vector<Piece> result;
+Kernel::State::Pieces Kernel::State::pieces(const runtime::Arguments& arguments, int alignment,
+                                            bool in_place) {
+  Pieces result;
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
   auto add = [&](bool tail, const runtime::Arguments& args, std::int64_t offset, int aligned) {
-    Piece piece;
+    Piece& piece = result.add();
     piece.graph = tail ? &*tail_graph : graph.get();
     piece.variant = &variant(
         {.tail = tail, .segment = args.segment, .strided = args.strided && in_place}, aligned);
     piece.arguments = args;
     piece.output_offset = offset;
     piece.range = runtime::range_of(piece.variant->compiled.plan, args);
-    result.push_back(piece);
   };
   if (arguments.segments > 0) add(false, arguments, 0, alignment);
   if (arguments.tail_elements > 0) {
@@ -158,7 +157,7 @@ std::int64_t Kernel::output_count(const Bindings& bindings) const {
 }
 
 namespace {
-std::int64_t scratch_of(const std::vector<Kernel::State::Piece>& pieces) {
+std::int64_t scratch_of(const Kernel::State::Pieces& pieces) {
   std::int64_t bytes = 0;
   for (const auto& piece : pieces) {
     const runtime::Slots slots(*piece.graph, piece.variant->compiled.program, piece.arguments,
@@ -185,49 +184,66 @@ void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
 namespace {
 
 /// Pieces of a launch. Sizes may be asked for before there are any pointers.
-std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchArgs& args,
-                                            bool sizes_only) {
+Kernel::State::Pieces pieces_of(Kernel::State& state, const LaunchArgs& args, bool sizes_only) {
   if (args.elements < 0) {
     throw UserError(
         ErrorCode::invalid_argument,
         fmt::format("a launch of {} elements; the count must not be negative", args.elements.value),
         "elements");
   }
+  const auto resolved = [&](const Bindings& bindings) {
+    const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
+    const int alignment = runtime::common_alignment(*state.graph, arguments);
+    return state.pieces(arguments, alignment, true);
+  };
+  if (!sizes_only) return resolved(args.inputs);
   Bindings bindings = args.inputs;
-  if (sizes_only) {
-    for (const auto& input : state.graph->inputs) {
-      bool bound = false;
-      for (const Binding& binding : args.inputs)
-        bound = bound || (binding.name() == input.name && !binding.is_scalar());
-      // Any aligned address will do: nothing is read.
-      if (!bound)
-        bindings.push_back(
-            Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
-    }
+  for (const auto& input : state.graph->inputs) {
+    bool bound = false;
+    for (const Binding& binding : args.inputs)
+      bound = bound || (binding.name() == input.name && !binding.is_scalar());
+    // Any aligned address will do: nothing is read.
+    if (!bound)
+      bindings.push_back(
+          Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
   }
-  const runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
-  const int alignment = runtime::common_alignment(*state.graph, arguments);
-  return state.pieces(arguments, alignment, true);
+  return resolved(bindings);
 }
 
+/// Memory of a launch as messages name it, put together only where one is thrown.
+struct MemoryName {
+  std::string_view kind;  ///< "input", "output" or "scratch"
+  std::string_view input{};
+  std::size_t output = 0;
+
+  [[nodiscard]] std::string what() const {
+    return kind == "input" ? fmt::format("input '{}'", input) : where();
+  }
+  [[nodiscard]] std::string where() const {
+    return kind == "input"    ? std::string(input)
+           : kind == "output" ? fmt::format("output {}", output)
+                              : std::string(kind);
+  }
+};
+
 void check_device_memory(const runtime::Context& context, const void* pointer,
-                         const std::string& what, const std::string& name) {
+                         const MemoryName& name) {
   const runtime::PointerInfo info = runtime::pointer_info(context, pointer);
   if (info.kind == runtime::PointerInfo::Kind::device && info.device != context.device().ordinal) {
     throw UserError(
         ErrorCode::wrong_memory,
         fmt::format("{} lies on device {}, the kernel runs on device {}; copy it there, "
                     "or compile for target(\"gpu:{}\")",
-                    what, info.device, context.device().ordinal, info.device),
-        name);
+                    name.what(), info.device, context.device().ordinal, info.device),
+        name.where());
   }
   if (info.kind == runtime::PointerInfo::Kind::pageable) {
     throw UserError(ErrorCode::wrong_memory,
                     fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass "
                                 "device memory to launch(), or "
                                 "use run() for host data",
-                                what),
-                    name);
+                                name.what()),
+                    name.where());
   }
 }
 
@@ -261,17 +277,14 @@ void Kernel::launch(const LaunchArgs& args) const {
   const runtime::Context& context = runtime::Context::of(state.device);
   const runtime::ContextScope scope(context);
   if (!pieces.empty()) {
-    for (std::size_t i = 0; i < state.graph->inputs.size() && pieces[0].arguments.elements > 0;
-         ++i) {
-      check_device_memory(context, pieces[0].arguments.inputs[i],
-                          fmt::format("input '{}'", state.graph->inputs[i].name),
-                          state.graph->inputs[i].name);
+    const runtime::Arguments& arguments = pieces.begin()->arguments;
+    for (std::size_t i = 0; i < state.graph->inputs.size() && arguments.elements > 0; ++i) {
+      check_device_memory(context, arguments.inputs[i],
+                          {.kind = "input", .input = state.graph->inputs[i].name});
     }
-    for (std::size_t i = 0; i < args.outputs.size(); ++i) {
-      const std::string name = fmt::format("output {}", i);
-      check_device_memory(context, args.outputs[i].data(), name, name);
-    }
-    if (needed > 0) check_device_memory(context, args.scratch.data, "scratch", "scratch");
+    for (std::size_t i = 0; i < args.outputs.size(); ++i)
+      check_device_memory(context, args.outputs[i].data(), {.kind = "output", .output = i});
+    if (needed > 0) check_device_memory(context, args.scratch.data, {.kind = "scratch"});
   }
   for (const auto& piece : pieces)
     state.launch_piece(piece, args.outputs, args.stream, args.scratch.data);

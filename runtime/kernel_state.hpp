@@ -1,7 +1,9 @@
 // Kernel::State: what a Kernel's copies share.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -70,9 +72,21 @@ struct Kernel::State {
     runtime::Slots::Range range;
     std::int64_t output_offset = 0;
   };
+  /// One or two of them, in inline storage: a launch allocates nothing.
+  class Pieces {
+   public:
+    Piece& add() { return items_[size_++]; }
+    [[nodiscard]] const Piece* begin() const { return items_.data(); }
+    [[nodiscard]] const Piece* end() const { return items_.data() + size_; }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+
+   private:
+    std::array<Piece, 2> items_;
+    std::size_t size_ = 0;
+  };
   /// The one or two pieces of a call, compiled; `alignment` that of the inputs' memory. `in_place`:
   /// the kernels read that memory, not a copy that begins with each piece and has no gaps.
-  std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
+  Pieces pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
   void launch_piece(const Piece& piece, const Outputs& outputs, void* stream, void* scratch);
 
   std::mutex mutex;
@@ -99,8 +113,7 @@ struct Kernel::State {
 namespace runtime {
 /// Runs a kernel's pieces over host memory on a GPU: through pinned buffers, in chunks whose bounds
 /// depend on the sizes alone, with copies and kernels overlapped.
-void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces,
-                const Outputs& outputs);
+void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces, const Outputs& outputs);
 }  // namespace runtime
 
 }  // namespace chainfold

@@ -19,6 +19,11 @@ std::size_t workers_for(std::size_t jobs) {
   return std::min(jobs, std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMost));
 }
 
+/// What the time of a compilation grows with.
+std::size_t size_of_text(const Candidate& candidate) {
+  return candidate.lowered.program.values.size();
+}
+
 }  // namespace
 
 std::vector<Candidate> make_candidates(const TuningTask& task, std::int64_t elements) {
@@ -58,10 +63,10 @@ CandidateCompiler::CandidateCompiler(const TuningTask& task, std::vector<Candida
     if (candidates[i].usable()) order_.push_back(i);
   if (order_.size() > 1) {
     // Estimates this close say nothing; of equals the shorter program is compiled sooner.
-    constexpr double kSteps = 10;
+    constexpr double kSteps = 2;
     const auto rank = [&](std::size_t i) {
       return std::pair(std::round(kSteps * candidates[i].cycles / candidates[0].cycles),
-                       candidates[i].lowered.program.values.size());
+                       size_of_text(candidates[i]));
     };
     std::stable_sort(order_.begin() + 1, order_.end(),
                      [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
@@ -75,12 +80,22 @@ CandidateCompiler::~CandidateCompiler() { begun_ = order_.size(); }
 void CandidateCompiler::work() {
   for (std::size_t place; (place = begun_++) < order_.size();) {
     Candidate& candidate = candidates_[order_[place]];
-    if (place > 0 && deadline_ && TuningClock::now() > *deadline_) {
-      candidate.skipped = "the time for tuning was over before it was compiled";
+    const auto size = static_cast<double>(size_of_text(candidate));
+    if (place > 0 && deadline_) {
+      // As long as the default took, for its size.
+      const std::chrono::duration<double, std::milli> needed(ms_per_value_ * size);
+      const auto now = TuningClock::now();
+      if (now > *deadline_) {
+        candidate.skipped = "the time for tuning was over before it was compiled";
+      } else if (now + needed > *deadline_) {
+        candidate.skipped = fmt::format(
+            "the time for tuning would be over before its {} values were compiled", size);
+      }
     }
     candidate.attempt([&] {
       candidate.variant = load_lowered(*task_.graph, task_.target, task_.device,
                                        std::move(candidate.lowered), candidate.choice);
+      if (place == 0) ms_per_value_ = candidate.variant->executable->compile_ms() / size;
     });
     {
       const std::lock_guard lock(mutex_);

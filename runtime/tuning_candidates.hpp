@@ -50,7 +50,8 @@ struct Candidate {
 std::vector<Candidate> make_candidates(const TuningTask& task, std::int64_t elements);
 
 /// Compiles candidates by threads of its own: the default, then the others, the lowest estimate
-/// first. What was not begun by the deadline is skipped; the default is always compiled.
+/// first, of equals the shortest. What cannot be begun by the deadline, or would not be done by
+/// then, is skipped; the default is always compiled.
 class CandidateCompiler {
  public:
   CandidateCompiler(const TuningTask& task, std::vector<Candidate>& candidates,
@@ -72,6 +73,7 @@ class CandidateCompiler {
   std::optional<TuningClock::time_point> deadline_;
   std::vector<std::size_t> order_;
   std::atomic<std::size_t> begun_{0};
+  std::atomic<double> ms_per_value_{0};  // of the default's compilation
   std::size_t told_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -78,7 +78,11 @@ std::string check(const Graph& graph, const Shape& shape) {
   return difference(program, arrays, params);
 }
 
-using MakeGraph = Graph (*)(std::int64_t size);
+/// Named, since a test's parameter that prints as an address has another name in each run.
+struct MakeGraph {
+  const char* name;
+  Graph (*of)(std::int64_t size);
+};
 
 Partition partition_of(std::int64_t size) {
   if (size == 0) return {.kind = Partition::Kind::whole};
@@ -122,14 +126,14 @@ TEST_P(CpuPlans, Segments) {
     for (const std::int64_t gap : {-1, 0, 3}) {
       const Shape shape{
           .size = size, .segments = segments, .elements = size * segments, .gap = gap};
-      EXPECT_EQ(check(GetParam()(size), shape), "") << "segments of " << size << ", gap " << gap;
+      EXPECT_EQ(check(GetParam().of(size), shape), "") << "segments of " << size << ", gap " << gap;
     }
   }
 }
 
 TEST_P(CpuPlans, Whole) {
   for (const std::int64_t elements : {1, 31, 4096, 70001})
-    EXPECT_EQ(check(GetParam()(0), {.elements = elements}), "") << elements << " elements";
+    EXPECT_EQ(check(GetParam().of(0), {.elements = elements}), "") << elements << " elements";
 }
 
 TEST_P(CpuPlans, Columns) {
@@ -138,7 +142,7 @@ TEST_P(CpuPlans, Columns) {
   for (const std::int64_t columns : {1, 3, 8, 31, 32, 33, 100, 128, 300}) {
     for (const std::int64_t rows : {1, 7, 64, 601}) {
       const std::int64_t gap = kGaps[turn++ % std::size(kGaps)];
-      Graph graph = GetParam()(columns);
+      Graph graph = GetParam().of(columns);
       graph.partition.kind = Partition::Kind::columns;
       const Shape shape{.size = columns,
                         .segments = columns,
@@ -151,8 +155,11 @@ TEST_P(CpuPlans, Columns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
-                         ::testing::Values(&sum_of_floats, &mean_and_max_of_halves,
-                                           &variance_of_doubles, &filtered_sum_of_products));
+                         ::testing::Values(MakeGraph{"sum_f32", &sum_of_floats},
+                                           MakeGraph{"mean_max_f16", &mean_and_max_of_halves},
+                                           MakeGraph{"variance_f64", &variance_of_doubles},
+                                           MakeGraph{"filtered_i64", &filtered_sum_of_products}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace chainfold::test

