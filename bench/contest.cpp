@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/runtime/progress.hpp"
 
 namespace chainfold::bench {
 namespace {
@@ -66,6 +67,7 @@ Kernel OurPlans::compile(const Case& test, const Way& way) const {
   Options options{.target = target_, .tuning = Tuning::off};
   if (way.kind == "tuned") {
     options.tuning = Tuning::measure;
+    options.on_tuning = progress_to_stderr;
     // Short runs are tuned as they are; a gibibyte tells as much about longer ones as all of it.
     constexpr std::int64_t kShort = 256 << 20;
     if (test.bytes_read() < kShort) options.tuning_elements = test.elements;

@@ -93,7 +93,7 @@ class CpuContest final : public Contest {
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
     runs_.back() = [kernel, args, scratch] { kernel.launch(args); };
-    return bound_of_plan(kernel.plan_summary());
+    return kernel.plan_facts().error_bound_u;
   }
 
   double load_loop(Entrant& entrant) {

@@ -124,7 +124,7 @@ class GpuContest final : public Contest {
     runner.launch = [kernel = *runner.kernel, sets = std::move(sets)](std::int64_t set) {
       kernel.launch(sets[static_cast<std::size_t>(set)]);
     };
-    return bound_of_plan(runner.kernel->plan_summary());
+    return runner.kernel->plan_facts().error_bound_u;
   }
 
 #ifdef CHAINFOLD_BENCH_CUB

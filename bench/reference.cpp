@@ -167,14 +167,6 @@ std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64
   return {};
 }
 
-double bound_of_plan(const std::string& plan) {
-  constexpr std::string_view kWords = "error bound ";
-  double bound = 0;
-  for (std::size_t at = plan.find(kWords); at != std::string::npos; at = plan.find(kWords, at + 1))
-    bound = std::max(bound, std::strtod(plan.c_str() + at + kWords.size(), nullptr));
-  return bound;
-}
-
 Checker::Checker(const Case& test) : test_(test) {
   constexpr std::int64_t kElements = 1 << 23, kMost = 500;
   const std::int64_t count = test.segments(), length = test.elements / count;

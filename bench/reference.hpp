@@ -22,9 +22,6 @@ struct Expected {
 /// The outputs of the elements [begin, end), computed in integers on all cores.
 std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64_t end);
 
-/// The largest error bound that a plan's text names; 0 if all its folds are exact.
-double bound_of_plan(const std::string& plan);
-
 /// The bytes of one value of every output of a segment.
 using ValuesOf = std::function<std::vector<std::vector<std::byte>>(std::int64_t segment)>;
 

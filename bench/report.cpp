@@ -89,10 +89,10 @@ Row make_plain_row(const std::string& op, const std::string& impl, double ms, st
   return row;
 }
 
-void set_plan(Row& row, const std::string& plan) {
+void set_plan(Row& row, const Kernel& kernel) {
   row.plan.clear();
   bool space = false;
-  for (const char c : plan) {  // its lines and indentation become single blanks
+  for (const char c : kernel.plan_summary()) {  // its lines and indentation become single blanks
     const bool blank = c == '\n' || c == ' ';
     if (!blank) {
       if (space && !row.plan.empty()) row.plan += ' ';
@@ -100,9 +100,8 @@ void set_plan(Row& row, const std::string& plan) {
     }
     space = blank;
   }
-  const bool mma = plan.find(" on mma") != std::string::npos;
-  const bool simt = plan.find(" on simt") != std::string::npos;
-  row.plan_kind = mma && simt ? "mma+simt" : mma ? "mma" : "simt";
+  const PlanFacts facts = kernel.plan_facts();
+  row.plan_kind = !facts.tensor_cores ? "simt" : facts.lanes ? "mma+simt" : "mma";
 }
 
 void describe_build(Report& report) {

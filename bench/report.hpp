@@ -69,8 +69,8 @@ Row make_row(const Case& test, const std::string& impl, double ms, std::size_t r
              const Ceilings& ceilings);
 /// A row about something that moves no data, e.g. a compilation.
 Row make_plain_row(const std::string& op, const std::string& impl, double ms, std::size_t repeats);
-/// Adds what a kernel's plan tells.
-void set_plan(Row& row, const std::string& plan);
+/// Adds a kernel's plan: its text, in one line, and which units it uses.
+void set_plan(Row& row, const Kernel& kernel);
 
 /// The commit the program was built from, or the environment's CHAINFOLD_COMMIT ("<id>" or
 /// "<id>-dirty"), or what Git says where the program runs.

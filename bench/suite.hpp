@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "chainfold/bench/report.hpp"
+#include "chainfold/runtime/progress.hpp"
 
 namespace chainfold::bench {
 
@@ -19,7 +20,8 @@ struct SuiteOptions {
   [[nodiscard]] Options compile_options(std::string_view target_name, std::int64_t elements) const {
     return {.target = target(target_name),
             .tuning = tune ? Tuning::measure : Tuning::off,
-            .tuning_elements = elements};
+            .tuning_elements = elements,
+            .on_tuning = progress_to_stderr};
   }
 };
 

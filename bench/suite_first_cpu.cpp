@@ -18,7 +18,7 @@ constexpr std::int64_t kDefaultElements = std::int64_t{1} << 28;  // f16: 512 Mi
 
 /// One way to compute a case: ours or a peer's.
 struct Implementation {
-  std::string name, plan;
+  std::string name;
   double bound_u = 0;
   std::function<void()> run;
 };
@@ -29,7 +29,7 @@ std::vector<Implementation> peers(const Case& test, const std::vector<Buffer>& i
   const auto serial = static_cast<double>(length);  // what adding one by one may err by
   std::vector<Implementation> result;
   const auto add = [&](const char* name, std::function<void()> run) {
-    result.push_back({.name = name, .plan = {}, .bound_u = serial, .run = std::move(run)});
+    result.push_back({.name = name, .bound_u = serial, .run = std::move(run)});
   };
   float* out = output.as<float>();
   if (test.op == Op::q6) {
@@ -83,8 +83,7 @@ void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& 
   args.scratch = {scratch.as<void>(), scratch.bytes()};
 
   std::vector<Implementation> ways = {{.name = "chainfold",
-                                       .plan = kernel.plan_summary(),
-                                       .bound_u = bound_of_plan(kernel.plan_summary()),
+                                       .bound_u = kernel.plan_facts().error_bound_u,
                                        .run = [&] { kernel.launch(args); }}};
   for (Implementation& peer : peers(test, inputs, output)) ways.push_back(std::move(peer));
   std::vector<double> errors;
@@ -103,7 +102,7 @@ void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& 
   const Ceilings local(ceilings.bytes(), median(times[0]), median(times[1]));
   for (std::size_t i = 0; i < ways.size(); ++i) {
     Row row = make_row(test, ways[i].name, median(times[i + 2]), repeats, local);
-    if (!ways[i].plan.empty()) set_plan(row, ways[i].plan);
+    if (i == 0) set_plan(row, kernel);  // the peers have none
     if (is_float(test.out)) row.max_err_u = errors[i];
     report.rows.push_back(std::move(row));
   }

@@ -53,7 +53,7 @@ class Prepared {
   void launch() const { kernel_.launch(args_); }
   /// Runs once and checks a sample.
   [[nodiscard]] double check() const {
-    return memory_.check(Checker(test_), bound_of_plan(kernel_.plan_summary()), [&] { launch(); });
+    return memory_.check(Checker(test_), kernel_.plan_facts().error_bound_u, [&] { launch(); });
   }
   [[nodiscard]] const Case& test() const noexcept { return test_; }
   [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }
@@ -94,7 +94,7 @@ void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels
   const Ceilings local(ceilings.bytes(), median(times[0]), median(times[1]));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row row = make_row(rows[i]->test(), "chainfold", median(times[i + 2]), repeats, local);
-    set_plan(row, rows[i]->kernel().plan_summary());
+    set_plan(row, rows[i]->kernel());
     row.plan = rows[i]->kernel().plan() + ": " + row.plan;
     if (is_float(rows[i]->test().out)) row.max_err_u = errors[i];
     report.rows.push_back(std::move(row));

@@ -11,7 +11,9 @@ Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
   verify(plan, graph, target);
   Compiled compiled{.plan = std::move(plan), .program = {}};
   compiled.program = lower(graph, compiled.plan, target);
-  verify(compiled.program);
+#ifndef NDEBUG
+  verify(compiled.program);  // tells a lowering's mistake from the pass's
+#endif
   eliminate_dead(compiled.program);
   verify(compiled.program);
   return compiled;

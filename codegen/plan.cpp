@@ -114,8 +114,7 @@ std::int64_t columns_bytes(const Plan& plan) {
   return plan.warps / 2 * plan.rows * Plan::kWarp * plan.load_width * plan.state_bytes;
 }
 
-namespace {
-const char* name_of(Strategy strategy) {
+std::string_view name_of(Strategy strategy) {
   switch (strategy) {
     case Strategy::rows: return "rows";
     case Strategy::parts: return "parts";
@@ -126,11 +125,16 @@ const char* name_of(Strategy strategy) {
     case Strategy::scan_block: return "scan_block";
     case Strategy::look_back: return "look_back";
     case Strategy::propagate: return "propagate";
-    default: return published(strategy)->name.data();
+    default: return published(strategy)->name;
   }
-  return "?";
 }
-}  // namespace
+
+std::optional<double> proven_bound(const Plan& plan, const Graph& graph, std::size_t fold) {
+  const Fold& f = graph.folds[fold];
+  if (!is_float(f.result()) || (f.tile && !f.linear)) return 0;
+  if (!f.linear || rounds_sums(plan)) return std::nullopt;
+  return plan.folds[fold].error_bound_u;
+}
 
 std::string print(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format(
@@ -173,12 +177,11 @@ std::string print(const Plan& plan, const Graph& graph) {
     if (how.unit != Unit::simt)
       text += fmt::format(" ({})", mma_table()[static_cast<std::size_t>(how.mma_row)].name);
     const Fold& fold = graph.folds[f];
-    if (!is_float(fold.result()) || (fold.tile && !fold.linear)) {
-      text += ", exact\n";
+    if (const std::optional<double> bound = proven_bound(plan, graph, f); !bound) {
+      text += fold.linear ? ", error bound none proven (as published)\n" : ", no bound proven\n";
     } else {
-      text += !fold.linear        ? ", no bound proven\n"
-              : rounds_sums(plan) ? ", error bound none proven (as published)\n"
-                                  : fmt::format(", error bound {:g} u\n", how.error_bound_u);
+      const bool exact = !is_float(fold.result()) || !fold.linear;
+      text += exact ? ", exact\n" : fmt::format(", error bound {:g} u\n", *bound);
     }
   }
   constexpr const char* kAccuracy[] = {"exact", "reproducible", "accurate", "fast", "as_published"};

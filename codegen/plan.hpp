@@ -2,8 +2,11 @@
 // read it, choose_plan makes the default one, a tuner may try others.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chainfold/codegen/graph.hpp"
@@ -161,6 +164,12 @@ inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
+
+/// The first word of a strategy's plans: "rows".
+std::string_view name_of(Strategy strategy);
+/// The error that fold `fold` is proven to keep, as FoldPlan tells it: 0 where it is exact, nothing
+/// where none is proven.
+std::optional<double> proven_bound(const Plan& plan, const Graph& graph, std::size_t fold);
 
 /// Shared memory of a block of columns: states of its warps on their way to the first one.
 std::int64_t columns_bytes(const Plan& plan);

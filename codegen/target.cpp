@@ -14,12 +14,19 @@ struct GpuRow {
   int processors;      // of a typical device
   int resident_warps;  // CUDA C++ programming guide, technical specifications; so is
   int shared_kib;      // shared memory of a processor
+  double bytes;        // of memory a cycle and processor, of a typical device's data sheet
 };
 constexpr GpuRow kGpus[] = {
-    {75, 40, 32, 64},    {80, 108, 64, 164}, {86, 84, 48, 100},   {87, 16, 48, 164},
-    {89, 142, 48, 100},  {90, 132, 64, 228}, {100, 148, 64, 228}, {103, 148, 64, 228},
-    {120, 170, 48, 100}, {121, 48, 48, 100},
+    {75, 40, 32, 64, 5.0},   {80, 108, 64, 164, 12.8}, {86, 84, 48, 100, 6.6},
+    {87, 16, 48, 164, 9.8},  {89, 142, 48, 100, 2.8},  {90, 132, 64, 228, 18.4},
+    {100, 148, 64, 228, 28}, {103, 148, 64, 228, 28},  {120, 170, 48, 100, 4.4},
+    {121, 48, 48, 100, 2.3},
 };
+/// Memory answers after so many cycles when it has little to do.
+constexpr int kLatencyCycles = 700;
+constexpr int kRegisters = 64 * 1024;
+/// Two microseconds from one launch to the next.
+constexpr int kLaunchCycles = 3500;
 constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90, kFirstOverlaps = 90;
 
 std::string known_targets() {
@@ -43,6 +50,12 @@ Target gpu_target(int arch, int processors) {
     target.async_copies = arch >= kFirstAsyncCopies;
     target.overlaps = arch >= kFirstOverlaps;
     target.bulk_copies = arch >= kFirstBulkCopies;
+    target.rates = {.issue = 4,
+                    .pipe_slots = 4,
+                    .bytes_per_cycle = row.bytes,
+                    .bytes_ahead = static_cast<int>(row.bytes * kLatencyCycles),
+                    .registers = kRegisters,
+                    .launch_cycles = kLaunchCycles};
     target.shared_bytes =
         target.processor_shared_bytes - (target.async_copies ? kReservedShared : 0);
     return target;
@@ -70,6 +83,8 @@ Target cpu_target(int threads) {
   // fewer instructions there are a byte, the more bytes are on their way.
   target.loads_in_flight = 64;
   target.row_loads = 16;
+  // An operation on 32 lanes is two or four of a processor's own, of which it starts two a cycle.
+  target.rates = {.issue = 1, .pipe_slots = 1, .bytes_per_cycle = 4, .launch_cycles = 20000};
   return target;
 }
 

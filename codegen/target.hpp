@@ -11,6 +11,16 @@ namespace chainfold::codegen {
 /// Which executor turns a program for this target into code.
 enum class Backend : std::uint8_t { cuda, llvm };
 
+/// Rates of a processor, for estimates (plan_cost.hpp): within a third for a typical device.
+struct TargetRates {
+  int issue = 4;               ///< instructions of warps that it issues a cycle
+  int pipe_slots = 4;          ///< of these while 128 bytes pass the pipe for loads and shuffles
+  double bytes_per_cycle = 0;  ///< its share of memory's rate
+  int bytes_ahead = 0;         ///< loads under way that keep memory busy; 0: caches look ahead
+  int registers = 0;           ///< of 32 bits, for all its threads; 0: they limit nothing
+  int launch_cycles = 0;       ///< that a launch costs at least
+};
+
 struct Target {
   std::string name;  ///< "sm_90" or "cpu"
   Backend backend = Backend::cuda;
@@ -28,6 +38,7 @@ struct Target {
   int loads_in_flight = 16;     ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;  ///< the same where each load feeds much code
   int row_loads = 4;            ///< loads of short segments that a lane handles at once
+  TargetRates rates{};
 };
 
 /// What the system keeps for itself of a processor's shared memory for each block, from sm_80 on.

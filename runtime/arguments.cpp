@@ -1,5 +1,6 @@
 #include "chainfold/runtime/arguments.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -66,11 +67,12 @@ const Binding* find(const Bindings& bindings, const std::string& name) {
 
 void check_names(const Graph& graph, const Bindings& bindings) {
   for (std::size_t i = 0; i < bindings.size(); ++i) {
-    const std::string name(bindings[i].name());
+    const std::string_view name = bindings[i].name();
     for (std::size_t j = 0; j < i; ++j) {
       if (bindings[j].name() == name) {
         throw UserError(ErrorCode::duplicate_input,
-                        fmt::format("'{}' is bound twice; bind every name once", name), name);
+                        fmt::format("'{}' is bound twice; bind every name once", name),
+                        std::string(name));
       }
     }
     bool known = false;
@@ -80,7 +82,7 @@ void check_names(const Graph& graph, const Bindings& bindings) {
       throw UserError(ErrorCode::unknown_input,
                       fmt::format("the expression has no input or parameter '{}'; it uses: {}",
                                   name, known_names(graph)),
-                      name);
+                      std::string(name));
     }
   }
 }
@@ -312,34 +314,29 @@ void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& argumen
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const DType type = graph.node(graph.outputs[i]).type;
-    const std::string name = fmt::format("output {}", i);
     const std::int64_t count = output_values(graph, arguments, i);
+    const auto fail = [&](ErrorCode code, const std::string& why) {
+      const std::string name = fmt::format("output {}", i);
+      throw UserError(code, name + why, name);
+    };
     if (outputs[i].type() != type) {
-      throw UserError(
-          ErrorCode::type_mismatch,
-          fmt::format(
-              "{} is {} but the array given holds {}; give {} or cast the output in the expression",
-              name, name_of(type), name_of(outputs[i].type()), name_of(type)),
-          name);
+      fail(ErrorCode::type_mismatch,
+           fmt::format(
+               " is {} but the array given holds {}; give {} or cast the output in the expression",
+               name_of(type), name_of(outputs[i].type()), name_of(type)));
     }
     if (outputs[i].capacity() < count) {
-      throw UserError(ErrorCode::too_small,
-                      fmt::format("{} has room for {} values, {} are needed (one {})", name,
-                                  outputs[i].capacity(), count,
-                                  per_element(graph, i) ? "an element" : "a segment"),
-                      name);
+      fail(ErrorCode::too_small,
+           fmt::format(" has room for {} values, {} are needed (one {})", outputs[i].capacity(),
+                       count, per_element(graph, i) ? "an element" : "a segment"));
     }
-    if (count > 0 && outputs[i].data() == nullptr) {
-      throw UserError(ErrorCode::null_pointer,
-                      fmt::format("{} is null; give room for {} values", name, count), name);
-    }
+    if (count > 0 && outputs[i].data() == nullptr)
+      fail(ErrorCode::null_pointer, fmt::format(" is null; give room for {} values", count));
     if (reinterpret_cast<std::uintptr_t>(outputs[i].data()) %
             static_cast<std::uintptr_t>(size_of(type)) !=
         0) {
-      throw UserError(
-          ErrorCode::misaligned,
-          fmt::format("{} is not aligned to its element size of {} bytes", name, size_of(type)),
-          name);
+      fail(ErrorCode::misaligned,
+           fmt::format(" is not aligned to its element size of {} bytes", size_of(type)));
     }
     arguments.outputs[i] = static_cast<std::byte*>(outputs[i].data());
   }
@@ -365,6 +362,7 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
     : program_(program) {
   std::size_t next = program.buffers.size();
   if (size() > slots_.size()) throw InternalError("a program has more slots than a launch holds");
+  std::fill_n(slots_.begin(), next, 0);
   for (const codegen::Param& param : program.params) {
     std::uint64_t bits = 0;
     const auto index = static_cast<std::size_t>(param.index);

@@ -86,7 +86,7 @@ class Slots {
     return std::span(slots_).subspan(program_.buffers.size(), program_.params.size());
   }
   const codegen::Program& program_;
-  std::array<std::uint64_t, kMost> slots_{};
+  std::array<std::uint64_t, kMost> slots_;  // the first size() of them are set
 };
 
 /// The range of a launch over all segments of the arguments under a plan.

@@ -1,58 +1,45 @@
 #include "chainfold/runtime/autotune.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
+#include <chrono>
 #include <ctime>
 #include <exception>
 #include <future>
-#include <limits>
 #include <map>
 #include <mutex>
-#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
-#include "chainfold/runtime/device.hpp"
-#include "chainfold/runtime/disk_cache.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
-#include "chainfold/runtime/machine_code.hpp"
+#include "chainfold/codegen/plan_cost.hpp"
 #include "chainfold/runtime/tuning_bench.hpp"
+#include "chainfold/runtime/tuning_candidates.hpp"
+#include "chainfold/runtime/tuning_race.hpp"
+#include "chainfold/runtime/tuning_records.hpp"
 
 namespace chainfold::runtime {
 
 namespace {
 
-using codegen::PlanChoice;
-using Json = nlohmann::json;
-
 /// Bytes of inputs and outputs to time with; a CPU reads a quarter in the time a tuning may take.
 constexpr std::int64_t kTimedBytes = std::int64_t{1} << 30;
 /// A segment that takes more than this many times as much is not tuned for.
 constexpr std::int64_t kMostTimes = 4;
+/// Where the rounds would take too long, this share of the elements is timed, at least.
+constexpr std::int64_t kLeastShare = 8;
 /// Elements on which results are compared: no multiple of anything, so that plans meet their edges,
 /// and few enough for sums of them to be exact in f32.
 constexpr std::int64_t kCheckedElements = 1'000'003;
-/// Seconds that the timing of all candidates may take, about.
+/// Of a tuning's time, what compiling may take.
+constexpr double kCompilingShare = 0.6;
+/// Seconds that the timing of all candidates takes where there is no need for more, about.
 constexpr double kTimingSeconds = 0.4;
 constexpr int kLeastRounds = 5, kMostRounds = 25;
-/// Medians closer than this are equal whatever their spread: clocks and neighbours drift.
-constexpr double kLeastNoise = 0.005;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-/// The median distance from the median: the spread that outliers do not touch.
-double spread(const std::vector<double>& values) {
-  const double middle = median(values);
-  std::vector<double> distances;
-  for (double value : values) distances.push_back(std::abs(value - middle));
-  return median(std::move(distances));
+double seconds_since(TuningClock::time_point start) {
+  return std::chrono::duration<double>(TuningClock::now() - start).count();
 }
 
 std::string utc_now() {
@@ -63,128 +50,54 @@ std::string utc_now() {
                      utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-std::string device_text(int device) {
-  if (device >= 0) {
-    const DeviceInfo& info = device_info(device);
-    return fmt::format("{}, {} multiprocessors, driver {}", info.name, info.sms,
-                       info.driver_version);
+/// Tells whoever asked how far it is.
+class Teller {
+ public:
+  explicit Teller(const TuningTask& task)
+      : task_(task), what_(task.on_progress ? print_expression(*task.graph) : std::string()) {}
+
+  void best(const std::string& plan, double ms) {
+    plan_ = plan;
+    now_.best_ms = ms;
   }
-  const chainfold_cpu_plugin& plugin = cpu_plugin();
-  return fmt::format("CPU {}, {} threads, LLVM {}", plugin.host_cpu, plugin.threads,
-                     plugin.llvm_version);
-}
-
-Json to_json(const TuningResult& result) {
-  Json candidates = Json::array();
-  for (const auto& c : result.candidates)
-    candidates.push_back({{"plan", c.plan}, {"ms", c.ms}, {"problem", c.problem}});
-  return {{"plan", result.plan},
-          {"ms", result.ms},
-          {"default_ms", result.default_ms},
-          {"elements", result.elements},
-          {"device", result.device},
-          {"date", result.date},
-          {"candidates", std::move(candidates)}};
-}
-
-/// Nothing for a text that is no record, or one of a plan that is not legal any more: it is
-/// measured anew then.
-std::optional<TuningResult> from_json(const std::string& text, const TuningTask& task) {
-  try {
-    const Json json = Json::parse(text);
-    TuningResult result{.plan = json.at("plan"),
-                        .ms = json.at("ms"),
-                        .default_ms = json.at("default_ms"),
-                        .elements = json.at("elements"),
-                        .device = json.at("device"),
-                        .date = json.at("date")};
-    for (const Json& c : json.at("candidates")) {
-      result.candidates.push_back(
-          {.plan = c.at("plan"), .ms = c.at("ms"), .problem = c.at("problem")});
-    }
-    const PlanChoice choice = codegen::parse_choice(result.plan);
-    if (!make_plan(*task.graph, task.target, task.request, choice)) return std::nullopt;
-    return result;
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  } catch (const UserError&) {
-    return std::nullopt;
+  void standard(double ms) { now_.default_ms = ms; }
+  void tell(std::string_view stage, std::size_t done, std::size_t total) {
+    if (!task_.on_progress) return;
+    now_.stage = stage;
+    now_.done = static_cast<int>(done);
+    now_.total = static_cast<int>(total);
+    now_.what = what_;
+    now_.best_plan = plan_;
+    now_.seconds = seconds();
+    telling_ = true;
+    task_.on_progress(now_);
+    telling_ = false;
   }
-}
-
-/// Records of this process, and tunings under way.
-struct Records {
-  std::mutex mutex;  // never held while the disk is read
-  std::map<CacheKey, TuningResult> kept;
-  std::map<CacheKey, std::shared_future<std::optional<TuningResult>>> under_way;
-};
-// Never destroyed: a tuning may end after the statics of whoever asked for it.
-Records& records() {
-  static auto* const records = new Records;
-  return *records;
-}
-
-std::optional<TuningResult> find_by_key(const CacheKey& key, const TuningTask& task) {
-  {
-    const std::lock_guard lock(records().mutex);
-    const auto found = records().kept.find(key);
-    if (found != records().kept.end()) return found->second;
-  }
-  const auto stored = DiskCache::of_process().load(kTuningKind, key);
-  if (!stored) return std::nullopt;
-  auto result = from_json(*stored, task);
-  if (!result) return std::nullopt;
-  const std::lock_guard lock(records().mutex);
-  return records().kept.emplace(key, *std::move(result)).first->second;
-}
-
-/// A candidate on its way through the tuning.
-struct Candidate {
-  PlanChoice choice;
-  std::optional<KernelVariant> variant;
-  std::exception_ptr failure;
-  std::string problem;
-
-  /// Runs a step of it; what is thrown is its problem and nobody else's.
-  template <class Step>
-  void attempt(Step&& step) {
-    if (failure || !problem.empty()) return;
+  /// Tells that there will be no result, unless it is the listener who ended it.
+  void fail() noexcept {
+    if (telling_) return;
     try {
-      step();
-    } catch (const std::exception& error) {
-      failure = std::current_exception();
-      problem = error.what();
+      tell("failed", 1, 1);
+    } catch (...) {  // one accident is under way
     }
   }
-};
+  [[nodiscard]] double seconds() const { return seconds_since(start_); }
+  [[nodiscard]] bool is_over(double share) const {
+    return !task_.all_plans() && seconds() > share * task_.seconds;
+  }
+  [[nodiscard]] std::optional<TuningClock::time_point> deadline(double share) const {
+    if (task_.all_plans()) return std::nullopt;
+    return start_ + std::chrono::duration_cast<TuningClock::duration>(
+                        std::chrono::duration<double>(share * task_.seconds));
+  }
 
-void compile_all(const TuningTask& task, std::vector<Candidate>& candidates) {
-  // Compilers take tens of milliseconds and a core each.
-  const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 8);
-  std::atomic<std::size_t> next{0}, done{0};
-  auto work = [&](bool report) {
-    for (std::size_t i; (i = next++) < candidates.size();) {
-      Candidate& candidate = candidates[i];
-      candidate.attempt([&] {
-        candidate.variant =
-            load_variant(*task.graph, task.target, task.device, task.request, candidate.choice);
-      });
-      ++done;
-      if (!report || !task.on_progress) continue;
-      try {
-        task.on_progress(
-            {"compiling", static_cast<int>(done), static_cast<int>(candidates.size())});
-      } catch (...) {
-        next = candidates.size();  // whoever gave up needs no more of them
-        throw;
-      }
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 1; i < std::min(workers, candidates.size()); ++i)
-    threads.emplace_back([&] { work(false); });
-  work(true);
-}
+ private:
+  const TuningTask& task_;
+  std::string what_, plan_;
+  TuningProgress now_;
+  bool telling_ = false;
+  TuningClock::time_point start_ = TuningClock::now();
+};
 
 /// Bytes of one segment, or of one element of the whole: what it reads and writes.
 std::int64_t bytes_of_segment(const TuningTask& task) {
@@ -202,6 +115,188 @@ std::int64_t timed_bytes(const TuningTask& task) {
   return task.device < 0 ? kTimedBytes / 4 : kTimedBytes;
 }
 
+/// A tuning on its way.
+class Measurement {
+ public:
+  explicit Measurement(const TuningTask& task)
+      : task_(task),
+        segment_(std::max<std::int64_t>(1, task.request.segment)),
+        checked_(std::max<std::int64_t>(1, kCheckedElements / segment_) * segment_),
+        elements_(timed_elements(task)),
+        teller_(task) {}
+
+  Tuned run() {
+    try {
+      return run_through();
+    } catch (...) {
+      teller_.fail();
+      throw;
+    }
+  }
+
+ private:
+  Tuned run_through() {
+    candidates_ = make_candidates(task_, elements_);
+    if (candidates_[0].failure) std::rethrow_exception(candidates_[0].failure);
+    std::optional<TuningBench> bench;
+    compile_and_check(bench);
+    Race race = time(*bench);
+    const std::size_t winner = race.winner();
+    Tuned tuned{.result = result(race, winner)};
+    tuned.executable = candidates_[winner].variant->executable;
+    teller_.best(tuned.result.plan, tuned.result.ms);
+    teller_.tell(kTuned, 1, 1);
+    return tuned;
+  }
+
+  /// The bench is filled while the first candidates are compiled; what is ready is checked while
+  /// others are.
+  void compile_and_check(std::optional<TuningBench>& bench) {
+    CandidateCompiler compiler(task_, candidates_, teller_.deadline(kCompilingShare));
+    bench.emplace(task_, std::max(elements_, checked_));
+    TuningBench::Results expected;
+    std::vector<std::size_t> early;  // ready before the default was
+    std::size_t done = 0;
+    const auto check = [&](Candidate& candidate) {
+      candidate.attempt([&] {
+        candidate.problem =
+            bench->difference(expected, bench->results(*candidate.variant, checked_), checked_);
+      });
+    };
+    while (const std::optional<std::size_t> ready = compiler.next()) {
+      Candidate& candidate = candidates_[*ready];
+      if (*ready == 0) {
+        if (candidate.failure) std::rethrow_exception(candidate.failure);
+        expected = bench->results(*candidate.variant, checked_);
+        for (const std::size_t i : early) check(candidates_[i]);
+        early.clear();
+      } else if (expected.empty()) {
+        early.push_back(*ready);
+      } else {
+        check(candidate);
+      }
+      teller_.tell(kCompiling, ++done, compiler.size());
+    }
+  }
+
+  /// Times a candidate once; the first time touches what later runs find.
+  void time_once(TuningBench& bench, Race& race, std::size_t i) {
+    Candidate& candidate = candidates_[i];
+    candidate.attempt([&] {
+      if (race.ms(i) == 0) bench.time(*candidate.variant, elements_);
+      race.add(i, bench.time(*candidate.variant, elements_));
+    });
+    if (!candidate.usable()) race.drop(i);
+  }
+
+  Race time(TuningBench& bench) {
+    std::vector<bool> starts;
+    std::size_t count = 0;
+    for (const Candidate& candidate : candidates_) {
+      starts.push_back(candidate.usable());
+      count += candidate.usable() ? 1 : 0;
+    }
+    fit_elements(bench, count);
+    Race race(std::move(starts));
+    const auto begin = TuningClock::now();
+    for (int round = 0; round < kMostRounds; ++round) {
+      if (round >= kLeastRounds && seconds_since(begin) > kTimingSeconds) break;
+      for (std::size_t i = 0; i < race.size(); ++i) {
+        if (!race.runs(i)) continue;
+        if ((i > 0 || round > 0) && teller_.is_over(1)) {
+          if (race.ms(i) > 0) continue;
+          candidates_[i].skipped = "the time for tuning was over before it was timed";
+          race.drop(i);
+          continue;
+        }
+        time_once(bench, race, i);
+        if (i == 0 && candidates_[0].failure) std::rethrow_exception(candidates_[0].failure);
+      }
+      race.end_round();
+      const std::size_t leader = race.leader();
+      teller_.standard(race.ms(0));
+      teller_.best(to_text(candidates_[leader].choice), race.ms(leader));
+      teller_.tell(kTiming, static_cast<std::size_t>(round + 1), kMostRounds);
+      if (teller_.is_over(1)) break;
+    }
+    return race;
+  }
+
+  /// Fewer elements where the least rounds of all candidates would not fit the time. What a caller
+  /// asked for stays.
+  void fit_elements(TuningBench& bench, std::size_t count) {
+    if (task_.elements > 0 || task_.all_plans()) return;
+    candidates_[0].attempt([&] {
+      const auto segments = elements_ / segment_;
+      const std::int64_t tried = std::max<std::int64_t>(1, segments / kLeastShare);
+      bench.time(*candidates_[0].variant, tried * segment_);
+      const double each = bench.time(*candidates_[0].variant, tried * segment_) * 1e-3 *
+                          static_cast<double>(segments) / static_cast<double>(tried);
+      const double left = task_.seconds - teller_.seconds();
+      // Half of them leave after two rounds.
+      const double runs = static_cast<double>(count) * (3 + kLeastRounds * 0.5);
+      const double fit = std::clamp(left / (runs * each), 1.0 / kLeastShare, 1.0);
+      const auto taken = static_cast<std::int64_t>(static_cast<double>(segments) * fit);
+      elements_ = std::max<std::int64_t>(1, taken) * segment_;
+    });
+    if (candidates_[0].failure) std::rethrow_exception(candidates_[0].failure);
+  }
+
+  TuningResult result(const Race& race, std::size_t winner) const {
+    TuningResult result{.elements = elements_,
+                        .device = device_text(task_.device),
+                        .date = utc_now(),
+                        .seconds = teller_.seconds(),
+                        .allowed_seconds = task_.seconds,
+                        .complete = true,
+                        .measured = true};
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& candidate = candidates_[i];
+      const bool hopeless = candidate.cycles > codegen::kHopeless * candidates_[0].cycles;
+      result.complete = result.complete && (candidate.skipped.empty() || hopeless);
+      result.candidates.push_back({.plan = to_text(candidate.choice),
+                                   .ms = race.ms(i),
+                                   .problem = candidate.problem,
+                                   .skipped = candidate.skipped});
+    }
+    if (race.rounds() < kLeastRounds) result.complete = false;
+    result.plan = result.candidates[winner].plan;
+    result.ms = result.candidates[winner].ms;
+    result.default_ms = result.candidates[0].ms;
+    return result;
+  }
+
+  static constexpr std::string_view kCompiling = "compiling", kTiming = "timing", kTuned = "tuned";
+  const TuningTask& task_;
+  std::int64_t segment_, checked_, elements_;
+  Teller teller_;
+  std::vector<Candidate> candidates_;
+};
+
+/// A tuning, or nothing where there is no memory for it: the default plan needs none of it.
+std::optional<Tuned> try_to_measure(const TuningTask& task) {
+  if (bytes_of_segment(task) > kMostTimes * timed_bytes(task)) return std::nullopt;
+  try {
+    return Measurement(task).run();
+  } catch (const DeviceError& error) {
+    if (error.code() != ErrorCode::out_of_memory) throw;
+    return std::nullopt;
+  }
+}
+
+/// Tunings under way, for whoever asks for the same meanwhile.
+struct UnderWay {
+  std::mutex mutex;
+  std::map<CacheKey, std::shared_future<std::optional<Tuned>>> tunings;
+};
+// Never destroyed: a tuning may end after the statics of whoever asked for it.
+UnderWay& under_way() {
+  static auto* const under_way = new UnderWay;
+  return *under_way;
+}
+
+}  // namespace
+
 std::int64_t timed_elements(const TuningTask& task) {
   const std::int64_t segment = std::max<std::int64_t>(1, task.request.segment);
   const std::int64_t segments =
@@ -209,120 +304,19 @@ std::int64_t timed_elements(const TuningTask& task) {
   return std::max<std::int64_t>(1, segments) * segment;
 }
 
-TuningResult measure(const TuningTask& task) {
-  std::vector<Candidate> candidates;
-  for (const PlanChoice& choice : plan_space(*task.graph, task.target, task.request))
-    candidates.push_back({.choice = choice, .variant = {}, .failure = {}, .problem = {}});
-  compile_all(task, candidates);
-  Candidate& standard = candidates.at(0);
-  if (standard.failure) std::rethrow_exception(standard.failure);
-
-  const std::int64_t segment = std::max<std::int64_t>(1, task.request.segment);
-  const std::int64_t checked = std::max<std::int64_t>(1, kCheckedElements / segment) * segment;
-  TuningResult result{.elements = timed_elements(task),
-                      .device = device_text(task.device),
-                      .date = utc_now(),
-                      .measured = true};
-  TuningBench bench(task, std::max(result.elements, checked));
-  const TuningBench::Results expected = bench.results(*standard.variant, checked);
-  double round_ms = 0;
-  for (Candidate& candidate : candidates) {
-    candidate.attempt([&] {
-      candidate.problem =
-          bench.difference(expected, bench.results(*candidate.variant, checked), checked);
-    });
-    candidate.attempt([&] {
-      bench.time(*candidate.variant, result.elements);  // touches what later runs find
-      round_ms += bench.time(*candidate.variant, result.elements);
-    });
-  }
-  if (standard.failure) std::rethrow_exception(standard.failure);
-
-  std::vector<std::vector<double>> times(candidates.size());
-  const int rounds = std::clamp(static_cast<int>(kTimingSeconds * 1e3 / std::max(round_ms, 1e-3)),
-                                kLeastRounds, kMostRounds);
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (candidates[i].problem.empty())
-        times[i].push_back(bench.time(*candidates[i].variant, result.elements));
-    }
-    if (task.on_progress) task.on_progress({"timing", round + 1, rounds});
-  }
-  const std::size_t best = choose_fastest(times);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    result.candidates.push_back({.plan = to_text(candidates[i].choice),
-                                 .ms = times[i].empty() ? 0 : median(times[i]),
-                                 .problem = candidates[i].problem});
-  }
-  result.plan = result.candidates[best].plan;
-  result.ms = result.candidates[best].ms;
-  result.default_ms = result.candidates[0].ms;
-  return result;
-}
-
-/// measure, or nothing where there is no memory for it: the default plan needs none of it.
-std::optional<TuningResult> try_to_measure(const TuningTask& task) {
-  if (bytes_of_segment(task) > kMostTimes * timed_bytes(task)) return std::nullopt;
-  try {
-    return measure(task);
-  } catch (const DeviceError& error) {
-    if (error.code() != ErrorCode::out_of_memory) throw;
-    return std::nullopt;
-  }
-}
-
-}  // namespace
-
-std::size_t choose_fastest(const std::vector<std::vector<double>>& candidates) {
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].empty()) continue;
-    const double ms = median(candidates[i]);
-    if (ms < least) {
-      least = ms;
-      best = i;
-    }
-  }
-  auto equals_best = [&](std::size_t i) {
-    if (candidates[i].empty()) return false;
-    const double noise =
-        std::max({kLeastNoise * least, 2 * spread(candidates[i]), 2 * spread(candidates[best])});
-    return median(candidates[i]) <= least + noise;
-  };
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (equals_best(i)) return i;  // the default is the first
-  return best;
-}
-
-CacheKey tuning_key(const TuningTask& task) {
-  // kernel_key adds the versions of this library and of the compiler.
-  return kernel_key(
-      fmt::format("{}\n{} {} {}\nsegment {} accuracy {} nonfinite {} determinism {} "
-                  "alignment {} mma {}{}\nelements {}\n",
-                  print(*task.graph), device_text(task.device), task.target.arch,
-                  task.target.processors, task.request.segment,
-                  static_cast<int>(task.request.accuracy), static_cast<int>(task.request.nonfinite),
-                  static_cast<int>(task.request.determinism), task.request.base_alignment,
-                  task.request.allow_mma, task.request.strided ? " strided" : "",
-                  timed_elements(task)),
-      task.target);
-}
-
 std::optional<TuningResult> find_tuning(const TuningTask& task) {
-  return find_by_key(tuning_key(task), task);
+  return find_record(tuning_key(task), task);
 }
 
-std::optional<TuningResult> tune(const TuningTask& task) {
+std::optional<Tuned> tune(const TuningTask& task) {
   const CacheKey key = tuning_key(task);
+  UnderWay& others = under_way();
   for (;;) {
-    if (auto found = find_by_key(key, task)) return found;
-    std::promise<std::optional<TuningResult>> promise;
-    std::shared_future<std::optional<TuningResult>> other;
+    std::promise<std::optional<Tuned>> promise;
+    std::shared_future<std::optional<Tuned>> other;
     {
-      const std::lock_guard lock(records().mutex);
-      if (records().kept.contains(key)) continue;
-      auto [entry, inserted] = records().under_way.try_emplace(key);
+      const std::lock_guard lock(others.mutex);
+      auto [entry, inserted] = others.tunings.try_emplace(key);
       if (inserted) {
         entry->second = promise.get_future().share();
       } else {
@@ -331,37 +325,31 @@ std::optional<TuningResult> tune(const TuningTask& task) {
     }
     if (other.valid()) {
       try {
-        std::optional<TuningResult> result = other.get();
-        if (result) result->measured = false;
-        return result;
+        std::optional<Tuned> tuned = other.get();
+        if (tuned && !serves(tuned->result, task)) continue;  // it had less time
+        if (tuned) tuned->result.measured = false;
+        return tuned;
       } catch (...) {
         continue;  // its caller's accident: measured here then
       }
     }
+    const auto settle = [&] {
+      const std::lock_guard lock(others.mutex);
+      others.tunings.erase(key);
+    };
     try {
-      std::optional<TuningResult> result = try_to_measure(task);
-      if (result) {
-        const std::string record =
-            to_json(*result).dump(1, ' ', false, Json::error_handler_t::replace);
-        DiskCache::of_process().store(kTuningKind, key, record,
-                                      fmt::format("{} on {}: {}", print_expression(*task.graph),
-                                                  result->device, result->plan));
+      std::optional<Tuned> tuned;
+      if (auto record = find_record(key, task); record && serves(*record, task)) {
+        tuned = Tuned{.result = *std::move(record)};
+      } else {
+        tuned = try_to_measure(task);
+        if (tuned) keep_record(key, task, tuned->result);
       }
-      {
-        const std::lock_guard lock(records().mutex);
-        if (result) {
-          TuningResult& kept = records().kept[key] = *result;
-          kept.measured = false;
-        }
-        records().under_way.erase(key);
-      }
-      promise.set_value(result);
-      return result;
+      settle();
+      promise.set_value(tuned);
+      return tuned;
     } catch (...) {
-      {
-        const std::lock_guard lock(records().mutex);
-        records().under_way.erase(key);
-      }
+      settle();
       promise.set_exception(std::current_exception());
       throw;
     }

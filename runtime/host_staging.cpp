@@ -296,7 +296,7 @@ class Staging {
 
 }  // namespace
 
-void run_staged(Kernel::State& state, const std::vector<Piece>& pieces) {
+void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
   const Context& context = Context::of(state.device);
   const ContextScope scope(context);
   for (const Piece& piece : pieces) {

@@ -26,17 +26,6 @@ Target gpu_of(int device) {
   return target;
 }
 
-/// The first GPU that kernels can be generated for, else the CPU.
-Target default_target() {
-  for (int device = 0; device < runtime::device_count(); ++device) {
-    try {
-      return gpu_of(device);
-    } catch (const UserError&) {  // an architecture of before or after this version's time
-    }
-  }
-  return target("cpu");
-}
-
 /// The device that a target names: its ordinal, or -1 for the CPU.
 int device_of(const Target& target) {
   if (target.backend == codegen::Backend::llvm) return -1;
@@ -88,18 +77,27 @@ Target target(std::string_view name) {
   return codegen::parse_target(name);
 }
 
-std::vector<Kernel::State::Piece> Kernel::State::pieces(const runtime::Arguments& arguments,
-                                                        int alignment, bool in_place) {
-  std::vector<Piece> result;
+Target runtime::default_target() {
+  for (int device = 0; device < runtime::device_count(); ++device) {
+    try {
+      return gpu_of(device);
+    } catch (const UserError&) {  // an architecture of before or after this version's time
+    }
+  }
+  return target("cpu");
+}
+
+Kernel::State::Pieces Kernel::State::pieces(const runtime::Arguments& arguments, int alignment,
+                                            bool in_place) {
+  Pieces result;
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
-    Piece piece;
+    Piece& piece = result.add();
     piece.graph = tail ? &*tail_graph : graph.get();
     piece.variant = &variant(
         {.tail = tail, .segment = args.segment, .strided = args.strided && in_place}, aligned);
     piece.arguments = args;
     piece.range = runtime::range_of(piece.variant->compiled.plan, args);
-    result.push_back(piece);
   };
   if (arguments.segments > 0) add(false, arguments, alignment);
   if (arguments.tail_elements > 0) {
@@ -174,7 +172,7 @@ std::vector<std::int64_t> Kernel::output_counts(const Bindings& bindings) const 
 }
 
 namespace {
-std::int64_t scratch_of(const std::vector<Kernel::State::Piece>& pieces) {
+std::int64_t scratch_of(const Kernel::State::Pieces& pieces) {
   std::int64_t bytes = 0;
   for (const auto& piece : pieces) {
     const runtime::Slots slots(*piece.graph, piece.variant->compiled.program, piece.arguments,
@@ -203,58 +201,75 @@ void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
 namespace {
 
 /// Pieces of a launch. Sizes may be asked for before there are any pointers.
-std::vector<Kernel::State::Piece> pieces_of(Kernel::State& state, const LaunchArgs& args,
-                                            bool sizes_only) {
+Kernel::State::Pieces pieces_of(Kernel::State& state, const LaunchArgs& args, bool sizes_only) {
   if (args.elements < 0) {
     throw UserError(
         ErrorCode::invalid_argument,
         fmt::format("a launch of {} elements; the count must not be negative", args.elements.value),
         "elements");
   }
-  Bindings bindings = args.inputs;
-  if (sizes_only) {
-    for (const auto& input : state.graph->inputs) {
-      bool bound = false;
-      for (const Binding& binding : args.inputs)
-        bound = bound || (binding.name() == input.name && !binding.is_scalar());
-      // Any aligned address will do: nothing is read.
-      if (!bound)
-        bindings.push_back(
-            Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
+  const auto resolved = [&](const Bindings& bindings) {
+    runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
+    runtime::check_scan_strides(*state.graph, arguments);
+    if (sizes_only) {
+      for (std::size_t o = 0; o < std::min(args.outputs.size(), state.graph->outputs.size()); ++o)
+        arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
+    } else {
+      runtime::bind_outputs(*state.graph, args.outputs, arguments);
+      runtime::check_scan_memory(*state.graph, arguments);
+      runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
     }
+    const int alignment = runtime::common_alignment(*state.graph, arguments);
+    return state.pieces(arguments, alignment, true);
+  };
+  if (!sizes_only) return resolved(args.inputs);
+  Bindings bindings = args.inputs;
+  for (const auto& input : state.graph->inputs) {
+    bool bound = false;
+    for (const Binding& binding : args.inputs)
+      bound = bound || (binding.name() == input.name && !binding.is_scalar());
+    // Any aligned address will do: nothing is read.
+    if (!bound)
+      bindings.push_back(
+          Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
   }
-  runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
-  runtime::check_scan_strides(*state.graph, arguments);
-  if (sizes_only) {
-    for (std::size_t o = 0; o < std::min(args.outputs.size(), state.graph->outputs.size()); ++o)
-      arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
-  } else {
-    runtime::bind_outputs(*state.graph, args.outputs, arguments);
-    runtime::check_scan_memory(*state.graph, arguments);
-    runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
-  }
-  const int alignment = runtime::common_alignment(*state.graph, arguments);
-  return state.pieces(arguments, alignment, true);
+  return resolved(bindings);
 }
 
+/// Memory of a launch as messages name it, put together only where one is thrown.
+struct MemoryName {
+  std::string_view kind;  ///< "input", "output" or "scratch"
+  std::string_view input{};
+  std::size_t output = 0;
+
+  [[nodiscard]] std::string what() const {
+    return kind == "input" ? fmt::format("input '{}'", input) : where();
+  }
+  [[nodiscard]] std::string where() const {
+    return kind == "input"    ? std::string(input)
+           : kind == "output" ? fmt::format("output {}", output)
+                              : std::string(kind);
+  }
+};
+
 void check_device_memory(const runtime::Context& context, const void* pointer,
-                         const std::string& what, const std::string& name) {
+                         const MemoryName& name) {
   const runtime::PointerInfo info = runtime::pointer_info(context, pointer);
   if (info.kind == runtime::PointerInfo::Kind::device && info.device != context.device().ordinal) {
     throw UserError(
         ErrorCode::wrong_memory,
         fmt::format("{} lies on device {}, the kernel runs on device {}; copy it there, "
                     "or compile for target(\"gpu:{}\")",
-                    what, info.device, context.device().ordinal, info.device),
-        name);
+                    name.what(), info.device, context.device().ordinal, info.device),
+        name.where());
   }
   if (info.kind == runtime::PointerInfo::Kind::pageable) {
     throw UserError(ErrorCode::wrong_memory,
                     fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass "
                                 "device memory to launch(), or "
                                 "use run() for host data",
-                                what),
-                    name);
+                                name.what()),
+                    name.where());
   }
 }
 
@@ -263,8 +278,8 @@ void check_device_memory(const runtime::Context& context, const void* pointer,
 void Kernel::launch(const LaunchArgs& args) const {
   State& state = *state_;
   const auto pieces = pieces_of(state, args, false);
-  if (args.carry_in.data != nullptr || args.carry_out.data != nullptr)
-    runtime::check_carries(pieces.at(0).variant->compiled.program);
+  if ((args.carry_in.data != nullptr || args.carry_out.data != nullptr) && !pieces.empty())
+    runtime::check_carries(pieces.begin()->variant->compiled.program);
   const std::int64_t needed = scratch_of(pieces);
   if (args.scratch.bytes < needed || (needed > 0 && !args.scratch.data)) {
     throw UserError(
@@ -288,21 +303,17 @@ void Kernel::launch(const LaunchArgs& args) const {
   const runtime::Context& context = runtime::Context::of(state.device);
   const runtime::ContextScope scope(context);
   if (!pieces.empty()) {
-    for (std::size_t i = 0; i < state.graph->inputs.size() && pieces[0].arguments.elements > 0;
-         ++i) {
-      check_device_memory(context, pieces[0].arguments.inputs[i],
-                          fmt::format("input '{}'", state.graph->inputs[i].name),
-                          state.graph->inputs[i].name);
+    const runtime::Arguments& arguments = pieces.begin()->arguments;
+    for (std::size_t i = 0; i < state.graph->inputs.size() && arguments.elements > 0; ++i) {
+      check_device_memory(context, arguments.inputs[i],
+                          {.kind = "input", .input = state.graph->inputs[i].name});
     }
-    for (std::size_t i = 0; i < args.outputs.size(); ++i) {
-      const std::string name = fmt::format("output {}", i);
-      check_device_memory(context, args.outputs[i].data(), name, name);
-    }
-    if (needed > 0) check_device_memory(context, args.scratch.data, "scratch", "scratch");
-    if (args.carry_in.data)
-      check_device_memory(context, args.carry_in.data, "carry_in", "carry_in");
+    for (std::size_t i = 0; i < args.outputs.size(); ++i)
+      check_device_memory(context, args.outputs[i].data(), {.kind = "output", .output = i});
+    if (needed > 0) check_device_memory(context, args.scratch.data, {.kind = "scratch"});
+    if (args.carry_in.data) check_device_memory(context, args.carry_in.data, {.kind = "carry_in"});
     if (args.carry_out.data)
-      check_device_memory(context, args.carry_out.data, "carry_out", "carry_out");
+      check_device_memory(context, args.carry_out.data, {.kind = "carry_out"});
   }
   for (const auto& piece : pieces)
     state.launch_piece(piece, args.stream, args.scratch.data, args.carry_in.data,
@@ -326,17 +337,34 @@ std::string Kernel::device_name() const {
 
 std::string Kernel::plan_summary() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_plan;
+  const auto* variant = state_->last.variant;
+  return variant ? codegen::print(variant->compiled.plan, *state_->graph) : std::string();
 }
 
 std::string Kernel::plan() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_choice ? to_text(state_->last_choice->plan) : std::string();
+  return state_->last.variant ? to_text(state_->last.choice.plan) : std::string();
+}
+
+PlanFacts Kernel::plan_facts() const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->last.variant) return {};
+  const codegen::Plan& plan = state_->last.variant->compiled.plan;
+  PlanFacts facts{.plan = to_text(state_->last.choice.plan),
+                  .strategy = std::string(codegen::name_of(plan.strategy)),
+                  .launches = plan.launches};
+  for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+    (plan.folds[f].unit == codegen::Unit::simt ? facts.lanes : facts.tensor_cores) = true;
+    const std::optional<double> bound = codegen::proven_bound(plan, *state_->graph, f);
+    facts.bounded = facts.bounded && bound.has_value();
+    facts.error_bound_u = std::max(facts.error_bound_u, bound.value_or(0));
+  }
+  return facts;
 }
 
 std::optional<TuningResult> Kernel::tuning() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last_choice ? state_->last_choice->tuning : std::nullopt;
+  return state_->last.choice.tuning;
 }
 
 KernelStats Kernel::stats() const {
@@ -351,6 +379,13 @@ Kernel compile(const Computation& computation, const Options& options) {
                                 "as a gibibyte holds",
                                 options.tuning_elements),
                     "tuning_elements");
+  }
+  if (!(options.tuning_seconds >= 0)) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("tuning for {} seconds; give a number of them, or 0 for as long as "
+                                "all plans take",
+                                options.tuning_seconds),
+                    "tuning_seconds");
   }
   if (!options.plan.empty()) static_cast<void>(codegen::parse_choice(options.plan));
   const codegen::Graph& graph = computation.graph();
@@ -367,7 +402,7 @@ Kernel compile(const Computation& computation, const Options& options) {
   auto state = std::make_shared<Kernel::State>();
   state->graph = std::make_shared<const codegen::Graph>(graph);
   state->options = options;
-  state->target = options.target ? *options.target : default_target();
+  state->target = options.target ? *options.target : runtime::default_target();
   state->device = device_of(state->target);
   const codegen::Partition& partition = state->graph->partition;
   if (partition.tail) {
@@ -382,52 +417,6 @@ Kernel compile(const Computation& computation, const Options& options) {
                                            state->request({.segment = 1}, kWidestLoad)));
   }
   return Kernel(std::move(state));
-}
-
-namespace {
-
-std::string resources_of(const codegen::Source& source, const Target& target) {
-  if (target.backend != codegen::Backend::cuda) return {};
-  if (!runtime::nvrtc_available()) return "registers\n  unknown: NVRTC was not found\n\n";
-  const runtime::Cubin cubin =
-      runtime::compile_cubin(source.text, {.arch = target.arch, .resource_report = true});
-  std::string text = "registers\n";
-  for (const auto& kernel : cubin.resources) {
-    text += fmt::format(
-        "  {}: {} registers a thread, {} bytes of shared memory a block, {} bytes spilled\n",
-        kernel.name, kernel.registers, kernel.shared, kernel.spill_store + kernel.spill_load);
-  }
-  return text + "\n";
-}
-
-std::string explanation(const codegen::Graph& graph, const Target& target,
-                        const codegen::PlanRequest& request) {
-  const codegen::Compiled compiled = codegen::compile_graph(graph, target, request);
-  const codegen::Source source = codegen::emit(compiled.program, target);
-  return resources_of(source, target) + codegen::explain_graph(graph, target, compiled, source);
-}
-
-}  // namespace
-
-std::string explain(const Computation& computation, const Target& target, std::int64_t segment) {
-  const codegen::Graph& graph = computation.graph();
-  const codegen::Partition& partition = graph.partition;
-  runtime::check_scan_partition(graph);
-  if (partition.size_param < 0) segment = partition.size;
-  if (segment < 1 && partition.kind != codegen::Partition::Kind::whole) {
-    const bool columns = partition.kind == codegen::Partition::Kind::columns;
-    throw UserError(ErrorCode::invalid_argument,
-                    fmt::format("a {} of {}; it must be at least 1",
-                                columns ? "number of columns" : "segment size", segment),
-                    "segment");
-  }
-  return explanation(graph, target, {.segment = segment});
-}
-
-std::string Kernel::explain() const {
-  const codegen::Graph& graph = *state_->graph;
-  const std::int64_t segment = graph.partition.size_param >= 0 ? 256 : graph.partition.size;
-  return explanation(graph, state_->target, state_->request({.segment = segment}, kWidestLoad));
 }
 
 }  // namespace chainfold

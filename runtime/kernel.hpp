@@ -34,24 +34,35 @@ Target target(std::string_view name);
 /// plans may differ within the promised bound; pin a plan (Options::plan) to keep their bits.
 enum class Tuning : std::uint8_t { off, cached, measure };
 
-/// How far a tuning has come.
+/// How far a tuning has come. Texts live as long as the call that is handed them.
 struct TuningProgress {
-  std::string_view stage;  ///< "compiling" or "timing"
-  int done = 0, total = 0;
+  /// "compiling" (plans, each checked as well), then "timing" (rounds, at most `total`), at last
+  /// "tuned", or "failed" where there is no result.
+  std::string_view stage;
+  int done = 0, total = 0;  ///< of the stage; done never falls within it
+  std::string_view what;    ///< the expression: "over(segments(64), sum(f32(x)))"
+  std::string_view best_plan;
+  double best_ms = 0;     ///< median of the best plan so far; 0 before any was timed
+  double default_ms = 0;  ///< the same of the default plan
+  double seconds = 0;     ///< since the tuning began
 };
 
 /// What a tuning found.
 struct TuningResult {
   struct Candidate {
     std::string plan;
-    double ms = 0;        ///< median; 0 where it was not timed
-    std::string problem;  ///< why not: it failed to compile or its results were wrong
+    double ms = 0;          ///< median; 0 where it was not timed
+    std::string problem{};  ///< why not: it failed to compile or its results were wrong
+    std::string skipped{};  ///< why not: it was estimated to be hopeless, or time was over
   };
   std::string plan{};                   ///< the choice; Options::plan takes it
   double ms = 0, default_ms = 0;        ///< medians of the choice and of the default plan
   std::int64_t elements = 0;            ///< that were timed
   std::string device{};                 ///< "NVIDIA H200"
   std::string date{};                   ///< UTC, ISO 8601
+  double seconds = 0;                   ///< that the tuning took
+  double allowed_seconds = 0;           ///< Options::tuning_seconds
+  bool complete = false;                ///< no plan was left out because the time was over
   std::vector<Candidate> candidates{};  ///< in the order of the plan space
   bool measured = false;                ///< now, not found in a record
 };
@@ -69,13 +80,35 @@ struct Options {
   std::string plan{};
   /// Elements that a tuning measures with; 0: as many as a gibibyte of inputs holds.
   std::int64_t tuning_elements = 0;
-  /// Told about the progress of a tuning, from the thread that asked for the kernel.
+  /// What a tuning may take, in seconds, about: when they are over the best plan so far wins, and a
+  /// compilation or run under way is ended first. The default plan is always measured. 0: as long
+  /// as it takes to measure every legal plan, those included that an estimate calls hopeless (more
+  /// than twice the default's time), which are left out otherwise. Tuning::measure measures anew
+  /// where a record was made in less time that did not suffice.
+  double tuning_seconds = 2;
+  /// Told about the progress of a tuning, by the thread that asked for the kernel and no other;
+  /// progress_to_stderr (runtime/progress.hpp) shows it. Who waits for a tuning of another thread
+  /// is told nothing. What it throws ends this tuning, leaves no record, and comes out of the call
+  /// that asked for the kernel; others who waited for the same tuning measure themselves.
   std::function<void(const TuningProgress&)> on_tuning{};
 };
 
 /// The vector that run() returns for an output type: std::vector<T>, bytes for bool.
 template <class T>
 using HostVector = std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
+
+/// What can be said of a plan in figures.
+struct PlanFacts {
+  std::string plan{};         ///< the decisions; Options::plan takes it
+  std::string strategy{};     ///< its first word: "rows", "parts", "staged", ...
+  bool tensor_cores = false;  ///< some fold runs on matrix instructions
+  bool lanes = false;         ///< some fold is added up lane by lane
+  int launches = 0;           ///< kernels a call
+  /// The largest error bound that is proven for a fold, in units of 2^-24 (2^-53 for f64) times the
+  /// sum of absolute values; 0 where all folds with a proven bound are exact.
+  double error_bound_u = 0;
+  bool bounded = true;  ///< every fold is exact or has a proven bound
+};
 
 /// Figures about a kernel's compilations so far.
 struct KernelStats {
@@ -132,7 +165,9 @@ class Kernel {
   /// Compiles and loads what launch would need for these elements, parameters and alignments.
   void prepare(const LaunchArgs& args) const;
 
-  /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain.
+  /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain. It
+  /// tells of the variant compiled last and of the plan that it runs, pinned, tuned or by rules;
+  /// before anything is compiled, of the plan for segments (or columns) of 256.
   [[nodiscard]] std::string explain() const;
   [[nodiscard]] const Target& target() const;
   /// "NVIDIA H200" or "CPU, 16 threads".
@@ -142,6 +177,8 @@ class Kernel {
   [[nodiscard]] std::string plan_summary() const;
   /// The decisions behind it in a line that Options::plan takes: "rows warps=8 depth=1 ...".
   [[nodiscard]] std::string plan() const;
+  /// The same in figures; empty before anything is compiled.
+  [[nodiscard]] PlanFacts plan_facts() const;
   /// What tuning found for the variant compiled last; nothing where none was used.
   [[nodiscard]] std::optional<TuningResult> tuning() const;
   [[nodiscard]] KernelStats stats() const;
@@ -172,6 +209,11 @@ Kernel compile(const Computation& computation, const Options& options = {});
 /// where NVRTC is found, registers are told too. A segment size that a parameter gives is explained
 /// for `segment`.
 std::string explain(const Computation& computation, const Target& target,
+                    std::int64_t segment = 256);
+/// The same for what compile() would take: the target, accuracy and policies of the options, and
+/// the plan that they pin, else the default one. What a tuning chose tells Kernel::explain. Throws
+/// UserError for a plan that is not legal.
+std::string explain(const Computation& computation, const Options& options,
                     std::int64_t segment = 256);
 
 }  // namespace chainfold

@@ -1,7 +1,9 @@
 // Kernel::State: what a Kernel's copies share.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,8 @@ namespace runtime {
 class Context;
 /// Bytes of the widest load; device allocations and our staging are aligned to more.
 inline constexpr int kWidestLoad = 16;
+/// The first GPU that kernels can be generated for, else the CPU.
+Target default_target();
 }  // namespace runtime
 
 struct Kernel::State {
@@ -41,9 +45,12 @@ struct Kernel::State {
   const runtime::KernelVariant& variant(const Shape& shape, int alignment);
 
   /// The decisions behind the plans of a segment size, and what a tuning found for them.
+  enum class Source : std::uint8_t { rules, tuned, pinned };
   struct Choice {
     codegen::PlanChoice plan;
-    std::optional<TuningResult> tuning;
+    Source source = Source::rules;
+    std::optional<TuningResult> tuning{};
+    std::shared_ptr<const runtime::Executable> kept{};  ///< what tuning compiled for it
   };
   /// Pinned, tuned or by rules: made once for a shape, so that scratch does not change between
   /// launches. What is no matter of scratch may still follow the alignment of pointers.
@@ -65,10 +72,22 @@ struct Kernel::State {
     runtime::Arguments arguments;
     runtime::Slots::Range range;
   };
+  /// One or two of them, in inline storage: a launch allocates nothing.
+  class Pieces {
+   public:
+    Piece& add() { return items_[size_++]; }
+    [[nodiscard]] const Piece* begin() const { return items_.data(); }
+    [[nodiscard]] const Piece* end() const { return items_.data() + size_; }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+
+   private:
+    std::array<Piece, 2> items_;
+    std::size_t size_ = 0;
+  };
   /// The one or two pieces of a call, compiled; `alignment` that of the memory of inputs and of
   /// outputs with one value an element. `in_place`: the kernels work on that memory, not on copies
   /// that begin with each piece and have no gaps.
-  std::vector<Piece> pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
+  Pieces pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
   void launch_piece(const Piece& piece, void* stream, void* scratch, const void* carry_in = nullptr,
                     void* carry_out = nullptr);
 
@@ -84,14 +103,19 @@ struct Kernel::State {
   };
   std::map<Shape, std::unique_ptr<ChoiceSlot>> choices;
   KernelStats stats;
-  std::string last_plan;
-  std::optional<Choice> last_choice;
+  /// The variant compiled last that is no tail's.
+  struct Last {
+    Shape shape;
+    Choice choice;
+    const runtime::KernelVariant* variant = nullptr;
+  };
+  Last last;
 };
 
 namespace runtime {
 /// Runs a kernel's pieces over host memory on a GPU: through pinned buffers, in chunks whose bounds
 /// depend on the sizes alone, with copies and kernels overlapped.
-void run_staged(Kernel::State& state, const std::vector<Kernel::State::Piece>& pieces);
+void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces);
 /// The same with a piece's inputs and outputs whole on the device, and one launch.
 void run_on_device(const Context& context, const Kernel::State::Piece& piece);
 }  // namespace runtime

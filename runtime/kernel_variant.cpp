@@ -10,8 +10,9 @@ namespace chainfold {
 
 namespace runtime {
 
-KernelVariant load_variant(const codegen::Graph& graph, const Target& target, int device,
-                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice) {
+codegen::Compiled lower_choice(const codegen::Graph& graph, const Target& target,
+                               const codegen::PlanRequest& request,
+                               const codegen::PlanChoice& choice) {
   std::optional<codegen::Plan> plan = make_plan(graph, target, request, choice);
   if (!plan) {
     throw InternalError(
@@ -20,8 +21,13 @@ KernelVariant load_variant(const codegen::Graph& graph, const Target& target, in
             request.segment, request.base_alignment),
         to_text(choice));
   }
+  return compile_plan(graph, target, *std::move(plan));
+}
+
+KernelVariant load_lowered(const codegen::Graph& graph, const Target& target, int device,
+                           codegen::Compiled lowered, const codegen::PlanChoice& choice) {
   KernelVariant variant;
-  variant.compiled = compile_plan(graph, target, *std::move(plan));
+  variant.compiled = std::move(lowered);
   const codegen::Program& program = variant.compiled.program;
   if (program.buffers.size() + program.params.size() > Slots::kMost) {
     throw UserError(
@@ -37,32 +43,44 @@ KernelVariant load_variant(const codegen::Graph& graph, const Target& target, in
   return variant;
 }
 
+KernelVariant load_variant(const codegen::Graph& graph, const Target& target, int device,
+                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice) {
+  return load_lowered(graph, target, device, lower_choice(graph, target, request, choice), choice);
+}
+
 }  // namespace runtime
 
 namespace {
 
-std::string words(const codegen::Graph& graph, const Kernel::State::Shape& shape) {
-  if (shape.segment == 0) return "the whole input";
-  if (has_columns(graph))
-    return fmt::format("{} columns{}", shape.segment, shape.strided ? " with strides" : "");
-  return fmt::format("segments{} of {}", shape.strided ? " with strides" : "", shape.segment);
+std::string words(const codegen::Graph& graph, const codegen::PlanRequest& request) {
+  const char* strides = request.strided ? " with strides" : "";
+  if (request.segment == 0) return "the whole input";
+  if (has_columns(graph)) return fmt::format("{} columns{}", request.segment, strides);
+  return fmt::format("segments{} of {}", strides, request.segment);
 }
 
 }  // namespace
+
+codegen::PlanChoice runtime::pinned_choice(const codegen::Graph& graph, const Target& target,
+                                           const codegen::PlanRequest& request,
+                                           const std::string& plan) {
+  const codegen::PlanChoice pinned = codegen::parse_choice(plan);
+  if (make_plan(graph, target, request, pinned)) return pinned;
+  const std::string serves = codegen::what_serves(pinned.strategy);
+  throw UserError(ErrorCode::unsupported,
+                  fmt::format("the pinned plan \"{}\" is not legal for {} on {}; {}leave "
+                              "Options::plan empty, or pin what Kernel::plan() tells for it",
+                              plan, words(graph, request), target.name,
+                              serves.empty() ? serves : serves + "; "),
+                  "plan");
+}
 
 Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
   const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
   const codegen::PlanRequest best = request(shape, runtime::kWidestLoad);
   if (!shape.tail && !options.plan.empty()) {
-    const codegen::PlanChoice pinned = codegen::parse_choice(options.plan);
-    if (make_plan(g, target, best, pinned)) return {.plan = pinned, .tuning = {}};
-    const std::string serves = codegen::what_serves(pinned.strategy);
-    throw UserError(ErrorCode::unsupported,
-                    fmt::format("the pinned plan \"{}\" is not legal for {} on {}; {}leave "
-                                "Options::plan empty, or pin what Kernel::plan() tells for it",
-                                options.plan, words(g, shape), target.name,
-                                serves.empty() ? serves : serves + "; "),
-                    "plan");
+    return {.plan = runtime::pinned_choice(g, target, best, options.plan),
+            .source = Source::pinned};
   }
   if (!shape.tail && options.tuning != Tuning::off) {
     const runtime::TuningTask task{.graph = &g,
@@ -70,15 +88,22 @@ Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
                                    .device = device,
                                    .request = best,
                                    .elements = options.tuning_elements,
+                                   .seconds = options.tuning_seconds,
                                    .on_progress = options.on_tuning};
-    auto found =
-        options.tuning == Tuning::measure ? runtime::tune(task) : runtime::find_tuning(task);
-    if (found) {
-      const codegen::PlanChoice plan = codegen::parse_choice(found->plan);
-      return {.plan = plan, .tuning = std::move(found)};
+    std::optional<runtime::Tuned> tuned;
+    if (options.tuning == Tuning::measure) {
+      tuned = runtime::tune(task);
+    } else if (auto found = runtime::find_tuning(task)) {
+      tuned = runtime::Tuned{.result = *std::move(found)};
+    }
+    if (tuned) {
+      return {.plan = codegen::parse_choice(tuned->result.plan),
+              .source = Source::tuned,
+              .tuning = std::move(tuned->result),
+              .kept = std::move(tuned->executable)};
     }
   }
-  return {.plan = default_choice(g, target, best), .tuning = {}};
+  return {.plan = default_choice(g, target, best)};
 }
 
 const Kernel::State::Choice& Kernel::State::choice(const Shape& shape) {
@@ -113,11 +138,9 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
        : fresh.executable->from_disk() ? stats.from_disk
                                        : stats.compiled);
     if (!fresh.reused) stats.compile_ms += fresh.executable->compile_ms();
-    if (!shape.tail) {
-      last_plan = codegen::print(fresh.compiled.plan, g);
-      last_choice = chosen;
-    }
     slot->variant = std::move(fresh);
+    if (!shape.tail)
+      last = {.shape = shape, .choice = std::move(chosen), .variant = &slot->variant};
   });
   return slot->variant;
 }

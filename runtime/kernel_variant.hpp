@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/plan_space.hpp"
@@ -26,9 +27,19 @@ struct KernelVariant {
   }
 };
 
-/// Plans by the choice, compiles and loads for a device (< 0: the CPU). Throws
-/// UserError(unsupported) for more arguments than a launch takes, InternalError for a choice that
-/// is not legal, and what the compilers throw.
+/// The choice that Options::plan pins. Throws UserError where the text is no plan or it is not
+/// legal.
+codegen::PlanChoice pinned_choice(const codegen::Graph& graph, const codegen::Target& target,
+                                  const codegen::PlanRequest& request, const std::string& plan);
+/// The plan of a choice and its program. Throws InternalError for a choice that is not legal.
+codegen::Compiled lower_choice(const codegen::Graph& graph, const codegen::Target& target,
+                               const codegen::PlanRequest& request,
+                               const codegen::PlanChoice& choice);
+/// Compiles and loads for a device (< 0: the CPU) what lower_choice gave. Throws
+/// UserError(unsupported) for more arguments than a launch takes, and what the compilers throw.
+KernelVariant load_lowered(const codegen::Graph& graph, const codegen::Target& target, int device,
+                           codegen::Compiled lowered, const codegen::PlanChoice& choice);
+/// Both: plans by the choice, compiles and loads.
 KernelVariant load_variant(const codegen::Graph& graph, const codegen::Target& target, int device,
                            const codegen::PlanRequest& request, const codegen::PlanChoice& choice);
 

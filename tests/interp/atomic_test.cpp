@@ -10,21 +10,20 @@
 
 #include "chainfold/codegen/builder.hpp"
 #include "chainfold/codegen/emit_cuda.hpp"
-#include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/interp.hpp"
+#include "chainfold/tests/support/interp_fixture.hpp"
 
 namespace chainfold::codegen {
 namespace {
+
+using test::all_schedules;
+using Memory = test::InterpArrays;
 
 constexpr int kBlocks = 5;
 
 /// Input x, output y and scratch tmp, all i64; the first launch sets what is added to to zero.
 Program start() {
-  Program program;
-  program.name = "test";
-  program.buffers = {{"x", DType::i64, BufferRole::input, 0, 16, {}},
-                     {"y", DType::i64, BufferRole::output, 0, 16, {}},
-                     {"tmp", DType::i64, BufferRole::scratch, 0, 16, SizeExpr(1024)}};
+  Program program = test::three_arrays();
   program.launches.reserve(3);
   program.launches.push_back({.name = "start", .grid = SizeExpr(1)});
   {
@@ -35,38 +34,10 @@ Program start() {
   return program;
 }
 
-struct Memory {
-  alignas(16) std::array<std::int64_t, 1024> x{}, y{}, tmp{};
-  Memory() { std::iota(x.begin(), x.end(), std::int64_t{1}); }
-  std::array<InterpBuffer, 3> buffers() {
-    return {InterpBuffer{x.data(), 1024}, InterpBuffer{y.data(), 1024},
-            InterpBuffer{tmp.data(), 1024}};
-  }
-};
-
-std::vector<InterpOptions> all_schedules() {
-  std::vector<InterpOptions> all;
-  for (int resident : {1, 3}) {
-    all.push_back({.schedule = Schedule::in_order, .resident_blocks = resident});
-    all.push_back({.schedule = Schedule::reversed, .resident_blocks = resident});
-    for (std::uint64_t seed = 0; seed < 8; ++seed)
-      all.push_back({.schedule = Schedule::random, .seed = seed, .resident_blocks = resident});
-  }
-  return all;
-}
-
 /// All schedules find the error.
 void expect_error(const Program& program, const std::string& part) {
   verify(program);
-  for (const InterpOptions& options : all_schedules()) {
-    Memory memory;
-    try {
-      interpret(program, memory.buffers(), {}, options);
-      ADD_FAILURE() << "no error in:\n" << print(program);
-    } catch (const InternalError& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
-  }
+  test::expect_interp_error(program, part);
 }
 
 ValueId lane_is(Builder& b, int lane) { return b.compute(Op::eq, {b.lane(), b.i32(lane)}); }

@@ -8,6 +8,7 @@
 
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/scalar_folds.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -108,7 +109,7 @@ TEST(ColumnPlans, OfTheSpaceAreRight) {
         const Computation computation = tested.over(columns(count));
         const auto space = plan_space(computation.graph(), target, {.segment = count});
         EXPECT_GE(space.size(), 6u);
-        for (std::size_t i = turn % 3; i < space.size(); i += 3) {
+        for (std::size_t i = turn % (3 * kThin); i < space.size(); i += 3 * kThin) {
           ++turn;
           InterpCase c{.segment = count,
                        .columns = true,

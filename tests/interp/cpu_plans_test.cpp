@@ -80,7 +80,12 @@ std::string check(const Graph& graph, const Shape& shape) {
   return difference(program, arrays, params);
 }
 
-using MakeGraph = Graph (*)(std::int64_t size);
+/// Named, since a test's parameter that prints as an address has another name in each run.
+struct MakeGraph {
+  const char* name;
+  Graph (*of)(std::int64_t size);
+  int shift;  ///< which sizes have strides
+};
 
 Partition partition_of(std::int64_t size) {
   if (size == 0) return {.kind = Partition::Kind::whole};
@@ -119,28 +124,34 @@ class CpuPlans : public ::testing::TestWithParam<MakeGraph> {
 };
 
 TEST_P(CpuPlans, Segments) {
+  // A dense plan and one with strides are two programs: each size has one of them in turn, shifted
+  // from graph to graph, and a stride both with a gap and without.
+  int turn = GetParam().shift;
   for (const std::int64_t size : {1, 2, 3, 5, 8, 16, 31, 37, 64, 100, 256, 1000}) {
     const std::int64_t segments = size < 64 ? 1100 / size + 3 : 69;
-    for (const std::int64_t gap : {-1, 0, 3}) {
+    const auto gaps =
+        ++turn % 2 == 0 ? std::vector<std::int64_t>{-1} : std::vector<std::int64_t>{0, 3};
+    for (const std::int64_t gap : gaps) {
       const Shape shape{
           .size = size, .segments = segments, .elements = size * segments, .gap = gap};
-      EXPECT_EQ(check(GetParam()(size), shape), "") << "segments of " << size << ", gap " << gap;
+      EXPECT_EQ(check(GetParam().of(size), shape), "") << "segments of " << size << ", gap " << gap;
     }
   }
 }
 
 TEST_P(CpuPlans, Whole) {
   for (const std::int64_t elements : {1, 31, 4096, 70001})
-    EXPECT_EQ(check(GetParam()(0), {.elements = elements}), "") << elements << " elements";
+    EXPECT_EQ(check(GetParam().of(0), {.elements = elements}), "") << elements << " elements";
 }
 
 TEST_P(CpuPlans, Columns) {
-  constexpr std::int64_t kGaps[] = {-1, 0, 5};
-  std::size_t turn = 0;
+  // One program a number of columns, dense or with strides, for all numbers of rows.
+  int turn = GetParam().shift;
   for (const std::int64_t columns : {1, 3, 8, 31, 32, 33, 100, 128, 300}) {
+    const bool strided = ++turn % 2 == 0;
     for (const std::int64_t rows : {1, 7, 64, 601}) {
-      const std::int64_t gap = kGaps[turn++ % std::size(kGaps)];
-      Graph graph = GetParam()(columns);
+      const std::int64_t gap = !strided ? -1 : rows % 2 == 0 ? 0 : 5;
+      Graph graph = GetParam().of(columns);
       graph.partition.kind = Partition::Kind::columns;
       const Shape shape{.size = columns,
                         .segments = columns,
@@ -153,8 +164,11 @@ TEST_P(CpuPlans, Columns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
-                         ::testing::Values(&sum_of_floats, &mean_and_max_of_halves,
-                                           &variance_of_doubles, &filtered_sum_of_products));
+                         ::testing::Values(MakeGraph{"sum_f32", &sum_of_floats, 0},
+                                           MakeGraph{"mean_max_f16", &mean_and_max_of_halves, 1},
+                                           MakeGraph{"variance_f64", &variance_of_doubles, 0},
+                                           MakeGraph{"filtered_i64", &filtered_sum_of_products, 1}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace chainfold::test

@@ -9,20 +9,18 @@
 #include <vector>
 
 #include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/error.hpp"
+#include "chainfold/tests/support/interp_fixture.hpp"
 
 namespace chainfold::codegen {
 namespace {
 
 using Values = Builder::Values;
+using test::all_schedules;
+using Memory = test::InterpArrays;
 
 // Programs over one input x, one output y and scratch, all i64, with one launch to begin with.
 Program start(int warps = 1, int grid = 1, int shared_elements = 0) {
-  Program program;
-  program.name = "test";
-  program.buffers = {{"x", DType::i64, BufferRole::input, 0, 16, {}},
-                     {"y", DType::i64, BufferRole::output, 0, 16, {}},
-                     {"tmp", DType::i64, BufferRole::scratch, 0, 16, SizeExpr(1024)}};
+  Program program = test::three_arrays();
   Launch launch;
   launch.name = "first";
   launch.grid = SizeExpr(grid);
@@ -32,43 +30,9 @@ Program start(int warps = 1, int grid = 1, int shared_elements = 0) {
   return program;
 }
 
-struct Memory {
-  alignas(16) std::array<std::int64_t, 1024> x{}, y{}, tmp{};
-  Memory() { std::iota(x.begin(), x.end(), std::int64_t{1}); }
-  std::array<InterpBuffer, 3> buffers() {
-    return {InterpBuffer{x.data(), 1024}, InterpBuffer{y.data(), 1024},
-            InterpBuffer{tmp.data(), 1024}};
-  }
-};
-
-std::vector<InterpOptions> all_schedules() {
-  std::vector<InterpOptions> all;
-  for (int resident : {1, 3}) {
-    all.push_back({.schedule = Schedule::in_order, .resident_blocks = resident});
-    all.push_back({.schedule = Schedule::reversed, .resident_blocks = resident});
-    for (std::uint64_t seed = 0; seed < 6; ++seed) {
-      all.push_back({.schedule = Schedule::random, .seed = seed, .resident_blocks = resident});
-    }
-  }
-  return all;
-}
-
 void run(const Program& program, Memory& memory, const InterpOptions& options = {}) {
   ASSERT_NO_THROW(verify(program)) << print(program);
   ASSERT_NO_THROW(interpret(program, memory.buffers(), {}, options)) << print(program);
-}
-
-// The message of the error that every schedule finds; all must find one with `part` in it.
-void expect_error(const Program& program, const std::string& part) {
-  for (const InterpOptions& options : all_schedules()) {
-    Memory memory;
-    try {
-      interpret(program, memory.buffers(), {}, options);
-      ADD_FAILURE() << "no error in:\n" << print(program);
-    } catch (const InternalError& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
-  }
 }
 
 ValueId warp_index(Builder& b) { return b.convert(b.warp(), DType::i64); }
@@ -235,7 +199,7 @@ TEST(Interp, FindsSharedRacesUnderEverySchedule) {
     EXPECT_THROW(interpret(block_sums(false, true), memory.buffers(), {}, options), InternalError);
   }
   // Without the second, the next round overwrites what warp 0 still reads.
-  expect_error(block_sums(true, false), "a race: ");
+  test::expect_interp_error(block_sums(true, false), "a race: ");
 }
 
 TEST(Interp, LaunchesSeeWhatEarlierOnesStored) {
@@ -288,13 +252,13 @@ TEST(InterpFinds, AccessesOutOfBounds) {
     const ValueId at = b.i64(base);  // named: the order of arguments is the compiler's
     const ValueId x = b.load(0, {at});
     b.store(1, {at}, x);
-    expect_error(program, "outside of [0, 1024)");
-    expect_error(program, base < 0 ? "lane 0, %1 = load x[%0]" : "lane 31, ");
+    test::expect_interp_error(program, "outside of [0, 1024)");
+    test::expect_interp_error(program, base < 0 ? "lane 0, %1 = load x[%0]" : "lane 31, ");
   }
   Program program = start(1, 1, 16);
   Builder b(program);
   b.shared_store(0, {b.i64(0)}, b.load(0, {b.i64(0)}));
-  expect_error(program, "outside of [0, 16)");
+  test::expect_interp_error(program, "outside of [0, 16)");
 }
 
 TEST(InterpFinds, MisalignedWideAccesses) {
@@ -302,7 +266,7 @@ TEST(InterpFinds, MisalignedWideAccesses) {
   Builder b(program);
   const ValueId odd = b.add(b.block(), b.i64(1));
   b.store(1, {b.i64(0)}, b.load(0, {odd}, 2));
-  expect_error(program, "not aligned to 2 elements");
+  test::expect_interp_error(program, "not aligned to 2 elements");
 }
 
 TEST(InterpFinds, ReadsOfPoison) {
@@ -313,14 +277,14 @@ TEST(InterpFinds, ReadsOfPoison) {
     b.shared_store(0, {zero}, b.load(0, {zero}));
     b.store(1, {zero}, b.shared_load(0, {one}));  // one too far
   }
-  expect_error(
+  test::expect_interp_error(
       shared,
       "lane 31, %3 = shared_load cells[%1] : lane<i64>: reads element 32: it was never written");
   for (int buffer : {1, 2}) {
     Program program = start();
     Builder b(program);
     b.store(1, {b.i64(64)}, b.load(buffer, {b.i64(0)}));
-    expect_error(program, "never written");
+    test::expect_interp_error(program, "never written");
   }
 }
 
@@ -335,7 +299,7 @@ TEST(InterpFinds, SharedMemoryDoesNotOutliveItsBlock) {
       },
       [] { return Values{}; });
   b.store(1, {b.mul(b.block(), b.i64(32))}, b.shared_load(0, {b.i64(0)}));
-  expect_error(program, "block 1, warp 0");
+  test::expect_interp_error(program, "block 1, warp 0");
 }
 
 TEST(InterpFinds, RacesBetweenBlocks) {
@@ -344,7 +308,7 @@ TEST(InterpFinds, RacesBetweenBlocks) {
     Builder b(both_write);
     b.store(1, {b.mul(b.block(), b.i64(31))}, b.load(0, {b.i64(0)}));
   }
-  expect_error(both_write, "a race: block ");
+  test::expect_interp_error(both_write, "a race: block ");
   Program reads =
       start(1, 2);  // block 0 writes, block 1 reads what was initialised by an earlier launch
   {
@@ -365,21 +329,21 @@ TEST(InterpFinds, RacesBetweenBlocks) {
           return Values{};
         });
   }
-  expect_error(reads, "a race: ");
+  test::expect_interp_error(reads, "a race: ");
 }
 
 TEST(InterpFinds, RacesBetweenWarpsInGlobalMemory) {
   Program program = start(2, 1);
   Builder b(program);
   b.store(1, {b.mul(warp_index(b), b.i64(16))}, b.load(0, {b.i64(0)}));
-  expect_error(program, "no barrier between");
+  test::expect_interp_error(program, "no barrier between");
 }
 
 TEST(InterpFinds, TwoLanesOfOneStore) {
   Program program = start();
   Builder b(program);
   b.store(1, {b.i64(0), 16, 8}, b.load(0, {b.i64(0)}));
-  expect_error(program, "two lanes of one store");
+  test::expect_interp_error(program, "two lanes of one store");
 }
 
 TEST(InterpFinds, Deadlocks) {  // programs that `verify` would refuse
@@ -399,15 +363,15 @@ TEST(InterpFinds, Deadlocks) {  // programs that `verify` would refuse
     return program;
   };
   EXPECT_THROW(verify(divergent(false)), InternalError);
-  expect_error(divergent(false), "ended without reaching this barrier");
-  expect_error(divergent(true), "waits at another barrier");
+  test::expect_interp_error(divergent(false), "ended without reaching this barrier");
+  test::expect_interp_error(divergent(true), "waits at another barrier");
 }
 
 TEST(InterpFinds, LoopsWithoutProgress) {
   Program program = start();
   Builder b(program);
   b.loop(b.i64(0), b.i64(3), b.i64(0), {}, [](ValueId, const Values&) { return Values{}; });
-  expect_error(program, "step must be positive");
+  test::expect_interp_error(program, "step must be positive");
 }
 
 }  // namespace

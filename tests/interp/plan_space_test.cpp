@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -24,7 +25,7 @@ TEST_P(PlanSpaceRuns, EveryPlanIsRight) {
       const Computation computation = tested.over(segment > 0 ? segments(segment) : whole());
       const auto space = plan_space(computation.graph(), target, {.segment = segment});
       // Every third plan of a target and size; sizes and targets shift which.
-      for (std::size_t i = turn % 3; i < space.size(); i += 3) {
+      for (std::size_t i = turn % (3 * kThin); i < space.size(); i += 3 * kThin) {
         ++turn;
         InterpCase c{.segment = segment,
                      .elements = segment == 0 ? static_cast<std::int64_t>(turn * 977 % 9001)

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -67,13 +68,15 @@ class Programs : public testing::TestWithParam<ProgramOnTarget> {
   [[nodiscard]] std::size_t turn() const {
     return std::get<0>(GetParam()) * 7 + std::get<1>(GetParam()) * 5;
   }
+  /// Plain sums go through all shapes, others through some.
+  [[nodiscard]] std::size_t step() const { return is_plain() ? kThin : kThin > 1 ? 6 : 3; }
   [[nodiscard]] bool is_plain() const { return tested().name.rfind("sum_", 0) == 0; }
 };
 
 TEST_P(Programs, Segments) {
   std::size_t turn = this->turn();
   for (std::size_t s = 0; s < std::size(kSegments); ++s) {
-    if (!is_plain() && (s + turn) % 3 != 0) continue;
+    if ((s + turn) % step() != 0) continue;
     const std::int64_t segment = kSegments[s];
     // None, one, an odd number that leaves a warp partly empty, and more than a block.
     const std::int64_t counts[] = {1, segment > 500 ? 3 : 37, segment > 64 ? 5 : 0,
@@ -91,7 +94,7 @@ TEST_P(Programs, Whole) {
   const std::size_t turn = this->turn();
   const std::int64_t lengths[] = {0, 1, 31, 257, 1000, 4097, 20001};
   for (std::size_t i = 0; i < std::size(lengths); ++i) {
-    if (!is_plain() && (i + turn) % 3 != 0) continue;
+    if ((i + turn) % step() != 0) continue;
     InterpCase c{.segment = 0, .elements = lengths[i]};
     vary(c, tested(), turn + i);
     expect_right(tested(), target(), c);
@@ -110,11 +113,13 @@ INSTANTIATE_TEST_SUITE_P(All, Programs,
 
 /// Segments long enough for several blocks each: parts, cut anywhere.
 TEST(LongSegments, ArePartsThatMayComePieceByPiece) {
+  std::size_t turn = 0;
   for (const char* target : kTargets) {
     for (const char* name : {"sum_f16", "frames", "q6", "variance_f32", "sum_i8", "dot_f64"}) {
       const TestProgram& tested = program(name);
       const std::int64_t segment = 131072 + (name[0] == 's' ? 8 : 7);
       for (int chunks : {1, 4}) {
+        if (turn++ % kThin != 0) continue;
         InterpCase c{.segment = segment, .elements = 2 * segment, .fill = tested.fills[0]};
         c.chunks = chunks;
         c.options.schedule = Schedule::random;
@@ -211,10 +216,12 @@ TEST_P(BadElements, SpoilTheirOwnSegmentOnly) {
   const std::int64_t together = lanes < 4 ? 4 / lanes : 1;
   // All positions of the first segments, then some of the rest.
   const std::int64_t step = std::max<std::int64_t>(1, c.elements / 96) | 1;
-  for (std::int64_t at = 0; at < c.elements; at += at < 4 * segment && segment <= 24 ? 1 : step) {
+  constexpr auto kThinStep = static_cast<std::int64_t>(kThin);
+  for (std::int64_t at = 0; at < c.elements;
+       at += at < 4 * segment && segment <= 24 ? kThinStep : kThinStep * step) {
     Column& x = inputs[0];
     const Bits before = x.get(at);
-    x.set_double(at, bad[at % 3]);
+    x.set_double(at, bad[at / kThinStep % 3]);
     const std::vector<Column> spoiled = interpret_graph(graph, compiled, inputs, {}, c);
     const Verdict verdict = judge(
         reference(graph, inputs, c.elements, {.segment = segment, .plan = compiled.plan}), spoiled);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -22,7 +23,8 @@ TEST_P(Strides, EveryPlanReadsItsRows) {
     return values.begin()[random() % values.size()];
   };
   int rows = 0, parts = 0, wide = 0;
-  for (int turn = 0; turn < 110; ++turn) {
+  constexpr int kTurns = 110 / static_cast<int>(kThin);
+  for (int turn = 0; turn < kTurns; ++turn) {
     InterpCase c{.segment =
                      pick({1, 2, 7, 8, 16, 24, 33, 64, 100, 255, 256, 1000, 1001, 4096, 9000})};
     c.elements = c.segment * pick({0, 1, 3, c.segment > 500 ? 5 : 37});
@@ -59,9 +61,10 @@ TEST_P(Strides, EveryPlanReadsItsRows) {
     parts += plan->strategy == Strategy::parts;
     wide += plan->load_width > 1;
   }
-  EXPECT_GT(rows, 20);
-  EXPECT_GT(parts, 10);
-  EXPECT_GT(wide, 10);
+  constexpr int kLess = kThin == 1 ? 1 : 5;  // chance counts for more in fewer turns
+  EXPECT_GT(rows, 20 / kLess);
+  EXPECT_GT(parts, 10 / kLess);
+  EXPECT_GT(wide, 10 / kLess);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Strides,

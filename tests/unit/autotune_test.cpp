@@ -1,6 +1,9 @@
 // The tuner: what it chooses from timings, what it refuses, and that its choice is kept.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -13,21 +16,6 @@
 
 namespace chainfold::test {
 namespace {
-
-using runtime::choose_fastest;
-
-TEST(ChooseFastest, KeepsTheDefaultWithinTheNoise) {
-  EXPECT_EQ(choose_fastest({{1.0, 1.0, 1.0}, {0.999, 0.998, 0.999}}), 0U);
-  EXPECT_EQ(choose_fastest({{1.0, 1.1, 0.9}, {0.85, 0.95, 0.9}}), 0U) << "both are that wide";
-  EXPECT_EQ(choose_fastest({{1.0, 1.001, 0.999}, {0.9, 0.901, 0.9}}), 1U);
-}
-
-TEST(ChooseFastest, TakesTheFirstOfEqualsAndNoneThatFailed) {
-  EXPECT_EQ(choose_fastest({{2.0, 2.0, 2.0}, {1.002, 1.002, 1.002}, {1.0, 1.0, 1.0}}), 1U);
-  EXPECT_EQ(choose_fastest({{2.0, 2.0, 2.0}, {}, {1.0, 1.0, 1.0}}), 2U);
-  EXPECT_EQ(choose_fastest({{2.0, 2.0, 2.0}, {}, {}}), 0U);
-  EXPECT_EQ(choose_fastest({{1.0, 9.0, 1.0}, {2.0, 2.0, 0.1}}), 0U) << "one outlier is no gain";
-}
 
 auto sum_of(std::int64_t segment) { return over(segments(segment), sum(input<float>("x"))); }
 
@@ -44,7 +32,10 @@ class TuningOnCpu : public testing::Test {
     }
   }
   static Options options(Tuning tuning) {
-    return {.target = target("cpu"), .tuning = tuning, .tuning_elements = kElements};
+    return {.target = target("cpu"),
+            .tuning = tuning,
+            .tuning_elements = kElements,
+            .tuning_seconds = 0};
   }
 };
 
@@ -53,19 +44,34 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
   EXPECT_FALSE(compile(computation, options(Tuning::cached)).tuning()) << "nothing is known yet";
   std::vector<std::string> stages;
   Options measuring = options(Tuning::measure);
+  const auto caller = std::this_thread::get_id();
+  TuningProgress last;
   measuring.on_tuning = [&](const TuningProgress& progress) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
     EXPECT_GE(progress.done, 1);
     EXPECT_LE(progress.done, progress.total);
-    if (stages.empty() || stages.back() != progress.stage) stages.emplace_back(progress.stage);
+    EXPECT_GE(progress.seconds, last.seconds);
+    EXPECT_EQ(progress.what, "over(segments(52), sum(x))");
+    EXPECT_EQ(progress.best_ms > 0, progress.stage != "compiling");
+    if (stages.empty() || stages.back() != progress.stage) {
+      stages.emplace_back(progress.stage);
+    } else {
+      EXPECT_GT(progress.done, last.done);
+      EXPECT_EQ(progress.total, last.total);
+    }
+    last = progress;
   };
   const Kernel first = compile(computation, measuring);
   const auto tuning = first.tuning();
   ASSERT_TRUE(tuning);
   EXPECT_TRUE(tuning->measured);
-  EXPECT_EQ(stages, (std::vector<std::string>{"compiling", "timing"}));
+  EXPECT_EQ(stages, (std::vector<std::string>{"compiling", "timing", "tuned"}));
+  EXPECT_EQ(last.best_ms, tuning->ms);
+  EXPECT_TRUE(tuning->complete);
+  EXPECT_GE(tuning->seconds, last.seconds * 0.5);
   ASSERT_GE(tuning->candidates.size(), 3U);
   for (const auto& candidate : tuning->candidates) {
-    EXPECT_EQ(candidate.problem, "") << candidate.plan;
+    EXPECT_EQ(candidate.problem + candidate.skipped, "") << candidate.plan;
     EXPECT_GT(candidate.ms, 0) << candidate.plan;
   }
   EXPECT_EQ(tuning->elements, kElements / 52 * 52);
@@ -88,14 +94,12 @@ TEST_F(TuningOnCpu, MeasuresOnceAndThenKnows) {
 /// Columns have plans of their own, and inputs with gaps are a task of their own.
 TEST_F(TuningOnCpu, MeasuresColumnsAndRowsWithGaps) {
   const std::vector<float> data(67 * 20, 1.0F);
-  const Kernel kernel =
-      compile(over(columns(67), sum(input<float>("x")), argmax(input<float>("x"))),
-              options(Tuning::measure));
+  const Kernel kernel = compile(over(columns(67), sum(input<float>("x")), max(input<float>("x"))),
+                                options(Tuning::measure));
   for (const std::int64_t stride : {67, 134}) {
-    const auto [sums, places] =
-        kernel.run<float, std::int64_t>({Binding("x", data).stride(stride)});
+    const auto [sums, most] = kernel.run<float, float>({Binding("x", data).stride(stride)});
     EXPECT_EQ(sums, std::vector<float>(67, stride == 67 ? 20.0F : 10.0F));
-    EXPECT_EQ(places, std::vector<std::int64_t>(67, 0));
+    EXPECT_EQ(most, std::vector<float>(67, 1.0F));
     const auto tuning = kernel.tuning();
     ASSERT_TRUE(tuning);
     EXPECT_TRUE(tuning->measured);
@@ -190,6 +194,12 @@ TEST_F(TuningOnCpu, APinnedPlanIsTakenOrRefused) {
   negative.tuning_elements = -1;
   expect_error<UserError>([&] { compile(sum_of(64), negative); }, ErrorCode::invalid_argument,
                           "tuning_elements", {"at least one"});
+  negative = options(Tuning::measure);
+  for (const double seconds : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    negative.tuning_seconds = seconds;
+    expect_error<UserError>([&] { compile(sum_of(64), negative); }, ErrorCode::invalid_argument,
+                            "tuning_seconds", {"0 for as long as"});
+  }
 }
 
 TEST_F(TuningOnCpu, ARecordOfAPlanThatIsNotLegalIsMeasuredAnew) {
@@ -216,6 +226,55 @@ TEST_F(TuningOnCpu, ACallersExceptionEndsItsOwnTuningAlone) {
   cancelled.on_tuning = [](const TuningProgress&) { throw std::runtime_error("enough"); };
   EXPECT_THROW(compile(computation, cancelled), std::runtime_error);
   EXPECT_TRUE(compile(computation, options(Tuning::measure)).tuning()->measured);
+}
+
+/// Without any time the default is measured all the same, and who has more measures again.
+TEST_F(TuningOnCpu, TheTimeIsKeptAndTheDefaultIsMeasured) {
+  const auto computation = sum_of(59);
+  Options hurried = options(Tuning::measure);
+  hurried.tuning_seconds = 1e-9;
+  const Kernel first = compile(computation, hurried);
+  const auto tuning = first.tuning();
+  ASSERT_TRUE(tuning);
+  EXPECT_FALSE(tuning->complete);
+  EXPECT_EQ(tuning->allowed_seconds, 1e-9);
+  EXPECT_EQ(tuning->plan, tuning->candidates[0].plan);
+  EXPECT_GT(tuning->default_ms, 0);
+  ASSERT_GE(tuning->candidates.size(), 3U);
+  for (std::size_t i = 1; i < tuning->candidates.size(); ++i) {
+    EXPECT_NE(tuning->candidates[i].skipped.find("the time for tuning w"), std::string::npos)
+        << tuning->candidates[i].skipped;
+    EXPECT_EQ(tuning->candidates[i].problem, "");
+  }
+  EXPECT_FALSE(compile(computation, hurried).tuning()->measured)
+      << "no more time, no more to learn";
+  EXPECT_FALSE(compile(computation, options(Tuning::cached)).tuning()->complete)
+      << "a record is a record";
+  const auto again = compile(computation, options(Tuning::measure)).tuning();
+  EXPECT_TRUE(again->measured);
+  EXPECT_TRUE(again->complete);
+  EXPECT_FALSE(compile(computation, hurried).tuning()->measured);
+}
+
+/// A listener who gives up at any stage ends his own tuning; whoever waits for it measures.
+TEST_F(TuningOnCpu, WhoWaitsForATuningThatIsCancelledMeasures) {
+  int segment = 71;
+  for (const char* stage : {"compiling", "timing", "tuned"}) {
+    const auto computation = sum_of(segment++);
+    std::promise<void> begun;
+    std::atomic<int> told{0};
+    Options cancelled = options(Tuning::measure);
+    cancelled.on_tuning = [&](const TuningProgress& progress) {
+      if (++told == 1) begun.set_value();
+      if (progress.stage == stage) throw std::runtime_error("enough");
+      EXPECT_NE(progress.stage, "failed") << "it is the listener who failed";
+    };
+    std::jthread first([&] { EXPECT_THROW(compile(computation, cancelled), std::runtime_error); });
+    begun.get_future().wait();
+    const auto tuning = compile(computation, options(Tuning::measure)).tuning();
+    ASSERT_TRUE(tuning);
+    EXPECT_TRUE(tuning->measured) << stage;
+  }
 }
 
 TEST_F(TuningOnCpu, WhatIsTooLargeToMeasureRunsByTheRules) {
@@ -259,7 +318,7 @@ TEST_F(TuningOnCpu, WrongResultsAreSeen) {
             elements);
       };
       const auto right = results(space[0]);
-      for (const auto& choice : space) {
+      for (const auto& choice : {space[0], space[space.size() / 2], space.back()}) {
         EXPECT_EQ(bench.difference(right, results(choice), elements), "") << to_text(choice);
       }
       const std::size_t place = right[0].size() - 1;

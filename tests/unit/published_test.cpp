@@ -28,8 +28,6 @@ std::optional<Plan> plan_of(const char* graph, const char* target, const PlanReq
   return make_plan(computation.graph(), codegen::parse_target(target), request, parse_choice(text));
 }
 
-std::string name_of(Strategy strategy) { return std::string(codegen::published(strategy)->name); }
-
 /// Of every case in the table the first part of the text, for requests of our own.
 class PublishedCases : public testing::TestWithParam<std::size_t> {
  protected:
@@ -79,7 +77,8 @@ TEST_P(PublishedCases, KeepTheBoundOrPromiseNone) {
       program("sum_f16").over(row().segment > 0 ? segments(row().segment) : whole());
   const std::string text = print(*made, computation.graph());
   EXPECT_EQ(text.find("none proven (as published)") != std::string::npos, rounds_sums(*made));
-  EXPECT_NE(text.find("strategy " + name_of(made->strategy)), std::string::npos) << text;
+  EXPECT_NE(text.find(fmt::format("strategy {}", name_of(made->strategy))), std::string::npos)
+      << text;
   EXPECT_NE(text.find("source ["), std::string::npos);
   PlanRequest strict = request();
   strict.accuracy = Accuracy::accurate;

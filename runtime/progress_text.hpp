@@ -1,0 +1,28 @@
+// What progress_to_stderr writes, without the writing.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "chainfold/runtime/kernel.hpp"
+
+namespace chainfold::runtime {
+
+/// Turns the progress of tunings, of several at once if need be, into what is to be written.
+class ProgressText {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  /// `columns` of the terminal; 0: none, but a log.
+  explicit ProgressText(int columns) : columns_(columns) {}
+  /// Empty where nothing is to be written now.
+  std::string next(const TuningProgress& progress, Time now);
+
+ private:
+  std::string bar(const TuningProgress& progress, Time now);
+  std::string line(const TuningProgress& progress, Time now);
+  int columns_;
+  std::optional<Time> last_;
+};
+
+}  // namespace chainfold::runtime

@@ -1,0 +1,17 @@
+// How many shapes a test goes through.
+#pragma once
+
+#include <cstddef>
+
+namespace chainfold::test {
+
+/// 1, or 3 under a sanitizer, where a test takes ten times as long: loops over shapes then take
+/// every third. Results are held against references by the builds without one; what a sanitizer
+/// looks for lies on paths that a third of the shapes, spread over all of them, takes as well.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kThin = 3;
+#else
+inline constexpr std::size_t kThin = 1;
+#endif
+
+}  // namespace chainfold::test
