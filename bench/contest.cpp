@@ -14,7 +14,7 @@ std::string first_word(const std::string& text) { return text.substr(0, text.fin
 
 std::vector<std::string> plans_of(const Case& test, const Target& target) {
   std::vector<std::string> texts;
-  const codegen::PlanRequest request{.segment = test.segment};
+  const codegen::PlanRequest request{.segment = test.plan_size()};
   for (const auto& choice : codegen::plan_space(test.computation.graph(), target, request))
     texts.push_back(codegen::to_text(choice));
   return texts;

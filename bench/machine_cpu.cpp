@@ -98,6 +98,15 @@ class CpuContest final : public Contest {
 
   double load_loop(Entrant& entrant) {
     const std::int64_t segments = test_.segments(), length = test_.elements / segments;
+    const double bound = static_cast<double>(std::min<std::int64_t>(length, 1 << 20));
+    if (test_.columns > 0) {
+      const auto loop = [=, type = type_of(test_.in), x = inputs_[0].as<void>(),
+                         out = outputs_[0].as<void>()] {
+        return openmp::sum_columns(type, x, length, segments, out);
+      };
+      keep(loop, "a loop along rows with omp simd", entrant);
+      return bound;
+    }
     void* second = outputs_.size() > 1 ? outputs_[1].as<void>() : nullptr;
     const void* y = inputs_.size() > 1 ? inputs_[1].as<void>() : nullptr;
     const auto loop = [=, what = fold_of(test_.op), type = type_of(test_.in),
@@ -105,10 +114,15 @@ class CpuContest final : public Contest {
                        first = outputs_[0].as<void>()] {
       return openmp::fold(what, type, x, y, segments, length, whole, first, second);
     };
+    keep(loop, "a loop with omp simd", entrant);
+    return bound;
+  }
+
+  template <class Loop>
+  void keep(const Loop& loop, const char* what, Entrant& entrant) {
     if (!loop()) entrant.missing = "the compiler has no such type";
-    entrant.plan = "a loop with omp simd";
+    entrant.plan = what;
     runs_.back() = loop;
-    return static_cast<double>(std::min<std::int64_t>(length, 1 << 20));
   }
 
   double check(const Checker& checker, double bound_u) {

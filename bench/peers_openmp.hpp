@@ -31,6 +31,8 @@ enum class Type { f16, bf16, f32, f64, i8, i32 };
 /// they are few. Returns false where there is no loop for it or the compiler lacks the type.
 bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segments,
           std::int64_t length, bool whole, void* first, void* second);
+/// Sums of the columns of a row-major matrix, rounded like those of fold().
+bool sum_columns(Type type, const void* x, std::int64_t rows, std::int64_t columns, void* out);
 
 /// The ceilings: the sum of 64-bit words, which accounts for all of them, and a copy. Every thread
 /// reads `streams` places at once (1, 2, 4 or 8): more than one keep more of the memory busy.

@@ -18,7 +18,7 @@ std::vector<NamedCase> reduce_cases(std::int64_t bytes) {
   };
   for (const DType type : {DType::f16, DType::bf16}) {
     const std::int64_t n = bytes / size_of(type);
-    std::vector<std::int64_t> sizes = {8, 16, 24, 32, 37, 100, 500, 777, 1000, 1337, 4099};
+    std::vector<std::int64_t> sizes = {8, 16, 24, 32, 37, 100, 400, 500, 777, 1000, 1337, 4099};
     for (std::int64_t s = 64; s <= kLongest; s *= 2) sizes.push_back(s);
     for (std::int64_t s = 1; s <= 7; ++s) sizes.push_back(s);
     std::sort(sizes.begin(), sizes.end());
@@ -36,6 +36,14 @@ std::vector<NamedCase> reduce_cases(std::int64_t bytes) {
   for (const DType type : {DType::f32, DType::i32, DType::i8, DType::f64}) {
     for (const std::int64_t s : {8, 16, 32, 64, 100, 256, 777, 1024, 4096, 65536, 0})
       add(Op::sum, type, type == DType::i8 ? DType::i32 : type, bytes / size_of(type), s);
+  }
+  for (const DType type : {DType::f16, DType::f32}) {
+    for (const std::int64_t columns : {1000, 1024, 4096, 4099, 16384, 65536, 1 << 18, 1 << 20}) {
+      const std::int64_t n = bytes / size_of(type);
+      if (columns > n) continue;
+      cases.push_back({fmt::format("axis0/{}/{}", chainfold::name_of(type), columns),
+                       make_columns_case(Op::sum, type, type, n, columns)});
+    }
   }
   return cases;
 }

@@ -19,8 +19,8 @@ struct Expected {
   double value = 0;
   double magnitude = 0;
 };
-/// The outputs of the elements [begin, end), computed in integers on all cores.
-std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64_t end);
+/// The outputs of a segment or column, computed in integers on all cores.
+std::vector<Expected> reference(const Case& test, std::int64_t segment);
 
 /// The largest error bound that a plan's text names; 0 if all its folds are exact.
 double bound_of_plan(const std::string& plan);

@@ -69,7 +69,7 @@ Ceilings between(const Ceilings& a, const Ceilings& b) {
 
 Row make_row(const Case& test, const std::string& impl, double ms, std::size_t repeats,
              const Ceilings& ceilings) {
-  Row row = make_plain_row(name_of(test.op), impl, ms, repeats);
+  Row row = make_plain_row(test.op_name(), impl, ms, repeats);
   row.dtype = test.op == Op::q6 ? "i64" : chainfold::name_of(test.in);
   row.out_dtype = chainfold::name_of(test.out);
   row.n = test.elements;

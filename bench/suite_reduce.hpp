@@ -14,8 +14,8 @@
 
 namespace chainfold::bench {
 
-/// A case with its name, e.g. "sum/f16/64", "sum/f16/whole" or "sum/f16/whole/65536" for one that
-/// is short.
+/// A case with its name, e.g. "sum/f16/64", "sum/f16/whole", "sum/f16/whole/65536" for one that is
+/// short, or "axis0/f16/1024" for the sums of 1024 columns.
 struct NamedCase {
   std::string name;
   Case test;

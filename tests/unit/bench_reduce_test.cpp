@@ -319,9 +319,10 @@ TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
     EXPECT_TRUE(names.insert(named.name).second) << named.name;
     EXPECT_LE(named.test.bytes_read(), std::int64_t{1} << 32) << named.name;
   }
-  for (const char* name : {"sum/f16/1", "sum/bf16/134217728", "sum/f16/1337", "sum/i8/777",
-                           "sum/f64/whole", "sum/f16/whole/65536", "mean_var/f16/64",
-                           "dot/f16/1000", "min_max/f16/4096", "filtered_sum/f16/64"}) {
+  for (const char* name :
+       {"sum/f16/1", "sum/bf16/134217728", "sum/f16/1337", "sum/i8/777", "sum/f64/whole",
+        "sum/f16/whole/65536", "mean_var/f16/64", "dot/f16/1000", "min_max/f16/4096",
+        "filtered_sum/f16/64", "axis0/f16/1024", "axis0/f32/4099", "axis0/f16/1048576"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   const auto at = [&](const std::string& name) -> const Case& {
@@ -332,6 +333,29 @@ TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
   EXPECT_EQ(at("sum/f16/whole").out, DType::f32);
   EXPECT_EQ(at("sum/i8/64").out, DType::i32);
   EXPECT_EQ(at("sum/i8/64").elements, std::int64_t{1} << 31);
+  const Case& odd = at("axis0/f32/4099");
+  EXPECT_EQ(odd.op_name(), "sum_axis0");
+  EXPECT_EQ(odd.segment, (std::int64_t{1} << 29) / 4099);
+  EXPECT_EQ(odd.segments(), 4099);
+  EXPECT_EQ(odd.elements, odd.segment * 4099);
+}
+
+TEST(BenchChecker, FoldsColumnsDownTheRows) {
+  constexpr std::int64_t kRows = 7, kColumns = 5;
+  const Case test = make_columns_case(Op::sum, DType::f32, DType::f32, 37, kColumns);
+  ASSERT_EQ(test.segment, kRows);
+  for (std::int64_t c = 0; c < kColumns; ++c) {
+    double sum = 0, magnitude = 0;  // exact: integers of 24 bits
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const auto k = random_f32(static_cast<std::uint64_t>(r * kColumns + c));
+      sum += static_cast<double>(k) * 0x1p-23;
+      magnitude += std::fabs(static_cast<double>(k)) * 0x1p-23;
+    }
+    const auto expected = reference(test, c);
+    ASSERT_EQ(expected.size(), 1u);
+    EXPECT_EQ(expected[0].value, sum);
+    EXPECT_EQ(expected[0].magnitude, magnitude);
+  }
 }
 
 TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
@@ -359,8 +383,7 @@ TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
 /// Hands out bytes of values that are as far off as wanted.
 ValuesOf values_with(const Case& test, double off) {
   return [&test, off](std::int64_t segment) {
-    const std::int64_t length = test.elements / test.segments();
-    const auto expected = reference(test, segment * length, (segment + 1) * length);
+    const auto expected = reference(test, segment);
     const auto value = static_cast<float>(expected[0].value + off * expected[0].magnitude);
     std::vector<std::byte> bytes(sizeof(value));
     std::memcpy(bytes.data(), &value, sizeof(value));
