@@ -106,6 +106,12 @@ std::vector<Case::Input> Case::inputs() const {
           {"extendedprice", Source::price, DType::i64}};
 }
 
+std::vector<Source> Case::sources() const {
+  std::vector<Source> result;
+  for (const Input& input : inputs()) result.push_back(input.source);
+  return result;
+}
+
 Elements Case::elements_of(std::int64_t index) const {
   const std::int64_t count = elements / segments();
   if (columns > 0) return {.first = index, .count = count, .step = columns};

@@ -25,6 +25,7 @@ struct Case {
   Computation computation;
   Source source;             ///< what the first input holds
   std::int64_t columns = 0;  ///< 0: segments follow each other; else those of a matrix
+  bool cached = false;       ///< launches are to find the inputs in the caches
 
   struct Input {
     std::string name;
@@ -33,6 +34,7 @@ struct Case {
   };
   [[nodiscard]] std::vector<Input> inputs() const;
   [[nodiscard]] std::int64_t segments() const { return segment > 0 ? elements / segment : 1; }
+  [[nodiscard]] std::vector<Source> sources() const;
   /// Where the elements of a segment (or column) are.
   [[nodiscard]] Elements elements_of(std::int64_t index) const;
   /// What a plan is asked for: the segment size, or the number of columns.

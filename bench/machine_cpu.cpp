@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include "chainfold/bench/cpu_memory.hpp"
 #include "chainfold/bench/machines.hpp"
@@ -51,33 +53,34 @@ class CpuContest final : public Contest {
     std::vector<std::function<void()>> round;
     for (std::size_t i = 0; i < runs_.size(); ++i)
       if (entrants_[i].missing.empty()) round.push_back(runs_[i]);
-    const auto wash = [&] { ceilings_.wash(); };
-    double slowest = 0;
-    for (const auto& times : time_rounds(round, 2, wash)) slowest = std::max(slowest, times.back());
-    const auto repeats = static_cast<std::size_t>(std::clamp(seconds * 1e3 / slowest, 5.0, 100.0));
-    const auto times = time_rounds(round, repeats, wash);
+    const auto times = test_.cached ? time_batches(round, seconds) : time_washed(round, seconds);
     std::vector<Timing> result(runs_.size());
-    for (std::size_t i = 0, at = 0; i < runs_.size(); ++i)
-      if (entrants_[i].missing.empty()) result[i] = {median(times[at++]), repeats};
+    for (std::size_t i = 0, at = 0; i < runs_.size(); ++i) {
+      if (!entrants_[i].missing.empty()) continue;
+      result[i] = {median(times[at]), times[at].size()};
+      ++at;
+    }
     return result;
   }
 
   std::optional<double> picojoules(std::size_t) override { return std::nullopt; }
 
  private:
+  std::vector<std::vector<double>> time_washed(const std::vector<std::function<void()>>& round,
+                                               double seconds) const {
+    const auto wash = [&] { ceilings_.wash(); };
+    double slowest = 0;
+    for (const auto& times : time_rounds(round, 2, wash)) slowest = std::max(slowest, times.back());
+    const auto repeats = static_cast<std::size_t>(std::clamp(seconds * 1e3 / slowest, 5.0, 100.0));
+    return time_rounds(round, repeats, wash);
+  }
+
   void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
-    Entrant entrant{.way = way, .plan = way.strategy};
     runs_.emplace_back();
-    try {
+    entrants_.push_back(make_entrant(way, [&](Entrant& entrant) {
       const double bound = way.ours() ? load_ours(way, plans, entrant) : load_loop(entrant);
-      if (entrant.missing.empty()) entrant.max_err_u = check(checker, bound);
-    } catch (const WrongResult& error) {
-      entrant.wrong = true;
-      entrant.missing = error.what();
-    } catch (const std::exception& error) {
-      entrant.missing = error.what();
-    }
-    entrants_.push_back(std::move(entrant));
+      if (entrant.missing.empty()) entrant.off = check(checker, bound);
+    }));
   }
 
   double load_ours(const Way& way, const OurPlans& plans, Entrant& entrant) {
@@ -93,7 +96,7 @@ class CpuContest final : public Contest {
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
     runs_.back() = [kernel, args, scratch] { kernel.launch(args); };
-    return bound_of_plan(kernel.plan_summary());
+    return plans.bound_u(test_, way, kernel);
   }
 
   double load_loop(Entrant& entrant) {
@@ -125,7 +128,7 @@ class CpuContest final : public Contest {
     runs_.back() = loop;
   }
 
-  double check(const Checker& checker, double bound_u) {
+  Deviation check(const Checker& checker, double bound_u) {
     for (const Buffer& output : outputs_)
       std::memset(output.as<char>(), 0xff, static_cast<std::size_t>(output.bytes()));
     runs_.back()();
@@ -156,7 +159,10 @@ class CpuMachine final : public Machine {
   CpuMachine(std::int64_t bytes, bool tune)
       : bytes_(bytes), plans_(target("cpu"), tune), ceilings_(bytes) {}
 
-  Ceilings ceilings() override { return ceilings_.measure(9); }
+  Ceilings ceilings(const Case& test) override {
+    return test.cached ? ceilings_.measure_cached(test.bytes_read(), 9) : ceilings();
+  }
+  Ceilings ceilings() const { return ceilings_.measure(9); }
 
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
@@ -165,9 +171,7 @@ class CpuMachine final : public Machine {
   }
 
   std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
-    std::vector<Source> sources;
-    for (const Case::Input& input : test.inputs()) sources.push_back(input.source);
-    if (sources != sources_) {
+    if (std::vector<Source> sources = test.sources(); sources != sources_) {
       sources_.clear();
       inputs_.clear();
       for (const Case::Input& input : test.inputs())
@@ -186,6 +190,12 @@ class CpuMachine final : public Machine {
 };
 
 }  // namespace
+
+std::int64_t cpu_cached_bytes() {
+  const long second_level = ::sysconf(_SC_LEVEL2_CACHE_SIZE);  // of one core
+  const std::int64_t bytes = second_level > 0 ? second_level : 1 << 20;
+  return bytes / 2 * static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+}
 
 std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head) {
   const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();

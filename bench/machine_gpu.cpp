@@ -94,20 +94,13 @@ class GpuContest final : public Contest {
   }
 
   void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
-    Entrant entrant{.way = way, .plan = way.strategy};
     auto runner = std::make_unique<Runner>();
-    try {
+    entrants_.push_back(make_entrant(way, [&](Entrant& entrant) {
       const double bound =
           way.ours() ? load_ours(way, plans, entrant, *runner) : load_cub(way, entrant, *runner);
-      if (entrant.missing.empty())
-        entrant.max_err_u = memory_.check(checker, bound, [&] { runner->launch(0); });
-    } catch (const WrongResult& error) {
-      entrant.wrong = true;
-      entrant.missing = error.what();
-    } catch (const std::exception& error) {
-      entrant.missing = error.what();
-    }
-    entrants_.push_back(std::move(entrant));
+      if (!entrant.missing.empty()) return;
+      entrant.off = memory_.check(checker, bound, way.as_published, [&] { runner->launch(0); });
+    }));
     runners_.push_back(std::move(runner));
   }
 
@@ -124,7 +117,7 @@ class GpuContest final : public Contest {
     runner.launch = [kernel = *runner.kernel, sets = std::move(sets)](std::int64_t set) {
       kernel.launch(sets[static_cast<std::size_t>(set)]);
     };
-    return bound_of_plan(runner.kernel->plan_summary());
+    return plans.bound_u(test_, way, *runner.kernel);
   }
 
 #ifdef CHAINFOLD_BENCH_CUB
@@ -229,7 +222,9 @@ class GpuMachine final : public Machine {
         ceilings_(context_, kernels_, bytes),
         energy_(context_.device().uuid) {}
 
-  Ceilings ceilings() override {
+  Ceilings ceilings(const Case&) override { return ceilings(); }
+
+  Ceilings ceilings() {
     // Clocks fall while the host compiles; they are back after a few dozen milliseconds of work.
     const auto start = Clock::now();
     while (Clock::now() - start < std::chrono::milliseconds(40)) {
@@ -251,9 +246,7 @@ class GpuMachine final : public Machine {
   }
 
   std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
-    std::vector<Source> sources;
-    for (const Case::Input& input : test.inputs()) sources.push_back(input.source);
-    if (sources != sources_) {
+    if (std::vector<Source> sources = test.sources(); sources != sources_) {
       inputs_.clear();
       sources_.clear();
       const std::int64_t elements = bytes_ / size_of(test.in);

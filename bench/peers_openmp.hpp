@@ -41,5 +41,8 @@ struct ReadResult {
 };
 ReadResult read(const std::uint64_t* in, std::int64_t words, int streams);
 void copy(const void* in, void* out, std::int64_t bytes);
+/// The ceilings of the caches: every thread goes over its own part so many times in a row.
+ReadResult read_again(const std::uint64_t* in, std::int64_t words, std::int64_t times);
+void copy_again(const void* in, void* out, std::int64_t bytes, std::int64_t times);
 
 }  // namespace chainfold::bench::openmp

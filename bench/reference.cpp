@@ -72,6 +72,8 @@ Sums sums_of_range(const Case& test, const Elements& range) {
     case Source::f64: return sums(random_f64);
     case Source::i32: return sums(random_i32);
     case Source::i8: return sums(random_i8);
+    case Source::normal: return sums(random_normal);
+    case Source::uniform: return sums(random_uniform);
     default: throw std::logic_error("a source that only query 6 reads");
   }
 }
@@ -197,11 +199,11 @@ Checker::Checker(const Case& test) : test_(test) {
   for (const std::int64_t segment : sample_) expected_.push_back(reference(test, segment));
 }
 
-double Checker::check(const ValuesOf& values, double bound_u) const {
+Deviation Checker::check(const ValuesOf& values, double bound_u, bool may_overflow) const {
   // A variance has no proven bound: a few dozen roundings of a merge or of a sum of squares.
   const double own = test_.op == Op::mean_var ? 64 : 4;
   const bool exact = test_.op == Op::max || test_.op == Op::min_max;
-  double largest = 0;
+  Deviation largest;
   for (std::size_t s = 0; s < sample_.size(); ++s) {
     const std::vector<std::vector<std::byte>> outputs = values(sample_[s]);
     const std::vector<Expected>& expected = expected_[s];
@@ -209,6 +211,10 @@ double Checker::check(const ValuesOf& values, double bound_u) const {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const DType type = test_.computation.output_type(i);
       const double value = read_value(outputs[i], type);
+      if (may_overflow && !std::isfinite(value)) {
+        largest.overflow = true;
+        continue;
+      }
       const double error = std::fabs(value - expected[i].value);
       double allowed = 0;
       if (!exact && is_float(type)) {
@@ -224,7 +230,9 @@ double Checker::check(const ValuesOf& values, double bound_u) const {
             test_.name(), i, sample_[s], value, expected[i].value, error, allowed));
       }
       if (is_float(type) && expected[i].magnitude > 0)
-        largest = std::max(largest, error / (unit_of(type) * expected[i].magnitude));
+        largest.units = std::max(largest.units, error / (unit_of(type) * expected[i].magnitude));
+      if (error > 0)
+        largest.percent = std::max(largest.percent, 100 * error / std::fabs(expected[i].value));
     }
   }
   return largest;

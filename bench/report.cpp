@@ -74,6 +74,7 @@ Row make_row(const Case& test, const std::string& impl, double ms, std::size_t r
   row.out_dtype = chainfold::name_of(test.out);
   row.n = test.elements;
   row.segment = test.segment;
+  row.cached = test.cached;
   row.gbps = static_cast<double>(test.bytes_read() + test.bytes_written()) / ms * 1e-6;
   row.ceiling_ms = ceilings.least_ms(test.bytes_read(), test.bytes_written());
   row.ratio = *row.ceiling_ms / ms;
@@ -147,6 +148,13 @@ nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row) {
                {"ratio", optional(row.ratio)},
                {"max_err_u", optional(row.max_err_u)},
                {"pj_per_element", optional(row.pj_per_element)}};
+  if (row.err_percent) json["err_percent"] = *row.err_percent;
+  if (row.overflow) json["overflow"] = true;
+  if (row.cached) json["cached"] = true;
+  if (!row.experiment.empty()) {
+    json["experiment"] = row.experiment;
+    json["data"] = row.data;
+  }
   if (row.is_void) json["void"] = true;
   if (!measured) json["missing"] = row.missing;
   return json;
@@ -166,6 +174,7 @@ nlohmann::ordered_json json_of_head(const Report& report) {
                {"copy_gbps", report.before.copy_gbps},
                {"after", json_of(report.after)}};
   if (!report.peers.empty()) head["peers"] = report.peers;
+  if (!report.strategies.empty()) head["strategies"] = report.strategies;
   return head;
 }
 

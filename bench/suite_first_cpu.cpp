@@ -63,7 +63,7 @@ double check(const Case& test, const Checker& checker, const Implementation& imp
     std::memcpy(value.data(), output.as<char>() + static_cast<std::size_t>(segment) * size, size);
     return std::vector<std::vector<std::byte>>{std::move(value)};
   };
-  return checker.check(value_of_segment, implementation.bound_u);
+  return checker.check(value_of_segment, implementation.bound_u).units;
 }
 
 void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& ceilings,

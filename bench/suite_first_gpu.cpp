@@ -53,7 +53,9 @@ class Prepared {
   void launch() const { kernel_.launch(args_); }
   /// Runs once and checks a sample.
   [[nodiscard]] double check() const {
-    return memory_.check(Checker(test_), bound_of_plan(kernel_.plan_summary()), [&] { launch(); });
+    return memory_
+        .check(Checker(test_), bound_of_plan(kernel_.plan_summary()), false, [&] { launch(); })
+        .units;
   }
   [[nodiscard]] const Case& test() const noexcept { return test_; }
   [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }
