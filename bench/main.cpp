@@ -106,7 +106,7 @@ void add_options(CLI::App& app, Arguments& a) {
       .add_option("--void-above", a.void_above,
                   "rows are void if the ceilings before and after them differ by more than this "
                   "(default: 0.01, on a CPU 0.1)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Range(0.0, 1e6));
   reduce.add_flag("--resume-dirty", a.resume_dirty,
                   "go on with a file although the tree has changes: they are the same");
   reduce.add_flag("--list", a.list, "print the names that --only matches and measure nothing");
