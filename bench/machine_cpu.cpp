@@ -197,13 +197,17 @@ std::int64_t cpu_cached_bytes() {
   return bytes / 2 * static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head) {
+void describe_cpu(Report& head) {
   const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
   head.device = fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads,
                             plugin.vector_bits);
   head.driver = fmt::format("LLVM {}", plugin.llvm_version);
   head.cuda = "none";
   openmp::set_threads(plugin.threads);
+}
+
+std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head) {
+  describe_cpu(head);
   auto machine = std::make_unique<CpuMachine>(bytes, tune);
   head.before = head.after = machine->ceilings();
   return machine;
