@@ -58,6 +58,9 @@ class Contest {
   /// Times all entrants that are not missing, interleaved; result i belongs to entrant i. About
   /// `seconds` go to each.
   virtual std::vector<Timing> time(double seconds) = 0;
+  /// The ceilings among the repeats of the last timing, where a machine moves so fast that those
+  /// before and after tell little.
+  [[nodiscard]] virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
   /// Energy of the device in picojoules an input element, over a loop of a second or more; nothing
   /// where the machine does not tell.
   virtual std::optional<double> picojoules(std::size_t entrant) = 0;

@@ -159,8 +159,10 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
       file.set_after(after);
       const bool moved = apart(before, after, options.void_above);
       rows.clear();
+      const auto among = contest != nullptr ? contest->ceilings() : std::nullopt;
       for (std::size_t i = 0; i < entrants.size(); ++i) {
-        rows.push_back(row_of(named, entrants[i], timings[i], between(before, after)));
+        rows.push_back(
+            row_of(named, entrants[i], timings[i], among.value_or(between(before, after))));
         rows.back().is_void = moved && entrants[i].missing.empty();
       }
       if (!moved) break;
