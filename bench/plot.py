@@ -59,6 +59,9 @@ def main(arguments=None):
         for picture in papers.draw(head, rows, folder):
             print(picture)
         return 0
+    if options.papers:
+        print(f"{options.file} is of the suite {head['suite']}; --papers takes one of the suite papers", file=sys.stderr)
+        return 1
     if options.strategies:
         write(options.strategies, strategies.report(head, everything))
         return 0

@@ -253,6 +253,11 @@ class PapersTest(TemporaryFile):
         with open(os.path.join(root, "docs", "papers.md"), encoding="utf-8") as file:
             self.assertIn("a device", papers.fill(file.read(), HEAD, EXPERIMENTS))
 
+    def test_only_files_of_the_suite_fill_a_page(self):
+        self.store([row()])
+        self.assertIn("is of the suite reduce", self.call(plot.main, "--papers", os.path.join(self.folder, "none.md")))
+        self.assertEqual(self.status, 1)
+
     @unittest.skipUnless(matplotlib, "matplotlib is not installed")
     def test_each_experiment_has_a_picture(self):
         self.store(EXPERIMENTS, suite="papers")
