@@ -98,12 +98,28 @@ const char* name_of(Op op) {
 }
 
 std::vector<Case::Input> Case::inputs() const {
-  if (op == Op::dot) return {{"x", source_of(in), in}, {"y", Source::other, in}};
-  if (op != Op::q6) return {{"x", source_of(in), in}};
+  if (op == Op::dot) return {{"x", source, in}, {"y", Source::other, in}};
+  if (op != Op::q6) return {{"x", source, in}};
   return {{"shipdate", Source::shipdate, DType::i32},
           {"discount", Source::discount, DType::i64},
           {"quantity", Source::quantity, DType::i64},
           {"extendedprice", Source::price, DType::i64}};
+}
+
+std::vector<Source> Case::sources() const {
+  std::vector<Source> result;
+  for (const Input& input : inputs()) result.push_back(input.source);
+  return result;
+}
+
+Elements Case::elements_of(std::int64_t index) const {
+  const std::int64_t count = elements / segments();
+  if (columns > 0) return {.first = index, .count = count, .step = columns};
+  return {.first = index * count, .count = count, .step = 1};
+}
+
+std::string Case::op_name() const {
+  return std::string(bench::name_of(op)) + (columns > 0 ? "_axis0" : "");
 }
 
 std::int64_t Case::bytes_read() const {
@@ -120,7 +136,9 @@ std::int64_t Case::bytes_written() const {
 }
 
 std::string Case::name() const {
-  const std::string size = segment > 0 ? fmt::format("S={}", segment) : "whole";
+  const std::string size = columns > 0   ? fmt::format("C={}", columns)
+                           : segment > 0 ? fmt::format("S={}", segment)
+                                         : "whole";
   const std::string type = op == Op::q6 ? "i64" : std::string(chainfold::name_of(in));
   return fmt::format("{} {}->{} {}", bench::name_of(op), type, chainfold::name_of(out), size);
 }
@@ -134,7 +152,21 @@ Case make_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t s
           .out = out,
           .elements = elements,
           .segment = segment,
-          .computation = computation_of(op, in, out, segment > 0 ? segments(segment) : whole())};
+          .computation = computation_of(op, in, out, segment > 0 ? segments(segment) : whole()),
+          .source = source_of(in)};
+}
+
+Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t columns) {
+  const std::int64_t rows = elements / columns;
+  if (rows < 1) throw std::runtime_error(fmt::format("too few elements for {} columns", columns));
+  return {.op = op,
+          .in = in,
+          .out = out,
+          .elements = rows * columns,
+          .segment = rows,
+          .computation = computation_of(op, in, out, chainfold::columns(columns)),
+          .source = source_of(in),
+          .columns = columns};
 }
 
 }  // namespace chainfold::bench

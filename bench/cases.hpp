@@ -11,13 +11,21 @@
 
 namespace chainfold::bench {
 
+/// Some elements of an input: `count` of them, `step` apart.
+struct Elements {
+  std::int64_t first = 0, count = 0, step = 1;
+};
+
 /// One computation at one size.
 struct Case {
   Op op;
   DType in, out;
   std::int64_t elements;  ///< a multiple of the segment size
-  std::int64_t segment;   ///< 0: whole
+  std::int64_t segment;   ///< elements of a segment, 0: whole; of columns: rows, which each folds
   Computation computation;
+  Source source;             ///< what the first input holds
+  std::int64_t columns = 0;  ///< 0: segments follow each other; else those of a matrix
+  bool cached = false;       ///< launches are to find the inputs in the caches
 
   struct Input {
     std::string name;
@@ -26,6 +34,13 @@ struct Case {
   };
   [[nodiscard]] std::vector<Input> inputs() const;
   [[nodiscard]] std::int64_t segments() const { return segment > 0 ? elements / segment : 1; }
+  [[nodiscard]] std::vector<Source> sources() const;
+  /// Where the elements of a segment (or column) are.
+  [[nodiscard]] Elements elements_of(std::int64_t index) const;
+  /// What a plan is asked for: the segment size, or the number of columns.
+  [[nodiscard]] std::int64_t plan_size() const { return columns > 0 ? columns : segment; }
+  /// "sum", or "sum_axis0" for columns.
+  [[nodiscard]] std::string op_name() const;
   [[nodiscard]] std::int64_t bytes_read() const;
   [[nodiscard]] std::int64_t bytes_written() const;
   /// e.g. "sum f16->f16 S=64"; what --only of the suite `first` matches, with the target behind it.
@@ -34,5 +49,7 @@ struct Case {
 
 /// A case over as many whole segments as fit into `elements`.
 Case make_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t segment);
+/// A case over the columns of a matrix of as many whole rows as fit into `elements`.
+Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t columns);
 
 }  // namespace chainfold::bench

@@ -1,4 +1,4 @@
-# The suite reduce from end to end on small data on the CPU.
+# The suites reduce and papers from end to end on small data on the CPU.
 # -DBENCH, -DPYTHON: programs; -DSOURCE: the folder of the scripts; -DFOLDER: made anew.
 function(run_and_expect pattern)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
@@ -10,14 +10,29 @@ endfunction()
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 set(file ${FOLDER}/reduce.json)
-set(bench ${BENCH} --suite reduce --target cpu --elements 1048576 --seconds 0.002 --void-above 1
-  --only "/f16/(64|whole)$|i8/777$" --out ${file} --resume-dirty)
-# Seven cases: sum, mean_var, dot, min_max, filtered_sum of f16 at 64, one whole sum, one of i8.
-run_and_expect("7 cases, 1?[0-9]+ rows measured, 0 were in the file already" ${bench})
-run_and_expect("0 cases, 0 rows measured, 1?[0-9]+ were in the file already" ${bench})
+set(bench ${BENCH} --suite reduce --target cpu --elements 1048576 --seconds 0.002 --void-above 1000
+  --only "/f16/(64|whole)$|i8/777$|sum/f32/64/cache|axis0/f32/1000$" --out ${file} --resume-dirty)
+# Nine cases: sum, mean_var, dot, min_max, filtered_sum of f16 at 64, one whole sum, one of i8, one of
+# columns, one from cache.
+run_and_expect("9 cases, [0-9]+ rows measured, 0 were in the file already" ${bench})
+run_and_expect("0 cases, 0 rows measured, [0-9]+ were in the file already" ${bench})
 run_and_expect("sum/f16/64 +numpy" ${PYTHON} ${SOURCE}/peers.py ${file} --impl numpy --seconds 0.002)
-run_and_expect("### sum/f16.*\\| 64 " ${PYTHON} ${SOURCE}/plot.py ${file} --table)
+run_and_expect("### sum/f16.*64.* 2.20 " ${PYTHON} ${SOURCE}/plot.py ${file} --table)
+run_and_expect("### sum_axis0/f32.*1000.*### sum/f32/cache.*64" ${PYTHON} ${SOURCE}/plot.py ${file} --table)
+run_and_expect("\\| recurrence .*ran in no row" ${PYTHON} ${SOURCE}/plot.py ${file} --strategies)
 file(GLOB files ${FOLDER}/*)
 if(NOT "${files}" STREQUAL "${file}")
   message(FATAL_ERROR "files are left: ${files}")
+endif()
+
+set(papers ${FOLDER}/papers.json)
+set(bench ${BENCH} --suite papers --target cpu --elements 1048576 --seconds 0.002 --void-above 1000
+  --only "variants/.*/2.18" --out ${papers} --resume-dirty)
+run_and_expect("2 cases, 4 rows measured, 0 were in the file already" ${bench})
+run_and_expect("0 cases, 0 rows measured, 4 were in the file already" ${bench})
+configure_file(${SOURCE}/../docs/papers.md ${FOLDER}/papers.md COPYONLY)
+execute_process(COMMAND ${PYTHON} ${SOURCE}/plot.py ${papers} --papers ${FOLDER}/papers.md RESULT_VARIABLE status)
+file(READ ${FOLDER}/papers.md page)
+if(NOT status EQUAL 0 OR NOT page MATCHES "uniform data\n\n.*\\| 2.18 \\| [0-9.e-]+ \\| [0-9.e-]+ \\|")
+  message(FATAL_ERROR "papers.md was not filled:\n${page}")
 endif()

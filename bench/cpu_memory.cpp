@@ -19,6 +19,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kPage = 1 << 21;
 constexpr int kStreams[] = {1, 2, 4, 8};
 constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15ull;
+constexpr auto kThreadsSleep = std::chrono::milliseconds(2);  // every pool's, after so long
+
+/// What the first words of the ceilings' data add up to.
+std::uint64_t sum_of_words(std::uint64_t n) {
+  return (n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n) * kStep;
+}
 
 template <class T>
 T element(Source source, std::uint64_t i) {
@@ -86,6 +92,32 @@ std::vector<std::vector<double>> time_rounds(const std::vector<std::function<voi
   return times;
 }
 
+std::vector<std::vector<double>> time_batches(const std::vector<std::function<void()>>& round,
+                                              double seconds) {
+  constexpr double kBatch = 1;  // milliseconds
+  const auto batch = [](const std::function<void()>& run, std::int64_t calls) {
+    const auto start = Clock::now();
+    for (std::int64_t i = 0; i < calls; ++i) run();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  std::vector<std::int64_t> calls;
+  for (const auto& run : round) {
+    batch(run, 2);
+    const double once = batch(run, 8) / 8;
+    calls.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(kBatch / once)));
+  }
+  const auto repeats = static_cast<std::size_t>(std::clamp(seconds * 1e3 / kBatch, 5.0, 50.0));
+  std::vector<std::vector<double>> times(round.size());
+  for (std::size_t r = 0; r < repeats; ++r) {
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      std::this_thread::sleep_for(kThreadsSleep);
+      batch(round[i], std::max<std::int64_t>(1, calls[i] / 4));
+      times[i].push_back(batch(round[i], calls[i]) / static_cast<double>(calls[i]));
+    }
+  }
+  return times;
+}
+
 CpuCeilings::CpuCeilings(std::int64_t bytes) : data_(bytes), target_(bytes) {
   for (std::int64_t i = 0; i < words(); ++i)
     data_.as<std::uint64_t>()[i] = static_cast<std::uint64_t>(i) * kStep;
@@ -105,8 +137,7 @@ CpuCeilings::CpuCeilings(std::int64_t bytes) : data_(bytes), target_(bytes) {
 void CpuCeilings::read(int streams) const {
   const openmp::ReadResult result = openmp::read(data_.as<std::uint64_t>(), words(), streams);
   const auto n = static_cast<std::uint64_t>(words());
-  const std::uint64_t sum = (n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n) * kStep;
-  if (result.words != n || result.sum != sum) {
+  if (result.words != n || result.sum != sum_of_words(n)) {
     throw std::runtime_error("the ceiling is no ceiling: the read loop missed words");
   }
 }
@@ -115,12 +146,34 @@ void CpuCeilings::copy() const { openmp::copy(data_.as<char>(), target_.as<char>
 
 void CpuCeilings::wash() const {
   openmp::read(target_.as<std::uint64_t>(), words(), 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::this_thread::sleep_for(kThreadsSleep);
 }
 
 Ceilings CpuCeilings::measure(std::size_t repeats) const {
   const auto times = time_rounds({[&] { read(); }, [&] { copy(); }}, repeats, [&] { wash(); });
   return {bytes(), median(times[0]), median(times[1])};
+}
+
+Ceilings CpuCeilings::measure_cached(std::int64_t bytes, std::size_t repeats) const {
+  constexpr std::int64_t kPerTiming = std::int64_t{64} << 20;
+  bytes = std::min(bytes, this->bytes()) / 128 * 128;
+  const std::int64_t again = std::max<std::int64_t>(2, kPerTiming / bytes);
+  const auto n = static_cast<std::uint64_t>(bytes / 8);
+  const auto read = [&] {
+    const auto result = openmp::read_again(data_.as<std::uint64_t>(), bytes / 8, again);
+    const auto times = static_cast<std::uint64_t>(again);
+    if (result.words != n * times || result.sum != sum_of_words(n) * times)
+      throw std::runtime_error("the ceiling is no ceiling: the loop in cache missed words");
+  };
+  // Source and target share the caches: half of the bytes each, twice as often.
+  const auto copy = [&] {
+    openmp::copy_again(data_.as<char>(), target_.as<char>(), bytes / 2, 2 * again);
+  };
+  const auto times = time_rounds({read, copy}, repeats, [&] {
+    read();
+    std::this_thread::sleep_for(kThreadsSleep);
+  });
+  return {bytes * again, median(times[0]), median(times[1])};
 }
 
 }  // namespace chainfold::bench

@@ -36,6 +36,11 @@ std::vector<std::vector<double>> time_rounds(const std::vector<std::function<voi
                                              std::size_t repeats,
                                              const std::function<void()>& wash);
 
+/// The same for what finds its inputs in the caches: batches of calls in a row, about a millisecond
+/// each, behind one that is not timed; milliseconds of one call. About `seconds` go to each.
+std::vector<std::vector<double>> time_batches(const std::vector<std::function<void()>>& round,
+                                              double seconds);
+
 /// The ceilings' own data: every word is its index times a constant, so its sum is known.
 class CpuCeilings {
  public:
@@ -46,6 +51,9 @@ class CpuCeilings {
   /// Takes the place of all else in the caches, and waits until every pool's threads sleep.
   void wash() const;
   [[nodiscard]] Ceilings measure(std::size_t repeats) const;
+  /// Of `bytes` bytes at the most that stay in the caches, each thread reading its own part again
+  /// and again.
+  [[nodiscard]] Ceilings measure_cached(std::int64_t bytes, std::size_t repeats) const;
   [[nodiscard]] std::int64_t bytes() const noexcept { return data_.bytes(); }
   /// Places that every thread reads at once: what was fastest.
   [[nodiscard]] int streams() const noexcept { return streams_; }

@@ -67,8 +67,8 @@ LaunchArgs GpuCase::args(std::int64_t set) const {
   return args;
 }
 
-double GpuCase::check(const Checker& checker, double bound_u,
-                      const std::function<void()>& run) const {
+Deviation GpuCase::check(const Checker& checker, double bound_u, bool may_overflow,
+                         const std::function<void()>& run) const {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     runtime::fill_bytes(context_, outputs_[i].pointer(), 0xff,
                         static_cast<std::size_t>(strides_[i]), stream_.handle());
@@ -87,7 +87,7 @@ double GpuCase::check(const Checker& checker, double bound_u,
     stream_.synchronize();
     return values;
   };
-  return checker.check(values_of, bound_u);
+  return checker.check(values_of, bound_u, may_overflow);
 }
 
 }  // namespace chainfold::bench

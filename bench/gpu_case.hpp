@@ -31,9 +31,9 @@ class GpuCase {
   [[nodiscard]] const std::vector<Case::Input>& inputs() const noexcept { return names_; }
   /// The arguments of a launch on a set, without scratch.
   [[nodiscard]] LaunchArgs args(std::int64_t set) const;
-  /// Runs on set 0, whose outputs hold NaN before, and checks what it leaves: the largest error.
-  /// Throws WrongResult where a result is.
-  double check(const Checker& checker, double bound_u, const std::function<void()>& run) const;
+  /// Runs on set 0, whose outputs hold NaN before, and checks what it leaves, see Checker.
+  Deviation check(const Checker& checker, double bound_u, bool may_overflow,
+                  const std::function<void()>& run) const;
 
  private:
   const Case& test_;

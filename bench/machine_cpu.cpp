@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include "chainfold/bench/cpu_memory.hpp"
 #include "chainfold/bench/machines.hpp"
@@ -51,33 +53,40 @@ class CpuContest final : public Contest {
     std::vector<std::function<void()>> round;
     for (std::size_t i = 0; i < runs_.size(); ++i)
       if (entrants_[i].missing.empty()) round.push_back(runs_[i]);
+    const auto times = test_.cached ? time_batches(round, seconds) : time_washed(round, seconds);
+    std::vector<Timing> result(runs_.size());
+    for (std::size_t i = 0, at = 0; i < runs_.size(); ++i) {
+      if (!entrants_[i].missing.empty()) continue;
+      result[i] = {median(times[at]), times[at].size()};
+      ++at;
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::optional<Ceilings> ceilings() const override { return among_; }
+  std::optional<double> picojoules(std::size_t) override { return std::nullopt; }
+
+ private:
+  /// The ceilings take part.
+  std::vector<std::vector<double>> time_washed(std::vector<std::function<void()>> round,
+                                               double seconds) {
+    round.emplace_back([&] { ceilings_.read(); });
+    round.emplace_back([&] { ceilings_.copy(); });
     const auto wash = [&] { ceilings_.wash(); };
     double slowest = 0;
     for (const auto& times : time_rounds(round, 2, wash)) slowest = std::max(slowest, times.back());
     const auto repeats = static_cast<std::size_t>(std::clamp(seconds * 1e3 / slowest, 5.0, 100.0));
     const auto times = time_rounds(round, repeats, wash);
-    std::vector<Timing> result(runs_.size());
-    for (std::size_t i = 0, at = 0; i < runs_.size(); ++i)
-      if (entrants_[i].missing.empty()) result[i] = {median(times[at++]), repeats};
-    return result;
+    among_ = Ceilings(ceilings_.bytes(), median(times.end()[-2]), median(times.end()[-1]));
+    return times;
   }
 
-  std::optional<double> picojoules(std::size_t) override { return std::nullopt; }
-
- private:
   void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
-    Entrant entrant{.way = way, .plan = way.strategy};
     runs_.emplace_back();
-    try {
+    entrants_.push_back(make_entrant(way, [&](Entrant& entrant) {
       const double bound = way.ours() ? load_ours(way, plans, entrant) : load_loop(entrant);
-      if (entrant.missing.empty()) entrant.max_err_u = check(checker, bound);
-    } catch (const WrongResult& error) {
-      entrant.wrong = true;
-      entrant.missing = error.what();
-    } catch (const std::exception& error) {
-      entrant.missing = error.what();
-    }
-    entrants_.push_back(std::move(entrant));
+      if (entrant.missing.empty()) entrant.off = check(checker, bound);
+    }));
   }
 
   double load_ours(const Way& way, const OurPlans& plans, Entrant& entrant) {
@@ -93,11 +102,20 @@ class CpuContest final : public Contest {
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
     runs_.back() = [kernel, args, scratch] { kernel.launch(args); };
-    return kernel.plan_facts().error_bound_u;
+    return plans.bound_u(test_, way, kernel);
   }
 
   double load_loop(Entrant& entrant) {
     const std::int64_t segments = test_.segments(), length = test_.elements / segments;
+    const double bound = static_cast<double>(std::min<std::int64_t>(length, 1 << 20));
+    if (test_.columns > 0) {
+      const auto loop = [=, type = type_of(test_.in), x = inputs_[0].as<void>(),
+                         out = outputs_[0].as<void>()] {
+        return openmp::sum_columns(type, x, length, segments, out);
+      };
+      keep(loop, "a loop along rows with omp simd", entrant);
+      return bound;
+    }
     void* second = outputs_.size() > 1 ? outputs_[1].as<void>() : nullptr;
     const void* y = inputs_.size() > 1 ? inputs_[1].as<void>() : nullptr;
     const auto loop = [=, what = fold_of(test_.op), type = type_of(test_.in),
@@ -105,13 +123,18 @@ class CpuContest final : public Contest {
                        first = outputs_[0].as<void>()] {
       return openmp::fold(what, type, x, y, segments, length, whole, first, second);
     };
-    if (!loop()) entrant.missing = "the compiler has no such type";
-    entrant.plan = "a loop with omp simd";
-    runs_.back() = loop;
-    return static_cast<double>(std::min<std::int64_t>(length, 1 << 20));
+    keep(loop, "a loop with omp simd", entrant);
+    return bound;
   }
 
-  double check(const Checker& checker, double bound_u) {
+  template <class Loop>
+  void keep(const Loop& loop, const char* what, Entrant& entrant) {
+    if (!loop()) entrant.missing = "the compiler has no such type";
+    entrant.plan = what;
+    runs_.back() = loop;
+  }
+
+  Deviation check(const Checker& checker, double bound_u) {
     for (const Buffer& output : outputs_)
       std::memset(output.as<char>(), 0xff, static_cast<std::size_t>(output.bytes()));
     runs_.back()();
@@ -135,6 +158,7 @@ class CpuContest final : public Contest {
   std::vector<Buffer> outputs_;
   std::vector<Entrant> entrants_;
   std::vector<std::function<void()>> runs_;
+  std::optional<Ceilings> among_;
 };
 
 class CpuMachine final : public Machine {
@@ -142,7 +166,10 @@ class CpuMachine final : public Machine {
   CpuMachine(std::int64_t bytes, bool tune)
       : bytes_(bytes), plans_(target("cpu"), tune), ceilings_(bytes) {}
 
-  Ceilings ceilings() override { return ceilings_.measure(9); }
+  Ceilings ceilings(const Case& test) override {
+    return test.cached ? ceilings_.measure_cached(test.bytes_read(), 9) : ceilings();
+  }
+  Ceilings ceilings() const { return ceilings_.measure(9); }
 
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
@@ -151,9 +178,7 @@ class CpuMachine final : public Machine {
   }
 
   std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
-    std::vector<Source> sources;
-    for (const Case::Input& input : test.inputs()) sources.push_back(input.source);
-    if (sources != sources_) {
+    if (std::vector<Source> sources = test.sources(); sources != sources_) {
       sources_.clear();
       inputs_.clear();
       for (const Case::Input& input : test.inputs())
@@ -173,13 +198,23 @@ class CpuMachine final : public Machine {
 
 }  // namespace
 
-std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head) {
+std::int64_t cpu_cached_bytes() {
+  const long second_level = ::sysconf(_SC_LEVEL2_CACHE_SIZE);  // of one core
+  const std::int64_t bytes = second_level > 0 ? second_level : 1 << 20;
+  return bytes / 2 * static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+void describe_cpu(Report& head) {
   const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
   head.device = fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads,
                             plugin.vector_bits);
   head.driver = fmt::format("LLVM {}", plugin.llvm_version);
   head.cuda = "none";
   openmp::set_threads(plugin.threads);
+}
+
+std::unique_ptr<Machine> make_cpu_machine(std::int64_t bytes, bool tune, Report& head) {
+  describe_cpu(head);
   auto machine = std::make_unique<CpuMachine>(bytes, tune);
   head.before = head.after = machine->ceilings();
   return machine;

@@ -94,20 +94,13 @@ class GpuContest final : public Contest {
   }
 
   void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
-    Entrant entrant{.way = way, .plan = way.strategy};
     auto runner = std::make_unique<Runner>();
-    try {
+    entrants_.push_back(make_entrant(way, [&](Entrant& entrant) {
       const double bound =
           way.ours() ? load_ours(way, plans, entrant, *runner) : load_cub(way, entrant, *runner);
-      if (entrant.missing.empty())
-        entrant.max_err_u = memory_.check(checker, bound, [&] { runner->launch(0); });
-    } catch (const WrongResult& error) {
-      entrant.wrong = true;
-      entrant.missing = error.what();
-    } catch (const std::exception& error) {
-      entrant.missing = error.what();
-    }
-    entrants_.push_back(std::move(entrant));
+      if (!entrant.missing.empty()) return;
+      entrant.off = memory_.check(checker, bound, way.as_published, [&] { runner->launch(0); });
+    }));
     runners_.push_back(std::move(runner));
   }
 
@@ -124,7 +117,7 @@ class GpuContest final : public Contest {
     runner.launch = [kernel = *runner.kernel, sets = std::move(sets)](std::int64_t set) {
       kernel.launch(sets[static_cast<std::size_t>(set)]);
     };
-    return runner.kernel->plan_facts().error_bound_u;
+    return plans.bound_u(test_, way, *runner.kernel);
   }
 
 #ifdef CHAINFOLD_BENCH_CUB
@@ -168,7 +161,7 @@ class GpuContest final : public Contest {
 
   /// Every entrant that is there, as often as its count says, round by round. Each timed launch
   /// follows an untimed one of its own, so that what it leaves to the memory is what it finds. The
-  /// first kernel of a round keeps the device busy while the host queues the others.
+  /// first kernels of a round keep the device busy while the host queues the others.
   void rounds(const std::vector<std::size_t>& counts, std::vector<std::vector<double>>& times) {
     std::vector<runtime::Event> begins, ends;
     std::size_t most = 0;
@@ -181,7 +174,8 @@ class GpuContest final : public Contest {
       return entrants_[i].missing.empty() && round < counts[i];
     };
     for (std::size_t r = 0; r < most; ++r) {
-      ceilings_.read();
+      constexpr std::size_t kQueuedDuringARead = 8;  // entrants, of several kernels each
+      for (std::size_t i = 0; i <= entrants_.size() / kQueuedDuringARead; ++i) ceilings_.read();
       for (std::size_t i = 0; i < entrants_.size(); ++i) {
         if (!takes_part(i, r)) continue;
         runners_[i]->launch(next_set());
@@ -229,7 +223,9 @@ class GpuMachine final : public Machine {
         ceilings_(context_, kernels_, bytes),
         energy_(context_.device().uuid) {}
 
-  Ceilings ceilings() override {
+  Ceilings ceilings(const Case&) override { return ceilings(); }
+
+  Ceilings ceilings() {
     // Clocks fall while the host compiles; they are back after a few dozen milliseconds of work.
     const auto start = Clock::now();
     while (Clock::now() - start < std::chrono::milliseconds(40)) {
@@ -241,6 +237,7 @@ class GpuMachine final : public Machine {
 
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
+    if (test.columns > 0) return result;  // CUB folds what is contiguous
     result.push_back({.impl = "cub", .kind = {}, .strategy = {}});
     // Below, CUB takes hundreds of milliseconds for what a memory-bound kernel does in one.
     constexpr std::int64_t kShortest = 8;
@@ -250,9 +247,7 @@ class GpuMachine final : public Machine {
   }
 
   std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
-    std::vector<Source> sources;
-    for (const Case::Input& input : test.inputs()) sources.push_back(input.source);
-    if (sources != sources_) {
+    if (std::vector<Source> sources = test.sources(); sources != sources_) {
       inputs_.clear();
       sources_.clear();
       const std::int64_t elements = bytes_ / size_of(test.in);

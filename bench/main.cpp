@@ -13,8 +13,10 @@
 #include <string>
 
 #include "chainfold/bench/machines.hpp"
+#include "chainfold/bench/papers_cases.hpp"
 #include "chainfold/bench/suite.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 
 namespace {
 
@@ -23,6 +25,8 @@ namespace {
 void make_openmp_wait_passively(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   if (setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+  // They spin for less than a millisecond, so that a loop right behind another finds them awake.
+  if (setenv("GOMP_SPINCOUNT", "20000", 0) != 0) return;
   execv("/proc/self/exe", argv);  // returns only where /proc is missing: then the peers spin
 }
 
@@ -66,29 +70,30 @@ struct Arguments {
 void add_options(CLI::App& app, Arguments& a) {
   app.add_option(
          "--suite", a.suite,
-         "what to measure: first (folds of every kind, compile, launch) or reduce (folds of "
-         "every size and type by every strategy, and the peers)")
-      ->check(CLI::IsMember({"first", "reduce"}))
+         "what to measure: first (folds of every kind, compile, launch), reduce (folds of every "
+         "size and type by every strategy, and the peers) or papers (what others published about "
+         "sums by tensor cores, once more)")
+      ->check(CLI::IsMember({"first", "reduce", "papers"}))
       ->capture_default_str();
   app.add_option("--target", a.target, "gpu (device 0) or cpu")
       ->check(CLI::IsMember({"gpu", "cpu"}))
       ->capture_default_str();
   app.add_option("--out", a.out,
-                 "write head and rows as JSON to this file; reduce goes on where the file ends");
+                 "write head and rows as JSON to this file; reduce and papers go on where it ends");
   app.add_option(
       "--only", a.only,
       "regular expression: only rows whose name it is found in: 'sum f16->f16 S=64 gpu', "
-      "'compile gpu' (first), 'sum/f16/64', 'sum/f16/whole/65536' (reduce)");
+      "'compile gpu' (first), 'sum/f16/64', 'axis0/f32/1024' (reduce), 'split/' (papers)");
   app.add_option("--elements", a.elements,
                  "f16 elements; other types get as many bytes (default: 2^30 on a GPU; on a CPU "
-                 "2^28, reduce 2^27)")
+                 "2^28, the others 2^27)")
       ->check(CLI::Range(std::int64_t{1} << 20, std::int64_t{1} << 36));
   app.add_option("--seconds", a.seconds,
                  "time spent on the repeats of a row; at least 9 are made, 3 of what takes 20 ms "
-                 "(default: 0.3, reduce on a GPU 0.02)")
+                 "(default: 0.3, reduce and papers on a GPU 0.02)")
       ->check(CLI::Range(0.001, 600.0));
   app.add_flag("--tune", a.tune, "tuned plans: instead of the default ones (first), beside them");
-  CLI::Option_group& reduce = *app.add_option_group("reduce", "Only for --suite reduce:");
+  CLI::Option_group& reduce = *app.add_option_group("reduce", "Only for reduce and papers:");
   reduce.add_option("--impl", a.impl,
                     "regular expression: only these ways, such as 'chainfold chosen', 'forced "
                     "parts', 'cub'");
@@ -101,7 +106,7 @@ void add_options(CLI::App& app, Arguments& a) {
       .add_option("--void-above", a.void_above,
                   "rows are void if the ceilings before and after them differ by more than this "
                   "(default: 0.01, on a CPU 0.1)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Range(0.0, 1e6));
   reduce.add_flag("--resume-dirty", a.resume_dirty,
                   "go on with a file although the tree has changes: they are the same");
   reduce.add_flag("--list", a.list, "print the names that --only matches and measure nothing");
@@ -128,7 +133,7 @@ int run_first(const Arguments& a) {
   return 0;
 }
 
-int run_reduce_suite(const Arguments& a) {
+int run_contests(const Arguments& a) {
   using namespace chainfold::bench;
   const bool gpu = a.target == "gpu";
   const std::int64_t elements = a.elements > 0 ? a.elements : std::int64_t{1} << (gpu ? 30 : 27);
@@ -140,7 +145,9 @@ int run_reduce_suite(const Arguments& a) {
                         .budget = a.budget,
                         .void_above = a.void_above.value_or(gpu ? 0.01 : 0.1)};
   if (a.energy) options.energy = std::regex(*a.energy);
-  const std::vector<NamedCase> cases = reduce_cases(bytes);
+  const std::vector<NamedCase> cases = a.suite == "papers"
+                                           ? papers_cases(bytes, chainfold::target(a.target))
+                                           : reduce_cases(bytes, gpu ? 0 : cpu_cached_bytes());
   if (a.list) {
     for (const NamedCase& named : cases)
       if (std::regex_search(named.name, options.only)) fmt::print("{}\n", named.name);
@@ -149,6 +156,8 @@ int run_reduce_suite(const Arguments& a) {
   Report head;
   head.suite = a.suite;
   head.target = a.target;
+  for (const std::string_view name : chainfold::codegen::strategy_names())
+    head.strategies.emplace_back(name);
   describe_build(head);
   const std::unique_ptr<Machine> machine =
       gpu ? make_gpu_machine(bytes, a.tune, head) : make_cpu_machine(bytes, a.tune, head);
@@ -176,7 +185,7 @@ int main(int argc, char** argv) {
   add_options(app, arguments);
   CLI11_PARSE(app, argc, argv);
   try {
-    return arguments.suite == "first" ? run_first(arguments) : run_reduce_suite(arguments);
+    return arguments.suite == "first" ? run_first(arguments) : run_contests(arguments);
   } catch (const std::regex_error& error) {
     fmt::print(stderr, "chainfold_bench: error: a regular expression: {}\n", error.what());
   } catch (const std::exception& error) {

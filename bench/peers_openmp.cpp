@@ -113,16 +113,38 @@ ReadResult read(const std::uint64_t* in, std::int64_t words, int streams) {
   }
 }
 
-void copy(const void* in, void* out, std::int64_t bytes) {
+void copy(const void* in, void* out, std::int64_t bytes) { copy_again(in, out, bytes, 1); }
+
+void copy_again(const void* in, void* out, std::int64_t bytes, std::int64_t times) {
 #pragma omp parallel
   {
     const std::int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
     // Whole cache lines a thread.
     const std::int64_t lines = bytes / 64, begin = lines * me / threads * 64;
     const std::int64_t end = me + 1 == threads ? bytes : lines * (me + 1) / threads * 64;
-    memcpy(static_cast<char*>(out) + begin, static_cast<const char*>(in) + begin,
-           static_cast<std::size_t>(end - begin));
+    for (std::int64_t t = 0; t < times; ++t) {
+      memcpy(static_cast<char*>(out) + begin, static_cast<const char*>(in) + begin,
+             static_cast<std::size_t>(end - begin));
+      asm volatile("" : : : "memory");  // each copy is made
+    }
   }
+}
+
+ReadResult read_again(const std::uint64_t* in, std::int64_t words, std::int64_t times) {
+  std::uint64_t sum = 0, count = 0;
+#pragma omp parallel reduction(+ : sum, count)
+  {
+    const std::int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+    const std::int64_t begin = words * me / threads, end = words * (me + 1) / threads;
+    for (std::int64_t t = 0; t < times; ++t) {
+      std::uint64_t part = 0;
+      for (std::int64_t i = begin; i < end; ++i) part += in[i];
+      sum += part;
+      count += static_cast<std::uint64_t>(end - begin);
+      asm volatile("" : : : "memory");  // the words are read once more
+    }
+  }
+  return {sum, count};
 }
 
 }  // namespace chainfold::bench::openmp

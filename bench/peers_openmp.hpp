@@ -31,6 +31,8 @@ enum class Type { f16, bf16, f32, f64, i8, i32 };
 /// they are few. Returns false where there is no loop for it or the compiler lacks the type.
 bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segments,
           std::int64_t length, bool whole, void* first, void* second);
+/// Sums of the columns of a row-major matrix, rounded like those of fold().
+bool sum_columns(Type type, const void* x, std::int64_t rows, std::int64_t columns, void* out);
 
 /// The ceilings: the sum of 64-bit words, which accounts for all of them, and a copy. Every thread
 /// reads `streams` places at once (1, 2, 4 or 8): more than one keep more of the memory busy.
@@ -39,5 +41,8 @@ struct ReadResult {
 };
 ReadResult read(const std::uint64_t* in, std::int64_t words, int streams);
 void copy(const void* in, void* out, std::int64_t bytes);
+/// The ceilings of the caches: every thread goes over its own part so many times in a row.
+ReadResult read_again(const std::uint64_t* in, std::int64_t words, std::int64_t times);
+void copy_again(const void* in, void* out, std::int64_t bytes, std::int64_t times);
 
 }  // namespace chainfold::bench::openmp

@@ -1,5 +1,7 @@
 #include <omp.h>
 
+#include <vector>
+
 #include "chainfold/bench/peers_openmp.hpp"
 
 namespace chainfold::bench::openmp {
@@ -132,6 +134,35 @@ bool sum_only(Fold what, const void* x, std::int64_t segments, std::int64_t leng
   return true;
 }
 
+/// Threads share out the rows and walk along them, their sums of a strip of columns in cache.
+template <class In, class Accumulator, class Out>
+bool columns_of(const void* x, std::int64_t rows, std::int64_t columns, void* out) {
+  constexpr std::int64_t kStrip = 8192;
+  const auto* in = static_cast<const In*>(x);
+  std::vector<Accumulator> totals(static_cast<std::size_t>(columns));
+  Accumulator* const total = totals.data();
+#pragma omp parallel
+  {
+    const std::int64_t count = omp_get_num_threads(), me = omp_get_thread_num();
+    const std::int64_t begin = rows * me / count, end = rows * (me + 1) / count;
+    std::vector<Accumulator> mine(static_cast<std::size_t>(kStrip));
+    Accumulator* const sums = mine.data();
+    for (std::int64_t first = 0; first < columns; first += kStrip) {
+      const std::int64_t width = columns - first < kStrip ? columns - first : kStrip;
+      for (std::int64_t c = 0; c < width; ++c) sums[c] = 0;
+      for (std::int64_t r = begin; r < end; ++r) {
+        const In* const row = in + r * columns + first;
+#pragma omp simd
+        for (std::int64_t c = 0; c < width; ++c) sums[c] += static_cast<Accumulator>(row[c].get());
+      }
+#pragma omp critical
+      for (std::int64_t c = 0; c < width; ++c) total[first + c] += sums[c];
+    }
+  }
+  for (std::int64_t c = 0; c < columns; ++c) static_cast<Out*>(out)[c] = Out::from(total[c]);
+  return true;
+}
+
 #if defined(__FLT16_MAX__)
 bool fold_f16(Fold what, const void* x_data, const void* y_data, std::int64_t segments,
               std::int64_t length, bool whole, void* first, void* second) {
@@ -192,6 +223,16 @@ bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segme
                                                                                 length, first);
   }
   return false;
+}
+
+bool sum_columns(Type type, const void* x, std::int64_t rows, std::int64_t columns, void* out) {
+  switch (type) {
+#if defined(__FLT16_MAX__)
+    case Type::f16: return columns_of<F16, float, F16>(x, rows, columns, out);
+#endif
+    case Type::f32: return columns_of<Plain<float>, float, Plain<float>>(x, rows, columns, out);
+    default: return false;
+  }
 }
 
 }  // namespace chainfold::bench::openmp

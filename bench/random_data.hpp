@@ -46,6 +46,24 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
   CHAINFOLD_BENCH_FN long long random_other(unsigned long long i) {
     return random_f16(i + (1ull << 40));
   }
+  CHAINFOLD_BENCH_FN long long eleven_bits(long long k) {
+    const long long size = k < 0 ? -k : k;
+    int shift = 0;
+    while ((size >> shift) > 2047) ++shift;
+    const long long rounded = ((size + ((1ll << shift) >> 1)) >> shift) << shift;
+    return k < 0 ? -rounded : rounded;
+  }
+  CHAINFOLD_BENCH_FN long long random_normal(unsigned long long i) {
+    long long sum = -6 * 65535;
+    for (int word = 0; word < 3; ++word) {
+      const unsigned long long h = mix(3 * i + static_cast<unsigned long long>(word));
+      sum += static_cast<long long>((h & 65535) + ((h >> 16) & 65535) + ((h >> 32) & 65535) + (h >> 48));
+    }
+    return eleven_bits(sum);
+  }
+  CHAINFOLD_BENCH_FN long long random_uniform(unsigned long long i) {
+    return eleven_bits(static_cast<long long>(mix(i) & 16383));
+  }
   CHAINFOLD_BENCH_FN long long random_shipdate(unsigned long long i) {
     return 8036 + static_cast<long long>(mix(i) % 2526);
   }
@@ -64,7 +82,8 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
 #undef CHAINFOLD_BENCH_BOTH
 #undef CHAINFOLD_BENCH_FN
 
-/// What an input holds; `other` is f16 as well, for a second input that differs from the first.
+/// What an input holds; `other` is f16 as well, for a second input that differs from the first, and
+/// so are `normal` (mean 0, variance 1: the sum of twelve uniform numbers) and `uniform` in [0, 1].
 enum class Source : std::uint8_t {
   f16,
   f32,
@@ -76,14 +95,23 @@ enum class Source : std::uint8_t {
   price,
   bf16,
   i32,
-  other
+  other,
+  normal,
+  uniform
 };
+
+/// "normal" and "uniform"; "signed" for random numbers of both signs.
+constexpr const char* name_of(Source source) noexcept {
+  return source == Source::normal ? "normal" : source == Source::uniform ? "uniform" : "signed";
+}
 
 /// The exponent s of a source's values k * 2^-s.
 constexpr int scale_of(Source source) noexcept {
   switch (source) {
     case Source::f16:
+    case Source::uniform:
     case Source::other: return 14;
+    case Source::normal: return 16;
     case Source::bf16: return 11;
     case Source::f32: return 23;
     case Source::f64: return 52;
@@ -105,6 +133,8 @@ inline std::int64_t value_of(Source source, std::uint64_t i) {
     case Source::bf16: return random_bf16(i);
     case Source::i32: return random_i32(i);
     case Source::other: return random_other(i);
+    case Source::normal: return random_normal(i);
+    case Source::uniform: return random_uniform(i);
   }
   return 0;
 }

@@ -42,10 +42,10 @@ struct Sums {
 };
 
 template <class Value>
-Sums sums_of(std::int64_t begin, std::int64_t end, bool squares, Value&& value) {
+Sums sums_of(const Elements& range, bool squares, Value&& value) {
   Sums result;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t k = value(static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < range.count; ++i) {
+    const std::int64_t k = value(static_cast<std::uint64_t>(range.first + i * range.step));
     result.sum += k;
     result.magnitude += k < 0 ? -k : k;
     result.smallest = std::min(result.smallest, k);
@@ -55,24 +55,33 @@ Sums sums_of(std::int64_t begin, std::int64_t end, bool squares, Value&& value) 
   return result;
 }
 
-Sums sums_of_range(const Case& test, std::int64_t begin, std::int64_t end) {
-  const auto f16_sums = [&](auto&& value) { return sums_of(begin, end, false, value); };
+Sums sums_of_range(const Case& test, const Elements& range) {
+  const auto sums = [&](auto&& value) { return sums_of(range, false, value); };
   switch (test.op) {
-    case Op::q6: return f16_sums(q6_value);
-    case Op::dot: return f16_sums([](std::uint64_t i) { return random_f16(i) * random_other(i); });
+    case Op::q6: return sums(q6_value);
+    case Op::dot: return sums([](std::uint64_t i) { return random_f16(i) * random_other(i); });
     case Op::filtered_sum:
-      return f16_sums([](std::uint64_t i) { return std::max(0ll, random_f16(i)); });
+      return sums([](std::uint64_t i) { return std::max(0ll, random_f16(i)); });
     default: break;
   }
   const bool squares = test.op == Op::mean_rms || test.op == Op::mean_var;
-  switch (test.in) {
-    case DType::f16: return sums_of(begin, end, squares, random_f16);
-    case DType::bf16: return sums_of(begin, end, squares, random_bf16);
-    case DType::f32: return sums_of(begin, end, squares, random_f32);
-    case DType::f64: return sums_of(begin, end, false, random_f64);
-    case DType::i32: return sums_of(begin, end, false, random_i32);
-    default: return sums_of(begin, end, false, random_i8);
+  switch (test.source) {
+    case Source::f16: return sums_of(range, squares, random_f16);
+    case Source::bf16: return sums_of(range, squares, random_bf16);
+    case Source::f32: return sums_of(range, squares, random_f32);
+    case Source::f64: return sums(random_f64);
+    case Source::i32: return sums(random_i32);
+    case Source::i8: return sums(random_i8);
+    case Source::normal: return sums(random_normal);
+    case Source::uniform: return sums(random_uniform);
+    default: throw std::logic_error("a source that only query 6 reads");
   }
+}
+
+/// One of `parts` equal shares of the elements.
+Elements part_of(const Elements& all, std::int64_t part, std::int64_t parts) {
+  const std::int64_t begin = all.count * part / parts, end = all.count * (part + 1) / parts;
+  return {.first = all.first + begin * all.step, .count = end - begin, .step = all.step};
 }
 
 long double scaled(Wide value, int scale) {
@@ -108,21 +117,21 @@ double unit_of(DType type) {
 
 }  // namespace
 
-std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64_t end) {
+std::vector<Expected> reference(const Case& test, std::int64_t segment) {
   constexpr std::int64_t kWorthAThread = 1 << 18;
-  const std::int64_t count = end - begin;
+  const Elements all = test.elements_of(segment);
+  const std::int64_t count = all.count;
   const std::int64_t workers = std::clamp<std::int64_t>(
       count / kWorthAThread, 1, std::max(1u, std::thread::hardware_concurrency()));
   Sums sums;
   if (workers == 1) {
-    sums = sums_of_range(test, begin, end);
+    sums = sums_of_range(test, all);
   } else {
     std::mutex mutex;
     std::vector<std::jthread> threads;
     for (std::int64_t w = 0; w < workers; ++w) {
       threads.emplace_back([&, w] {
-        const Sums mine =
-            sums_of_range(test, begin + count * w / workers, begin + count * (w + 1) / workers);
+        const Sums mine = sums_of_range(test, part_of(all, w, workers));
         const std::lock_guard lock(mutex);
         sums.merge(mine);
       });
@@ -179,15 +188,14 @@ Checker::Checker(const Case& test) : test_(test) {
   }
   std::sort(sample_.begin(), sample_.end());
   sample_.erase(std::unique(sample_.begin(), sample_.end()), sample_.end());
-  for (const std::int64_t segment : sample_)
-    expected_.push_back(reference(test, segment * length, (segment + 1) * length));
+  for (const std::int64_t segment : sample_) expected_.push_back(reference(test, segment));
 }
 
-double Checker::check(const ValuesOf& values, double bound_u) const {
+Deviation Checker::check(const ValuesOf& values, double bound_u, bool may_overflow) const {
   // A variance has no proven bound: a few dozen roundings of a merge or of a sum of squares.
   const double own = test_.op == Op::mean_var ? 64 : 4;
   const bool exact = test_.op == Op::max || test_.op == Op::min_max;
-  double largest = 0;
+  Deviation largest;
   for (std::size_t s = 0; s < sample_.size(); ++s) {
     const std::vector<std::vector<std::byte>> outputs = values(sample_[s]);
     const std::vector<Expected>& expected = expected_[s];
@@ -195,6 +203,10 @@ double Checker::check(const ValuesOf& values, double bound_u) const {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const DType type = test_.computation.output_type(i);
       const double value = read_value(outputs[i], type);
+      if (may_overflow && !std::isfinite(value)) {
+        largest.overflow = true;
+        continue;
+      }
       const double error = std::fabs(value - expected[i].value);
       double allowed = 0;
       if (!exact && is_float(type)) {
@@ -210,7 +222,9 @@ double Checker::check(const ValuesOf& values, double bound_u) const {
             test_.name(), i, sample_[s], value, expected[i].value, error, allowed));
       }
       if (is_float(type) && expected[i].magnitude > 0)
-        largest = std::max(largest, error / (unit_of(type) * expected[i].magnitude));
+        largest.units = std::max(largest.units, error / (unit_of(type) * expected[i].magnitude));
+      if (error > 0)
+        largest.percent = std::max(largest.percent, 100 * error / std::fabs(expected[i].value));
     }
   }
   return largest;

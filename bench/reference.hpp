@@ -19,8 +19,8 @@ struct Expected {
   double value = 0;
   double magnitude = 0;
 };
-/// The outputs of the elements [begin, end), computed in integers on all cores.
-std::vector<Expected> reference(const Case& test, std::int64_t begin, std::int64_t end);
+/// The outputs of a segment or column, computed in integers on all cores.
+std::vector<Expected> reference(const Case& test, std::int64_t segment);
 
 /// The bytes of one value of every output of a segment.
 using ValuesOf = std::function<std::vector<std::vector<std::byte>>(std::int64_t segment)>;
@@ -31,17 +31,27 @@ class WrongResult : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// How far results were off.
+struct Deviation {
+  /// Of the largest error: units of rounding (2^-11, 2^-8, 2^-24 or 2^-53 by the output's type)
+  /// times the sum of absolute values.
+  double units = 0;
+  double percent = 0;     ///< the largest error by the exact value
+  bool overflow = false;  ///< a value was not finite where that is allowed
+};
+
 /// Checks results of a case against the reference, which it computes once for a sample of segments:
 /// the first, the last and random ones, within a budget of elements.
 class Checker {
  public:
   explicit Checker(const Case& test);
   [[nodiscard]] const std::vector<std::int64_t>& sample() const noexcept { return sample_; }
-  /// The largest error in units of rounding (2^-11, 2^-8, 2^-24 or 2^-53 by the output's type)
-  /// times the sum of absolute values. Sums may err by `bound_u` units of rounding of f32 (of f64
+  /// Sums may err by `bound_u` units of rounding of f32 (of f64
   /// for sums of f64), a few more for what is done with them, and a narrowing cast; integers and
-  /// maxima must be exact. Throws WrongResult where a value is.
-  [[nodiscard]] double check(const ValuesOf& values, double bound_u) const;
+  /// maxima must be exact. Throws WrongResult where a value is wrong; one that is not finite is,
+  /// too, unless `may_overflow`.
+  [[nodiscard]] Deviation check(const ValuesOf& values, double bound_u,
+                                bool may_overflow = false) const;
 
  private:
   const Case& test_;

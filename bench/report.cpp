@@ -69,11 +69,12 @@ Ceilings between(const Ceilings& a, const Ceilings& b) {
 
 Row make_row(const Case& test, const std::string& impl, double ms, std::size_t repeats,
              const Ceilings& ceilings) {
-  Row row = make_plain_row(name_of(test.op), impl, ms, repeats);
+  Row row = make_plain_row(test.op_name(), impl, ms, repeats);
   row.dtype = test.op == Op::q6 ? "i64" : chainfold::name_of(test.in);
   row.out_dtype = chainfold::name_of(test.out);
   row.n = test.elements;
   row.segment = test.segment;
+  row.cached = test.cached;
   row.gbps = static_cast<double>(test.bytes_read() + test.bytes_written()) / ms * 1e-6;
   row.ceiling_ms = ceilings.least_ms(test.bytes_read(), test.bytes_written());
   row.ratio = *row.ceiling_ms / ms;
@@ -146,6 +147,13 @@ nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row) {
                {"ratio", optional(row.ratio)},
                {"max_err_u", optional(row.max_err_u)},
                {"pj_per_element", optional(row.pj_per_element)}};
+  if (row.err_percent) json["err_percent"] = *row.err_percent;
+  if (row.overflow) json["overflow"] = true;
+  if (row.cached) json["cached"] = true;
+  if (!row.experiment.empty()) {
+    json["experiment"] = row.experiment;
+    json["data"] = row.data;
+  }
   if (row.is_void) json["void"] = true;
   if (!measured) json["missing"] = row.missing;
   return json;
@@ -165,6 +173,7 @@ nlohmann::ordered_json json_of_head(const Report& report) {
                {"copy_gbps", report.before.copy_gbps},
                {"after", json_of(report.after)}};
   if (!report.peers.empty()) head["peers"] = report.peers;
+  if (!report.strategies.empty()) head["strategies"] = report.strategies;
   return head;
 }
 

@@ -48,9 +48,14 @@ struct Row {
       ceiling_ms;               ///< the least time at the ceilings measured between its repeats
   std::optional<double> ratio;  ///< ceiling_ms / ms
   std::optional<double> max_err_u;
+  std::optional<double> err_percent;     ///< of one result for all elements, by the exact one
+  bool overflow = false;                 ///< a result was not finite, as published sums may be
   std::optional<double> pj_per_element;  ///< energy of the device
-  bool is_void = false;                  ///< the ceilings moved while the row was measured
-  std::string missing;                   ///< why there is no measurement; empty: there is one
+  bool cached = false;     ///< launches find their inputs in the caches; so did the ceilings' reads
+  std::string experiment;  ///< of a paper
+  std::string data;        ///< what the input holds, where there is an experiment
+  bool is_void = false;    ///< the ceilings moved while the row was measured
+  std::string missing;     ///< why there is no measurement; empty: there is one
 };
 
 struct Report {
@@ -59,8 +64,9 @@ struct Report {
   std::string commit;
   std::optional<bool> clean;  ///< unknown where there is no Git
   std::string date;
-  Ceilings before, after;  ///< measured alone, ahead of the rows and behind them
-  std::string peers;       ///< versions of the peers, empty if none has one
+  Ceilings before, after;               ///< measured alone, ahead of the rows and behind them
+  std::string peers;                    ///< versions of the peers, empty if none has one
+  std::vector<std::string> strategies;  ///< all that plans may name
   std::vector<Row> rows;
 };
 

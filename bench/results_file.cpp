@@ -24,9 +24,12 @@ std::string key_of_json(const Json& row) {
   std::string key;
   for (const char* field : {"op", "dtype", "out_dtype", "n", "segment", "impl", "plan_kind"})
     key += text_of(row, field) + '|';
-  if (text_of(row, "plan_kind") == "forced") {
-    const std::string plan = text_of(row, "plan");
-    key += plan.substr(0, plan.find(' '));
+  const std::string kind = text_of(row, "plan_kind"), plan = text_of(row, "plan");
+  if (kind == "forced") key += plan.substr(0, plan.find(' '));
+  if (kind == "pinned") key += plan;
+  for (const char* field : {"cached", "experiment", "data"}) {
+    const std::string text = text_of(row, field);
+    if (!text.empty()) key += '|' + text;
   }
   return key;
 }

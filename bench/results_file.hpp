@@ -11,8 +11,9 @@
 
 namespace chainfold::bench {
 
-/// What makes two rows the same measurement: the computation, its size, who computed it and, of
-/// ours, how the plan came about (for a forced one also its strategy, the first word of the plan).
+/// What makes two rows the same measurement: the computation, its size and data, who computed it
+/// and, of ours, how the plan came about (for a forced one also its strategy, the first word of the
+/// plan, and a pinned plan itself).
 std::string key_of(const Row& row);
 
 /// Whether a rate of one measurement of the ceilings is off the other's by more than `limit`, e.g.

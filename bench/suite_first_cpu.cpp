@@ -5,10 +5,10 @@
 #include <functional>
 
 #include "chainfold/bench/cpu_memory.hpp"
+#include "chainfold/bench/machines.hpp"
 #include "chainfold/bench/peers_openmp.hpp"
 #include "chainfold/bench/reference.hpp"
 #include "chainfold/bench/suite.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
 
 namespace chainfold::bench {
 namespace {
@@ -63,7 +63,7 @@ double check(const Case& test, const Checker& checker, const Implementation& imp
     std::memcpy(value.data(), output.as<char>() + static_cast<std::size_t>(segment) * size, size);
     return std::vector<std::vector<std::byte>>{std::move(value)};
   };
-  return checker.check(value_of_segment, implementation.bound_u);
+  return checker.check(value_of_segment, implementation.bound_u).units;
 }
 
 void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& ceilings,
@@ -128,13 +128,7 @@ void measure_launch(Report& report) {
 }  // namespace
 
 void run_first_cpu(const SuiteOptions& options, Report& report) {
-  const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
-  report.device = fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads,
-                              plugin.vector_bits);
-  report.driver = fmt::format("LLVM {}", plugin.llvm_version);
-  report.cuda = "none";
-  openmp::set_threads(plugin.threads);
-
+  describe_cpu(report);
   const std::int64_t elements = options.elements > 0 ? options.elements : kDefaultElements;
   const std::int64_t bytes = elements * size_of(DType::f16);
   std::vector<Case> cases;

@@ -53,7 +53,9 @@ class Prepared {
   void launch() const { kernel_.launch(args_); }
   /// Runs once and checks a sample.
   [[nodiscard]] double check() const {
-    return memory_.check(Checker(test_), kernel_.plan_facts().error_bound_u, [&] { launch(); });
+    return memory_
+        .check(Checker(test_), kernel_.plan_facts().error_bound_u, false, [&] { launch(); })
+        .units;
   }
   [[nodiscard]] const Case& test() const noexcept { return test_; }
   [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }

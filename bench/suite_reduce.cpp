@@ -11,42 +11,56 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Row row_of(const Case& test, const Entrant& entrant, const Timing& timing,
-           const Ceilings& ceilings) {
-  Row row = make_row(test, entrant.way.impl, timing.ms, timing.repeats, ceilings);
-  row.plan_kind = entrant.way.kind;
-  row.plan = entrant.plan;
-  if (is_float(test.out)) row.max_err_u = entrant.max_err_u;
-  if (!entrant.missing.empty()) {
-    row.missing = entrant.missing;
-    row.ms = 0;
-    row.gbps = row.ceiling_ms = row.ratio = row.max_err_u = std::nullopt;
+Row new_row(const NamedCase& named, const Way& way, const Timing& timing,
+            const Ceilings& ceilings) {
+  Row row = make_row(named.test, way.impl, timing.ms, timing.repeats, ceilings);
+  row.plan_kind = way.kind;
+  row.plan = way.strategy;
+  if (!named.experiment.empty()) {
+    row.experiment = named.experiment;
+    row.data = name_of(named.test.source);
   }
   return row;
 }
 
-Row identity(const Case& test, const Way& way) {
-  Row row = make_row(test, way.impl, 1, 1, Ceilings(1, 1, 2));
-  row.plan_kind = way.kind;
-  row.plan = way.strategy;
+Row row_of(const NamedCase& named, const Entrant& entrant, const Timing& timing,
+           const Ceilings& ceilings) {
+  Row row = new_row(named, entrant.way, timing, ceilings);
+  row.plan = entrant.plan;
+  if (!entrant.missing.empty()) {
+    row.missing = entrant.missing;
+    row.ms = 0;
+    row.gbps = row.ceiling_ms = row.ratio = std::nullopt;
+  } else if (is_float(named.test.out) && entrant.off) {
+    row.overflow = entrant.off->overflow;
+    if (row.overflow) return row;
+    row.max_err_u = entrant.off->units;
+    if (named.test.segments() == 1) row.err_percent = entrant.off->percent;
+  }
   return row;
+}
+
+Row identity(const NamedCase& named, const Way& way) {
+  return new_row(named, way, {1, 1}, Ceilings(1, 1, 2));
 }
 
 std::string line_of(const Row& row, const std::string& name) {
   const std::string ours = row.plan_kind + ' ' + row.plan.substr(0, row.plan.find(' '));
-  const std::string who = row.plan_kind.empty() ? row.impl : "ours " + ours;
+  const std::string who = row.impl != "chainfold"     ? row.impl
+                          : row.plan_kind == "pinned" ? row.plan
+                                                      : "ours " + ours;
   if (!row.missing.empty())
     return fmt::format("  {:<24} {:<20} missing: {}", name, who,
                        row.missing.substr(0, row.missing.find('\n')));
   const auto number = [](const std::optional<double>& value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : std::string("-");
   };
+  const char* const mark = row.is_void ? "  VOID" : row.overflow ? "  OVERFLOW" : "";
   return fmt::format(
       "  {:<24} {:<20} {:>10.4f} ms {:>8} GB/s {:>6} of the ceiling  err {:>8} u{}{}", name, who,
       row.ms, number(row.gbps, "{:.1f}"), number(row.ratio, "{:.3f}"),
       number(row.max_err_u, "{:.3g}"),
-      row.pj_per_element ? fmt::format("  {:.0f} pJ", *row.pj_per_element) : "",
-      row.is_void ? "  VOID" : "");
+      row.pj_per_element ? fmt::format("  {:.0f} pJ", *row.pj_per_element) : "", mark);
 }
 
 /// Our fastest row that needs no forcing beside the fastest peer.
@@ -61,9 +75,9 @@ void note_loss(const std::string& name, const std::vector<Row>& rows, const Resu
                       : file.has(key_of(row)) ? file.milliseconds(key_of(row))
                                               : kNone;
     if (row.is_void) return;
-    if (row.impl == "chainfold" && row.plan_kind != "forced") {
+    if (row.impl == "chainfold" && (row.plan_kind == "chosen" || row.plan_kind == "tuned")) {
       ours = std::min(ours, ms);
-    } else if (row.impl != "chainfold" && ms < peer) {
+    } else if (row.plan_kind.empty() && ms < peer) {
       peer = ms;
       who = row.impl;
     }
@@ -99,10 +113,10 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
   for (const NamedCase& named : cases) {
     if (!std::regex_search(named.name, options.only)) continue;
     Task task{&named, {}, {}};
-    for (const Way& way : machine.ways(named.test)) {
+    for (const Way& way : named.ways.empty() ? machine.ways(named.test) : named.ways) {
       if (!std::regex_search(way.name(), options.impl)) continue;
       task.all.push_back(way);
-      const std::string key = key_of(identity(named.test, way));
+      const std::string key = key_of(identity(named, way));
       if (file.has(key) && (file.has_energy(key) || !wants_energy(named.name, way))) {
         ++summary.kept;
       } else {
@@ -117,7 +131,9 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
       summary.left = tasks.size() - t;
       break;
     }
-    const auto& [name, test] = *tasks[t].named;
+    const NamedCase& named = *tasks[t].named;
+    const std::string& name = named.name;
+    const Case& test = named.test;
     const std::string left =
         t == 0 ? ""
                : fmt::format(", about {:.0f} s left", spent() / static_cast<double>(t) *
@@ -135,16 +151,18 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
     }
     std::vector<Row> rows;
     for (int attempt = 0; attempt < 2; ++attempt) {
-      const Ceilings before = machine.ceilings();
+      const Ceilings before = machine.ceilings(test);
       const std::vector<Timing> timings = contest != nullptr
                                               ? contest->time(options.seconds)
                                               : std::vector<Timing>(entrants.size(), Timing{1, 0});
-      const Ceilings after = machine.ceilings();
+      const Ceilings after = machine.ceilings(test);
       file.set_after(after);
       const bool moved = apart(before, after, options.void_above);
       rows.clear();
+      const auto among = contest != nullptr ? contest->ceilings() : std::nullopt;
       for (std::size_t i = 0; i < entrants.size(); ++i) {
-        rows.push_back(row_of(test, entrants[i], timings[i], between(before, after)));
+        rows.push_back(
+            row_of(named, entrants[i], timings[i], among.value_or(between(before, after))));
         rows.back().is_void = moved && entrants[i].missing.empty();
       }
       if (!moved) break;
@@ -165,10 +183,10 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
     summary.rows += rows.size();
     ++summary.cases;
     for (const Way& way : tasks[t].all) {  // kept rows compete as well
-      const std::string key = key_of(identity(test, way));
+      const std::string key = key_of(identity(named, way));
       const auto same = [&](const Row& row) { return key_of(row) == key; };
       if (std::any_of(rows.begin(), rows.end(), same)) continue;
-      rows.push_back(identity(test, way));
+      rows.push_back(identity(named, way));
       rows.back().ms = 0;
     }
     note_loss(name, rows, file, summary, print);

@@ -14,15 +14,18 @@
 
 namespace chainfold::bench {
 
-/// A case with its name, e.g. "sum/f16/64", "sum/f16/whole" or "sum/f16/whole/65536" for one that
-/// is short.
+/// A case with its name, e.g. "sum/f16/64", "sum/f16/whole", "sum/f16/whole/65536" for one that is
+/// short, or "axis0/f16/1024" for the sums of 1024 columns.
 struct NamedCase {
   std::string name;
   Case test;
+  std::vector<Way> ways{};   ///< empty: all that the machine has
+  std::string experiment{};  ///< of a paper
 };
 /// All of the suite with inputs of `bytes` bytes each (every input of a case); sizes that do not
-/// fit are left out.
-std::vector<NamedCase> reduce_cases(std::int64_t bytes);
+/// fit are left out. With `cached_bytes` also some, named ".../cache", whose inputs together have
+/// so many bytes and are to be found in the caches.
+std::vector<NamedCase> reduce_cases(std::int64_t bytes, std::int64_t cached_bytes = 0);
 
 struct ReduceOptions {
   std::regex only{""};               ///< searched in a case's name

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <span>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/plan_published.hpp"
@@ -117,13 +117,6 @@ constexpr StrategyText kStrategies[] = {
                               "\"rows warps=8 depth=1 rows=4 bytes=16 mma\"",
                               text, why),
                   "plan");
-}
-
-std::string strategy_names() {
-  std::string names;
-  for (const StrategyText& known : kStrategies)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-  return names;
 }
 
 int number(std::string_view text, std::string_view digits) {
@@ -272,6 +265,12 @@ std::string to_text(const PlanChoice& choice) {
   return text + (choice.mma ? " mma" : " simt");
 }
 
+std::vector<std::string_view> strategy_names() {
+  std::vector<std::string_view> names;
+  for (const StrategyText& known : kStrategies) names.push_back(known.name);
+  return names;
+}
+
 PlanChoice parse_choice(std::string_view text) {
   PlanChoice choice;
   const StrategyText* strategy = nullptr;
@@ -283,7 +282,8 @@ PlanChoice parse_choice(std::string_view text) {
       strategy = std::find_if(std::begin(kStrategies), std::end(kStrategies),
                               [&](const StrategyText& known) { return known.name == word; });
       if (strategy == std::end(kStrategies))
-        refuse(text, fmt::format("'{}' is no strategy (they are {})", word, strategy_names()));
+        refuse(text, fmt::format("'{}' is no strategy (they are {})", word,
+                                 fmt::join(strategy_names(), ", ")));
       choice.strategy = strategy->strategy;
       continue;
     }

@@ -43,6 +43,8 @@ inline constexpr int kMostParts = 4096;
 /// "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma", "columns warps=8
 /// depth=8 runs=1 parts=528 bytes=16 simt": a strategy, the decisions that it knows, and its unit.
 std::string to_text(const PlanChoice& choice);
+/// The first words of all plans' texts: what a strategy is called.
+std::vector<std::string_view> strategy_names();
 /// The choice with this text. Throws UserError(invalid_argument) naming what is wrong.
 PlanChoice parse_choice(std::string_view text);
 

@@ -3,18 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "chainfold/bench/reference.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
-#include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::bench {
 namespace {
@@ -39,7 +34,7 @@ class FakeMachine final : public Machine {
   bool peer_wrong = false;
   int prepared = 0, timed = 0, ceilings_taken = 0;
 
-  Ceilings ceilings() override {
+  Ceilings ceilings(const Case&) override {
     ++ceilings_taken;
     const Ceilings now = played.front();
     if (played.size() > 1) played.pop_front();
@@ -60,7 +55,8 @@ class FakeMachine final : public Machine {
     FakeContest(FakeMachine& machine, const std::vector<Way>& ways) : machine_(machine) {
       for (const Way& way : ways) {
         Entrant entrant{.way = way, .plan = way.ours() ? way.strategy + " warps=8" : "call"};
-        entrant.max_err_u = 0.5;
+        if (way.kind == "pinned") entrant.plan = way.strategy;
+        entrant.off = Deviation{.units = 0.5, .percent = 0.25};
         if (!way.ours()) entrant.missing = machine.peer_problem;
         entrant.wrong = !way.ours() && machine.peer_wrong;
         entrants_.push_back(entrant);
@@ -147,7 +143,9 @@ TEST_F(BenchReduce, WritesHeadAndRows) {
   EXPECT_EQ(row["max_err_u"], 0.5);
   EXPECT_TRUE(row["pj_per_element"].is_null());
   EXPECT_FALSE(row.contains("void"));
+  EXPECT_FALSE(row.contains("err_percent"));  // of one result for all elements only
   EXPECT_EQ(all["rows"][3]["segment"], "whole");
+  EXPECT_EQ(all["rows"][3]["err_percent"], 0.25);
   EXPECT_EQ(files(), 1u);  // no temporary file is left
 }
 
@@ -312,71 +310,27 @@ TEST_F(BenchReduce, ABudgetLeavesCasesForTheNextRun) {
   EXPECT_NE(text_of(summary).find("2 cases are left"), std::string::npos);
 }
 
-TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
-  const std::vector<NamedCase> cases = reduce_cases(std::int64_t{1} << 31);
-  std::set<std::string> names;
-  for (const NamedCase& named : cases) {
-    EXPECT_TRUE(names.insert(named.name).second) << named.name;
-    EXPECT_LE(named.test.bytes_read(), std::int64_t{1} << 32) << named.name;
-  }
-  for (const char* name : {"sum/f16/1", "sum/bf16/134217728", "sum/f16/1337", "sum/i8/777",
-                           "sum/f64/whole", "sum/f16/whole/65536", "mean_var/f16/64",
-                           "dot/f16/1000", "min_max/f16/4096", "filtered_sum/f16/64"}) {
-    EXPECT_TRUE(names.contains(name)) << name;
-  }
-  const auto at = [&](const std::string& name) -> const Case& {
-    return std::find_if(cases.begin(), cases.end(), [&](const auto& c) { return c.name == name; })
-        ->test;
-  };
-  EXPECT_EQ(at("sum/f16/64").elements, std::int64_t{1} << 30);
-  EXPECT_EQ(at("sum/f16/whole").out, DType::f32);
-  EXPECT_EQ(at("sum/i8/64").out, DType::i32);
-  EXPECT_EQ(at("sum/i8/64").elements, std::int64_t{1} << 31);
-}
-
-TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
-  const Case test = make_case(Op::sum, DType::f16, DType::f16, 1 << 24, 65536);
-  const Target sm90 = target("sm_90");
-  std::set<std::string> strategies;
-  for (const auto& choice :
-       codegen::plan_space(test.computation.graph(), sm90, {.segment = test.segment})) {
-    const std::string text = codegen::to_text(choice);
-    strategies.insert(text.substr(0, text.find(' ')));
-  }
-  ASSERT_GE(strategies.size(), 2u);
-  const std::vector<Way> ways = OurPlans(sm90, true).ways(test);
-  ASSERT_EQ(ways.size(), 2 + strategies.size() - 1);
-  EXPECT_EQ(ways[0].name(), "chainfold chosen");
-  EXPECT_EQ(ways[1].name(), "chainfold tuned");
-  std::set<std::string> forced;
-  for (std::size_t i = 2; i < ways.size(); ++i) {
-    EXPECT_EQ(ways[i].kind, "forced");
-    EXPECT_TRUE(strategies.contains(ways[i].strategy)) << ways[i].strategy;
-    EXPECT_TRUE(forced.insert(ways[i].strategy).second) << ways[i].strategy;
-  }
-}
-
-/// Hands out bytes of values that are as far off as wanted.
-ValuesOf values_with(const Case& test, double off) {
-  return [&test, off](std::int64_t segment) {
-    const std::int64_t length = test.elements / test.segments();
-    const auto expected = reference(test, segment * length, (segment + 1) * length);
-    const auto value = static_cast<float>(expected[0].value + off * expected[0].magnitude);
-    std::vector<std::byte> bytes(sizeof(value));
-    std::memcpy(bytes.data(), &value, sizeof(value));
-    return std::vector<std::vector<std::byte>>{bytes};
-  };
-}
-
-TEST(BenchChecker, TakesWhatTheBoundAllowsAndNoMore) {
-  const Case test = make_case(Op::sum, DType::f32, DType::f32, 64000, 64);
-  const Checker checker(test);
-  EXPECT_EQ(checker.sample().front(), 0);
-  EXPECT_EQ(checker.sample().back(), 999);
-  EXPECT_LE(checker.check(values_with(test, 0), 8), 1);
-  EXPECT_NEAR(checker.check(values_with(test, 8 * 0x1p-24), 8), 8, 1);
-  EXPECT_THROW((void)checker.check(values_with(test, 16 * 0x1p-24), 8), WrongResult);
-  EXPECT_THROW((void)checker.check(values_with(test, std::nan("")), 8), WrongResult);
+TEST_F(BenchReduce, ExperimentsAndCachedRowsAreKeptApart) {
+  NamedCase normal{"variants/normal", make_case(Op::sum, DType::f16, DType::f32, 6400, 0)};
+  normal.experiment = "variants";
+  normal.ways = {{.impl = "chainfold", .kind = "pinned", .strategy = "split warps=8"},
+                 {.impl = "chainfold", .kind = "pinned", .strategy = "split warps=16"}};
+  normal.test.source = Source::normal;
+  NamedCase uniform = normal, cached = cases_[0];
+  uniform.name = "variants/uniform";
+  uniform.test.source = Source::uniform;
+  cached.name += "/cache";
+  cached.test.cached = true;
+  cases_ = {cases_[0], cached, normal, uniform};
+  EXPECT_EQ(run().rows, 10u);
+  const Json rows = content()["rows"];
+  ASSERT_EQ(rows.size(), 10u);
+  EXPECT_FALSE(rows[0].contains("cached"));
+  EXPECT_EQ(rows[3]["cached"], true);
+  EXPECT_EQ(rows[6]["experiment"], "variants");
+  EXPECT_EQ(rows[6]["data"], "normal");
+  EXPECT_EQ(rows[9]["data"], "uniform");
+  EXPECT_EQ(run().kept, 10u);
 }
 
 }  // namespace

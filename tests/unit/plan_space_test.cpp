@@ -22,6 +22,17 @@ using codegen::Strategy;
 
 constexpr std::int64_t kSegments[] = {0, 1, 7, 8, 24, 32, 33, 64, 100, 257, 1000, 4096, 70000};
 
+TEST(PlanSpace, NamesEveryStrategyOnce) {
+  const std::vector<std::string_view> names = codegen::strategy_names();
+  std::set<Strategy> strategies;
+  for (const std::string_view name : names) {
+    const PlanChoice choice = codegen::parse_choice(name);
+    EXPECT_TRUE(strategies.insert(choice.strategy).second) << name;
+    EXPECT_TRUE(to_text(choice).starts_with(std::string(name) + ' ')) << to_text(choice);
+  }
+  EXPECT_EQ(strategies.size(), static_cast<std::size_t>(Strategy::split) + 1);
+}
+
 TEST(PlanSpace, HoldsTheDefaultFirstAndOnlyPlansThatKeepTheBound) {
   for (const char* name : {"sum_f16", "sum_bf16", "sum_f32", "sum_f64", "sum_i8", "frames", "q6",
                            "dot_f16", "variance_f32", "filter_f16"}) {

@@ -1,0 +1,171 @@
+#include "chainfold/bench/papers_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::bench {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Strategy;
+
+/// A multiprocessor holds so many warps of these strategies at once.
+constexpr int kResidentWarps = 32;
+constexpr int kMostLinks = 8;  // of the chains that recurrence and single_pass know
+
+Case sum_of(std::int64_t elements, std::int64_t segment, Source source) {
+  Case test =
+      make_case(Op::sum, DType::f16, segment > 0 ? DType::f16 : DType::f32, elements, segment);
+  test.source = source;
+  return test;
+}
+
+/// Cases of one target, and the ways that it has for them.
+class Experiments {
+ public:
+  explicit Experiments(const Target& target) : target_(target) {}
+
+  void begin(const std::string& experiment, const std::string& name, Case test) {
+    all.push_back({fmt::format("{}/{}", experiment, name), std::move(test), {}, experiment});
+  }
+  /// Blocks a multiprocessor, as many as it holds and plans know.
+  [[nodiscard]] int blocks_of(int warps) const {
+    return std::clamp(kResidentWarps / warps, 1, codegen::kMostParts / target_.processors);
+  }
+  void pin(const PlanChoice& choice) {
+    codegen::PlanRequest request{.accuracy = Accuracy::as_published,
+                                 .determinism = Determinism::not_guaranteed,
+                                 .segment = test().segment};
+    if (!codegen::make_plan(test().computation.graph(), target_, request, choice)) return;
+    all.back().ways.push_back({.impl = "chainfold",
+                               .kind = "pinned",
+                               .strategy = codegen::to_text(choice),
+                               .as_published = true});
+  }
+  /// What the papers compare with: additions by lanes alone.
+  void pin_lanes() {
+    if (!target_.has_mma) return;
+    PlanChoice choice =
+        codegen::parts_choice(test().computation.graph(), target_, {.segment = test().segment});
+    choice.mma = false;
+    all.back().ways.push_back(
+        {.impl = "chainfold", .kind = "pinned", .strategy = codegen::to_text(choice)});
+  }
+  /// Our own plan and the peer.
+  void others() {
+    all.back().ways.insert(all.back().ways.begin(),
+                           {.impl = "chainfold", .kind = "chosen", .strategy = {}});
+    const bool cpu = target_.max_warps == 1;
+    all.back().ways.push_back({.impl = cpu ? "openmp-simd" : "cub", .kind = {}, .strategy = {}});
+  }
+  /// Drops the last case if nothing serves it here.
+  void end() {
+    if (all.back().ways.empty()) all.pop_back();
+  }
+  std::vector<NamedCase> all;
+
+ private:
+  [[nodiscard]] const Case& test() const { return all.back().test; }
+  const Target& target_;
+};
+
+void add_variants(Experiments& experiments, std::int64_t elements) {
+  for (std::int64_t n = std::int64_t{1} << 16; n <= elements; n *= 4) {
+    for (const Source source : {Source::normal, Source::uniform}) {
+      experiments.begin("variants", fmt::format("{}/{}", name_of(source), size_text(n)),
+                        sum_of(n, 0, source));
+      // The shapes that [N] found best, and [D]'s.
+      experiments.pin({.strategy = Strategy::recurrence, .warps = 1, .chain = 5});
+      experiments.pin({.strategy = Strategy::single_pass,
+                       .warps = 4,
+                       .blocks = experiments.blocks_of(4),
+                       .chain = 4,
+                       .product = 1});
+      experiments.pin({.strategy = Strategy::split,
+                       .warps = 16,
+                       .depth = 4,
+                       .blocks = experiments.blocks_of(16),
+                       .product = 1,
+                       .fraction = 50});
+      experiments.pin({.strategy = Strategy::grid256n,
+                       .warps = 16,
+                       .depth = 4,
+                       .blocks = 4,
+                       .chain = 4,
+                       .product = 1});
+      experiments.pin_lanes();
+      experiments.others();
+    }
+  }
+}
+
+void add_chains(Experiments& experiments, Strategy strategy, const std::string& name,
+                std::int64_t elements) {
+  for (const int power : {20, 26}) {
+    const std::int64_t n = std::int64_t{1} << power;
+    if (n > elements) continue;
+    experiments.begin(name, size_text(n), sum_of(n, 0, Source::normal));
+    for (int warps = 1; warps <= 32; warps *= 2) {
+      for (int chain = 1; chain <= kMostLinks; ++chain) {
+        PlanChoice choice{.strategy = strategy, .warps = warps, .chain = chain};
+        if (strategy == Strategy::single_pass) {
+          choice.blocks = experiments.blocks_of(warps);
+          choice.product = 1;
+        }
+        experiments.pin(choice);
+      }
+    }
+    experiments.end();
+  }
+}
+
+void add_split(Experiments& experiments, std::int64_t elements) {
+  constexpr int kWarps = 16;
+  for (const int power : {20, 26}) {
+    const std::int64_t n = std::int64_t{1} << power;
+    if (n > elements) continue;
+    experiments.begin("split", size_text(n), sum_of(n, 0, Source::normal));
+    for (int tensor = 1; tensor < kWarps; tensor += 2) {
+      experiments.pin({.strategy = Strategy::split,
+                       .warps = kWarps,
+                       .depth = 4,
+                       .blocks = experiments.blocks_of(kWarps),
+                       .product = 1,
+                       .fraction = (100 * tensor + kWarps / 2) / kWarps});
+    }
+    if (!experiments.all.back().ways.empty()) experiments.pin_lanes();
+    experiments.end();
+  }
+}
+
+void add_segments(Experiments& experiments, std::int64_t elements) {
+  for (std::int64_t s = 16; s <= elements; s *= 2) {
+    experiments.begin("segments", size_text(s), sum_of(elements, s, Source::f16));
+    experiments.pin({.strategy = Strategy::reduction16, .warps = 8, .rows = 4});
+    experiments.pin({.strategy = Strategy::strided16n, .warps = 8, .depth = 4});
+    experiments.pin({.strategy = Strategy::coalesced16n, .warps = 8, .depth = 4});
+    experiments.pin({.strategy = Strategy::reduction256, .warps = 8, .rows = 4, .product = 1});
+    experiments.pin({.strategy = Strategy::inefficient256n, .warps = 8, .depth = 4, .product = 1});
+    experiments.pin({.strategy = Strategy::efficient256n, .warps = 8, .depth = 8, .product = 1});
+    experiments.pin({.strategy = Strategy::block256n, .warps = 4, .depth = 4, .product = 1});
+    experiments.others();
+  }
+}
+
+}  // namespace
+
+std::vector<NamedCase> papers_cases(std::int64_t bytes, const Target& target) {
+  const std::int64_t elements = bytes / size_of(DType::f16);
+  Experiments experiments(target);
+  add_chains(experiments, Strategy::recurrence, "recurrence", elements);
+  add_chains(experiments, Strategy::single_pass, "single_pass", elements);
+  add_split(experiments, elements);
+  add_variants(experiments, elements);
+  if (target.has_mma) add_segments(experiments, elements);
+  return std::move(experiments.all);
+}
+
+}  // namespace chainfold::bench

@@ -1,0 +1,1 @@
+"""What bench/plot.py is made of."""

@@ -1,0 +1,205 @@
+// The cases of the benchmark, the ways to compute them, and what their results must be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "chainfold/bench/papers_cases.hpp"
+#include "chainfold/bench/reference.hpp"
+#include "chainfold/bench/suite_reduce.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::bench {
+namespace {
+
+TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
+  const std::vector<NamedCase> cases = reduce_cases(std::int64_t{1} << 31);
+  std::set<std::string> names;
+  for (const NamedCase& named : cases) {
+    EXPECT_TRUE(names.insert(named.name).second) << named.name;
+    EXPECT_LE(named.test.bytes_read(), std::int64_t{1} << 32) << named.name;
+  }
+  for (const char* name :
+       {"sum/f16/1", "sum/bf16/134217728", "sum/f16/1337", "sum/i8/777", "sum/f64/whole",
+        "sum/f16/whole/65536", "mean_var/f16/64", "dot/f16/1000", "min_max/f16/4096",
+        "filtered_sum/f16/64", "axis0/f16/1024", "axis0/f32/4099", "axis0/f16/1048576"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+  const auto at = [&](const std::string& name) -> const Case& {
+    return std::find_if(cases.begin(), cases.end(), [&](const auto& c) { return c.name == name; })
+        ->test;
+  };
+  EXPECT_EQ(at("sum/f16/64").elements, std::int64_t{1} << 30);
+  EXPECT_EQ(at("sum/f16/whole").out, DType::f32);
+  EXPECT_EQ(at("sum/i8/64").out, DType::i32);
+  EXPECT_EQ(at("sum/i8/64").elements, std::int64_t{1} << 31);
+  const Case& odd = at("axis0/f32/4099");
+  EXPECT_EQ(odd.op_name(), "sum_axis0");
+  EXPECT_EQ(odd.segment, (std::int64_t{1} << 29) / 4099);
+  EXPECT_EQ(odd.segments(), 4099);
+  EXPECT_EQ(odd.elements, odd.segment * 4099);
+}
+
+TEST(BenchChecker, FoldsColumnsDownTheRows) {
+  constexpr std::int64_t kRows = 7, kColumns = 5;
+  const Case test = make_columns_case(Op::sum, DType::f32, DType::f32, 37, kColumns);
+  ASSERT_EQ(test.segment, kRows);
+  for (std::int64_t c = 0; c < kColumns; ++c) {
+    double sum = 0, magnitude = 0;  // exact: integers of 24 bits
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const auto k = random_f32(static_cast<std::uint64_t>(r * kColumns + c));
+      sum += static_cast<double>(k) * 0x1p-23;
+      magnitude += std::fabs(static_cast<double>(k)) * 0x1p-23;
+    }
+    const auto expected = reference(test, c);
+    ASSERT_EQ(expected.size(), 1u);
+    EXPECT_EQ(expected[0].value, sum);
+    EXPECT_EQ(expected[0].magnitude, magnitude);
+  }
+}
+
+TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
+  const Case test = make_case(Op::sum, DType::f16, DType::f16, 1 << 24, 65536);
+  const Target sm90 = target("sm_90");
+  std::set<std::string> strategies;
+  for (const auto& choice :
+       codegen::plan_space(test.computation.graph(), sm90, {.segment = test.segment})) {
+    const std::string text = codegen::to_text(choice);
+    strategies.insert(text.substr(0, text.find(' ')));
+  }
+  ASSERT_GE(strategies.size(), 2u);
+  const std::vector<Way> ways = OurPlans(sm90, true).ways(test);
+  ASSERT_EQ(ways.size(), 2 + strategies.size() - 1);
+  EXPECT_EQ(ways[0].name(), "chainfold chosen");
+  EXPECT_EQ(ways[1].name(), "chainfold tuned");
+  std::set<std::string> forced;
+  for (std::size_t i = 2; i < ways.size(); ++i) {
+    EXPECT_EQ(ways[i].kind, "forced");
+    EXPECT_TRUE(strategies.contains(ways[i].strategy)) << ways[i].strategy;
+    EXPECT_TRUE(forced.insert(ways[i].strategy).second) << ways[i].strategy;
+  }
+}
+
+TEST(BenchOurPlans, EveryStrategyRunsInSomeRowOfTheSuite) {
+  const Target sm90 = target("sm_90");
+  std::set<std::string_view> missing;
+  for (const std::string_view name : codegen::strategy_names()) missing.insert(name);
+  ASSERT_GE(missing.size(), 15u);
+  for (const NamedCase& named : reduce_cases(std::int64_t{1} << 31)) {
+    const auto chosen = codegen::plan_space(named.test.computation.graph(), sm90,
+                                            {.segment = named.test.plan_size()});
+    const std::string text = codegen::to_text(chosen.front());
+    missing.erase(text.substr(0, text.find(' ')));
+    for (const Way& way : OurPlans(sm90, false).ways(named.test)) missing.erase(way.strategy);
+  }
+  EXPECT_TRUE(missing.empty()) << *missing.begin() << " runs in no row";
+}
+
+TEST(BenchPapers, VaryWhatThePapersVary) {
+  const std::vector<NamedCase> cases = papers_cases(std::int64_t{1} << 31, target("sm_90"));
+  std::set<std::string> names, strategies;
+  for (const NamedCase& named : cases) {
+    EXPECT_TRUE(names.insert(named.name).second) << named.name;
+    std::set<std::string> ways;
+    for (const Way& way : named.ways) {
+      EXPECT_TRUE(ways.insert(way.name()).second) << named.name << ' ' << way.name();
+      strategies.insert(way.strategy.substr(0, way.strategy.find(' ')));
+    }
+    // Six sizes of blocks by eight lengths of chains.
+    const std::map<std::string, std::size_t> counts = {
+        {"recurrence", 48}, {"single_pass", 48}, {"split", 9}, {"variants", 7}};
+    if (const auto count = counts.find(named.experiment); count != counts.end()) {
+      EXPECT_EQ(ways.size(), count->second) << named.name;
+    }
+  }
+  for (const char* name :
+       {"recurrence/2^20", "single_pass/2^26", "split/2^26", "variants/normal/2^30",
+        "variants/uniform/2^16", "segments/16", "segments/2^30"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+  for (const std::string_view name : codegen::strategy_names()) {
+    const bool ours = name == "rows" || name == "staged" || name == "columns";
+    EXPECT_NE(strategies.contains(std::string(name)), ours) << name;
+  }
+}
+
+TEST(BenchPapers, AreOurOwnPlanAndALoopOnACpu) {
+  Target cpu = target("sm_90");
+  cpu.has_mma = false;
+  cpu.max_warps = 1;
+  for (const NamedCase& named : papers_cases(std::int64_t{1} << 22, cpu)) {
+    EXPECT_EQ(named.experiment, "variants");
+    ASSERT_EQ(named.ways.size(), 2u) << named.name;
+    EXPECT_EQ(named.ways[1].name(), "openmp-simd");
+  }
+}
+
+TEST(BenchOurPlans, MeasureContainmentWhereTensorCoresAreAndSegmentsShort) {
+  const auto finite = [](const Target& where, const Case& test) {
+    const std::vector<Way> ways = OurPlans(where, false).ways(test);
+    return std::count_if(ways.begin(), ways.end(),
+                         [](const Way& way) { return way.impl == kFiniteImpl; });
+  };
+  const auto sum = [](DType type, std::int64_t segment) {
+    return make_case(Op::sum, type, type, 1 << 20, segment);
+  };
+  const Target sm90 = target("sm_90");
+  EXPECT_EQ(finite(sm90, sum(DType::f16, 8)), 1);
+  EXPECT_EQ(finite(sm90, sum(DType::bf16, 256)), 1);
+  EXPECT_EQ(finite(sm90, sum(DType::f16, 4096)), 0);
+  EXPECT_EQ(finite(sm90, sum(DType::f32, 8)), 0);
+}
+
+/// Hands out bytes of values that are as far off as wanted.
+ValuesOf values_with(const Case& test, double off) {
+  return [&test, off](std::int64_t segment) {
+    const auto expected = reference(test, segment);
+    const auto value = static_cast<float>(expected[0].value + off * expected[0].magnitude);
+    std::vector<std::byte> bytes(sizeof(value));
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    return std::vector<std::vector<std::byte>>{bytes};
+  };
+}
+
+TEST(BenchChecker, TakesWhatTheBoundAllowsAndNoMore) {
+  const Case test = make_case(Op::sum, DType::f32, DType::f32, 64000, 64);
+  const Checker checker(test);
+  EXPECT_EQ(checker.sample().front(), 0);
+  EXPECT_EQ(checker.sample().back(), 999);
+  EXPECT_LE(checker.check(values_with(test, 0), 8).units, 1);
+  EXPECT_NEAR(checker.check(values_with(test, 8 * 0x1p-24), 8).units, 8, 1);
+  EXPECT_THROW((void)checker.check(values_with(test, 16 * 0x1p-24), 8), WrongResult);
+  EXPECT_THROW((void)checker.check(values_with(test, std::nan("")), 8), WrongResult);
+  EXPECT_FALSE(checker.check(values_with(test, 0), 8, true).overflow);
+  EXPECT_TRUE(checker.check(values_with(test, std::nan("")), 8, true).overflow);
+}
+
+/// Mean and variance of a source's first numbers; each must be an f16.
+std::pair<double, double> moments(Source source) {
+  constexpr int kCount = 1 << 16;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const auto k = static_cast<float>(value_of(source, static_cast<std::uint64_t>(i)));
+    const float value = std::ldexp(k, -scale_of(source));
+    EXPECT_EQ(static_cast<float>(f16(value)), value);
+    sum += value;
+    squares += value * value;
+  }
+  const double mean = sum / kCount;
+  return {mean, squares / kCount - mean * mean};
+}
+
+TEST(BenchData, HasTheDistributionsOfThePapers) {
+  const auto [mean, variance] = moments(Source::normal);  // standard errors: 0.004 and 0.006
+  EXPECT_NEAR(mean, 0, 0.02);
+  EXPECT_NEAR(variance, 1, 0.03);
+  const auto [middle, spread] = moments(Source::uniform);  // 0.001 and 0.0003
+  EXPECT_NEAR(middle, 0.5, 0.005);
+  EXPECT_NEAR(spread, 1.0 / 12, 0.0015);
+}
+
+}  // namespace
+}  // namespace chainfold::bench
