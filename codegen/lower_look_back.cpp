@@ -24,7 +24,10 @@ constexpr int kClearWarps = 8;  // at most
 class LookBack {
  public:
   LookBack(Program& program, const Graph& graph, const Plan& plan)
-      : program_(program), graph_(graph), plan_(plan), params_(declare_tiles(program, plan)) {
+      : program_(program),
+        graph_(graph),
+        plan_(plan),
+        params_(declare_tiles(program, graph, plan)) {
     int scratch = 0;
     auto declare = [&](const std::string& name, DType type, const SizeExpr& elements) {
       program.buffers.push_back(
@@ -72,7 +75,7 @@ class LookBack {
     ScanBlock block(b, program_, graph_, run);
     block.share(own);
     const Partials in_block = block.before_warp();
-    const Partials before = look_back(b, tiles, block, ticket);
+    const Partials before = merge(run, tiles.carried_in(), look_back(b, tiles, block, ticket));
     tiles.scan(merge(run, before, in_block), std::vector<ValueId>(graph_.folds.size(), kNoValue));
     tiles.store_folds([&] { return merge(run, before, block.all()); });
   }

@@ -16,7 +16,10 @@ namespace {
 class Propagate {
  public:
   Propagate(Program& program, const Graph& graph, const Plan& plan)
-      : program_(program), graph_(graph), plan_(plan), params_(declare_tiles(program, plan)) {
+      : program_(program),
+        graph_(graph),
+        plan_(plan),
+        params_(declare_tiles(program, graph, plan)) {
     states_ = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
     // Of whole segments: as many arrays again.
@@ -50,8 +53,7 @@ class Propagate {
     ScanTiles tiles(b, program_, graph_, plan_, params_);
     ScanTile& run = tiles.run();
     const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
-    Partials start;
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(run.tile().identity(f));
+    const Partials start = tiles.carried_in();
     // Tiles are counted in the scan's direction, so lane order is the scan's: merges alone know
     // which side comes first in memory.
     const Builder::Values folded =
@@ -72,8 +74,8 @@ class Propagate {
                  store_states(b, run, states_, place, before, mask);
                  return run.tile().flatten(carry);
                });
-    store_states(b, run, totals_, {b.block()}, run.tile().unflatten(folded, true),
-                 b.compute(Op::eq, {b.lane(), b.i32(0)}));
+    const Partials folds = run.tile().unflatten(folded, true);
+    store_states(b, run, totals_, {b.block()}, folds, b.compute(Op::eq, {b.lane(), b.i32(0)}));
   }
 
   void lower_scan() {

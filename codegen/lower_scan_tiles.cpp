@@ -3,18 +3,39 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace chainfold::codegen {
 
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
-TileParams declare_tiles(Program& program, const Plan& plan) {
+TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan) {
   TileParams params;
   params.elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   params.segment_count = SizeExpr::param(params.segments, "segments");
-  const std::int64_t tile = plan.tile;
-  params.tiles = plan.segment > 0 ? SizeExpr((plan.segment + tile - 1) / tile)
-                                  : ceil_div(SizeExpr::param(params.elements, "elements"), tile);
+  if (plan.segment > 0) {
+    params.tiles = SizeExpr((plan.segment + plan.tile - 1) / plan.tile);
+    return params;
+  }
+  // No elements take a tile, too: there are outputs of segments, and carries.
+  params.tiles = max(ceil_div(SizeExpr::param(params.elements, "elements"), plan.tile), 1);
+  params.has_carry_in = add_param(program, "has_carry_in", DType::i64, ParamRole::has_carry_in);
+  params.has_carry_out = add_param(program, "has_carry_out", DType::i64, ParamRole::has_carry_out);
+  auto declare = [&](const char* name, BufferRole role) {
+    const auto first = static_cast<int>(program.buffers.size());
+    int field = 0;
+    for (const Fold& fold : graph.folds) {
+      for (const DType type : fold.state) {
+        program.buffers.push_back(
+            {fmt::format("{}_{}", name, field), type, role, field, size_of(type), 0});
+        ++field;
+      }
+    }
+    return first;
+  };
+  params.carry_in = declare("carry_in", BufferRole::carry_in);
+  params.carry_out = declare("carry_out", BufferRole::carry_out);
   return params;
 }
 
@@ -28,7 +49,8 @@ ValueId ScanTiles::extent() {
 
 ValueId ScanTiles::tiles() {
   const ValueId tile = b_.i64(plan_.tile);
-  return b_.div(b_.add(extent(), b_.sub(tile, b_.i64(1))), tile);
+  const ValueId count = b_.div(b_.add(extent(), b_.sub(tile, b_.i64(1))), tile);
+  return plan_.segment > 0 ? count : b_.compute(Op::max, {count, b_.i64(1)});
 }
 
 bool ScanTiles::ragged() const { return plan_.segment == 0 && plan_.load_width > 1; }
@@ -93,16 +115,46 @@ Partials ScanTiles::total() {
                                 true);
 }
 
+Partials ScanTiles::carried_in() {
+  Partials states;
+  int buffer = params_.carry_in;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    Partial state = scan_.tile().identity(f);
+    for (ValueId& field : state.fields) {
+      if (buffer < 0) continue;
+      const ValueId there =
+          b_.splat(b_.compute(Op::ne, {b_.param(params_.has_carry_in), b_.i64(0)}));
+      const Address first{.base = b_.i64(0), .group = 1, .stride = 0};
+      field = b_.select(there, b_.load(buffer++, first, 1, there), field);
+    }
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+void ScanTiles::carry_out(const Partials& states) {
+  if (params_.carry_out < 0) return;
+  const ValueId wanted = b_.compute(Op::ne, {b_.param(params_.has_carry_out), b_.i64(0)});
+  const ValueId mask = b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.splat(wanted));
+  int buffer = params_.carry_out;
+  for (const ValueId field : scan_.tile().flatten(states))
+    b_.store(buffer++, {b_.i64(0)}, field, mask);
+}
+
 void ScanTiles::store_folds(const std::function<Partials()>& folds) {
   const bool has_folds =
       std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
                   [&](NodeId output) { return graph_.node(output).level == Level::segment; });
-  if (!has_folds) return;
+  if (!has_folds && params_.carry_out < 0) return;
   const ValueId last = b_.compute(Op::eq, {index_, b_.sub(tiles(), b_.i64(1))});
   b_.branch(
       last,
       [&] {
-        on_first_warp(b_, plan_.warps, [&] { scan_.store_folds(folds(), segment_, extent()); });
+        on_first_warp(b_, plan_.warps, [&] {
+          const Partials states = folds();
+          scan_.store_folds(states, segment_, extent());
+          carry_out(states);
+        });
         return Builder::Values{};
       },
       [] { return Builder::Values{}; });

@@ -17,8 +17,11 @@ struct TileParams {
   SizeExpr tiles;                      ///< a segment
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
   SizeExpr segment_count;
+  /// Scans of everything go on from launch to launch: buffers of states, and whether they are
+  /// there.
+  int carry_in = -1, carry_out = -1, has_carry_in = -1, has_carry_out = -1;
 };
-TileParams declare_tiles(Program& program, const Plan& plan);
+TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan);
 
 class ScanTiles {
  public:
@@ -38,8 +41,14 @@ class ScanTiles {
   /// Scans the run behind `carry`, which covers all that comes before it, and stores its elements'
   /// outputs; `folded` as for ScanTile.
   void scan(const Partials& carry, const std::vector<ValueId>& folded);
-  /// The last tile of a segment stores the segment's outputs, from its folds, by its first warp.
+  /// The last tile of a segment stores what is left of it, from its folds, by its first warp: the
+  /// segment's outputs, and the states with which a later launch goes on.
   void store_folds(const std::function<Partials()>& folds);
+
+  /// The states of what an earlier launch has scanned before all of this one, or identities.
+  Partials carried_in();
+  /// Hands states over to a later launch that asks for them.
+  void carry_out(const Partials& states);
 
   [[nodiscard]] ScanTile& run() { return scan_; }
 
