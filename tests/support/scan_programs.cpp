@@ -189,17 +189,6 @@ void add_others(Programs& list) {
     auto x = cf::input<std::int32_t>("x");
     return cf::over(p, cf::exclusive_sum(x, cf::backward), cf::max(x), cf::fold(horner(), x));
   });
-  // What a segment's last element decides, at each of its elements.
-  add("scan_share_i32", [](const P& p) {
-    dsl::Walk walk;
-    const codegen::Partition cut = p.write(walk);
-    codegen::GraphBuilder& g = walk.builder;
-    const codegen::NodeId x = g.input("x", DType::i32);
-    const codegen::NodeId sum = g.sum(x), max = g.fold(codegen::make_max(DType::i32), {x});
-    const codegen::NodeId rest = g.compute(codegen::Op::sub, {sum, g.running(sum, {})});
-    const codegen::NodeId gap = g.compute(codegen::Op::sub, {max, g.running(max, {})});
-    return Computation(g.finish({rest, gap, sum}, cut));
-  });
   add("scan_both_ways_i32", [](const P& p) {
     auto x = cf::input<std::int32_t>("x");
     return cf::over(p, cf::inclusive_sum(x), cf::exclusive_sum(x, cf::backward),
