@@ -41,15 +41,6 @@ bool uses_index(const Graph& graph) {
 /// Whether segments may begin within a lane's load.
 bool may_begin_anywhere(const Graph& graph) { return !uses_index(graph); }
 
-bool has_both_directions(const Graph& graph) {
-  bool forward = false, reverse = false;
-  for (const Node& node : graph.nodes) {
-    forward = forward || (node.kind == NodeKind::scan && !node.reverse);
-    reverse = reverse || (node.kind == NodeKind::scan && node.reverse);
-  }
-  return forward && reverse;
-}
-
 /// Whether rows hold whole segments, which begin with lanes or end within them.
 bool fills_rows(std::int64_t segment, int width) {
   const std::int64_t row = std::int64_t{Plan::kWarp} * width;
@@ -72,6 +63,8 @@ struct Tile {
 std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int rows, int widest) {
   for (int width = widest; width >= 1; width /= 2) {
     if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
+    // The last tile has the rows of the others, some of which are not there: whole loads.
+    if (segment % width != 0 && scans_both_ways(graph)) continue;
     if (broadcasts(graph) && !fills_rows(segment, width)) continue;
     const std::int64_t row = std::int64_t{Plan::kWarp} * width;
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
@@ -129,7 +122,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.resident = choice.blocks;
   if (choice.depth > kMostRunRows) return false;
   if (choice.blocks * choice.warps > target.resident_warps) return false;
-  const bool both_ways = has_both_directions(graph);  // rows are there for a pass each
+  const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
@@ -266,7 +259,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     if (choice && choice->depth <= attempt.most_rows && make_plan(graph, target, request, *choice))
       return *choice;
   }
-  if (has_both_directions(graph))
+  if (scans_both_ways(graph))
     throw UserError(ErrorCode::unsupported,
                     "one computation scans forward and backward over segments that no block holds; "
                     "write one cf::over for each direction");
@@ -303,6 +296,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
       require(s % plan.load_width == 0 || may_begin_anywhere(graph),
               "positions of elements are told by lanes");
+      require(s % plan.load_width == 0 || !scans_both_ways(graph),
+              "segments that are not there are whole loads");
       break;
     case Strategy::scan_run:
       require(s >= 1 && plan.tile_segments >= 1, "a warp owns segments");

@@ -107,6 +107,8 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 std::vector<bool> asked_by_elements(const Graph& graph);
 /// Whether any are.
 bool broadcasts(const Graph& graph);
+/// Whether some scans run forward and others backward.
+bool scans_both_ways(const Graph& graph);
 
 /// The stable text of a graph. Values of literals are left out: it identifies the kernel.
 std::string print(const Graph& graph);

@@ -46,6 +46,15 @@ bool broadcasts(const Graph& graph) {
   return std::find(asked.begin(), asked.end(), true) != asked.end();
 }
 
+bool scans_both_ways(const Graph& graph) {
+  bool forward = false, reverse = false;
+  for (const Node& node : graph.nodes) {
+    forward = forward || (node.kind == NodeKind::scan && !node.reverse);
+    reverse = reverse || (node.kind == NodeKind::scan && node.reverse);
+  }
+  return forward && reverse;
+}
+
 NodeId GraphBuilder::running(NodeId value, ScanForm form) {
   const char* const word = form.exclusive ? "cf::exclusive" : "cf::inclusive";
   if (level(value) == Level::element) {

@@ -64,6 +64,13 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
   const ValueId exist = segments_of(b), per_tile = b.i64(plan.tile_segments);
   const ValueId first = b.mul(warp_of_launch(b, plan), per_tile);
   const ValueId behind = b.add(first, per_tile);
+  if (scans_both_ways(graph)) {  // no range has both directions, so rows serve the last tile, too
+    const ValueId size = b.i64(plan.segment), begin = b.mul(first, size);
+    const ValueId count = b.mul(b.min(per_tile, b.sub(exist, first)), size);
+    const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
+    scan.scan_segments(rows, begin, count, first);
+    return program;
+  }
   b.branch(
       b.compute(Op::le, {behind, exist}),
       [&] {

@@ -5,11 +5,18 @@
 
 namespace chainfold::codegen {
 
-ScanRow::ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment)
-    : b_(builder), tile_(tile), graph_(graph), segment_(segment), nodes_(graph.folds.size()) {
+ScanRow::ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment,
+                 bool folds_reverse)
+    : b_(builder),
+      tile_(tile),
+      graph_(graph),
+      segment_(segment),
+      reverse_(graph.folds.size(), folds_reverse),
+      exclusive_(graph.folds.size(), false) {
   for (const Node& node : graph.nodes) {
-    if (node.kind == NodeKind::fold || node.kind == NodeKind::scan)
-      nodes_[static_cast<std::size_t>(node.index)] = &node;
+    if (node.kind != NodeKind::scan) continue;
+    reverse_[static_cast<std::size_t>(node.index)] = node.reverse;
+    exclusive_[static_cast<std::size_t>(node.index)] = node.exclusive;
   }
 }
 
@@ -126,7 +133,7 @@ ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, 
 
 ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
                       std::optional<Partial>& carry) {
-  const bool reverse = nodes_[fold]->reverse, exclusive = nodes_[fold]->exclusive;
+  const bool reverse = reverse_[fold], exclusive = exclusive_[fold];
   const Heads how = heads(width);
   std::vector<Partial> prefixes = within_lanes(fold, elements, width, first, reverse);
   const Partial nothing = tile_.neutral(fold, prefixes[0].lifted);

@@ -21,8 +21,10 @@ namespace chainfold::codegen {
 class ScanRow {
  public:
   /// `segment`: where segments begin within rows their size, and rows are told where they lie in
-  /// them; 0: all rows are of one segment.
-  ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment);
+  /// them; 0: all rows are of one segment. `folds_reverse`: in which order rows come whose folds
+  /// are carried along; scans tell theirs.
+  ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment,
+          bool folds_reverse = false);
 
   /// The scan of fold `fold` over a row: a value an element of each lane. `elements` are the
   /// fold's partials of the elements by themselves (TileLowering::fold_elements); `first` is the
@@ -53,7 +55,7 @@ class ScanRow {
   TileLowering& tile_;
   const Graph& graph_;
   std::int64_t segment_;
-  std::vector<const Node*> nodes_;  // one a fold
+  std::vector<bool> reverse_, exclusive_;  // one a fold
 };
 
 }  // namespace chainfold::codegen

@@ -18,6 +18,12 @@ Plan range_plan(const Plan& plan) {
   return narrow;
 }
 
+/// The direction of ranges, which all scans share.
+bool ranges_reverse(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.reverse; });
+}
+
 /// Lanes that a segment takes where it begins and ends with lanes and rows.
 int lanes_of(std::int64_t segment, int width) { return static_cast<int>(segment / width); }
 
@@ -32,15 +38,15 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       reverse_(graph.folds.size(), false),
       is_scan_(graph.folds.size(), false),
       asked_(asked_by_elements(graph)),
+      any_reverse_(ranges_reverse(graph)),
       tile_(builder, graph, plan_),
       narrow_tile_(builder, graph, narrow_),
       row_(builder, tile_, graph, segment),
-      narrow_row_(builder, narrow_tile_, graph, 0) {
+      narrow_row_(builder, narrow_tile_, graph, 0, any_reverse_) {
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::scan) continue;
     is_scan_[static_cast<std::size_t>(node.index)] = true;
     reverse_[static_cast<std::size_t>(node.index)] = node.reverse;
-    any_reverse_ = any_reverse_ || node.reverse;
   }
   for (const NodeId output : graph.outputs)
     has_ends_ = has_ends_ || graph.node(output).level == Level::segment;
@@ -82,47 +88,54 @@ Partials ScanTile::total(const std::vector<Loaded>& rows) {
   return tile_.lift(tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
-std::vector<std::vector<ValueId>> ScanTile::scan_rows(const std::vector<Loaded>& rows,
-                                                      Carry carry) {
+void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry carry,
+                         const std::function<void(std::size_t, std::vector<ValueId>)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
   std::vector<std::vector<ValueId>> values(count, std::vector<ValueId>(folds, kNoValue));
-  std::vector<Partials> elements;
-  for (const Loaded& row : rows) elements.push_back(tile_.fold_elements(row));
-  for (std::size_t f = 0; f < folds; ++f) {
-    if (!is_scan_[f] && segment_ == 0) continue;  // its totals serve
+  auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
+  auto scan_all = [&](bool reverse, bool last) {
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t r = reverse_[f] ? count - 1 - i : i;
-      values[r][f] = row_.scan(f, elements[r][f], rows[r].width,
-                               static_cast<std::int64_t>(r) * row_elements(), carry[f]);
+      const std::size_t r = reverse ? count - 1 - i : i;
+      const Partials elements = tile_.fold_elements(rows[r]);
+      for (std::size_t f = 0; f < folds; ++f) {
+        if (!scanned(f) || reverse_[f] != reverse) continue;
+        values[r][f] = row_.scan(f, elements[f], rows[r].width,
+                                 static_cast<std::int64_t>(r) * row_elements(), carry[f]);
+      }
+      if (last) done(r, std::move(values[r]));
     }
+  };
+  bool forward = false, reverse = false;
+  for (std::size_t f = 0; f < folds; ++f) {
+    forward = forward || (scanned(f) && !reverse_[f]);
+    reverse = reverse || (scanned(f) && reverse_[f]);
   }
-  return values;
+  if (reverse) scan_all(true, !forward);
+  if (forward) scan_all(false, true);
 }
 
 void ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
                     const std::vector<ValueId>& folded) {
-  std::vector<std::vector<ValueId>> values = scan_rows(rows, std::move(carry));
-  for (std::size_t r = 0; r < rows.size(); ++r) {
+  scan_rows(rows, std::move(carry), [&](std::size_t r, std::vector<ValueId> values) {
     for (std::size_t f = 0; f < folded.size(); ++f) {
-      if (!is_scan_[f]) values[r][f] = folded[f];
+      if (!is_scan_[f]) values[f] = folded[f];
     }
     store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
-              values[r], extent);
-  }
+              values, extent);
+  });
 }
 
 void ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                              ValueId first) {
-  std::vector<std::vector<ValueId>> values = scan_rows(rows, no_carry());
   const ValueId extent = b_.i64(segment_);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (has_ends_) store_ends(rows[r], static_cast<int>(r), values[r], count, first);
-    for (std::size_t f = 0; f < values[r].size(); ++f) {
-      if (asked_[f]) values[r][f] = broadcast_end(values[r][f], rows[r].width);
+  scan_rows(rows, no_carry(), [&](std::size_t r, std::vector<ValueId> values) {
+    if (has_ends_) store_ends(rows[r], static_cast<int>(r), values, count, first);
+    for (std::size_t f = 0; f < values.size(); ++f) {
+      if (asked_[f]) values[f] = broadcast_end(values[f], rows[r].width);
     }
     store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
-              values[r], extent);
-  }
+              values, extent);
+  });
 }
 
 ValueId ScanTile::broadcast_end(ValueId values, int width) {

@@ -5,6 +5,7 @@
 // Every state here is lifted and the same in all lanes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -45,7 +46,7 @@ class ScanTile {
   void scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
             const std::vector<ValueId>& folded);
   /// Stores all outputs of loaded rows of whole segments, from segment `first` (i64) on; `count` as
-  /// for load().
+  /// for load(), in whole loads.
   void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first);
   /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
   std::vector<ValueId> values_of(const Partials& folds);
@@ -64,8 +65,10 @@ class ScanTile {
   }
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
-  /// The running values of all folds in all rows: [row][fold].
-  std::vector<std::vector<ValueId>> scan_rows(const std::vector<Loaded>& rows, Carry carry);
+  /// The running values of all folds, row by row: `done` gets a row's number and values, one a
+  /// fold, before the next row begins, so that few of them are there at once.
+  void scan_rows(const std::vector<Loaded>& rows, Carry carry,
+                 const std::function<void(std::size_t, std::vector<ValueId>)>& done);
   void store_row(TileLowering& tile, const Loaded& row, ValueId at,
                  const std::vector<ValueId>& values, ValueId extent);
   /// Stores what segments have that end in a row: `values` where they end.

@@ -111,6 +111,35 @@ INSTANTIATE_TEST_SUITE_P(Architectures, NvrtcGolden,
                                               std::get<1>(info.param));
                          });
 
+/// Default plans of scans, which keep a run's rows in registers and promise blocks a processor: of
+/// several folds, long states, both directions and wide elements, with text too long for a golden.
+class NvrtcScans : public testing::TestWithParam<std::tuple<const char*, std::int64_t>> {};
+
+TEST_P(NvrtcScans, SpillNothing) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const auto [name, segment] = GetParam();
+  const Computation computation = program(name).over(segment > 0 ? segments(segment) : whole());
+  constexpr int kArchitectures[] = {75, 80, 86, 90, 100, 120};
+  const std::vector<int>& known = runtime::nvrtc_architectures();
+  // One architecture a case: their registers are alike.
+  const int arch = kArchitectures[(name[std::strlen(name) - 1] + segment) % 6];
+  if (std::find(known.begin(), known.end(), arch) == known.end())
+    GTEST_SKIP() << "this NVRTC does not compile for sm_" << arch;
+  expect_as_planned(
+      codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = segment}),
+      arch);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, NvrtcScans,
+    testing::Combine(testing::Values("scan_sum_f16", "scan_several_f16", "scan_widths",
+                                     "scan_longest_run_f32", "scan_backward_i64"),
+                     testing::Values(std::int64_t{0}, std::int64_t{37}, std::int64_t{4096})),
+    [](const auto& info) {
+      return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param));
+    });
+
 /// Tensor cores where they are promised: a choice of SIMT everywhere would pass the tests above.
 TEST(ChoosePlan, PutsSumsOnTensorCores) {
   struct Row {

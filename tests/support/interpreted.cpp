@@ -192,6 +192,7 @@ class Interpreted {
                     carry_out_.empty() ? nullptr : &carry_out_);
     const auto params =
         std::span(slots.data(), slots.size()).subspan(compiled_.program.buffers.size());
+    const std::vector<int> shared = shared_inputs();
     std::vector<codegen::InterpBuffer> buffers;
     for (const codegen::Buffer& buffer : compiled_.program.buffers) {
       const auto index = static_cast<std::size_t>(buffer.index);
@@ -203,6 +204,11 @@ class Interpreted {
                                         : codegen::InterpBuffer{carry[index].data(), 1});
         continue;
       }
+      if (buffer.role == codegen::BufferRole::output && shared[index] >= 0) {
+        Column& memory = pieces[static_cast<std::size_t>(shared[index])];
+        buffers.push_back({memory.data(), memory.count()});
+        continue;
+      }
       Column& column = buffer.role == codegen::BufferRole::input    ? pieces[index]
                        : buffer.role == codegen::BufferRole::output ? outputs_[index]
                                                                     : scratch_[index];
@@ -211,6 +217,26 @@ class Interpreted {
                          shifted ? column.count() - first_output_ : column.count()});
     }
     codegen::interpret(compiled_.program, buffers, params, what_.options, only);
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
+      if (shared[o] < 0) continue;
+      const Column& memory = pieces[static_cast<std::size_t>(shared[o])];
+      if (!memory.sentinel_intact()) throw std::logic_error("written behind an input's memory");
+      std::copy_n(memory.data(), memory.bytes(), outputs_[o].data());
+    }
+  }
+  /// The input in whose memory each output lies; -1: in none.
+  [[nodiscard]] std::vector<int> shared_inputs() const {
+    std::vector<int> shared(outputs_.size(), -1);
+    std::vector<bool> taken(inputs_.size(), false);
+    for (std::size_t o = 0; o < shared.size() && what_.in_place; ++o) {
+      for (std::size_t i = 0; i < taken.size() && runtime::per_element(graph_, o); ++i) {
+        if (taken[i] || shared[o] >= 0) continue;
+        if (size_of(inputs_[i].type()) != size_of(outputs_[o].type())) continue;
+        taken[i] = true;
+        shared[o] = static_cast<int>(i);
+      }
+    }
+    return shared;
   }
 
   const codegen::Graph& graph_;

@@ -29,6 +29,9 @@ struct InterpCase {
   /// they have parts, else between columns. Strided inputs come whole. Chunks of a scan are
   /// launches of their own, which carry their states on over the whole (segment == 0).
   int chunks = 1;
+  /// Outputs with a value an element lie in the memory of inputs of their elements' size, each in
+  /// that of another one, as far as there are such.
+  bool in_place = false;
   NonFinite nonfinite = NonFinite::ieee;
   Accuracy accuracy = Accuracy::accurate;
   Determinism determinism = Determinism::run_to_run;

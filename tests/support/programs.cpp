@@ -443,8 +443,10 @@ const std::vector<TestProgram>& programs() {
 }
 
 const TestProgram& program(const std::string& name) {
-  for (const TestProgram& program : programs()) {
-    if (program.name == name) return program;
+  for (const std::vector<TestProgram>* list : {&programs(), &scan_programs()}) {
+    for (const TestProgram& program : *list) {
+      if (program.name == name) return program;
+    }
   }
   throw std::invalid_argument("there is no test program " + name);
 }

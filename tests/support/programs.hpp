@@ -29,10 +29,12 @@ struct TestProgram {
   std::vector<Fill> fills{Fill::uniform, Fill::whole};
 };
 
-/// All programs, in a fixed order. Names are words joined by '_' and end in the element type where
-/// a program exists for several.
+/// All programs of folds alone, in a fixed order. Names are words joined by '_' and end in the
+/// element type where a program exists for several.
 const std::vector<TestProgram>& programs();
-/// Throws std::invalid_argument for an unknown name.
+/// Those with scans, which have fewer partitions and plans of their own.
+const std::vector<TestProgram>& scan_programs();
+/// One of either. Throws std::invalid_argument for an unknown name.
 const TestProgram& program(const std::string& name);
 
 /// The bits of the graph's parameters. `segment` stands for a parameter that gives the segment

@@ -57,6 +57,31 @@ TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForEverything) {
   }
 }
 
+TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
+  for (const TestProgram& tested : scan_programs()) {
+    const Computation computation = tested.over(whole());
+    const codegen::Graph& graph = computation.graph();
+    for (const Target& target : targets()) {
+      for (std::int64_t segment : kSegments) {
+        // No block holds long segments in both directions.
+        if (codegen::scans_both_ways(graph) && (segment == 0 || segment > 4096)) continue;
+        if (codegen::scans_both_ways(graph) && target.arch == 0 && segment > 1000) continue;
+        for (int alignment : {16, 8, 4, 2, 1}) {
+          SCOPED_TRACE(fmt::format("{} on {}, segment {}, alignment {}", tested.name, target.name,
+                                   segment, alignment));
+          const PlanRequest request{.segment = segment, .base_alignment = alignment};
+          const Plan plan = codegen::choose_plan(graph, target, request);
+          ASSERT_NO_THROW(verify(plan, graph, target));
+          for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+            ASSERT_LE(plan.folds[f].error_bound_u, promised(target, graph.folds[f].result()));
+          }
+          ASSERT_EQ(print(plan, graph), print(codegen::choose_plan(graph, target, request), graph));
+        }
+      }
+    }
+  }
+}
+
 TEST(ChoosePlan, PartsAndScratchDoNotDependOnAlignment) {
   for (const char* name : {"sum_f16", "frames", "q6", "mixed_types", "sum_u8"}) {
     const Computation computation = program(name).over(whole());

@@ -1,0 +1,92 @@
+// Scans' programs of the CPU target: the compiled code against the interpreter, bit for bit, with
+// inputs and outputs that end at unreadable pages.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/runtime/arguments.hpp"
+#include "chainfold/tests/support/executors.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
+#include "chainfold/tests/support/programs.hpp"
+
+namespace chainfold::test {
+namespace {
+
+struct Shape {
+  std::int64_t segment, elements;
+  const char* choice = "";  ///< the default's where empty
+};
+
+std::string check(const TestProgram& tested, const Shape& shape) {
+  const Computation computation =
+      tested.over(shape.segment > 0 ? segments(shape.segment) : whole());
+  const codegen::Graph& graph = computation.graph();
+  const codegen::Target target = codegen::cpu_target(2);
+  const codegen::PlanRequest request{.segment = shape.segment, .base_alignment = 1};
+  const codegen::Plan plan =
+      *shape.choice == '\0'
+          ? codegen::choose_plan(graph, target, request)
+          : make_plan(graph, target, request, codegen::parse_choice(shape.choice)).value();
+  codegen::Program program = codegen::lower(graph, plan, target);
+  codegen::eliminate_dead(program);
+  runtime::Arguments arguments = runtime::dense_arguments(graph, shape.elements, shape.segment);
+  const std::vector<Bits> bits = param_bits(tested, graph, shape.segment);
+  std::copy(bits.begin(), bits.end(), arguments.params.begin());
+  const runtime::Slots slots(graph, program, arguments, runtime::range_of(plan, arguments));
+  const std::vector<std::uint64_t> params(slots.data() + program.buffers.size(),
+                                          slots.data() + slots.size());
+  std::vector<GuardedArray> arrays;
+  for (const codegen::Buffer& buffer : program.buffers) {
+    const auto index = static_cast<std::size_t>(buffer.index);
+    const std::int64_t count = buffer.role == codegen::BufferRole::input ? shape.elements
+                               : buffer.role == codegen::BufferRole::output
+                                   ? runtime::output_values(graph, arguments, index)
+                                   : buffer.elements.evaluate(params);
+    const GuardedArray& array = arrays.emplace_back(buffer.type, count);
+    const bool input = buffer.role == codegen::BufferRole::input;
+    const Column data = make_column(buffer.type, count, Fill::uniform, 17 + index);
+    for (std::int64_t i = 0; i < count; ++i) array.set(i, input ? data.get(i) : 0);
+  }
+  return difference(program, arrays, params, tested.transcendental ? 4 : 0);
+}
+
+class LlvmScan : public testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(LlvmScan, AgreesWithTheInterpreter) {
+  const TestProgram& tested = scan_programs()[GetParam()];
+  const bool both_ways = tested.name.find("both_ways") != std::string::npos;
+  constexpr Shape kSegments[] = {{1, 300}, {3, 402}, {8, 1000}, {31, 31 * 40}, {24, 24 * 33}};
+  constexpr Shape kLong[] = {{37, 37 * 41},
+                             {1000, 3000},
+                             {4000, 8000, "look_back warps=1 depth=2 tile=1 bytes=16 simt"},
+                             {1025, 3075, "propagate warps=1 depth=4 tile=1 bytes=16 simt"},
+                             {0, 1},
+                             {0, 5001, "look_back warps=1 depth=4 tile=1 bytes=16 simt"},
+                             {0, 5001, "propagate warps=1 depth=1 tile=1 bytes=16 simt"}};
+  std::vector<Shape> shapes{kSegments[GetParam() % std::size(kSegments)]};
+  for (const std::size_t step : {std::size_t{0}, std::size_t{3}}) {
+    if (!both_ways) shapes.push_back(kLong[(GetParam() + step) % std::size(kLong)]);
+  }
+  for (const Shape& shape : shapes) {
+    // A value that waits for a segment's end is not there when look_back stores its elements.
+    if (tested.name == "scan_share_i32" && *shape.choice == 'l') continue;
+    EXPECT_EQ(check(tested, shape), "")
+        << "segments of " << shape.segment << ", " << shape.elements << " elements";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LlvmScan, testing::Range(std::size_t{0}, scan_programs().size()),
+                         [](const auto& info) { return scan_programs()[info.param].name; });
+
+}  // namespace
+}  // namespace chainfold::test

@@ -1,0 +1,255 @@
+// Test programs with scans: a value an element, alone, several, beside folds, in both directions.
+#include <utility>
+
+#include "chainfold/tests/support/monoids.hpp"
+#include "chainfold/tests/support/programs.hpp"
+
+namespace chainfold::test {
+
+namespace {
+
+namespace cf = chainfold;
+using P = dsl::Partition;
+using Programs = std::vector<TestProgram>;
+
+const std::vector<Fill> kFloatFills{Fill::uniform,     Fill::normal,    Fill::whole,
+                                    Fill::adversarial, Fill::subnormal, Fill::nonfinite};
+const std::vector<Fill> kIntegerFills{Fill::uniform, Fill::extremes};
+
+template <class T>
+const std::vector<Fill>& fills() {
+  return is_float(kDType<T>) ? kFloatFills : kIntegerFills;
+}
+
+template <class T>
+void add_sums(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back(
+      {.name = "scan_sum_" + type,
+       .over = [](const P& p) { return cf::over(p, cf::inclusive_sum(cf::input<T>("x"))); },
+       .fills = fills<T>()});
+}
+
+/// Every form of a sum and of a fold that is none, in turn.
+template <class T>
+void add_forms(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back({.name = "scan_exclusive_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x");
+                        return cf::over(p, cf::exclusive_sum(x), cf::exclusive(cf::max(x)));
+                      },
+                  .fills = fills<T>()});
+  list.push_back({.name = "scan_backward_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x");
+                        return cf::over(p, cf::inclusive_sum(x, cf::backward),
+                                        cf::exclusive(cf::min(x), cf::backward));
+                      },
+                  .fills = fills<T>()});
+  list.push_back({.name = "scan_back_out_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x");
+                        return cf::over(p, cf::exclusive_sum(x, cf::backward));
+                      },
+                  .fills = fills<T>()});
+}
+
+void add_floats(Programs& list) {
+  list.push_back({.name = "scan_max_f32",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<float>("x");
+                        return cf::over(p, cf::inclusive(cf::max(x)), cf::exclusive(cf::min(x)));
+                      },
+                  .fills = kFloatFills});
+  list.push_back(
+      {.name = "scan_mean_f16",
+       .over = [](const P& p) { return cf::over(p, cf::inclusive(cf::mean(cf::input<f16>("x")))); },
+       .fills = kFloatFills});
+  list.push_back({.name = "scan_mean_back_f32",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<float>("x");
+                        return cf::over(p, cf::inclusive(cf::mean(x), cf::backward),
+                                        cf::exclusive(cf::mean(x), cf::backward));
+                      },
+                  .fills = kFloatFills});
+  list.push_back({.name = "scan_variance_f32",
+                  .over =
+                      [](const P& p) {
+                        return cf::over(p, cf::inclusive(cf::variance(cf::input<float>("x"))));
+                      },
+                  .fills = kFloatFills});
+  list.push_back({.name = "scan_filtered_f16",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<f16>("x");
+                        auto hit = cf::where(x > 0.25F);
+                        return cf::over(p, cf::inclusive_sum(x, hit), cf::exclusive(cf::count(hit)),
+                                        cf::inclusive(cf::max(x, hit)));
+                      },
+                  .fills = {Fill::uniform, Fill::nonfinite}});
+  list.push_back({.name = "scan_product_f32",
+                  .over =
+                      [](const P& p) {
+                        auto x = 1 + cf::input<float>("x") / 4096;
+                        return cf::over(p, cf::inclusive(cf::product(x)));
+                      },
+                  .fills = {Fill::uniform, Fill::whole, Fill::nonfinite}});
+  list.push_back({.name = "scan_logsumexp_f32",
+                  .over =
+                      [](const P& p) {
+                        return cf::over(p, cf::inclusive(cf::logsumexp(cf::input<float>("x"))));
+                      },
+                  .transcendental = true,
+                  .fills = {Fill::uniform, Fill::normal, Fill::whole, Fill::nonfinite}});
+  // Elements and results of several sizes at once.
+  list.push_back({.name = "scan_widths",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<f16>("x");
+                        auto y = cf::input<double>("y");
+                        auto z = cf::input<std::uint8_t>("z");
+                        return cf::over(p, cf::cast<f16>(cf::inclusive_sum(x)),
+                                        cf::inclusive_sum(y), cf::exclusive(cf::max(z)));
+                      },
+                  .fills = kFloatFills});
+  list.push_back({.name = "scan_several_f16",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<f16>("x"), y = cf::input<f16>("y");
+                        return cf::over(p, cf::inclusive_sum(x), cf::exclusive_sum(y),
+                                        cf::inclusive(cf::dot(x, y)),
+                                        cf::inclusive(cf::max(cf::abs(x))),
+                                        2 * cf::cast<float>(x) - cf::exclusive_sum(x));
+                      },
+                  .fills = kFloatFills});
+}
+
+void add_others(Programs& list) {
+  auto add = [&](const char* name, auto over, std::vector<Fill> fills = kIntegerFills) {
+    list.push_back({.name = name, .over = over, .fills = std::move(fills)});
+  };
+  add(
+      "scan_argmin_f32",
+      [](const P& p) {
+        auto x = cf::input<float>("x");
+        return cf::over(p, cf::inclusive(cf::argmin(x)), cf::exclusive(cf::argmax(x)));
+      },
+      kFloatFills);
+  add("scan_argmax_back_i16", [](const P& p) {
+    return cf::over(p, cf::inclusive(cf::argmax(cf::input<std::int16_t>("x")), cf::backward));
+  });
+  add("scan_expressions_i32", [](const P& p) {
+    auto x = cf::input<std::int32_t>("x"), y = cf::input<std::int32_t>("y");
+    auto before = cf::let(cf::exclusive_sum((x & 1023) * 3 - y));
+    return cf::over(p, before / 2 + x, cf::select(before > 100, before, cf::cast<std::int64_t>(y)),
+                    cf::inclusive(cf::max(x) - cf::min(y)));
+  });
+  add("scan_index_i16", [](const P& p) {
+    auto x = cf::input<std::int16_t>("x");
+    auto i = cf::index();
+    return cf::over(p, cf::inclusive_sum(i * x), i - cf::inclusive(cf::max(i, cf::where(x > 0))),
+                    cf::exclusive(cf::max(x) - cf::count()) + cf::count() * 2);
+  });
+  add("scan_index_back_u8", [](const P& p) {
+    auto x = cf::input<std::uint8_t>("x");
+    auto i = cf::index();
+    return cf::over(p, cf::inclusive_sum(i * x, cf::backward),
+                    cf::exclusive(cf::min(i, cf::where(x > 3)), cf::backward) - i);
+  });
+  add("scan_flags_bool", [](const P& p) {
+    auto a = cf::input<bool>("a"), b = cf::input<bool>("b");
+    return cf::over(p, cf::inclusive(cf::any(a && b)), cf::exclusive(cf::all(a || b)),
+                    cf::inclusive(cf::count(cf::where(!a))));
+  });
+  list.push_back({.name = "scan_offsets_i32",
+                  .over =
+                      [](const P& p) {
+                        auto length = cf::input<std::int32_t>("length");
+                        return cf::over(
+                            p, cf::exclusive_sum(length & 255, cf::param<std::int64_t>("base")));
+                      },
+                  .params = {{"base", DType::i64, static_cast<Bits>(-1000)}},
+                  .fills = kIntegerFills});
+  // A value a segment and a value an element side by side.
+  add(
+      "scan_beside_fold_f32",
+      [](const P& p) {
+        auto x = cf::input<float>("x");
+        return cf::over(p, cf::sum(x), cf::inclusive_sum(x), cf::mean(x), cf::inclusive(cf::max(x)),
+                        cf::argmin(x), cf::count());
+      },
+      kFloatFills);
+  add("scan_back_beside_fold_i32", [](const P& p) {
+    auto x = cf::input<std::int32_t>("x");
+    return cf::over(p, cf::exclusive_sum(x, cf::backward), cf::max(x), cf::fold(horner(), x));
+  });
+  add("scan_both_ways_i32", [](const P& p) {
+    auto x = cf::input<std::int32_t>("x");
+    return cf::over(p, cf::inclusive_sum(x), cf::exclusive_sum(x, cf::backward),
+                    cf::inclusive(cf::max(x), cf::backward), cf::sum(x));
+  });
+  // The order of merges shows in the results.
+  add("scan_longest_run_f32",
+      [](const P& p) {
+        return cf::over(p, cf::inclusive(cf::fold(longest_run(), cf::input<float>("x") > 0)));
+      },
+      {Fill::uniform});
+  add("scan_horner_u8", [](const P& p) {
+    return cf::over(p, cf::inclusive(cf::fold(horner(), cf::input<std::uint8_t>("x"))));
+  });
+  add("scan_horner_back_u8", [](const P& p) {
+    auto x = cf::input<std::uint8_t>("x");
+    return cf::over(p, cf::inclusive(cf::fold(horner(), x), cf::backward),
+                    cf::exclusive(cf::fold(horner(), x), cf::backward));
+  });
+  add("scan_brackets_i8", [](const P& p) {
+    auto x = cf::input<std::int8_t>("x");
+    return cf::over(p, cf::exclusive(cf::fold(brackets(), x > 0)),
+                    cf::inclusive(cf::fold(brackets(), x > 3, cf::where(x != 5))));
+  });
+  add("scan_brackets_back_i8", [](const P& p) {
+    auto x = cf::input<std::int8_t>("x");
+    return cf::over(p, cf::inclusive(cf::fold(brackets(), x > 3, cf::where(x != 5)), cf::backward));
+  });
+  add("scan_ordered_beside_f16",
+      [](const P& p) {
+        auto x = cf::input<f16>("x");
+        return cf::over(p, cf::inclusive_sum(x), cf::inclusive(cf::fold(brackets(), x > 0)),
+                        cf::exclusive(cf::fold(first_and_last(), cf::cast<double>(x))));
+      },
+      {Fill::uniform, Fill::nonfinite});
+}
+
+Programs make() {
+  Programs list;
+  add_sums<f16>(list);
+  add_sums<bf16>(list);
+  add_sums<float>(list);
+  add_sums<double>(list);
+  add_sums<std::int8_t>(list);
+  add_sums<std::uint8_t>(list);
+  add_sums<std::int32_t>(list);
+  add_sums<std::uint64_t>(list);
+  add_forms<f16>(list);
+  add_forms<float>(list);
+  add_forms<std::int8_t>(list);
+  add_forms<std::int64_t>(list);
+  add_floats(list);
+  add_others(list);
+  return list;
+}
+
+}  // namespace
+
+const std::vector<TestProgram>& scan_programs() {
+  static const Programs kPrograms = make();
+  return kPrograms;
+}
+
+}  // namespace chainfold::test
