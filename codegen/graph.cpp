@@ -216,7 +216,7 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
   Node node;
   node.kind = NodeKind::compute;
   const DType in = type(operands.back());
-  bool constants = true, has_element = false, has_folded = false;
+  bool constants = true, has_element = false, has_folded = false, has_scanned = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Node& operand = graph_.node(operands[i]);
     const DType expected = op == Op::select && i == 0 ? DType::boolean : in;
@@ -227,6 +227,8 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
     }
     constants = constants && operand.kind == NodeKind::constant;
     has_element = has_element || operand.level == Level::element;
+    has_scanned =
+        has_scanned || (operand.level == Level::element && depends(operands[i], NodeKind::scan));
     has_folded =
         has_folded || (operand.level == Level::segment && depends(operands[i], NodeKind::fold));
     node.level = std::max(node.level, operand.level);
@@ -237,11 +239,12 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
                                 "that has it",
                                 name_of(op), name_of(in)));
   }
-  if (has_element && has_folded) {  // a broadcast of folds would begin here
+  // Elements are told their segment's fold beside a scan: elsewhere nothing would serve it yet.
+  if (has_element && has_folded && !has_scanned) {
     throw UserError(
         ErrorCode::unsupported,
         fmt::format("{} takes a value of each element and a value of the segment; a fold "
-                    "cannot be broadcast back to the elements yet",
+                    "can be broadcast back to the elements only beside a scan",
                     name_of(op)));
   }
   node.type = is_comparison(op) || op == Op::is_finite ? DType::boolean : in;

@@ -100,15 +100,16 @@ class Verifier {
     require(static_cast<int>(n.operands.size()) == arity(n.op), "%{} has {} operands", id,
             n.operands.size());
     Level level = Level::uniform;
-    bool element = false, folded = false;
+    bool element = false, folded = false, scanned = false;
     for (const NodeId operand : n.operands) {
       const Level l = graph_.node(operand).level;
       level = std::max(level, l);
       element = element || l == Level::element;
+      scanned = scanned || (l == Level::element && scanned_[at(operand)]);
       folded = folded || (l == Level::segment && folded_[at(operand)]);
     }
     require(n.level == level, "%{} has the wrong level", id);
-    require(!(element && folded), "%{} mixes elements and folds", id);
+    require(!(element && folded) || scanned, "%{} mixes elements and folds", id);
     const DType in = graph_.node(n.operands.back()).type;
     if (n.op == Op::convert) return;
     for (std::size_t i = 0; i < n.operands.size(); ++i) {

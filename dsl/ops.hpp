@@ -6,7 +6,8 @@
 // Shifts have the type of their left operand. Integers wrap; x / 0 is 0, x % 0 is x.
 //
 // Levels. A parameter or literal goes with anything. An operand for each element goes with
-// cf::count(), but one beside a fold is refused: broadcasting is not supported yet.
+// cf::count(), and one that depends on a scan with folds, whose value its segment's elements share;
+// others beside a fold are refused.
 #pragma once
 
 #include <utility>
@@ -58,7 +59,8 @@ struct CommonTypeRule {
                 "cf::cast<std::int64_t>(x)");
 };
 
-/// `Folded`: whether the operand for the segment, if one is, holds a fold.
+/// `Folded`: whether the operand for the segment, if one is, holds a fold that the one for the
+/// elements, which scans nothing, cannot be told.
 template <Level A, Level B, bool Folded>
 struct LevelRule {
   static constexpr bool kTwo = A != B && A != Level::uniform && B != Level::uniform;
@@ -70,7 +72,8 @@ struct LevelRule {
       "from their arguments and literals alone: give the input to cf::fold as an operand");
   static_assert(!kMixed,
                 "chainfold: one operand has a value for each element, the other a value for the "
-                "segment (a fold); broadcasting a fold back to the elements is not supported yet");
+                "segment (a fold); broadcasting a fold back to the elements is supported only "
+                "beside a scan, e.g. cf::inclusive_sum(x) / cf::sum(x)");
 };
 
 template <class A, class B>
@@ -78,8 +81,8 @@ void check_levels() {
   if constexpr (Expression<A> && Expression<B>) {
     using Left = std::remove_cvref_t<A>;
     using Right = std::remove_cvref_t<B>;
-    constexpr bool kFolded = (Left::kLevel == Level::segment && Left::kFolds) ||
-                             (Right::kLevel == Level::segment && Right::kFolds);
+    constexpr bool kFolded = (Left::kLevel == Level::segment && Left::kFolds && !Right::kScans) ||
+                             (Right::kLevel == Level::segment && Right::kFolds && !Left::kScans);
     (void)LevelRule<Left::kLevel, Right::kLevel, kFolded>{};
   }
 }

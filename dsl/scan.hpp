@@ -15,9 +15,12 @@
 // minimum +inf or the largest value, argmin -1. cf::count() within `e` is the number of elements so
 // far; cf::index() stays the position in the segment, so that argmin tells that.
 //
-// What is computed from scans, inputs, parameters, cf::index() and cf::count() is again one value
-// an element, and an output of cf::over; outputs with a value a segment may stand beside it. A fold
-// or a scan of a scan is refused, and so is, for now, a fold beside a scan in one operation.
+// What is computed from scans, inputs, parameters, cf::index(), cf::count() and folds, whose value
+// all elements of a segment share, is again one value an element, and an output of cf::over:
+//
+//     auto share = cf::over(cf::segments(1000), cf::inclusive_sum(x) / cf::sum(x));
+//
+// Outputs with a value a segment may stand beside it. A fold or a scan of a scan is refused.
 #pragma once
 
 #include <utility>

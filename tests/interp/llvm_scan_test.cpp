@@ -79,7 +79,7 @@ TEST_P(LlvmScan, AgreesWithTheInterpreter) {
   }
   for (const Shape& shape : shapes) {
     // A value that waits for a segment's end is not there when look_back stores its elements.
-    if (tested.name == "scan_share_i32" && *shape.choice == 'l') continue;
+    if (tested.name.starts_with("scan_share") && *shape.choice == 'l') continue;
     EXPECT_EQ(check(tested, shape), "")
         << "segments of " << shape.segment << ", " << shape.elements << " elements";
   }

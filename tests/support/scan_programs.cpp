@@ -107,6 +107,23 @@ void add_floats(Programs& list) {
                       },
                   .transcendental = true,
                   .fills = {Fill::uniform, Fill::normal, Fill::whole, Fill::nonfinite}});
+  // Folds that elements are told.
+  list.push_back({.name = "scan_share_f32",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<float>("x");
+                        auto weight = x * x + 1;
+                        return cf::over(p, cf::inclusive_sum(weight) / cf::sum(weight));
+                      },
+                  .fills = {Fill::uniform, Fill::whole}});
+  list.push_back({.name = "scan_share_left_i32",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<std::int32_t>("x");
+                        return cf::over(p, cf::sum(x) - cf::inclusive_sum(x), cf::max(x),
+                                        cf::exclusive(cf::max(x)) == cf::max(x));
+                      },
+                  .fills = {Fill::whole, Fill::uniform}});
   // Elements and results of several sizes at once.
   list.push_back({.name = "scan_widths",
                   .over =

@@ -165,7 +165,10 @@ TEST(GraphScan, UserErrors) {
   expect_unsupported([&] { b.sum(running); }, {"sum.f32", "a scan of a scan", "kernel of its own"});
   expect_unsupported([&] { b.sum(x, positive); }, {"sum.f32", "depends on a scan"});
   expect_unsupported([&] { b.scan(make_max(kF32), {running}, kExclusive); }, {"max.f32", "a scan"});
-  expect_unsupported([&] { b.compute(Op::div, {running, s}); }, {"div", "broadcast"});
+  expect_unsupported([&] { b.compute(Op::div, {x, s}); }, {"div", "broadcast"});
+  const NodeId part = b.compute(Op::div, {running, s});  // beside a scan
+  EXPECT_EQ(b.level(part), Level::element);
+  expect_unsupported([&] { b.sum(part); }, {"sum.f32", "a scan of a scan"});
   expect_unsupported([&] { b.running(x, kInclusive); }, {"cf::inclusive", "one value an element"});
   expect_unsupported([&] { b.running(p, kExclusive); }, {"cf::exclusive", "without a fold"});
   expect_unsupported([&] { b.running(b.count(), kInclusive); }, {"cf::index()"});
