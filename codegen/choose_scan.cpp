@@ -70,7 +70,7 @@ bool keeps_lifted_rows(const Graph& graph) {
 
 /// Warps of a processor that have registers enough.
 int most_warps(const Graph& graph, int lane_registers) {
-  constexpr int kFitsInto64 = 68, kFitsInto128 = 104;
+  constexpr int kFitsInto64 = 64, kFitsInto128 = 104;
   if (lane_registers <= kFitsInto64 && !keeps_lifted_rows(graph)) return 32;
   return lane_registers <= kFitsInto128 ? 16 : 8;
 }

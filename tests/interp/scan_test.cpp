@@ -114,6 +114,20 @@ TEST_P(ScanShapes, OfDefaultPlansAreRight) {
 INSTANTIATE_TEST_SUITE_P(All, ScanShapes, testing::Range(std::size_t{0}, scan_programs().size()),
                          [](const auto& info) { return scan_programs()[info.param].name; });
 
+/// What has a value a segment is there, though no element is.
+TEST(ScanOfNothing, HasItsFolds) {
+  for (const char* name : {"scan_beside_fold_f32", "scan_back_beside_fold_i32"}) {
+    for (const char* target : {"sm_90", "cpu"}) {
+      for (const char* choice : {"look_back", "propagate"}) {
+        InterpCase c{.choice = codegen::parse_choice(
+                         fmt::format("{} warps=1 depth=1 tile={} blocks=0 bytes=16 simt", choice,
+                                     std::string_view(target) == "cpu" ? 1 : 0))};
+        expect_right(program(name), codegen::parse_target(target), c);
+      }
+    }
+  }
+}
+
 /// More than 32 * 32 tiles: groups of groups of tiles, which the last level adds up one by one.
 TEST(ScanLevels, LookBackHasThree) {
   for (const char* name : {"scan_sum_i8", "scan_back_out_f32", "scan_horner_back_u8"}) {
