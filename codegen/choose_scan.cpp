@@ -17,8 +17,6 @@ constexpr int kMostRunRows = 32;
 constexpr int kRunRows = 8, kTileRows = 4;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
-/// Warps of a processor whose rows are on their way or wait for what comes before them.
-constexpr int kLookBackWarps = 32;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
 /// A CPU's warp: what is read twice has to stay in a core's cache.
@@ -40,6 +38,42 @@ bool uses_index(const Graph& graph) {
 
 /// Whether segments may begin within a lane's load.
 bool may_begin_anywhere(const Graph& graph) { return !uses_index(graph); }
+
+/// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
+/// the copies of states that wait in a scan with a carry. What it is compared with was found by
+/// compiling; only that nothing spills depends on it.
+int lane_registers(const Graph& graph, int rows, int width) {
+  constexpr int kAddresses = 20;
+  int bytes = 0, registers = kAddresses;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  registers += rows * width * bytes / 4;
+  for (const Fold& fold : graph.folds) {
+    int words = 0;
+    for (const DType type : fold.state) words += std::max(1, size_of(type) / 4);
+    // Merges of one field are one instruction, those of a user's own many.
+    const int copies = fold.state.size() == 1 ? 2 : fold.linear ? 3 : fold.commutative ? 6 : 8;
+    registers +=
+        words * copies + (fold.linear ? std::max(1, size_of(fold.result()) / 4) : words) * width;
+  }
+  return registers;
+}
+
+/// Whether states have several fields that merges compute with, or elements a filter: the compiler
+/// keeps what is made of them from the fold of a run to its scan.
+bool keeps_lifted_rows(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) return false;
+    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
+    return node.filter != kNoNode || (!fold.linear && fold.state.size() > 1);
+  });
+}
+
+/// Warps of a processor that have registers enough.
+int most_warps(const Graph& graph, int lane_registers) {
+  constexpr int kFitsInto64 = 64, kFitsInto128 = 104;
+  if (lane_registers <= kFitsInto64 && !keeps_lifted_rows(graph)) return 32;
+  return lane_registers <= kFitsInto128 ? 16 : 8;
+}
 
 /// Whether rows hold whole segments, which begin with lanes or end within them.
 bool fills_rows(std::int64_t segment, int width) {
@@ -195,7 +229,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
   const int fit = std::max(1, kRunBytes / std::max(1, bytes * widest));
-  const int rows = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(kRunRows, fit))));
+  const int most = graph.folds.size() > 1 || keeps_lifted_rows(graph) ? kRunRows / 2 : kRunRows;
+  const int rows = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(most, fit))));
+  const int registers = lane_registers(graph, rows, widest);
   choice.warps = one_warp ? 1 : 8;
   choice.depth = std::min(kTileRows, rows);
   switch (strategy) {
@@ -218,16 +254,21 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.depth = rows;
       choice.warps =
           static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>((needed + rows - 1) / rows)));
-      if (choice.warps > std::min(kMostBlockWarps, target.max_warps)) return std::nullopt;
+      if (choice.warps >
+          std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps}))
+        return std::nullopt;
       choice.depth = static_cast<int>((needed + choice.warps - 1) / choice.warps);
       return choice;
     }
     case Strategy::look_back:
     case Strategy::propagate:
       choice.depth = one_warp ? kCpuRangeDepth : rows;
-      choice.warps = one_warp ? 1 : 16;
-      choice.blocks = one_warp ? 0 : std::min(kLookBackWarps, target.resident_warps) / choice.warps;
-      if (one_warp) {
+      if (!one_warp) {
+        const int warps = std::min(most_warps(graph, registers), target.resident_warps);
+        choice.warps = std::min(kMostBlockWarps, warps);
+        choice.blocks = warps / choice.warps;
+      } else {
+        choice.warps = 1;
         choice.tile = static_cast<int>(
             std::max<std::int64_t>(1, kCpuTileBytes / (1024 * widest_of_scan(graph))));
       }

@@ -128,6 +128,63 @@ TEST_F(ScanErrors, Carries) {
   refused(launch(folds, {}, good), ErrorCode::unsupported, "carry_out", {"no scan"});
 }
 
+TEST_F(ScanErrors, BothDirectionsOverMoreThanABlockHolds) {
+  const std::vector<std::string> words{"forward and backward", "cf::over for each direction"};
+  auto both = [&](const dsl::Partition& partition) {
+    return cf::over(partition, cf::inclusive_sum(x_), cf::exclusive_sum(x_, cf::backward));
+  };
+  refused([&] { static_cast<void>(compiled(both(cf::whole()))); }, ErrorCode::unsupported, "",
+          words);
+  refused([&] { static_cast<void>(compiled(both(cf::segments(1 << 20)))); }, ErrorCode::unsupported,
+          "", words);
+  refused([&] { cf::explain(both(cf::whole()), cf::target("sm_90")); }, ErrorCode::unsupported, "",
+          words);
+  // Where the segment's size comes with the launch, so does the refusal.
+  const Kernel kernel = compiled(both(cf::segments(cf::param<std::int64_t>("S"))));
+  const Outputs outputs{{out_.data(), kElements}, {out_.data() + kElements, kElements}};
+  std::vector<float> many(1 << 20, 1.0F), room(2 << 20);
+  const Outputs large{{room.data(), 1 << 20}, {room.data() + (1 << 20), 1 << 20}};
+  refused([&] { kernel.run_into({{"x", many}, {"S", 1 << 20}}, large); }, ErrorCode::unsupported,
+          "", words);
+  kernel.run_into({{"x", data_}, {"S", 4}}, outputs);
+  EXPECT_EQ(out_[3], 4);
+  EXPECT_EQ(out_[kElements], 3);
+}
+
+TEST_F(ScanErrors, PinnedPlans) {
+  struct Row {
+    dsl::Partition partition;
+    const char *plan, *words;
+  };
+  const Row rows[] = {
+      {cf::whole(), "scan_tile warps=1 depth=1 bytes=16 simt", "the whole input"},
+      {cf::segments(64), "scan_block warps=1 depth=1 bytes=16 simt", "segments of 64"},
+      {cf::segments(64), "rows warps=1 depth=1 rows=1 bytes=16 simt", "segments of 64"},
+      {cf::whole(), "look_back warps=4 depth=1 tile=0 bytes=16 simt", "the whole input"},
+      {cf::segments(64), "scan_run warps=1 depth=64 bytes=16 simt", "segments of 64"},
+  };
+  for (const Row& row : rows) {
+    Options pinned = options_;
+    pinned.plan = row.plan;
+    refused(
+        [&] {
+          static_cast<void>(cf::compile(cf::over(row.partition, cf::inclusive_sum(x_)), pinned));
+        },
+        ErrorCode::unsupported, "plan", {row.plan, row.words, "leave Options::plan empty"});
+  }
+  // Nor does a plan of scans serve folds.
+  Options pinned = options_;
+  pinned.plan = "scan_run warps=1 depth=4 bytes=16 simt";
+  refused([&] { static_cast<void>(cf::compile(cf::over(cf::segments(64), cf::sum(x_)), pinned)); },
+          ErrorCode::unsupported, "plan", {pinned.plan, "not legal"});
+  pinned.plan = "scan_run rows=4";
+  refused(
+      [&] {
+        static_cast<void>(cf::compile(cf::over(cf::segments(64), cf::inclusive_sum(x_)), pinned));
+      },
+      ErrorCode::invalid_argument, "plan", {"scan_run has no 'rows'"});
+}
+
 TEST_F(ScanErrors, TypesOfOutputs) {
   const Kernel kernel = compiled(cf::over(cf::segments(4), cf::inclusive_sum(x_)));
   refused([&] { kernel.run<double>({{"x", data_}}); }, ErrorCode::type_mismatch, "output 0",

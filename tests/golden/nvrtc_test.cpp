@@ -71,7 +71,7 @@ TEST_P(NvrtcGolden, CompilesAsPlanned) {
   const std::optional<codegen::Plan> here = golden.plan_on(target);
   if (!here) {  // a pinned plan that needs more than this architecture has
     const codegen::Target home = codegen::parse_target(golden.target);
-    EXPECT_TRUE(!target.async_copies ||
+    EXPECT_TRUE(std::strcmp(golden.target, "cpu") == 0 || !target.async_copies ||
                 target.processor_shared_bytes < home.processor_shared_bytes);
     return;
   }

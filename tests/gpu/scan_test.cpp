@@ -1,0 +1,237 @@
+// Scans on the GPU: every plan of the space gives what the default one gives, from aligned and odd
+// addresses, in the inputs' memory, and the same bits again and again.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <future>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/tests/support/on_device.hpp"
+
+namespace chainfold::test {
+namespace {
+
+Computation computation_of(const TestProgram& tested, std::int64_t segment) {
+  return tested.over(segment > 0 ? segments(segment) : whole());
+}
+
+std::vector<Column> outputs_of(const Kernel& kernel, const codegen::Graph& graph,
+                               const std::vector<Column>& inputs, std::int64_t elements,
+                               std::int64_t segment) {
+  std::vector<Column> columns;
+  Outputs outputs;
+  for (const codegen::NodeId output : graph.outputs) {
+    const codegen::Node& node = graph.node(output);
+    const bool element = node.level == codegen::Level::element;
+    columns.emplace_back(node.type, element ? elements : segment > 0 ? elements / segment : 1);
+    columns.back().fill(std::byte{0x5A});
+  }
+  for (Column& column : columns)
+    outputs.push_back(OutputBinding(column.data(), column.type(), column.count()));
+  kernel.run_into(host_bindings(graph, inputs, {}), outputs);
+  return columns;
+}
+
+class GpuScan : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+  static Options pinned(const std::string& plan) {
+    Options options;
+    options.target = target("gpu");
+    options.plan = plan;
+    return options;
+  }
+};
+
+struct SpaceCase {
+  const char* program;
+  std::int64_t segment;
+};
+const SpaceCase kSpaces[] = {
+    {"scan_sum_i32", 0},         {"scan_sum_i32", 37},         {"scan_sum_i8", 256},
+    {"scan_sum_f32", 0},         {"scan_sum_f32", 777},        {"scan_sum_f16", 4096},
+    {"scan_backward_i64", 0},    {"scan_backward_i64", 1000},  {"scan_horner_back_u8", 5000},
+    {"scan_longest_run_f32", 0}, {"scan_longest_run_f32", 33}, {"scan_both_ways_i32", 500},
+};
+
+class GpuScanSpace : public GpuScan, public testing::WithParamInterface<std::size_t> {};
+
+/// Integers, folds of a user's own and comparisons have the same bits under every plan; float sums
+/// differ by what the plans' bounds allow.
+TEST_P(GpuScanSpace, AgreesWithTheDefault) {
+  const auto [name, segment] = kSpaces[GetParam()];
+  const TestProgram& tested = program(name);
+  const Computation computation = computation_of(tested, segment);
+  const codegen::Graph& graph = computation.graph();
+  const codegen::PlanRequest request{.segment = segment};
+  const codegen::Target gpu = target("gpu");
+  const std::int64_t elements = segment > 0 ? segment * (300'000 / segment) : 1'000'003;
+  const std::vector<Column> inputs = make_inputs(graph, elements, Fill::uniform, 7);
+  const std::vector<Column> expected =
+      outputs_of(compile(computation, pinned("")), graph, inputs, elements, segment);
+  const double default_bound = codegen::choose_plan(graph, gpu, request).folds[0].error_bound_u;
+  std::vector<std::future<std::string>> verdicts;
+  for (const codegen::PlanChoice& choice : plan_space(graph, gpu, request)) {
+    const auto plan = make_plan(graph, gpu, request, choice);
+    ASSERT_TRUE(plan) << to_text(choice);
+    const double bound = plan->folds[0].error_bound_u + default_bound;
+    verdicts.push_back(std::async(std::launch::async, [&, choice, bound]() -> std::string {
+      const Kernel kernel = compile(computation, pinned(to_text(choice)));
+      const std::vector<Column> actual = outputs_of(kernel, graph, inputs, elements, segment);
+      for (std::size_t o = 0; o < actual.size(); ++o) {
+        const DType type = actual[o].type();
+        double absolute = 0;
+        for (std::int64_t i = 0; i < actual[o].count(); ++i) {
+          const std::int64_t length = segment > 0 ? segment : elements;
+          if (i % length == 0) absolute = 0;
+          const Bits a = actual[o].get(i), b = expected[o].get(i);
+          if (is_float(type)) {
+            absolute += std::fabs(codegen::double_of_bits(inputs[0].type(), inputs[0].get(i)));
+            const double off = codegen::double_of_bits(type, a) - codegen::double_of_bits(type, b);
+            if (std::fabs(off) <= bound * 0x1p-24 * absolute * (1 + 0x1p-10)) continue;
+          } else if (a == b) {
+            continue;
+          }
+          return fmt::format("{}: output {}, value {}: {} instead of {}", to_text(choice), o, i,
+                             codegen::text_of_bits(type, a), codegen::text_of_bits(type, b));
+        }
+      }
+      return {};
+    }));
+  }
+  for (std::future<std::string>& verdict : verdicts) EXPECT_EQ(verdict.get(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuScanSpace, testing::Range(std::size_t{0}, std::size(kSpaces)),
+                         [](const auto& info) {
+                           return fmt::format("{}_S{}", kSpaces[info.param].program,
+                                              kSpaces[info.param].segment);
+                         });
+
+class GpuScanPrograms : public GpuScan, public testing::WithParamInterface<std::size_t> {};
+
+TEST_P(GpuScanPrograms, AgreeWithTheReference) {
+  constexpr std::int64_t kSegments[] = {1, 3, 8, 31, 37, 100, 777, 1000, 4096, 33'000};
+  const TestProgram& tested = scan_programs()[GetParam()];
+  const bool whole = tested.name.find("both_ways") == std::string::npos;
+  std::vector<DeviceCase> cases;
+  std::size_t turn = GetParam();
+  for (int i = 0; i < 3; ++i, turn += 7) {
+    std::int64_t segment = kSegments[turn % std::size(kSegments)];
+    if (!whole && segment > 1000) segment = 33;
+    const bool tail = whole && turn % 3 == 0;
+    const int shift = turn % 2 == 0 ? 0 : static_cast<int>(1 + turn % 3);
+    cases.push_back({.segment = segment,
+                     .elements = segment * std::max<std::int64_t>(2, 20'001 / segment) +
+                                 (tail ? segment / 2 : 0),
+                     .fill = tested.fills[turn % tested.fills.size()],
+                     .seed = turn,
+                     .shift = shift,
+                     .tail = tail});
+  }
+  for (const std::int64_t elements : {0, 1, 20'011}) {
+    if (!whole) continue;
+    cases.push_back({.elements = elements,
+                     .fill = tested.fills[turn % tested.fills.size()],
+                     .seed = turn,
+                     .shift = static_cast<int>(turn++ % 3)});
+  }
+  std::vector<std::future<Verdict>> verdicts;
+  for (const DeviceCase& what : cases) {
+    verdicts.push_back(
+        std::async(std::launch::async, [&tested, what] { return check_on_device(tested, what); }));
+  }
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    EXPECT_EQ(verdicts[i].get().problems, "") << tested.name << ": " << words(cases[i]);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuScanPrograms,
+                         testing::Range(std::size_t{0}, scan_programs().size()),
+                         [](const auto& info) { return scan_programs()[info.param].name; });
+
+TEST_F(GpuScan, OfEveryLengthFromEveryAddress) {
+  for (const char* name : {"scan_sum_i32", "scan_back_out_i8", "scan_exclusive_f16"}) {
+    for (const std::int64_t elements : {0, 1, 31, 4097, 1'048'579}) {
+      for (const int shift : {0, 1, 3}) {
+        // The reference of many float prefixes takes its time.
+        if (elements > 1'000'000 && (shift == 3 || std::string_view(name).ends_with("f16")))
+          continue;
+        const DeviceCase what{.elements = elements, .seed = 3, .shift = shift};
+        EXPECT_EQ(check_on_device(program(name), what).problems, "") << name << words(what);
+      }
+    }
+  }
+}
+
+/// More tiles than are resident, results in the inputs' memory, off every alignment.
+TEST_F(GpuScan, InTheInputsMemory) {
+  const runtime::Context& context = runtime::Context::of(0);
+  const runtime::ContextScope scope(context);
+  for (const std::int64_t segment : {0, 37, 5000}) {
+    for (const int shift : {0, 1}) {
+      const TestProgram& tested = program("scan_sum_f32");
+      const Computation computation = computation_of(tested, segment);
+      const Kernel kernel = compile(computation, pinned(""));
+      const std::int64_t elements = segment > 0 ? 2'000 * segment : 4'000'037;
+      const std::vector<Column> inputs =
+          make_inputs(computation.graph(), elements, Fill::whole, 11);  // sums are exact
+      const DeviceArray memory(context, inputs[0].bytes(), 4 * shift);
+      memory.upload(inputs[0].data());
+      LaunchArgs args{.elements = elements,
+                      .inputs = {{"x", static_cast<const float*>(memory.data()), elements}},
+                      .outputs = {OutputBinding(static_cast<float*>(memory.data()), elements)}};
+      const std::int64_t bytes = kernel.scratch_bytes(args);
+      const DeviceArray scratch(context, static_cast<std::size_t>(bytes));
+      if (bytes > 0) args.scratch = {scratch.data(), bytes};
+      const runtime::Stream stream(context);
+      args.stream = stream.handle();
+      kernel.launch(args);
+      runtime::synchronize(context, stream.handle());
+      std::vector<float> sums(static_cast<std::size_t>(elements));
+      memory.download(sums.data());
+      double sum = 0;
+      for (std::int64_t i = 0; i < elements; ++i) {
+        if (segment > 0 && i % segment == 0) sum = 0;
+        sum += codegen::double_of_bits(DType::f32, inputs[0].get(i));
+        ASSERT_EQ(sums[static_cast<std::size_t>(i)], sum) << "segment " << segment << ", " << i;
+      }
+      EXPECT_EQ(memory.damage(), "");
+      EXPECT_EQ(scratch.damage(), "");
+    }
+  }
+}
+
+/// Blocks take their tiles in another order every time, and see each other's folds at other times.
+TEST_F(GpuScan, HasTheSameBitsEveryTime) {
+  const runtime::Context& context = runtime::Context::of(0);
+  const runtime::ContextScope scope(context);
+  for (const std::int64_t segment : {std::int64_t{0}, std::int64_t{70'000}}) {
+    const Computation computation = computation_of(program("scan_sum_f16"), segment);
+    const codegen::Graph& graph = computation.graph();
+    const std::int64_t elements = segment > 0 ? 50 * segment : 3'000'001;
+    const std::vector<Column> inputs = make_inputs(graph, elements, Fill::normal, 5);
+    const Kernel kernel =
+        compile(computation, pinned("look_back warps=4 depth=2 tile=0 blocks=4 bytes=8 simt"));
+    DeviceLaunch launch(kernel, graph, inputs, {}, elements, elements);
+    const runtime::Stream stream(context);
+    launch.args().stream = stream.handle();
+    std::vector<std::byte> first, again;
+    for (int repeat = 0; repeat < 1000; ++repeat) {
+      kernel.launch(launch.args());
+      runtime::synchronize(context, stream.handle());
+      again.resize(launch.outputs()[0].bytes());
+      launch.outputs()[0].download(again.data());
+      if (repeat == 0) first = again;
+      ASSERT_EQ(std::memcmp(again.data(), first.data(), first.size()), 0) << "repeat " << repeat;
+    }
+    for (const DeviceArray& output : launch.outputs()) EXPECT_EQ(output.damage(), "");
+  }
+}
+
+}  // namespace
+}  // namespace chainfold::test
