@@ -116,7 +116,7 @@ class Propagate {
   }
   static Partial last(Builder& b, Partial state) {
     for (ValueId& field : state.fields)
-      field = b.shuffle_from(field, b.splat(b.i32(kWarpWidth - 1)));
+      field = b.permute(field, std::vector<std::uint8_t>(kWarpWidth, kWarpWidth - 1));
     return state;
   }
   /// Every lane receives state `at` of the arrays from `buffer` on.

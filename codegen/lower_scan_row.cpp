@@ -61,9 +61,9 @@ Partial ScanRow::shuffled(const Partial& part, int distance, bool reverse) {
 
 Partial ScanRow::broadcast_last(const Partial& part, bool reverse) {
   Partial result = part;
-  const ValueId last = b_.splat(b_.i32(reverse ? 0 : kWarpWidth - 1));
+  const std::vector<std::uint8_t> last(kWarpWidth, reverse ? 0 : kWarpWidth - 1);
   for (ValueId& field : result.fields) {
-    if (b_.type(field).shape == Shape::lane) field = b_.shuffle_from(field, last);
+    if (b_.type(field).shape == Shape::lane) field = b_.permute(field, last);
   }
   return result;
 }

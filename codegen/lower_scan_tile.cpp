@@ -268,6 +268,15 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
   const ValueId rest_at = any_reverse_ ? begin : b_.add(begin, done);
   const ValueId rest_end = b_.add(rest_at, rest);
   const ValueId row = b_.i64(kWarpWidth);
+  if (const auto known = b_.constant_of(rest)) {
+    const auto full = static_cast<int>(*known / kWarpWidth);
+    const bool ragged = *known % kWarpWidth != 0;
+    const ValueId last_at = b_.add(rest_at, b_.i64(std::int64_t{full} * kWarpWidth));
+    if (ragged && any_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
+    if (full > 0) carried = rows_from(rest_at, full, kNoValue, carried);
+    if (ragged && !any_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
+    return narrow_tile_.unflatten(carried, true);
+  }
   const ValueId rows = b_.div(b_.add(rest, b_.i64(kWarpWidth - 1)), row);
   carried = b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
     const ValueId r = any_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
