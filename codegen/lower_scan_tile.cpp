@@ -15,6 +15,7 @@ Plan range_plan(const Plan& plan) {
   narrow.load_width = 1;
   narrow.edges = false;
   narrow.depth = plan.range_depth;
+  for (FoldPlan& how : narrow.folds) how.unit = Unit::simt;
   return narrow;
 }
 
@@ -79,21 +80,27 @@ Partials ScanTile::total(const std::vector<Loaded>& rows) {
   }
   Partials total = tile_.merge_all(std::move(folded));
   if (plan_.combine_states) total = tile_.lift(std::move(total));
-  return tile_.lift(tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
+  return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
 }
 
 std::vector<std::vector<ValueId>> ScanTile::scan_rows(const std::vector<Loaded>& rows,
                                                       Carry carry) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
   std::vector<std::vector<ValueId>> values(count, std::vector<ValueId>(folds, kNoValue));
-  std::vector<Partials> elements;
-  for (const Loaded& row : rows) elements.push_back(tile_.fold_elements(row));
+  std::vector<Partials> elements(count);  // of what quads do not sum
+  for (std::size_t r = 0; r < count; ++r) {
+    bool by_lanes = false;
+    for (std::size_t f = 0; f < folds; ++f) by_lanes = by_lanes || !tile_.by_quads(f, rows[r]);
+    if (by_lanes) elements[r] = tile_.fold_elements(rows[r]);
+  }
   for (std::size_t f = 0; f < folds; ++f) {
     if (!is_scan_[f] && segment_ == 0) continue;  // its totals serve
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t r = reverse_[f] ? count - 1 - i : i;
-      values[r][f] = row_.scan(f, elements[r][f], rows[r].width,
-                               static_cast<std::int64_t>(r) * row_elements(), carry[f]);
+      const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
+      values[r][f] = tile_.by_quads(f, rows[r])
+                         ? row_.scan(f, rows[r], slot, carry[f])
+                         : row_.scan(f, elements[r][f], rows[r].width, slot, carry[f]);
     }
   }
   return values;
