@@ -266,21 +266,10 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   const int widest = widest_load(graph, target, std::min(request.base_alignment, choice.bytes));
   if (scan) {
-    const int in_scan = std::min(
-        widest, std::max(1, std::min({target.vector_bytes, request.base_alignment, choice.bytes}) /
-                                widest_of_scan(graph)));
-    if (!place_scan(plan, choice, graph, target, in_scan)) return std::nullopt;
-    for (const bool states : {false, true}) {
-      bool within = true;
-      plan.combine_states = states;
-      for (std::size_t f = 0; f < plan.folds.size(); ++f) {
-        plan.folds[f].error_bound_u = scan_error_bound(graph, plan, f);
-        within = within && plan.folds[f].error_bound_u <=
-                               allowed_error(graph, target, plan.accuracy, plan.segment, f);
-      }
-      if (within) return plan;
-    }
-    return std::nullopt;
+    std::vector<double> allowed;
+    for (std::size_t f = 0; f < plan.folds.size(); ++f)
+      allowed.push_back(allowed_error(graph, target, plan.accuracy, plan.segment, f));
+    return make_scan_plan(plan, choice, graph, target, request, allowed);
   }
   switch (choice.strategy) {
     case Strategy::rows: place_rows(plan, choice, target, widest); break;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/const_matrix.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 
@@ -197,9 +198,107 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   }
 }
 
-double scan_error_bound(const Graph& graph, const Plan& plan, std::size_t fold) {
+namespace {
+
+/// Neighbours that a quad of lanes sums at once.
+std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
+
+/// Whether the segments of rows begin and end with quads, or lie within them.
+bool fits_quads(const Plan& plan) {
+  if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
+  return plan.segment > 1 &&
+         (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
+}
+
+/// Gives the folds that matrix instructions can scan to them; whether there are any.
+bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
+  if (!plan.in_registers || !fits_quads(plan)) return false;
+  bool any = false;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
+    const MmaOperands data = mma_operands(graph, node);
+    if (data.a == kNoNode || data.b != kNoNode) continue;
+    const DType type = graph.node(data.a).type;
+    if (type == DType::f32) continue;  // its low bits would be lost
+    const int index = find_mma_of(type, target.arch, plan.load_width);
+    if (index < 0) continue;
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
+    if (QuadLayout(row).held < 2) continue;  // a lane's two columns are its own elements
+    if (is_float(row.accumulator) && row.accumulator != node.type) continue;
+    plan.folds[static_cast<std::size_t>(node.index)] = {.unit = Unit::mma_scan, .mma_row = index};
+    plan.guard = plan.guard || (is_float(row.accumulator) && plan.nonfinite == NonFinite::ieee);
+    any = true;
+  }
+  return any;
+}
+
+/// The longest ways of an element through rounded additions to a prefix, to first order, in units.
+double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan& how) {
+  const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+  // One instruction, and the sum of a lane's halves.
+  const double quad = mma_sum_error_bound(row, target.arch) + (QuadLayout(row).halves > 1 ? 1 : 0);
+  const bool tile = plan.strategy == Strategy::scan_tile;
+  if (tile && plan.segment <= quad_of(plan)) return quad;
+  const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;
+  const bool crosses = !tile || of_row % plan.segment != 0;
+  constexpr int kQuadLevels = 3;
+  const int levels = crosses ? kQuadLevels : ceil_log2(plan.segment / quad_of(plan));
+  // Then it is added to a prefix, behind a carry as the high part of a state.
+  constexpr double kSecondOrder = 0.25;
+  double bound = quad + levels + 1 + (crosses ? 1 + kSecondOrder : 0);
+  if (!tile) {  // from the fold of the run before
+    const double total = quad + (plan.combine_states ? 0 : 1 + kQuadLevels);
+    bound = std::max(bound, total + 2 + kSecondOrder);
+  }
+  return bound;
+}
+
+}  // namespace
+
+std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
+                                   const Target& target, const PlanRequest& request,
+                                   const std::vector<double>& allowed) {
+  auto bounded = [&](Plan& tried) {
+    for (const bool states : {false, true}) {
+      bool within = true;
+      tried.combine_states = states;
+      for (std::size_t f = 0; f < tried.folds.size(); ++f) {
+        tried.folds[f].error_bound_u = scan_error_bound(graph, tried, target, f);
+        within = within && tried.folds[f].error_bound_u <= allowed[f];
+      }
+      if (within) return true;
+    }
+    return false;
+  };
+  const int bytes = std::min({target.vector_bytes, request.base_alignment, choice.bytes});
+  auto elements = [&](int of_bytes) {
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, bytes / of_bytes))));
+  };
+  if (choice.mma && request.allow_mma) {
+    // A load fills a fragment, however wide what is stored.
+    for (int width = elements(widest_input(graph)); width > 1; width /= 2) {
+      Plan quads = plan;
+      if (place_scan(quads, choice, graph, target, width) && quads.load_width == width &&
+          place_on_quads(quads, graph, target) && bounded(quads))
+        return quads;
+    }
+  }
+  Plan lanes = plan;
+  const int width = elements(widest_of_scan(graph));
+  if (!place_scan(lanes, choice, graph, target, width) || !bounded(lanes)) return std::nullopt;
+  return lanes;
+}
+
+double scan_error_bound(const Graph& graph, const Plan& plan, const Target& target,
+                        std::size_t fold) {
   const Fold& f = graph.folds[fold];
   if (!is_float(f.result()) || !f.linear) return 0;
+  if (plan.folds[fold].unit == Unit::mma_scan) {
+    Plan lanes = plan;  // what is not finite, and the rest of a range
+    lanes.folds[fold] = {};
+    return std::max(quads_error_bound(plan, target, plan.folds[fold]),
+                    scan_error_bound(graph, lanes, target, fold));
+  }
   constexpr int kLaneLevels = 5;
   // Rounded additions within a row; then a state, its rounding, and what is added to it.
   constexpr double kBehindCarry = 4;
@@ -216,14 +315,15 @@ double scan_error_bound(const Graph& graph, const Plan& plan, std::size_t fold) 
 }
 
 std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
-                                         const Target& target, const PlanRequest& request) {
+                                         const Target& target, const PlanRequest& request,
+                                         bool mma) {
   PlanChoice choice;
   choice.strategy = strategy;
-  choice.mma = false;
+  choice.mma = mma;
   choice.bytes = target.vector_bytes;
   const bool one_warp = target.max_warps == 1;
-  const int widest =
-      std::max(1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+  const int widest = std::max(1, std::min(target.vector_bytes, request.base_alignment) /
+                                     (mma ? widest_input(graph) : widest_of_scan(graph)));
   const std::int64_t s = request.segment;
   // Rows that registers hold: of all inputs, as they come from memory.
   int bytes = 0;
@@ -330,7 +430,19 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
   require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");
-  for (const FoldPlan& how : plan.folds) require(how.unit == Unit::simt, "scans add by lanes");
+  for (const FoldPlan& how : plan.folds) {
+    if (how.unit == Unit::simt) continue;
+    require(how.unit == Unit::mma_scan && how.mma_row >= 0 && target.has_mma,
+            "scans add by lanes or by quads");
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+    require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
+    require(plan.in_registers && plan.load_width == row.elements(Operand::a),
+            "a load is a fragment of operand A");
+    require(fits_quads(plan), "segments begin and end with quads, or lie within them");
+    require(row.rounding == MmaRounding::exact || plan.guard ||
+                plan.nonfinite == NonFinite::assume_finite,
+            "what comes before an element is guarded against its NaN");
+  }
   switch (plan.strategy) {
     case Strategy::scan_tile:
       require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,

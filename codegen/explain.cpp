@@ -86,7 +86,7 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
                static_cast<std::size_t>(n.index) == f;
       });
       if (node->kind == NodeKind::scan) {
-        reason = "it is a scan";
+        reason = "it is a scan, which the plan leaves to lanes";
       } else if (graph.folds[f].linear) {
         const MmaOperands data = mma_operands(graph, *node);
         if (!target.has_mma) {
@@ -104,7 +104,15 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
     }
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
     const bool small = plan.shares_quads();
-    if (how.unit == Unit::mma_diagonal) {
+    if (how.unit == Unit::mma_scan) {
+      text += fmt::format(
+          "  fold {} ({}): data times U = {} in {}; a {}-byte load is operand A as it comes, "
+          "columns "
+          "of U are permuted so that D holds the prefixes of a lane's own elements within its "
+          "quad\n",
+          f, name, print(ConstMatrix{.kind = MatrixKind::upper, .load_width = plan.load_width}),
+          row.name, plan.load_width * size_of(row.input));
+    } else if (how.unit == Unit::mma_diagonal) {
       text += fmt::format(
           "  fold {} ({}): {} with data as both operands; the diagonal of D holds each quad's sum "
           "of products\n",

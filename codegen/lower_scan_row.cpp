@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "chainfold/codegen/lower_quads.hpp"
+
 namespace chainfold::codegen {
 
 ScanRow::ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment,
@@ -133,18 +135,101 @@ ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, 
 
 ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
                       std::optional<Partial>& carry) {
+  Prefixes lanes;
+  lanes.values = within_lanes(fold, elements, width, first, reverse_[fold]);
+  lanes.total = lanes.values.back();
+  lanes.alone = heads(width) == Heads::inside_lanes;
+  return join(fold, std::move(lanes), width, first, carry);
+}
+
+ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first,
+                      std::optional<Partial>& carry) {
+  if (!tile_.by_quads(fold, row))
+    return scan(fold, tile_.fold_elements(row)[fold], row.width, first, carry);
+  return join(fold, within_quads(fold, row, first), row.width, first, carry);
+}
+
+ScanRow::Prefixes ScanRow::within_quads_by_lanes(std::size_t fold, const Loaded& row,
+                                                 std::int64_t first, int lanes) {
+  const bool reverse = reverse_[fold];
+  Prefixes quads;
+  quads.values = within_lanes(fold, tile_.fold_elements(row)[fold], row.width, first, reverse);
+  Partial total = quads.values.back();
+  if (lanes == 1) return quads;
+  const ValueId lane =
+      b_.compute(Op::bit_and, {lane_in_order(reverse), b_.i32(lanes - 1)});  // of the segment
+  for (int distance = 1; distance < lanes; distance *= 2) {
+    const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
+    total = at_least(fold, lane, distance, merged, total);
+  }
+  quads.first =
+      tile_.keep_where(fold, shuffled(total, 1, reverse), b_.compute(Op::ge, {lane, b_.i32(1)}));
+  for (Partial& prefix : quads.values) prefix = merge(fold, *quads.first, prefix, reverse);
+  std::vector<std::uint8_t> last(kWarpWidth);
+  for (int l = 0; l < kWarpWidth; ++l)
+    last[static_cast<std::size_t>(l)] = static_cast<std::uint8_t>(reverse ? l & ~3 : l | 3);
+  for (ValueId& field : total.fields) field = b_.permute(field, last);
+  quads.total = std::move(total);
+  return quads;
+}
+
+ScanRow::Prefixes ScanRow::within_quads(std::size_t fold, const Loaded& row, std::int64_t first) {
+  constexpr int kLanes = 4;
+  const bool reverse = reverse_[fold];
+  const int width = row.width;
+  Prefixes quads{.values = {}, .first = {}, .total = {}, .lanes = kLanes};
+  quads.alone = segment_ > 0 && std::int64_t{kLanes} * width % segment_ == 0;
+  // Lanes of a segment, within a quad.
+  const int lanes =
+      quads.alone ? static_cast<int>(std::max<std::int64_t>(1, segment_ / width)) : kLanes;
+  const DType type = graph_.folds[fold].operands[0];
+  const QuadPrefixes sums = quad_prefixes(b_, tile_.how(fold).mma_row, tile_.quads_of(fold, row),
+                                          quads.alone ? segment_ : 0, reverse);
+  Builder::Values values;
+  for (const ValueId prefix : sums.prefixes) values.push_back(b_.convert(prefix, type));
+  if (reverse) std::reverse(values.begin(), values.end());
+  for (const ValueId more : {sums.first, sums.total}) {
+    if (more != kNoValue) values.push_back(b_.convert(more, type));
+  }
+  if (tile_.guarded() && is_float(type)) {
+    // 0 * NaN = NaN: one bad element would spoil what comes before it, and other segments.
+    const ValueId bad =
+        b_.compute(Op::eq, {b_.compute(Op::is_finite, {sums.probe}), b_.boolean(false)});
+    values = b_.branch(
+        b_.any(bad),
+        [&] {
+          const Prefixes by_lanes = within_quads_by_lanes(fold, row, first, lanes);
+          Builder::Values redone;
+          for (const Partial& prefix : by_lanes.values) redone.push_back(prefix.fields[0]);
+          if (sums.first != kNoValue) redone.push_back(by_lanes.first->fields[0]);
+          if (sums.total != kNoValue) redone.push_back(by_lanes.total.fields[0]);
+          return redone;
+        },
+        [&] { return values; });
+  }
+  auto partial = [](ValueId value) { return Partial{.fields = {value}}; };
+  if (sums.total != kNoValue) quads.total = partial(values.back());
+  if (sums.first != kNoValue) quads.first = partial(values[static_cast<std::size_t>(width)]);
+  for (int i = 0; i < width; ++i)
+    quads.values.push_back(partial(values[static_cast<std::size_t>(i)]));
+  return quads;
+}
+
+ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t first,
+                      std::optional<Partial>& carry) {
   const bool reverse = reverse_[fold], exclusive = exclusive_[fold];
   const Heads how = heads(width);
-  std::vector<Partial> prefixes = within_lanes(fold, elements, width, first, reverse);
+  std::vector<Partial>& prefixes = within.values;
+  const int lanes = within.lanes;
   const Partial nothing = tile_.neutral(fold, prefixes[0].lifted);
   Partial before = nothing;  // of each lane
   const std::int64_t row = std::int64_t{kWarpWidth} * width;
-  if (how != Heads::inside_lanes) {
+  if (!within.alone) {
     const bool crosses = how == Heads::none || row % segment_ != 0;  // segments cross rows
     const ValueId lane = lane_in_order(reverse);
     auto place_of = [&](int i) { return place(i, width, first, reverse); };
-    Partial total = prefixes.back();
-    for (int distance = 1; distance < kWarpWidth; distance *= 2) {
+    Partial total = within.total;
+    for (int distance = lanes; distance < kWarpWidth; distance *= 2) {
       const int elements_between = distance * width;
       if (how != Heads::none && elements_between >= segment_) break;
       ValueId reaches = kNoValue;
@@ -157,10 +242,12 @@ ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std:
       total = choose(fold, reaches, merged, total);
     }
     ValueId follows = kNoValue;  // a lane of the same segment
-    if (crosses) follows = b_.compute(Op::ge, {lane, b_.i32(1)});
-    if (how != Heads::none)
-      follows = b_.both(follows, b_.compute(Op::ge, {place_of(0), b_.i32(1)}));
-    before = tile_.keep_where(fold, shuffled(total, 1, reverse), follows);
+    if (crosses) follows = b_.compute(Op::ge, {lane, b_.i32(lanes)});
+    if (how != Heads::none) {
+      const int all = lanes == 1 ? 1 : lanes * width;  // of the unit before
+      follows = b_.both(follows, b_.compute(Op::ge, {place_of(0), b_.i32(all)}));
+    }
+    before = tile_.keep_where(fold, shuffled(total, lanes, reverse), follows);
     if (carry) {
       const Partial joined = merge(fold, *carry, before, reverse);
       if (how == Heads::none) {
@@ -189,7 +276,10 @@ ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std:
   }
   if (exclusive) {
     for (int i = width - 1; i >= 0; --i) {
-      Partial value = i == 0 ? before : prefixes[static_cast<std::size_t>(i - 1)];
+      Partial value = i > 0           ? prefixes[static_cast<std::size_t>(i - 1)]
+                      : !within.first ? before
+                      : within.alone  ? *within.first
+                                      : merge(fold, before, *within.first, reverse);
       if (how == Heads::inside_lanes && i % segment_ == 0) value = nothing;
       if (how == Heads::anywhere) {
         const ValueId inner = b_.compute(Op::ge, {place(i, width, first, reverse), b_.i32(1)});

@@ -7,6 +7,11 @@
 // to its left side, which the position of an element within its segment tells; so any segment size
 // is served by the same code, and what positions tell while the program is written costs nothing.
 //
+// On tensor cores (Unit::mma_scan) prefixes come a quad of lanes at once (lower_quads.hpp), and
+// exchanges are among eight quads instead of 32 lanes. 0 * NaN is NaN, so a row with an element
+// that is not finite is done by lanes, which a vote tells before anything is added to the quads'
+// sums.
+//
 // Backward scans are the same in mirrored order: the first element is a lane's last one, the first
 // lane the 32nd. Merges still have the earlier element of memory on their left.
 #pragma once
@@ -32,6 +37,9 @@ class ScanRow {
   /// what comes before the row, or none, and becomes that of what comes before the next.
   ValueId scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
                std::optional<Partial>& carry);
+  /// The same of a loaded row, by the fold's unit.
+  ValueId scan(std::size_t fold, const Loaded& row, std::int64_t first,
+               std::optional<Partial>& carry);
   /// The merge of two states that follow each other in the direction of the scan.
   Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);
 
@@ -49,6 +57,20 @@ class ScanRow {
   Partial at_least(std::size_t fold, ValueId value, int bound, const Partial& a, const Partial& b);
   std::vector<Partial> within_lanes(std::size_t fold, const Partial& elements, int width,
                                     std::int64_t first, bool reverse);
+  /// Prefixes of elements among those of a lane, or of a quad.
+  struct Prefixes {
+    std::vector<Partial> values;   ///< in the scan's order
+    std::optional<Partial> first;  ///< of a quad: what of it comes before the lane's first element
+    Partial total;                 ///< of the lane or quad, in each of its lanes
+    int lanes = 1;
+    bool alone = false;  ///< segments lie within
+  };
+  /// Of quads, on tensor cores or by lanes.
+  Prefixes within_quads(std::size_t fold, const Loaded& row, std::int64_t first);
+  Prefixes within_quads_by_lanes(std::size_t fold, const Loaded& row, std::int64_t first,
+                                 int lanes);
+  ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first,
+               std::optional<Partial>& carry);
   ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);
 
   Builder& b_;

@@ -15,6 +15,7 @@ Plan range_plan(const Plan& plan) {
   narrow.load_width = 1;
   narrow.edges = false;
   narrow.depth = plan.range_depth;
+  for (FoldPlan& how : narrow.folds) how.unit = Unit::simt;
   return narrow;
 }
 
@@ -85,7 +86,7 @@ Partials ScanTile::total(const std::vector<Loaded>& rows) {
   }
   Partials total = tile_.merge_all(std::move(folded));
   if (plan_.combine_states) total = tile_.lift(std::move(total));
-  return tile_.lift(tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
+  return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
 }
 
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry carry,
@@ -96,11 +97,10 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry carry,
   auto scan_all = [&](bool reverse, bool last) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t r = reverse ? count - 1 - i : i;
-      const Partials elements = tile_.fold_elements(rows[r]);
       for (std::size_t f = 0; f < folds; ++f) {
         if (!scanned(f) || reverse_[f] != reverse) continue;
-        values[r][f] = row_.scan(f, elements[f], rows[r].width,
-                                 static_cast<std::int64_t>(r) * row_elements(), carry[f]);
+        values[r][f] =
+            row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), carry[f]);
       }
       if (last) done(r, std::move(values[r]));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/lower_quads.hpp"
 
 namespace chainfold::codegen {
 
@@ -280,7 +281,8 @@ Partials TileLowering::fold_tile(const Loaded& tile) {
   Partials partials;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
-    partials.push_back(plan_.folds[f].unit != Unit::simt && whole_vector
+    partials.push_back(by_quads(f, tile) ? fold_quads(f, tile)
+                       : plan_.folds[f].unit != Unit::simt && whole_vector
                            ? fold_mma(f, tile)
                            : fold_simt(f, tile, scope));
   }
@@ -411,6 +413,28 @@ Partial TileLowering::fold_in_order(std::size_t fold, const std::vector<ValueId>
   for (ValueId operand : operands) part.fields.push_back(element(operand));
   part = lift(fold, part);
   return filter == kNoValue ? part : keep_where(fold, std::move(part), element(filter));
+}
+
+ValueId TileLowering::quads_of(std::size_t fold, const Loaded& tile) {
+  const MmaOperands data = mma_operands(graph_, fold_node(fold));
+  return data_as_a(b_, how(fold).mma_row,
+                   tile.inputs[static_cast<std::size_t>(graph_.node(data.a).index)]);
+}
+
+int TileLowering::lanes_alike() const {
+  for (const FoldPlan& fold : plan_.folds) {
+    if (fold.unit != Unit::mma_scan) return 1;
+  }
+  return 4;
+}
+
+/// Ones alone multiply the data, so a NaN stays where it belongs.
+Partial TileLowering::fold_quads(std::size_t fold, const Loaded& tile) {
+  const DType type = graph_.folds[fold].operands[0];
+  const ValueId sum = b_.convert(quad_total(b_, how(fold).mma_row, quads_of(fold, tile)), type);
+  if (lanes_alike() > 1) return {.fields = {sum}};
+  const ValueId t = b_.compute(Op::bit_and, {b_.lane(), b_.i32(3)});
+  return {.fields = {b_.select(b_.compute(Op::eq, {t, b_.i32(0)}), sum, b_.constant(type, 0))}};
 }
 
 Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {

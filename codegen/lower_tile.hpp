@@ -78,6 +78,17 @@ class TileLowering {
   /// elements a lane, from its element `first` (uniform i64) on.
   ValueId positions(ValueId first, int group, int lane_stride);
   [[nodiscard]] bool uses_index() const { return uses_index_; }
+  [[nodiscard]] const FoldPlan& how(std::size_t fold) const { return plan_.folds[fold]; }
+  /// Whether what a matrix instruction gives is tested for NaN and infinities.
+  [[nodiscard]] bool guarded() const { return plan_.guard; }
+  /// Whether quads of lanes sum a tile's elements of this fold (Unit::mma_scan); these as operand
+  /// A.
+  [[nodiscard]] bool by_quads(std::size_t fold, const Loaded& tile) const {
+    return how(fold).unit == Unit::mma_scan && tile.width == plan_.load_width;
+  }
+  ValueId quads_of(std::size_t fold, const Loaded& tile);
+  /// Neighbouring lanes that hold the same after fold_tile().
+  [[nodiscard]] int lanes_alike() const;
   /// Every fold's partial of one tile, a value (or state) a lane.
   Partials fold_tile(const Loaded& tile);
   /// Every fold's partial of each element by itself: fields are as wide as the load, or one for
@@ -163,6 +174,7 @@ class TileLowering {
   Partial fold_in_order(std::size_t fold, const std::vector<ValueId>& operands, ValueId filter,
                         int first, int width);
   Partial fold_mma(std::size_t fold, const Loaded& tile);
+  Partial fold_quads(std::size_t fold, const Loaded& tile);
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
   const Node& fold_node(std::size_t fold) const;
   Partial tree(std::size_t fold, std::vector<Partial> parts);

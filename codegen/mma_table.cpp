@@ -38,6 +38,8 @@ constexpr MmaRow kRows[] = {
      DType::i8, DType::i32, 75, 0, 0, kExact, 0},
     {"m8n8k16.i32.u8", "mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32", "IMMA", 8, 8, 16,
      DType::u8, DType::i32, 75, 0, 0, kExact, 0},
+    {"m16n8k8.f32.bf16", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", "HMMA", 16, 8, 8,
+     DType::bf16, DType::f32, 80, 24, 0, kZero, chained_bound(8, 8, 24)},
 };
 
 constexpr int kHopper = 90;
@@ -88,6 +90,23 @@ int find_mma(DType input, int arch) noexcept {
 double mma_error_bound(const MmaRow& row, int arch) noexcept {
   if (row.rounding != MmaRounding::toward_zero) return row.error_bound_u;
   return chained_bound(row.k, mma_products_per_group(row, arch), mma_fraction_bits(row, arch));
+}
+
+double mma_sum_error_bound(const MmaRow& row, int arch) noexcept {
+  const double bound = mma_error_bound(row, arch);
+  if (row.rounding != MmaRounding::toward_zero) return bound;
+  // Each group has one term that loses nothing; the first one besides adds to nothing.
+  const double unit = mma_fraction_bits(row, arch) >= 25 ? 0.5 : 1.0;
+  return bound - unit * (1 + row.k / mma_products_per_group(row, arch));
+}
+
+int find_mma_of(DType input, int arch, int elements) noexcept {
+  for (std::size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].input == input && kRows[i].first_arch <= arch &&
+        kRows[i].elements(Operand::a) == elements)
+      return static_cast<int>(i);
+  }
+  return -1;
 }
 
 int mma_fraction_bits(const MmaRow& row, int arch) noexcept {

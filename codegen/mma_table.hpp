@@ -56,6 +56,11 @@ int find_mma(DType input, int arch) noexcept;
 /// factors add at most 2^-140 of the largest factor, because they are aligned by their type's least
 /// exponent.
 double mma_error_bound(const MmaRow& row, int arch) noexcept;
+/// The same of one instruction that sums data: C is 0 and one operand of zeros and ones. The
+/// largest term loses nothing when terms are aligned.
+double mma_sum_error_bound(const MmaRow& row, int arch) noexcept;
+/// The row of which a lane's A fragment holds `elements` of `input`, or -1.
+int find_mma_of(DType input, int arch, int elements) noexcept;
 /// F and the group size on `arch` (Ampere and Hopper differ for the same instruction).
 int mma_fraction_bits(const MmaRow& row, int arch) noexcept;
 int mma_products_per_group(const MmaRow& row, int arch) noexcept;

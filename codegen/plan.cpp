@@ -31,6 +31,7 @@ const char* name_of(Unit unit) {
     case Unit::simt: return "simt";
     case Unit::mma_ones: return "mma P * data";
     case Unit::mma_diagonal: return "mma data * data, diagonal";
+    case Unit::mma_scan: return "mma data * U";
   }
   return "?";
 }

@@ -73,7 +73,9 @@ enum class Strategy : std::uint8_t {
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
-enum class Unit : std::uint8_t { simt, mma_ones, mma_diagonal };
+/// mma_scan: of scans, data * U, which gives lanes the prefixes of their own elements within a
+/// quad.
+enum class Unit : std::uint8_t { simt, mma_ones, mma_diagonal, mma_scan };
 
 struct FoldPlan {
   Unit unit = Unit::simt;

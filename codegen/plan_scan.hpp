@@ -10,6 +10,10 @@
 // scan_block: a block owns a segment, its warps a run each.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other.
 // propagate: the same without waiting, in three launches, and the input is read twice.
+//
+// Sums of inputs that a matrix instruction takes may be scanned by quads (Unit::mma_scan, of
+// choices that say mma): a lane's load is then its fragment of operand A, so the instruction says
+// how wide it is. `bytes` chooses among instructions: 16 bytes of f16 are m16n8k16, 8 are m16n8k8.
 #pragma once
 
 #include <optional>
@@ -25,16 +29,24 @@ bool is_scan(Strategy strategy);
 
 /// The default. Throws UserError(unsupported) for graphs with scans that no strategy serves.
 PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request);
-/// The best guess of one strategy, if it may be legal.
+/// The best guess of one strategy, if it may be legal; with tensor cores or, as no measurement
+/// tells otherwise yet, without.
 std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
-                                         const Target& target, const PlanRequest& request);
+                                         const Target& target, const PlanRequest& request,
+                                         bool mma = false);
+/// The plan of a scan that follows from a choice, out of `plan`, which holds the request. Nothing
+/// where it is not legal or errs more than `allowed` units of each fold.
+std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
+                                   const Target& target, const PlanRequest& request,
+                                   const std::vector<double>& allowed);
 /// What of a scan's plan follows from its choice; `widest` elements a load at most. False where the
 /// choice is not legal.
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest);
 /// The proven error of every prefix of a sum, in units of the fold's rounding unit times the sum of
 /// absolute values.
-double scan_error_bound(const Graph& graph, const Plan& plan, std::size_t fold);
+double scan_error_bound(const Graph& graph, const Plan& plan, const Target& target,
+                        std::size_t fold);
 /// Bytes an element of the widest input or output with a value an element.
 int widest_of_scan(const Graph& graph);
 

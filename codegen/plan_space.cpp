@@ -217,6 +217,34 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }
 
+/// Scans of one strategy on tensor cores, where they serve.
+void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target& target,
+               const PlanRequest& request) {
+  const std::optional<PlanChoice> around =
+      scan_choice_of(strategy, graph, target, request, target.has_mma);
+  auto add = [&](const PlanChoice& choice) {
+    const std::optional<Plan> plan = make_plan(graph, target, request, choice);
+    if (!plan) return;
+    for (const FoldPlan& fold : plan->folds) {
+      if (fold.unit != Unit::simt) return space.add(choice);
+    }
+  };
+  if (!around) return;
+  for (const int bytes : {16, 8, 4}) {
+    PlanChoice choice = *around;
+    choice.bytes = bytes;
+    for (const int depth : {around->depth, 1, 2, 4, 8, 16}) {
+      choice.depth = depth;
+      add(choice);
+    }
+    choice.depth = around->depth;
+    for (const int warps : {4, 8, 16}) {
+      choice.warps = warps;
+      add(choice);
+    }
+  }
+}
+
 /// Every strategy of scans around its own best guess.
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
@@ -231,6 +259,7 @@ void add_scans(Space& space, const Graph& graph, const Target& target, const Pla
                  {std::max(1, around->tile / 4), std::max(1, around->tile / 2), 2 * around->tile});
     }
     if (one_warp) continue;
+    add_quads(space, strategy, graph, target, request);
     for (const int warps : {4, 8, 16, 32}) {
       PlanChoice choice = *around;
       choice.warps = warps;

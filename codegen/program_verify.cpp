@@ -332,7 +332,17 @@ class Verifier {
     const MmaRow& row = row_of(type);
     const ConstMatrix& matrix = op.matrix;
     if (matrix.kind == MatrixKind::zeros) return;
-    check(type.operand == Operand::a, "only A fragments are constant, but for zeros");
+    check(type.operand == Operand::a || (type.operand == Operand::b && serves_b(matrix.kind)),
+          "only A fragments are constant, but for zeros, and for B where data is A");
+    check(type.operand == Operand::b || serves_a(matrix.kind), "the kind has no A fragments");
+    if (type.operand == Operand::b) {
+      const QuadLayout layout(row);
+      check(matrix.load_width == 0 || matrix.load_width == row.elements(Operand::a),
+            "a load of data fills its A fragment");
+      check(matrix.step >= 0 && matrix.step < (matrix.load_width == 0 ? row.k / 8 : layout.steps()),
+            "the step lies beyond what a lane loads");
+      return;
+    }
     check(
         matrix.load_width == 0
             ? matrix.step == 0

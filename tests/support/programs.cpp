@@ -1,5 +1,7 @@
 #include "chainfold/tests/support/programs.hpp"
 
+#include "chainfold/tests/support/tensor_scans.hpp"
+
 #include <stdexcept>
 #include <utility>
 
@@ -447,6 +449,9 @@ const TestProgram& program(const std::string& name) {
     for (const TestProgram& program : *list) {
       if (program.name == name) return program;
     }
+  }
+  for (const TestProgram& program : tensor_scans()) {
+    if (program.name == name) return program;
   }
   throw std::invalid_argument("there is no test program " + name);
 }

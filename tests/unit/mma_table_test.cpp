@@ -51,7 +51,7 @@ MatrixPosition ptx(const MmaRow& row, Operand operand, int lane, int i) {
     return a ? MatrixPosition{g + 8 * !upper, 2 * t + (i & 1) + 8 * (i >= 4)}
              : MatrixPosition{2 * t + (i & 1) + 8 * (i >= 2), g};
   }
-  if (row.k == 8 && row.input == DType::f16) {
+  if (row.k == 8 && row.input != DType::f32) {
     return a ? MatrixPosition{g + 8 * (i >= 2), 2 * t + (i & 1)} : MatrixPosition{2 * t + i, g};
   }
   if (row.k == 8)

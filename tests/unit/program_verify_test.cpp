@@ -299,7 +299,7 @@ const Broken kBroken[] = {
     {"constant_b", "only A fragments",
      [](Program& p) {
        op<ConstFragment>(p).matrix.step = 0;
-       p.launches[0].body.body.push_back({ConstFragment{{MatrixKind::ones, 0, 8, 0}},
+       p.launches[0].body.body.push_back({ConstFragment{{MatrixKind::band, 3, 8, 0}},
                                           {add_value(p, fragment(kRow, Operand::b))}});
      }},
     {"constant_step", "beyond what a lane loads",
