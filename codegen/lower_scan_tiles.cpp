@@ -13,8 +13,10 @@ TileParams declare_tiles(Program& program, const Plan& plan) {
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   params.segment_count = SizeExpr::param(params.segments, "segments");
   const std::int64_t tile = plan.tile;
-  params.tiles = plan.segment > 0 ? SizeExpr((plan.segment + tile - 1) / tile)
-                                  : ceil_div(SizeExpr::param(params.elements, "elements"), tile);
+  // Of no elements there is a tile as well: it stores what has a value a segment.
+  params.tiles = plan.segment > 0
+                     ? SizeExpr((plan.segment + tile - 1) / tile)
+                     : max(1, ceil_div(SizeExpr::param(params.elements, "elements"), tile));
   return params;
 }
 
@@ -27,8 +29,9 @@ ValueId ScanTiles::extent() {
 }
 
 ValueId ScanTiles::tiles() {
-  const ValueId tile = b_.i64(plan_.tile);
-  return b_.div(b_.add(extent(), b_.sub(tile, b_.i64(1))), tile);
+  const ValueId tile = b_.i64(plan_.tile), one = b_.i64(1);
+  const ValueId tiles = b_.div(b_.add(extent(), b_.sub(tile, one)), tile);
+  return plan_.segment > 0 ? tiles : b_.compute(Op::max, {one, tiles});
 }
 
 bool ScanTiles::ragged() const { return plan_.segment == 0 && plan_.load_width > 1; }
