@@ -95,7 +95,7 @@ class Evaluator {
       const std::vector<Value> here = element_level(scans, values);
       for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
         const auto id = at(graph_.outputs[o]);
-        if (needed_[id]) outputs[o].push_back(expected(id, here[id]));
+        if (graph_.nodes[id].level == Level::element) outputs[o].push_back(expected(id, here[id]));
       }
     }
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
