@@ -351,13 +351,18 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       if (s < 1 || one_warp) return std::nullopt;
       const std::int64_t row = std::int64_t{Plan::kWarp} * dividing_width(s, widest);
       const std::int64_t needed = (s + row - 1) / row;
-      // Short segments by few warps, so that several blocks share a processor.
-      choice.depth = rows;
-      choice.warps =
-          static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>((needed + rows - 1) / rows)));
-      if (choice.warps >
-          std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps}))
-        return std::nullopt;
+      const int most_of_block =
+          std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps});
+      // Short segments by few warps, so that several blocks share a processor. No other strategy
+      // has both directions: there longer rows are better than none.
+      const int most_rows = scans_both_ways(graph) ? kMostRunRows : rows;
+      std::uint64_t warps = 0;
+      for (int depth = rows; depth <= most_rows; depth *= 2) {
+        warps = std::bit_ceil(static_cast<std::uint64_t>((needed + depth - 1) / depth));
+        if (warps <= static_cast<std::uint64_t>(most_of_block)) break;
+      }
+      if (warps > static_cast<std::uint64_t>(most_of_block)) return std::nullopt;
+      choice.warps = static_cast<int>(warps);
       choice.depth = static_cast<int>((needed + choice.warps - 1) / choice.warps);
       return choice;
     }

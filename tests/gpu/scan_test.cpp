@@ -64,8 +64,8 @@ class GpuScanSpace : public GpuScan, public testing::WithParamInterface<std::siz
 /// Integers, folds of a user's own and comparisons have the same bits under every plan; float sums
 /// differ by what the plans' bounds allow.
 TEST_P(GpuScanSpace, AgreesWithTheDefault) {
-  const auto [name, segment] = kSpaces[GetParam()];
-  const TestProgram& tested = program(name);
+  const std::int64_t segment = kSpaces[GetParam()].segment;
+  const TestProgram& tested = program(kSpaces[GetParam()].program);
   const Computation computation = computation_of(tested, segment);
   const codegen::Graph& graph = computation.graph();
   const codegen::PlanRequest request{.segment = segment};
