@@ -242,7 +242,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   const bool columns = choice.strategy == Strategy::columns;
   const bool scan = is_scan(choice.strategy);
   if (columns != has_columns(graph) || (staged && request.strided)) return std::nullopt;
-  if (scan != has_scans(graph) || (scan && request.strided)) return std::nullopt;
+  const bool scan_of_papers = is_published_scan(choice.strategy);
+  if ((scan || scan_of_papers) != has_scans(graph)) return std::nullopt;
+  if (has_scans(graph) && request.strided) return std::nullopt;
   auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
   const bool from_papers = is_published(choice.strategy);
   if (!parts && !from_papers && !scan && request.segment < 1) return std::nullopt;
@@ -282,7 +284,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
       break;
     default:
       if (!choice.mma || !request.allow_mma) return std::nullopt;
-      if (!place_published(plan, choice, graph, target, widest)) return std::nullopt;
+      if (!(scan_of_papers ? place_published_scan(plan, choice, graph, target, widest)
+                           : place_published(plan, choice, graph, target, widest)))
+        return std::nullopt;
       if (plan.accuracy == Accuracy::as_published) return plan;
       if (rounds_sums(plan) || plan.folds[0].error_bound_u >
                                    allowed_error(graph, target, plan.accuracy, plan.segment, 0))

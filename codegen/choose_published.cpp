@@ -136,6 +136,7 @@ const Published* published(Strategy strategy) {
 }
 
 std::string what_serves(Strategy strategy) {
+  if (is_published_scan(strategy)) return what_serves_scan(strategy);
   const Published* row = published(strategy);
   if (row == nullptr) return {};
   return fmt::format(
@@ -146,6 +147,7 @@ std::string what_serves(Strategy strategy) {
 }
 
 bool rounds_sums(const Plan& plan) {
+  if (is_published_scan(plan.strategy)) return plan.product;
   return is_published(plan.strategy) && (plan.product || plan.strategy == Strategy::recurrence);
 }
 

@@ -18,6 +18,7 @@ Program lower_published_columns(const Graph& graph, const Plan& plan, const Targ
 Program lower_published_squares(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_published_whole(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_published_recurrence(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_published_scan(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_columns(const Graph& graph, const Plan& plan, const Target& target);
 
 Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& target);

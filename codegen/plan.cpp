@@ -126,7 +126,8 @@ std::string_view name_of(Strategy strategy) {
     case Strategy::scan_block: return "scan_block";
     case Strategy::look_back: return "look_back";
     case Strategy::propagate: return "propagate";
-    default: return published(strategy)->name;
+    default:
+      return (is_published_scan(strategy) ? published_scan(strategy) : published(strategy))->name;
   }
 }
 
@@ -152,6 +153,8 @@ std::string print(const Plan& plan, const Graph& graph) {
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (is_published(plan.strategy)) {
     text += print_published(plan);
+  } else if (is_published_scan(plan.strategy)) {
+    text += print_published_scan(plan);
   } else if (is_scan(plan.strategy)) {
     text += print_scan(plan);
   } else if (plan.strategy == Strategy::columns) {
@@ -219,6 +222,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "loads fit the base alignment");
   }
   if (is_published(plan.strategy)) return verify_published(plan, graph, target);
+  if (is_published_scan(plan.strategy)) return verify_published_scan(plan, graph, target);
   if (is_scan(plan.strategy)) return verify_scan(plan, graph, target);
   require(!has_scans(graph), "scans have plans of their own");
   const bool fits =

@@ -69,6 +69,11 @@ enum class Strategy : std::uint8_t {
   recurrence,
   single_pass,
   split,
+  scan16,
+  scan16n,
+  scan256,
+  scan256n,
+  scan_block256n,
 };
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or

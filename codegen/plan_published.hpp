@@ -32,7 +32,8 @@ struct Published {
 /// Its row; null for a strategy of our own.
 const Published* published(Strategy strategy);
 inline bool is_published(Strategy strategy) { return published(strategy) != nullptr; }
-/// Which graphs and segments a published strategy serves, in a sentence; empty for our own.
+/// Which graphs and segments a published strategy serves, in a sentence; empty for our own. Of
+/// scans and reductions.
 std::string what_serves(Strategy strategy);
 
 /// What of a published plan follows from its choice, bounds included; `widest` elements a load at
@@ -55,6 +56,21 @@ int recurrence_launches(int chain);
 /// A few choices worth measuring of each that serves, for plan_space.
 std::vector<PlanChoice> published_choices(const Graph& graph, const Target& target,
                                           const PlanRequest& request);
+
+/// The published scans ([D] 5), which work on squares in row-major order: A * U, and (L * A) * 1
+/// where rows follow each other. Their decisions are those of the reductions: `chain` 0 is the
+/// paper's carry in the accumulator, 1 a compensated state; `product` 1 multiplies L * A by ones,
+/// for which it is rounded, else lanes add. Nothing guards them, so that they are legal for
+/// NonFinite::assume_finite alone.
+const Published* published_scan(Strategy strategy);
+inline bool is_published_scan(Strategy strategy) { return published_scan(strategy) != nullptr; }
+std::string what_serves_scan(Strategy strategy);
+bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
+                          const Target& target, int widest);
+std::vector<PlanChoice> published_scan_choices(const Graph& graph, const Target& target,
+                                               const PlanRequest& request);
+std::string print_published_scan(const Plan& plan);
+void verify_published_scan(const Plan& plan, const Graph& graph, const Target& target);
 
 /// For print and verify of plans.
 std::string print_published(const Plan& plan);

@@ -83,6 +83,16 @@ constexpr Field kSplit[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanCh
                             {"blocks", &PlanChoice::blocks},   {"fraction", &PlanChoice::fraction},
                             {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
 
+constexpr Field kScanColumns[] = {
+    {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
+constexpr Field kScanSquares[] = {{"warps", &PlanChoice::warps},
+                                  {"chain", &PlanChoice::chain},
+                                  {"product", &PlanChoice::product},
+                                  {"bytes", &PlanChoice::bytes}};
+constexpr Field kScanBlock[] = {{"warps", &PlanChoice::warps},
+                                {"product", &PlanChoice::product},
+                                {"bytes", &PlanChoice::bytes}};
+
 /// A strategy and the decisions that it knows, in the order of its text.
 struct StrategyText {
   std::string_view name;
@@ -109,7 +119,12 @@ constexpr StrategyText kStrategies[] = {
     {"grid256n", Strategy::grid256n, kGrid},
     {"recurrence", Strategy::recurrence, kRecurrence},
     {"single_pass", Strategy::single_pass, kSinglePass},
-    {"split", Strategy::split, kSplit}};
+    {"split", Strategy::split, kSplit},
+    {"scan16", Strategy::scan16, kReduction16},
+    {"scan16n", Strategy::scan16n, kScanColumns},
+    {"scan256", Strategy::scan256, kReduction256},
+    {"scan256n", Strategy::scan256n, kScanSquares},
+    {"scan_block256n", Strategy::scan_block256n, kScanBlock}};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UserError(ErrorCode::invalid_argument,
@@ -340,6 +355,8 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   space.add(best_guess);
   if (has_scans(graph)) {
     add_scans(space, graph, target, request);
+    for (const PlanChoice& choice : published_scan_choices(graph, target, request))
+      space.add(choice);
     return space.take();
   }
   if (best_guess.strategy == Strategy::columns) {

@@ -1,0 +1,99 @@
+// Scans on tensor cores as machine code for sm_90: they compile, spill nothing, and have as many
+// matrix instructions and exchanges as the layout promises.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/emit_cuda.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/tests/support/cubin_reader.hpp"
+#include "chainfold/tests/support/tensor_scans.hpp"
+
+namespace chainfold::test {
+namespace {
+
+struct Code {
+  std::size_t mma = 0, shuffles = 0, instructions = 0;
+  int registers = 0, spills = 0;
+};
+
+Code compiled(const char* name, std::int64_t segment, const char* plan_text,
+              NonFinite nonfinite = NonFinite::ieee) {
+  const Computation computation = program(name).over(segment > 0 ? segments(segment) : whole());
+  const codegen::Target target = codegen::gpu_target(90);
+  const auto plan =
+      make_plan(computation.graph(), target, {.nonfinite = nonfinite, .segment = segment},
+                codegen::parse_choice(plan_text));
+  if (!plan) throw std::invalid_argument(plan_text);
+  const codegen::Compiled made = codegen::compile_plan(computation.graph(), target, *plan);
+  const runtime::Cubin cubin = runtime::compile_cubin(codegen::emit(made.program, target).text,
+                                                      {.arch = 90, .resource_report = true});
+  Code code;
+  for (const runtime::KernelResources& kernel : cubin.resources) {
+    code.registers = std::max(code.registers, kernel.registers);
+    code.spills += kernel.spill_store + kernel.spill_load + kernel.stack;
+  }
+  for (const KernelCode& kernel : read_cubin(cubin.image)) {
+    code.mma += kernel.count("HMMA") + kernel.count("IMMA");
+    code.shuffles += kernel.count("SHFL");
+    code.instructions += kernel.instructions;
+  }
+  return code;
+}
+
+/// A kernel of scan_tile has besides its rows the code of a last tile that is not whole, which is
+/// the same for all of these sizes and exchanges by itself.
+TEST(TensorScanCode, HasTheInstructionsThatTheLayoutPromises) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  const char* const plan = "scan_tile warps=8 depth=1 bytes=16 mma";
+  const Code lanes = compiled("running_sum_f16", 8, plan, NonFinite::assume_finite);
+  EXPECT_EQ(lanes.mma, 2U) << "no half is crossed by other lanes";
+  EXPECT_EQ(compiled("running_sum_f16", 4, plan, NonFinite::assume_finite).mma, 2U);
+  const Code quads = compiled("running_sum_f16", 32, plan, NonFinite::assume_finite);
+  EXPECT_EQ(quads.mma, 3U);
+  EXPECT_EQ(quads.shuffles, lanes.shuffles) << "a quad's segment needs no exchange";
+  const Code row = compiled("running_sum_f16", 256, plan, NonFinite::assume_finite);
+  EXPECT_EQ(row.mma, 3U);
+  EXPECT_LE(row.shuffles, lanes.shuffles + 5);
+  EXPECT_GT(row.shuffles, lanes.shuffles);
+  const Code guarded = compiled("running_sum_f16", 256, plan);
+  EXPECT_EQ(guarded.mma, 3U);
+  EXPECT_GT(guarded.shuffles, row.shuffles) << "what is not finite is redone by lanes";
+  for (const Code& code : {lanes, quads, row, guarded}) EXPECT_EQ(code.spills, 0);
+}
+
+TEST(TensorScanCode, SpillsNothing) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  const Code tiles =
+      compiled("running_sum_f16", 0, "look_back warps=16 depth=4 blocks=2 bytes=16 mma");
+  EXPECT_EQ(tiles.mma, 4U * (1 + 3)) << "a row's fold takes one, its scan three";
+  EXPECT_EQ(tiles.spills, 0);
+  const Code bytes = compiled("running_sum_i8", 64, "scan_tile warps=8 depth=1 bytes=16 mma");
+  EXPECT_EQ(bytes.mma, 5U);
+  EXPECT_EQ(bytes.spills, 0);
+}
+
+TEST(TensorScanCode, PublishedScansCompile) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  struct Row {
+    const char* plan;
+    std::int64_t segment;
+    std::size_t mma;
+  };
+  for (const Row& row :
+       {Row{"scan16 warps=8 rows=4", 16, 8}, Row{"scan16n warps=8 chain=1", 64, 2},
+        Row{"scan256 warps=8 rows=2", 256, 8}, Row{"scan256n warps=8 chain=1", 2048, 4},
+        Row{"scan_block256n warps=8", 4096, 4}}) {
+    const Code code = compiled("running_sum_f16", row.segment, row.plan, NonFinite::assume_finite);
+    EXPECT_EQ(code.spills, 0) << row.plan;
+    EXPECT_EQ(code.mma % row.mma, 0U) << row.plan << ": " << code.mma;  // loops may be unrolled
+    EXPECT_GT(code.mma, 0U) << row.plan;
+    printf("%s: mma %zu shfl %zu instr %zu regs %d\n", row.plan, code.mma, code.shuffles,
+           code.instructions, code.registers);
+  }
+}
+
+}  // namespace
+}  // namespace chainfold::test
