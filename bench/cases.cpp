@@ -40,6 +40,18 @@ Computation float_fold(Op op, const dsl::Partition& partition) {
   }
 }
 
+template <class T, class Out>
+Computation running_sum_of(const dsl::Partition& partition) {
+  return over(partition, as<Out>(inclusive_sum(input<T>("x"))));
+}
+
+Computation half_scan(Op op, const dsl::Partition& partition) {
+  const auto x = input<f16>("x");
+  if (op == Op::exclusive_sum) return over(partition, as<f16>(exclusive_sum(x)));
+  if (op == Op::inclusive_max) return over(partition, as<f16>(inclusive(max(x))));
+  return running_sum_of<f16, f16>(partition);
+}
+
 Computation query6(const dsl::Partition& partition) {
   const auto ship = input<std::int32_t>("shipdate");
   const auto disc = input<std::int64_t>("discount");
@@ -55,8 +67,16 @@ Computation query6(const dsl::Partition& partition) {
 Computation computation_of(Op op, DType in, DType out, const dsl::Partition& partition) {
   const auto types = [&](DType a, DType b) { return in == a && out == b; };
   if (op == Op::q6) return query6(partition);
-  if (types(DType::f16, DType::f16)) return float_fold<f16, f16>(op, partition);
-  if (types(DType::f16, DType::f32)) return float_fold<f16, float>(op, partition);
+  if (is_scan(op) && types(DType::f16, DType::f16)) return half_scan(op, partition);
+  if (op == Op::inclusive_sum) {
+    if (types(DType::bf16, DType::bf16)) return running_sum_of<bf16, bf16>(partition);
+    if (types(DType::f32, DType::f32)) return running_sum_of<float, float>(partition);
+    if (types(DType::f64, DType::f64)) return running_sum_of<double, double>(partition);
+    if (types(DType::i32, DType::i32)) return running_sum_of<std::int32_t, std::int32_t>(partition);
+    if (types(DType::i8, DType::i32)) return running_sum_of<std::int8_t, std::int32_t>(partition);
+  }
+  if (!is_scan(op) && types(DType::f16, DType::f16)) return float_fold<f16, f16>(op, partition);
+  if (!is_scan(op) && types(DType::f16, DType::f32)) return float_fold<f16, float>(op, partition);
   if (op == Op::sum) {
     if (types(DType::bf16, DType::bf16)) return sum_of<bf16, bf16>(partition);
     if (types(DType::bf16, DType::f32)) return sum_of<bf16, float>(partition);
@@ -70,7 +90,9 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
                                      chainfold::name_of(in), chainfold::name_of(out)));
 }
 
-Source source_of(DType type) {
+/// Running sums of f16 leave the type's range sooner or later unless the mean is zero.
+Source source_of(Op op, DType type) {
+  if (is_scan(op) && type == DType::f16) return Source::balanced;
   switch (type) {
     case DType::f16: return Source::f16;
     case DType::bf16: return Source::bf16;
@@ -93,6 +115,9 @@ const char* name_of(Op op) {
     case Op::dot: return "dot";
     case Op::min_max: return "min_max";
     case Op::filtered_sum: return "filtered_sum";
+    case Op::inclusive_sum: return "inclusive_sum";
+    case Op::exclusive_sum: return "exclusive_sum";
+    case Op::inclusive_max: return "inclusive_max";
   }
   return "?";
 }
@@ -119,7 +144,7 @@ Elements Case::elements_of(std::int64_t index) const {
 }
 
 std::string Case::op_name() const {
-  return std::string(bench::name_of(op)) + (columns > 0 ? "_axis0" : "");
+  return std::string(bench::name_of(op)) + (columns > 0 ? "_axis0" : in_place ? "_in_place" : "");
 }
 
 std::int64_t Case::bytes_read() const {
@@ -131,7 +156,7 @@ std::int64_t Case::bytes_read() const {
 std::int64_t Case::bytes_written() const {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < computation.outputs(); ++i)
-    bytes += segments() * size_of(computation.output_type(i));
+    bytes += output_size() * size_of(computation.output_type(i));
   return bytes;
 }
 
@@ -153,7 +178,7 @@ Case make_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t s
           .elements = elements,
           .segment = segment,
           .computation = computation_of(op, in, out, segment > 0 ? segments(segment) : whole()),
-          .source = source_of(in)};
+          .source = source_of(op, in)};
 }
 
 Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t columns) {
@@ -165,7 +190,7 @@ Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::i
           .elements = rows * columns,
           .segment = rows,
           .computation = computation_of(op, in, out, chainfold::columns(columns)),
-          .source = source_of(in),
+          .source = source_of(op, in),
           .columns = columns};
 }
 

@@ -26,6 +26,7 @@ struct Case {
   Source source;             ///< what the first input holds
   std::int64_t columns = 0;  ///< 0: segments follow each other; else those of a matrix
   bool cached = false;       ///< launches are to find the inputs in the caches
+  bool in_place = false;     ///< of scans: the output is the input's memory
 
   struct Input {
     std::string name;
@@ -34,12 +35,14 @@ struct Case {
   };
   [[nodiscard]] std::vector<Input> inputs() const;
   [[nodiscard]] std::int64_t segments() const { return segment > 0 ? elements / segment : 1; }
+  /// Values of each output: one a segment, of scans one an element.
+  [[nodiscard]] std::int64_t output_size() const { return is_scan(op) ? elements : segments(); }
   [[nodiscard]] std::vector<Source> sources() const;
   /// Where the elements of a segment (or column) are.
   [[nodiscard]] Elements elements_of(std::int64_t index) const;
   /// What a plan is asked for: the segment size, or the number of columns.
   [[nodiscard]] std::int64_t plan_size() const { return columns > 0 ? columns : segment; }
-  /// "sum", or "sum_axis0" for columns.
+  /// "sum", "sum_axis0" for columns, or "inclusive_sum_in_place".
   [[nodiscard]] std::string op_name() const;
   [[nodiscard]] std::int64_t bytes_read() const;
   [[nodiscard]] std::int64_t bytes_written() const;

@@ -16,10 +16,11 @@ constexpr unsigned kThreads = 512;
 constexpr int kLoads = 4;  // 16-byte loads that a thread has in flight
 constexpr std::int64_t kTileBytes = std::int64_t{kThreads} * kLoads * 16;
 constexpr std::size_t kDriverCopy = ~std::size_t{0};
-constexpr const char* kNames[] = {
-    "fill_words",    "fill_f16",      "fill_f32",   "fill_f64",     "fill_i8",   "fill_shipdate",
-    "fill_discount", "fill_quantity", "fill_price", "fill_bf16",    "fill_i32",  "fill_other",
-    "fill_normal",   "fill_uniform",  "read_tile",  "read_strided", "copy_tile", "copy_strided"};
+constexpr const char* kNames[] = {"fill_words",   "fill_f16",      "fill_f32",      "fill_f64",
+                                  "fill_i8",      "fill_shipdate", "fill_discount", "fill_quantity",
+                                  "fill_price",   "fill_bf16",     "fill_i32",      "fill_other",
+                                  "fill_normal",  "fill_uniform",  "fill_balanced", "read_tile",
+                                  "read_strided", "copy_tile",     "copy_strided"};
 
 constexpr const char* kHead = R"cuda(
 #define CHAINFOLD_BENCH_FN __device__ __forceinline__
@@ -37,6 +38,7 @@ __device__ __forceinline__ unsigned short half_bits(float value) {
 }
 extern "C" __global__ void fill_f16(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_f16(i) * 0x1p-14f); }
 extern "C" __global__ void fill_other(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_other(i) * 0x1p-14f); }
+extern "C" __global__ void fill_balanced(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_balanced(i) * 0x1p-14f); }
 extern "C" __global__ void fill_normal(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_normal(i) * 0x1p-16f); }
 extern "C" __global__ void fill_uniform(unsigned short* out, u64 n) { for (EACH) out[i] = half_bits((float)random_uniform(i) * 0x1p-14f); }
 extern "C" __global__ void fill_bf16(unsigned short* out, u64 n) {

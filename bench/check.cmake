@@ -1,4 +1,4 @@
-# The suites reduce and papers from end to end on small data on the CPU.
+# The suites reduce, scan and papers from end to end on small data on the CPU.
 # -DBENCH, -DPYTHON: programs; -DSOURCE: the folder of the scripts; -DFOLDER: made anew.
 function(run_and_expect pattern)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
@@ -24,6 +24,14 @@ file(GLOB files ${FOLDER}/*)
 if(NOT "${files}" STREQUAL "${file}")
   message(FATAL_ERROR "files are left: ${files}")
 endif()
+
+set(scans ${FOLDER}/scan.json)
+set(bench ${BENCH} --suite scan --target cpu --elements 1048576 --seconds 0.002 --void-above 1000
+  --only "scan/f16/(24|4099|whole)$|small/f32/65536|scan/i8|(exclusive|max|place)/f16/1024" --out ${scans} --resume-dirty)
+run_and_expect("8 cases, [0-9]+ rows measured, 0 were in the file already" ${bench})
+run_and_expect("0 cases, 0 rows measured, [0-9]+ were in the file already" ${bench})
+run_and_expect("scan/f16/24 +numpy" ${PYTHON} ${SOURCE}/peers.py ${scans} --impl numpy --seconds 0.002)
+run_and_expect("### scan/f16.*24.*### scan_in_place/f16.*1024" ${PYTHON} ${SOURCE}/plot.py ${scans} --table)
 
 set(papers ${FOLDER}/papers.json)
 set(bench ${BENCH} --suite papers --target cpu --elements 1048576 --seconds 0.002 --void-above 1000

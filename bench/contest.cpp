@@ -52,6 +52,12 @@ Entrant make_entrant(const Way& way, const std::function<void(Entrant&)>& load) 
   return entrant;
 }
 
+double peer_scan_bound_u(const Case& test, int roundings) {
+  constexpr double kAdditions = 32;
+  const double narrow = test.out == DType::f16 ? 0x1p13 : test.out == DType::bf16 ? 0x1p16 : 1;
+  return kAdditions + (roundings - 1) * narrow;
+}
+
 std::vector<std::string> OurPlans::plans_of(const Case& test, bool as_published) const {
   std::vector<std::string> texts;
   const codegen::PlanRequest request = request_for(test, as_published);

@@ -1,5 +1,5 @@
-// The parts of a machine that the suite `reduce` needs: its ceilings, and all the ways in which a
-// case can be computed there, ready to be timed side by side.
+// The parts of a machine that the suites `reduce` and `scan` need: its ceilings, and all the ways
+// in which a case can be computed there, ready to be timed side by side.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +65,11 @@ class Contest {
   /// where the machine does not tell.
   virtual std::optional<double> picojoules(std::size_t entrant) = 0;
 };
+
+/// How far the prefixes of a peer's scan may be off, in units of f32 (of f64 for f64) times the sum
+/// of absolute values; `roundings` of them to the output's type. What goes from tile to tile adds
+/// up to less by far where signs are random.
+double peer_scan_bound_u(const Case& test, int roundings);
 
 class Machine {
  public:

@@ -40,19 +40,28 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
   copies_ = std::min(copies_, most_sets);
   sets_ = std::max(slices_, copies_);
   for (std::size_t i = 0; i < test.computation.outputs(); ++i) {
-    const std::int64_t bytes = test.segments() * size_of(test.computation.output_type(i));
+    const std::int64_t bytes = test.output_size() * size_of(test.computation.output_type(i));
     strides_.push_back((bytes + kAligned - 1) / kAligned * kAligned);
     outputs_.emplace_back(context, static_cast<std::size_t>(copies_ * strides_.back()));
   }
 }
 
 void* GpuCase::input(std::size_t i, std::int64_t set) const {
+  if (test_.in_place) return output(i, set);
   const std::int64_t bytes = test_.elements * size_of(names_[i].type);
   return static_cast<char*>(inputs_[i].data()) + set % slices_ * bytes;
 }
 
 void* GpuCase::output(std::size_t i, std::int64_t set) const {
   return static_cast<char*>(outputs_[i].data()) + set % copies_ * strides_[i];
+}
+
+void GpuCase::restore(std::int64_t set) const {
+  if (!test_.in_place) return;
+  const std::int64_t bytes = test_.bytes_read();
+  const auto to = outputs_[0].pointer() + static_cast<std::uint64_t>(set % copies_ * strides_[0]);
+  const auto from = inputs_[0].pointer() + static_cast<std::uint64_t>(set % slices_ * bytes);
+  runtime::copy_on_device(context_, to, from, static_cast<std::size_t>(bytes), stream_.handle());
 }
 
 LaunchArgs GpuCase::args(std::int64_t set) const {
@@ -62,7 +71,7 @@ LaunchArgs GpuCase::args(std::int64_t set) const {
     args.inputs.push_back(Binding(names_[i].name, input(i, set), names_[i].type));
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     args.outputs.push_back(
-        OutputBinding(output(i, set), test_.computation.output_type(i), test_.segments()));
+        OutputBinding(output(i, set), test_.computation.output_type(i), test_.output_size()));
   }
   return args;
 }
@@ -73,6 +82,7 @@ Deviation GpuCase::check(const Checker& checker, double bound_u, bool may_overfl
     runtime::fill_bytes(context_, outputs_[i].pointer(), 0xff,
                         static_cast<std::size_t>(strides_[i]), stream_.handle());
   }
+  restore(0);
   run();
   stream_.synchronize();
   const auto values_of = [&](std::int64_t segment) {

@@ -18,7 +18,8 @@ std::vector<runtime::DeviceBuffer> make_inputs(const Case& test, std::int64_t el
 
 /// Outputs of one case, and its view of inputs. With more than one set of memory, launches that
 /// take the sets in turn find nothing in the second-level cache that an earlier one left: short
-/// inputs are other slices of the same buffers, outputs are other buffers.
+/// inputs are other slices of the same buffers, outputs are other buffers. There are two sets of
+/// what is beyond the caches.
 class GpuCase {
  public:
   /// The inputs must outlive this.
@@ -31,6 +32,8 @@ class GpuCase {
   [[nodiscard]] const std::vector<Case::Input>& inputs() const noexcept { return names_; }
   /// The arguments of a launch on a set, without scratch.
   [[nodiscard]] LaunchArgs args(std::int64_t set) const;
+  /// Queues the input's copy to where a scan in place finds it; nothing for others.
+  void restore(std::int64_t set) const;
   /// Runs on set 0, whose outputs hold NaN before, and checks what it leaves, see Checker.
   Deviation check(const Checker& checker, double bound_u, bool may_overflow,
                   const std::function<void()>& run) const;

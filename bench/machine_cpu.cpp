@@ -9,6 +9,7 @@
 #include "chainfold/bench/cpu_memory.hpp"
 #include "chainfold/bench/machines.hpp"
 #include "chainfold/bench/peers_openmp.hpp"
+#include "chainfold/bench/peers_std.hpp"
 #include "chainfold/bench/reference.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 
@@ -36,13 +37,21 @@ openmp::Fold fold_of(Op op) {
   }
 }
 
+std_peer::Scan scan_of(Op op) {
+  switch (op) {
+    case Op::exclusive_sum: return std_peer::Scan::exclusive_sum;
+    case Op::inclusive_max: return std_peer::Scan::inclusive_max;
+    default: return std_peer::Scan::inclusive_sum;
+  }
+}
+
 class CpuContest final : public Contest {
  public:
   CpuContest(const Case& test, const std::vector<Way>& ways, const OurPlans& plans,
              const std::vector<Buffer>& inputs, const CpuCeilings& ceilings)
       : test_(test), names_(test.inputs()), inputs_(inputs), ceilings_(ceilings) {
     for (std::size_t i = 0; i < test.computation.outputs(); ++i)
-      outputs_.emplace_back(test.segments() * size_of(test.computation.output_type(i)));
+      outputs_.emplace_back(test.output_size() * size_of(test.computation.output_type(i)));
     const Checker checker(test);
     for (const Way& way : ways) prepare(way, plans, checker);
   }
@@ -72,7 +81,10 @@ class CpuContest final : public Contest {
                                                double seconds) {
     round.emplace_back([&] { ceilings_.read(); });
     round.emplace_back([&] { ceilings_.copy(); });
-    const auto wash = [&] { ceilings_.wash(); };
+    const auto wash = [&] {
+      restore();
+      ceilings_.wash();
+    };
     double slowest = 0;
     for (const auto& times : time_rounds(round, 2, wash)) slowest = std::max(slowest, times.back());
     const auto repeats = static_cast<std::size_t>(std::clamp(seconds * 1e3 / slowest, 5.0, 100.0));
@@ -84,7 +96,9 @@ class CpuContest final : public Contest {
   void prepare(const Way& way, const OurPlans& plans, const Checker& checker) {
     runs_.emplace_back();
     entrants_.push_back(make_entrant(way, [&](Entrant& entrant) {
-      const double bound = way.ours() ? load_ours(way, plans, entrant) : load_loop(entrant);
+      const double bound = way.ours()          ? load_ours(way, plans, entrant)
+                           : is_scan(test_.op) ? load_std(entrant)
+                                               : load_loop(entrant);
       if (entrant.missing.empty()) entrant.off = check(checker, bound);
     }));
   }
@@ -94,10 +108,10 @@ class CpuContest final : public Contest {
     entrant.plan = kernel.plan();
     LaunchArgs args{.elements = test_.elements};
     for (std::size_t i = 0; i < names_.size(); ++i)
-      args.inputs.push_back(Binding(names_[i].name, inputs_[i].as<void>(), names_[i].type));
+      args.inputs.push_back(Binding(names_[i].name, input(i), names_[i].type));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       args.outputs.push_back(OutputBinding(outputs_[i].as<void>(), test_.computation.output_type(i),
-                                           test_.segments()));
+                                           test_.output_size()));
     }
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
@@ -127,6 +141,28 @@ class CpuContest final : public Contest {
     return bound;
   }
 
+  double load_std(Entrant& entrant) {
+    const std::int64_t segments = test_.segments(), length = test_.elements / segments;
+    const auto loop = [=, function = std_peer::load(), what = scan_of(test_.op),
+                       type = type_of(test_.in), x = input(0), out = outputs_[0].as<void>(),
+                       threads = runtime::cpu_plugin().threads] {
+      return function(what, type, x, out, segments, length, threads);
+    };
+    const bool each = segments >= runtime::cpu_plugin().threads;
+    keep(loop, each ? "std::for_each(par) over scans" : "scans with std::execution::par", entrant);
+    return peer_scan_bound_u(test_, 2);  // prefixes of blocks are stored before they are completed
+  }
+
+  /// Where an input is read: a scan in place finds it in its output.
+  [[nodiscard]] void* input(std::size_t i) const {
+    return test_.in_place ? outputs_[i].as<void>() : inputs_[i].as<void>();
+  }
+  void restore() const {
+    if (!test_.in_place) return;
+    std::memcpy(outputs_[0].as<void>(), inputs_[0].as<void>(),
+                static_cast<std::size_t>(outputs_[0].bytes()));
+  }
+
   template <class Loop>
   void keep(const Loop& loop, const char* what, Entrant& entrant) {
     if (!loop()) entrant.missing = "the compiler has no such type";
@@ -137,6 +173,7 @@ class CpuContest final : public Contest {
   Deviation check(const Checker& checker, double bound_u) {
     for (const Buffer& output : outputs_)
       std::memset(output.as<char>(), 0xff, static_cast<std::size_t>(output.bytes()));
+    restore();
     runs_.back()();
     const auto values_of = [&](std::int64_t segment) {
       std::vector<std::vector<std::byte>> values;
@@ -173,7 +210,8 @@ class CpuMachine final : public Machine {
 
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
-    result.push_back({.impl = "openmp-simd", .kind = {}, .strategy = {}});
+    const char* const peer = is_scan(test.op) ? "std-par" : "openmp-simd";
+    result.push_back({.impl = peer, .kind = {}, .strategy = {}});
     return result;
   }
 

@@ -60,7 +60,7 @@ class GpuContest final : public Contest {
   }
 
   std::optional<double> picojoules(std::size_t entrant) override {
-    if (!energy_.millijoules()) return std::nullopt;
+    if (test_.in_place || !energy_.millijoules()) return std::nullopt;
     constexpr double kAtLeast = 1.5, kAtMost = 6;  // seconds
     std::int64_t launches = 0;
     const auto start = Clock::now();
@@ -124,10 +124,12 @@ class GpuContest final : public Contest {
   double load_cub(const Way& way, Entrant& entrant, Runner& runner) {
     const cub_peer::Problem problem{test_.op, test_.in, test_.out, test_.elements, test_.segment};
     const auto form = test_.segment == 0          ? cub_peer::Form::whole
+                      : way.impl == "cub-keys"    ? cub_peer::Form::keys
                       : way.impl == "cub-offsets" ? cub_peer::Form::offsets
                                                   : cub_peer::Form::fixed;
     if (!cub_peer::has(problem, form)) {
-      entrant.missing = fmt::format("CUB {} has no such reduction", cub_peer::version());
+      entrant.missing = fmt::format("CUB {} has no such {}", cub_peer::version(),
+                                    is_scan(test_.op) ? "scan" : "reduction");
       return 0;
     }
     entrant.plan = cub_peer::call(problem, form);
@@ -148,6 +150,7 @@ class GpuContest final : public Contest {
     runner.launch = [call, bytes, temporary = runner.scratch.data()](std::int64_t set) mutable {
       call(temporary, bytes, set);
     };
+    if (is_scan(test_.op)) return peer_scan_bound_u(test_, 1);
     // Sums of this many elements are added one by one at most.
     const std::int64_t length = test_.elements / test_.segments();
     return static_cast<double>(std::min<std::int64_t>(length, 4096));
@@ -178,9 +181,10 @@ class GpuContest final : public Contest {
       for (std::size_t i = 0; i <= entrants_.size() / kQueuedDuringARead; ++i) ceilings_.read();
       for (std::size_t i = 0; i < entrants_.size(); ++i) {
         if (!takes_part(i, r)) continue;
-        runners_[i]->launch(next_set());
+        launch_next(i);
+        memory_.restore(next_set());
         begins[i].record(stream_.handle());
-        runners_[i]->launch(next_set());
+        runners_[i]->launch(set_);
         ends[i].record(stream_.handle());
       }
       stream_.synchronize();
@@ -196,6 +200,11 @@ class GpuContest final : public Contest {
     for (std::int64_t i = 0; i < launches; ++i) runners_[entrant]->launch(next_set());
     stream_.synchronize();
     return launches;
+  }
+
+  void launch_next(std::size_t entrant) {
+    memory_.restore(next_set());
+    runners_[entrant]->launch(set_);
   }
 
   std::int64_t next_set() { return set_ = (set_ + 1) % memory_.sets(); }
@@ -238,6 +247,15 @@ class GpuMachine final : public Machine {
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
     if (test.columns > 0) return result;  // CUB folds what is contiguous
+    if (is_scan(test.op)) {
+      if (test.segment == 0) {
+        result.push_back({.impl = "cub", .kind = {}, .strategy = {}});
+      } else {
+        result.push_back({.impl = "cub-keys", .kind = {}, .strategy = {}});
+        result.push_back({.impl = "cub-offsets", .kind = {}, .strategy = {}});
+      }
+      return result;
+    }
     result.push_back({.impl = "cub", .kind = {}, .strategy = {}});
     // Below, CUB takes hundreds of milliseconds for what a memory-bound kernel does in one.
     constexpr std::int64_t kShortest = 8;

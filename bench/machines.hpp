@@ -1,4 +1,4 @@
-// The machines that the suite `reduce` runs on.
+// The machines that the suites `reduce`, `scan` and `papers` run on.
 #pragma once
 
 #include <cstdint>

@@ -71,29 +71,31 @@ void add_options(CLI::App& app, Arguments& a) {
   app.add_option(
          "--suite", a.suite,
          "what to measure: first (folds of every kind, compile, launch), reduce (folds of every "
-         "size and type by every strategy, and the peers) or papers (what others published about "
+         "size and type by every strategy, and the peers), scan (running folds, likewise) or "
+         "papers (what others published about "
          "sums by tensor cores, once more)")
-      ->check(CLI::IsMember({"first", "reduce", "papers"}))
+      ->check(CLI::IsMember({"first", "reduce", "scan", "papers"}))
       ->capture_default_str();
   app.add_option("--target", a.target, "gpu (device 0) or cpu")
       ->check(CLI::IsMember({"gpu", "cpu"}))
       ->capture_default_str();
   app.add_option("--out", a.out,
-                 "write head and rows as JSON to this file; reduce and papers go on where it ends");
+                 "write head and rows as JSON to this file; all but first go on where it ends");
   app.add_option(
       "--only", a.only,
       "regular expression: only rows whose name it is found in: 'sum f16->f16 S=64 gpu', "
-      "'compile gpu' (first), 'sum/f16/64', 'axis0/f32/1024' (reduce), 'split/' (papers)");
+      "'compile gpu' (first), 'sum/f16/64', 'axis0/f32/1024' (reduce), 'scan/f16/64' (scan), "
+      "'split/' (papers)");
   app.add_option("--elements", a.elements,
                  "f16 elements; other types get as many bytes (default: 2^30 on a GPU; on a CPU "
                  "2^28, the others 2^27)")
       ->check(CLI::Range(std::int64_t{1} << 20, std::int64_t{1} << 36));
   app.add_option("--seconds", a.seconds,
                  "time spent on the repeats of a row; at least 9 are made, 3 of what takes 20 ms "
-                 "(default: 0.3, reduce and papers on a GPU 0.02)")
+                 "(default: 0.3, all but first on a GPU 0.02)")
       ->check(CLI::Range(0.001, 600.0));
   app.add_flag("--tune", a.tune, "tuned plans: instead of the default ones (first), beside them");
-  CLI::Option_group& reduce = *app.add_option_group("reduce", "Only for reduce and papers:");
+  CLI::Option_group& reduce = *app.add_option_group("reduce", "For all suites but first:");
   reduce.add_option("--impl", a.impl,
                     "regular expression: only these ways, such as 'chainfold chosen', 'forced "
                     "parts', 'cub'");
@@ -145,9 +147,10 @@ int run_contests(const Arguments& a) {
                         .budget = a.budget,
                         .void_above = a.void_above.value_or(gpu ? 0.01 : 0.1)};
   if (a.energy) options.energy = std::regex(*a.energy);
-  const std::vector<NamedCase> cases = a.suite == "papers"
-                                           ? papers_cases(bytes, chainfold::target(a.target))
-                                           : reduce_cases(bytes, gpu ? 0 : cpu_cached_bytes());
+  const std::vector<NamedCase> cases =
+      a.suite == "papers" ? papers_cases(bytes, chainfold::target(a.target))
+      : a.suite == "scan" ? scan_cases(bytes)
+                          : reduce_cases(bytes, gpu ? 0 : cpu_cached_bytes());
   if (a.list) {
     for (const NamedCase& named : cases)
       if (std::regex_search(named.name, options.only)) fmt::print("{}\n", named.name);

@@ -3,10 +3,10 @@
 
 usage: peers.py FILE.json [--only REGEX] [--impl REGEX] [--seconds N] [--budget N] [--mode MODE]
 
-Reads the cases that `chainfold_bench --suite reduce --out FILE.json` measured and measures each of
-them again by torch.sum and its likes, torch.compile (Inductor, on a GPU through Triton), cuBLAS (the
+Reads the cases that `chainfold_bench --suite reduce` (or scan) `--out FILE.json` measured and measures
+each of them again by torch.sum, torch.cumsum and their likes, torch.compile (Inductor, on a GPU through Triton), cuBLAS (the
 data, as a matrix, times ones) and, on the CPU, numpy. Every result is held against sums in f64 on a
-sample of segments before it is timed. A row that the file has is not measured again; the file is
+sample of segments (of scans: of elements) before it is timed. A row that the file has is not measured again; the file is
 written after every case. The ceiling of a row is the one that the file tells for the same case.
 """
 
@@ -22,7 +22,7 @@ from python_peers.results import Rows, load, save
 
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="what chainfold_bench --suite reduce wrote; rows are added to it")
+    parser.add_argument("file", help="what chainfold_bench --suite reduce or scan wrote; rows are added to it")
     parser.add_argument("--only", default="", help="regular expression: only cases such as 'sum/f16/64'")
     parser.add_argument("--impl", default="", help="regular expression: only peers such as 'torch.sum', 'cuBLAS'")
     parser.add_argument("--seconds", type=float, default=0.02, help="time spent on the repeats of a row")
@@ -35,8 +35,9 @@ def main(arguments=None):
     options = parse(arguments)
     began = time.monotonic()
     content = load(options.file)
-    if content["head"]["suite"] != "reduce":
-        print(f"{options.file} is of the suite {content['head']['suite']}; only reduce has peers in Python")
+    suite = content["head"]["suite"]
+    if suite not in ("reduce", "scan"):
+        print(f"{options.file} is of the suite {suite}; only reduce and scan have peers in Python")
         return 1
     rows = Rows(content["rows"])
     everything = cases_of(content["rows"])
@@ -58,7 +59,7 @@ def main(arguments=None):
             break
         left = f", about {spent / k * (len(todo) - k):.0f} s left" if k else ""
         print(f"[{k + 1}/{len(todo)}] {case.name}, n = {case.n}{left}", flush=True)
-        for row in measure_case(case, backends, wanted, options.seconds, 0.01):
+        for row in measure_case(suite, case, backends, wanted, options.seconds, 0.01):
             rows.put(row)
             show(case, row)
         save(options.file, content)

@@ -1,6 +1,35 @@
-#include "chainfold/bench/peers_cub_call.cuh"
+#include "chainfold/bench/peers_cub_scan.cuh"
 
 namespace chainfold::bench::cub_peer {
+namespace {
+
+bool has_scan(const Problem& problem, Form form) {
+  const bool half = problem.in == DType::f16 && problem.out == DType::f16;
+  if (form == Form::whole) return half || problem.op == Op::inclusive_sum;
+  return half && (form == Form::keys || (form == Form::offsets && kHasSegmentedScan));
+}
+
+std::string scan_call(const Problem& problem, Form form) {
+  const bool plain = problem.op == Op::inclusive_sum && problem.in == problem.out &&
+                     size_of(problem.in) > 2 && form == Form::whole;
+  std::string text = form == Form::offsets ? "DeviceSegmentedScan::" : "DeviceScan::";
+  text += problem.op == Op::exclusive_sum ? "Exclusive" : "Inclusive";
+  if (form == Form::offsets) text += "Segmented";
+  text += plain ? "Sum" : "Scan";
+  if (form == Form::keys) text += "ByKey";
+  return text;
+}
+
+cudaError_t run_scan(const Problem& problem, Form form, Temporary temporary, const void* in,
+                     void* out, cudaStream_t stream) {
+  switch (form) {
+    case Form::whole: return run_whole_scan(problem, temporary, in, out, stream);
+    case Form::keys: return run_scan_by_key(problem, temporary, in, out, stream);
+    default: return run_segmented_scan(problem, temporary, in, out, stream);
+  }
+}
+
+}  // namespace
 
 std::string version() {
   return std::to_string(CUB_VERSION / 100000) + '.' + std::to_string(CUB_VERSION / 100 % 1000) +
@@ -9,7 +38,8 @@ std::string version() {
 
 bool has(const Problem& problem, Form form) {
   if ((form == Form::whole) != (problem.segment == 0)) return false;
-  if (form == Form::fixed && !kHasFixed) return false;
+  if (is_scan(problem.op)) return has_scan(problem, form);
+  if (form == Form::keys || (form == Form::fixed && !kHasFixed)) return false;
   switch (problem.op) {
     case Op::sum: return true;
     case Op::mean_var:
@@ -25,9 +55,11 @@ std::string call(const Problem& problem, Form form) {
   const bool plain = problem.op == Op::sum && problem.in == problem.out && size_of(problem.in) > 2;
   std::string text = form == Form::whole ? "DeviceReduce::" : "DeviceSegmentedReduce::";
   text += plain ? "Sum" : "Reduce";
+  if (is_scan(problem.op)) text = scan_call(problem, form);
   if (form == Form::fixed) text += ", fixed size";
   if (form == Form::offsets) text += ", offsets";
-  if (is_float(problem.in) && size_of(problem.in) == 2 && problem.op != Op::min_max)
+  if (is_float(problem.in) && size_of(problem.in) == 2 && problem.op != Op::min_max &&
+      problem.op != Op::inclusive_max)
     text += ", accumulating in f32";
   return text + ", CUB " + version();
 }
@@ -37,7 +69,9 @@ std::string run(const Problem& problem, Form form, void* temporary, std::size_t&
   const auto queue = static_cast<cudaStream_t>(stream);
   const Temporary memory{temporary, temporary_bytes};
   cudaError_t error = cudaErrorNotSupported;
-  if (problem.op != Op::sum) {
+  if (is_scan(problem.op)) {
+    error = run_scan(problem, form, memory, inputs[0], outputs[0], queue);
+  } else if (problem.op != Op::sum) {
     error = run_half_folds(problem, form, memory, inputs, outputs, queue);
   } else if (problem.in == DType::f16 || problem.in == DType::bf16) {
     error = run_half(problem, form, memory, inputs, outputs, queue);

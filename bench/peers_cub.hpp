@@ -1,5 +1,5 @@
-// CUB's reductions as peers. Compiled by nvcc from the CCCL that the build found; where there is no
-// nvcc, the program is built without them.
+// CUB's reductions and scans as peers. Compiled by nvcc from the CCCL that the build found; where
+// there is no nvcc, the program is built without them.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 namespace chainfold::bench::cub_peer {
 
 /// Whole inputs; segments of one size by the overload for them; segments by offsets, which a
-/// counting iterator computes, so that CUB reads none.
-enum class Form : std::uint8_t { whole, fixed, offsets };
+/// counting iterator computes, so that CUB reads none; of scans only, segments by a key for each
+/// element, which is computed as well.
+enum class Form : std::uint8_t { whole, fixed, offsets, keys };
 
 struct Problem {
   Op op = Op::sum;
@@ -28,8 +29,8 @@ std::string version();
 bool has(const Problem& problem, Form form);
 /// What is called, e.g. "DeviceSegmentedReduce::Sum, fixed size, accumulating in f32".
 std::string call(const Problem& problem, Form form);
-/// Queues the reduction on a stream; without temporary memory it only tells how much it needs.
-/// Returns what CUDA says is wrong, or nothing.
+/// Queues the reduction or scan on a stream; without temporary memory it only tells how much it
+/// needs. Returns what CUDA says is wrong, or nothing.
 std::string run(const Problem& problem, Form form, void* temporary, std::size_t& temporary_bytes,
                 const void* const* inputs, void* const* outputs, void* stream);
 

@@ -5,7 +5,7 @@ usage: plot.py FILE.json [--out FOLDER] [--only REGEX]
        plot.py FILE.json --table [FILE.md] | --strategies [FILE.md]
        plot.py FILE.json --papers FILE.md
 
-For each operation and type of a `chainfold_bench --suite reduce` file, FOLDER (default: beside the
+For each operation and type of a `chainfold_bench --suite reduce` or `scan` file, FOLDER (default: beside the
 file) gets NAME.svg and NAME.png: gigabytes of input and output a second by implementation, the
 segment size on a logarithmic axis, and what the memory allows as a line; of a file of the suite
 `papers`, a picture for each experiment. With --table, ours stands beside the peers instead (on

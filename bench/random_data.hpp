@@ -27,6 +27,10 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
     const unsigned long long h = mix(i);
     return (static_cast<long long>(h & 4095) - 2048) * (1ll << ((h >> 12) & 3));
   }
+  CHAINFOLD_BENCH_FN long long random_balanced(unsigned long long i) {
+    const unsigned long long h = mix(i);
+    return (2 * static_cast<long long>(h & 2047) - 2047) * (1ll << ((h >> 12) & 3));
+  }
   CHAINFOLD_BENCH_FN long long random_f32(unsigned long long i) {
     return static_cast<long long>(mix(i) & 0xffffff) - (1ll << 23);
   }
@@ -83,7 +87,8 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
 #undef CHAINFOLD_BENCH_FN
 
 /// What an input holds; `other` is f16 as well, for a second input that differs from the first, and
-/// so are `normal` (mean 0, variance 1: the sum of twelve uniform numbers) and `uniform` in [0, 1].
+/// so are `normal` (mean 0, variance 1: the sum of twelve uniform numbers), `uniform` in [0, 1] and
+/// `balanced`, whose values k and -k are equally likely: running sums of 2^30 stay below 65504.
 enum class Source : std::uint8_t {
   f16,
   f32,
@@ -97,7 +102,8 @@ enum class Source : std::uint8_t {
   i32,
   other,
   normal,
-  uniform
+  uniform,
+  balanced
 };
 
 /// "normal" and "uniform"; "signed" for random numbers of both signs.
@@ -110,6 +116,7 @@ constexpr int scale_of(Source source) noexcept {
   switch (source) {
     case Source::f16:
     case Source::uniform:
+    case Source::balanced:
     case Source::other: return 14;
     case Source::normal: return 16;
     case Source::bf16: return 11;
@@ -135,6 +142,7 @@ inline std::int64_t value_of(Source source, std::uint64_t i) {
     case Source::other: return random_other(i);
     case Source::normal: return random_normal(i);
     case Source::uniform: return random_uniform(i);
+    case Source::balanced: return random_balanced(i);
   }
   return 0;
 }

@@ -74,6 +74,7 @@ Sums sums_of_range(const Case& test, const Elements& range) {
     case Source::i8: return sums(random_i8);
     case Source::normal: return sums(random_normal);
     case Source::uniform: return sums(random_uniform);
+    case Source::balanced: return sums(random_balanced);
     default: throw std::logic_error("a source that only query 6 reads");
   }
 }
@@ -115,28 +116,27 @@ double unit_of(DType type) {
   }
 }
 
-}  // namespace
-
-std::vector<Expected> reference(const Case& test, std::int64_t segment) {
+/// On all cores where they are many.
+Sums sums_of_all(const Case& test, const Elements& all) {
   constexpr std::int64_t kWorthAThread = 1 << 18;
-  const Elements all = test.elements_of(segment);
-  const std::int64_t count = all.count;
   const std::int64_t workers = std::clamp<std::int64_t>(
-      count / kWorthAThread, 1, std::max(1u, std::thread::hardware_concurrency()));
+      all.count / kWorthAThread, 1, std::max(1u, std::thread::hardware_concurrency()));
+  if (workers == 1) return sums_of_range(test, all);
   Sums sums;
-  if (workers == 1) {
-    sums = sums_of_range(test, all);
-  } else {
-    std::mutex mutex;
-    std::vector<std::jthread> threads;
-    for (std::int64_t w = 0; w < workers; ++w) {
-      threads.emplace_back([&, w] {
-        const Sums mine = sums_of_range(test, part_of(all, w, workers));
-        const std::lock_guard lock(mutex);
-        sums.merge(mine);
-      });
-    }
+  std::mutex mutex;
+  std::vector<std::jthread> threads;
+  for (std::int64_t w = 0; w < workers; ++w) {
+    threads.emplace_back([&, w] {
+      const Sums mine = sums_of_range(test, part_of(all, w, workers));
+      const std::lock_guard lock(mutex);
+      sums.merge(mine);
+    });
   }
+  threads.clear();  // joins them
+  return sums;
+}
+
+std::vector<Expected> expected_of(const Case& test, const Sums& sums, std::int64_t count) {
   int scale = scale_of(test.inputs()[0].source);
   if (test.op == Op::dot) scale *= 2;
   const auto n = static_cast<double>(count);
@@ -150,6 +150,8 @@ std::vector<Expected> reference(const Case& test, std::int64_t segment) {
     case Op::sum:
     case Op::dot:
     case Op::filtered_sum:
+    case Op::inclusive_sum:
+    case Op::exclusive_sum:
     case Op::q6: {
       if (test.out == DType::i32) {  // modulo 2^32
         const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums.sum));
@@ -158,7 +160,8 @@ std::vector<Expected> reference(const Case& test, std::int64_t segment) {
       const auto value = static_cast<double>(scaled(sums.sum, scale));
       return {{.value = value, .magnitude = magnitude}};
     }
-    case Op::max: return {exactly(sums.largest)};
+    case Op::max:
+    case Op::inclusive_max: return {exactly(sums.largest)};
     case Op::min_max: return {exactly(sums.smallest), exactly(sums.largest)};
     case Op::mean_rms: {
       const auto rms = static_cast<double>(std::sqrt(scaled(sums.squares, 2 * scale) / count));
@@ -176,25 +179,88 @@ std::vector<Expected> reference(const Case& test, std::int64_t segment) {
   return {};
 }
 
+/// Some numbers below `count`, ascending: the first, the last, and up to `wanted` in all.
+std::vector<std::int64_t> some_of(std::int64_t count, std::int64_t wanted, std::uint64_t seed) {
+  std::vector<std::int64_t> some = {0, count - 1};
+  for (std::int64_t i = 2; i < wanted; ++i) {
+    some.push_back(static_cast<std::int64_t>(mix(seed + static_cast<std::uint64_t>(i)) %
+                                             static_cast<std::uint64_t>(count)));
+  }
+  return some;
+}
+
+void sort_and_thin(std::vector<std::int64_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+/// Elements of some segments, each of the same length.
+std::vector<std::int64_t> elements_of_segments(const std::vector<std::int64_t>& segments,
+                                               std::int64_t length) {
+  constexpr std::int64_t kAll = 2000, kLeast = 4, kFewSegments = 8;
+  const auto count = static_cast<std::int64_t>(segments.size());
+  const std::int64_t wanted = std::min(length, std::max(kLeast, kAll / count / 2));
+  std::vector<std::int64_t> elements;
+  for (const std::int64_t segment : segments) {
+    std::vector<std::int64_t> places =
+        some_of(length, wanted, static_cast<std::uint64_t>(segment) << 20);
+    for (std::int64_t power = 2; count <= kFewSegments && power < length; power *= 2) {
+      places.push_back(power - 1);
+      places.push_back(power);
+    }
+    for (const std::int64_t place : places) elements.push_back(segment * length + place);
+  }
+  sort_and_thin(elements);
+  return elements;
+}
+
+}  // namespace
+
+std::vector<std::vector<Expected>> references(const Case& test,
+                                              const std::vector<std::int64_t>& indices) {
+  std::vector<std::vector<Expected>> result;
+  const std::int64_t length = test.elements / test.segments();
+  const std::int64_t own = test.op == Op::exclusive_sum ? 0 : 1;  // whether the element is in
+  Sums sums;
+  std::int64_t begin = -1, next = -1;
+  for (const std::int64_t index : indices) {
+    if (!is_scan(test.op)) {
+      const Elements all = test.elements_of(index);
+      result.push_back(expected_of(test, sums_of_all(test, all), all.count));
+      continue;
+    }
+    if (begin != index / length * length) {
+      begin = next = index / length * length;
+      sums = {};
+    }
+    const std::int64_t end = index + own;
+    sums.merge(sums_of_all(test, {.first = next, .count = end - next}));
+    next = end;
+    result.push_back(expected_of(test, sums, end - begin));
+  }
+  return result;
+}
+
+std::vector<Expected> reference(const Case& test, std::int64_t index) {
+  return references(test, {index}).front();
+}
+
 Checker::Checker(const Case& test) : test_(test) {
   constexpr std::int64_t kElements = 1 << 23, kMost = 500;
   const std::int64_t count = test.segments(), length = test.elements / count;
   const std::int64_t wanted =
       std::min({count, kMost, std::max<std::int64_t>(3, kElements / length)});
-  sample_ = {0, count - 1};
-  for (std::int64_t i = 2; i < wanted; ++i) {
-    sample_.push_back(static_cast<std::int64_t>(mix(static_cast<std::uint64_t>(i)) %
-                                                static_cast<std::uint64_t>(count)));
-  }
-  std::sort(sample_.begin(), sample_.end());
-  sample_.erase(std::unique(sample_.begin(), sample_.end()), sample_.end());
-  for (const std::int64_t segment : sample_) expected_.push_back(reference(test, segment));
+  sample_ = some_of(count, wanted, 0);
+  sort_and_thin(sample_);
+  if (is_scan(test.op)) sample_ = elements_of_segments(sample_, length);
+  expected_ = references(test, sample_);
 }
 
 Deviation Checker::check(const ValuesOf& values, double bound_u, bool may_overflow) const {
   // A variance has no proven bound: a few dozen roundings of a merge or of a sum of squares.
   const double own = test_.op == Op::mean_var ? 64 : 4;
-  const bool exact = test_.op == Op::max || test_.op == Op::min_max;
+  const bool exact =
+      test_.op == Op::max || test_.op == Op::min_max || test_.op == Op::inclusive_max;
   Deviation largest;
   for (std::size_t s = 0; s < sample_.size(); ++s) {
     const std::vector<std::vector<std::byte>> outputs = values(sample_[s]);
@@ -217,9 +283,10 @@ Deviation Checker::check(const ValuesOf& values, double bound_u, bool may_overfl
       }
       if (!(error <= allowed)) {
         throw WrongResult(fmt::format(
-            "{}: output {} of segment {} is {:.17g}, exactly it is {:.17g}; the error {:g} is "
+            "{}: output {} of {} {} is {:.17g}, exactly it is {:.17g}; the error {:g} is "
             "above {:g}",
-            test_.name(), i, sample_[s], value, expected[i].value, error, allowed));
+            test_.name(), i, is_scan(test_.op) ? "element" : "segment", sample_[s], value,
+            expected[i].value, error, allowed));
       }
       if (is_float(type) && expected[i].magnitude > 0)
         largest.units = std::max(largest.units, error / (unit_of(type) * expected[i].magnitude));

@@ -19,11 +19,15 @@ struct Expected {
   double value = 0;
   double magnitude = 0;
 };
-/// The outputs of a segment or column, computed in integers on all cores.
-std::vector<Expected> reference(const Case& test, std::int64_t segment);
+/// The outputs of a segment or column, or of scans of an element, computed in integers on all
+/// cores.
+std::vector<Expected> reference(const Case& test, std::int64_t index);
+/// The same for several, in ascending order. Of scans a segment is gone through once.
+std::vector<std::vector<Expected>> references(const Case& test,
+                                              const std::vector<std::int64_t>& indices);
 
-/// The bytes of one value of every output of a segment.
-using ValuesOf = std::function<std::vector<std::vector<std::byte>>(std::int64_t segment)>;
+/// The bytes of one value of every output: of a segment or, of scans, of an element.
+using ValuesOf = std::function<std::vector<std::vector<std::byte>>(std::int64_t index)>;
 
 /// A result that is further off than its bound allows.
 class WrongResult : public std::runtime_error {
@@ -41,10 +45,13 @@ struct Deviation {
 };
 
 /// Checks results of a case against the reference, which it computes once for a sample of segments:
-/// the first, the last and random ones, within a budget of elements.
+/// the first, the last and random ones, within a budget of elements. Of scans it looks at some
+/// elements of these segments: the first, the last, random ones and, where there are few segments,
+/// those before and behind powers of two, where tiles meet.
 class Checker {
  public:
   explicit Checker(const Case& test);
+  /// Segments or, of scans, elements.
   [[nodiscard]] const std::vector<std::int64_t>& sample() const noexcept { return sample_; }
   /// Sums may err by `bound_u` units of rounding of f32 (of f64
   /// for sums of f64), a few more for what is done with them, and a narrowing cast; integers and

@@ -17,7 +17,7 @@ from plotting import papers, strategies, table
 from plotting.pictures import pictures
 from plotting.rows import by_case, case_name, grouped
 from python_peers import torch_ways
-from python_peers.case import Case, Expectation, Wrong, cases_of, sample_of
+from python_peers.case import Case, Expectation, Wrong, cases_of, places_of, sample_of
 from python_peers.results import load
 
 try:
@@ -78,6 +78,44 @@ class CaseTest(unittest.TestCase):
         self.assertEqual((case.shape(), case.axis()), ((3, 4), 0))
         self.assertEqual(case.part(list(range(12)), 1), [1, 5, 9])
         self.assertEqual(case.bytes(), 12 * 2 + 4 * 2)
+
+    def test_scans_write_what_they_read(self):
+        rows = [
+            row(op="inclusive_sum", segment=64, n=6400), row(op="inclusive_sum", segment="whole", n=6400),
+            row(op="inclusive_sum", segment="whole", n=64), row(op="exclusive_sum", segment=64),
+            row(op="inclusive_max"), row(op="inclusive_sum_in_place"),
+        ]
+        cases = cases_of(rows)
+        names = ["scan/f16/64", "scan/f16/whole", "scan_small/f16/64", "scan_exclusive/f16/64", "scan_max/f16/64", "scan_in_place/f16/64"]
+        self.assertEqual([c.name for c in cases], names)
+        self.assertEqual(cases[0].bytes(), 2 * 6400 * 2)
+        self.assertEqual(torch_ways.names(cases[0], True), ["torch.cumsum", "torch.compile"])
+        for case in cases[3:]:
+            self.assertEqual(torch_ways.names(case, True), [])
+        drawn = [case_name(r).rsplit("/", 1)[0] if r["segment"] == "whole" else case_name(r) for r in rows]
+        self.assertEqual(drawn, ["scan/f16/64", "scan/f16/whole", "scan/f16/whole"] + names[3:])
+
+    def test_places_of_scans(self):
+        case = Case(row(op="inclusive_sum", segment="whole", n=1000), 1000)
+        places = places_of(case, [0])[0]
+        self.assertEqual((places[0], places[-1]), (0, 999))
+        for place in (31, 32, 511, 512):
+            self.assertIn(place, places)
+        self.assertEqual(len(places), len(set(places)))
+
+    def test_prefixes_are_held_against_the_expected(self):
+        case = Case(row(op="inclusive_sum", dtype="f32", segment=4, n=8), 8)
+
+        def prefixes(_, part, positions):
+            sums = [sum(part[: p + 1]) for p in positions]
+            return sums, sums
+
+        expected = Expectation(case, [[1.0] * 4 + [2.0] * 4], None, prefixes)
+        self.assertEqual(expected.sample, list(range(8)))
+        right = [1.0, 2.0, 3.0, 4.0, 2.0, 4.0, 6.0, 8.0]
+        self.assertEqual(expected.check(case, [right]), 0)
+        with self.assertRaises(Wrong):
+            expected.check(case, [right[:4] + [right[3] + r for r in right[4:]]])
 
     def test_segments_and_whole_inputs(self):
         rows = [row(segment="whole", n=64), row(segment="whole", n=6400), row(cached=True)]
@@ -156,9 +194,24 @@ class PeersTest(TemporaryFile):
         self.assertIn("missing: TypeError: numpy has no bf16", self.call(peers.main, "--impl", "numpy"))
         self.assertIsNone(load(self.path)["rows"][1]["ms"])
 
+    def test_scans_are_measured_where_there_are_any(self):
+        scans = [
+            row(op="inclusive_sum"), row(op="inclusive_sum", segment="whole"), row(op="inclusive_max"),
+            row(op="inclusive_sum", dtype="i32", segment=777, n=7770), row(op="exclusive_sum"),
+        ]
+        self.store(scans, suite="scan")
+        self.call(peers.main, "--impl", "numpy", "--seconds", "0.001")
+        mine = load(self.path)["rows"][len(scans) :]
+        self.assertEqual([(r["op"], r["dtype"], r["suite"], r.get("missing")) for r in mine], [
+            (r["op"], r["dtype"], "scan", None) for r in scans[:-1]
+        ])
+        text = self.call(plot.main, "--table")
+        self.assertIn("### scan/f16", text)
+        self.assertIn("### scan_exclusive/f16", text)
+
     def test_other_suites_are_refused(self):
         self.store(self.ROWS, suite="papers")
-        self.assertIn("only reduce", self.call(peers.main))
+        self.assertIn("only reduce and scan", self.call(peers.main))
         self.assertEqual(self.status, 1)
 
 

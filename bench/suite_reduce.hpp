@@ -1,5 +1,5 @@
-// The suite `reduce`: segmented and whole folds of every type and size, by every strategy of ours
-// and by the peers.
+// The suites `reduce` and `scan`, lists of named cases: segmented and whole folds, and scans, of
+// every type and size, by every strategy of ours and by the peers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace chainfold::bench {
 
 /// A case with its name, e.g. "sum/f16/64", "sum/f16/whole", "sum/f16/whole/65536" for one that is
-/// short, or "axis0/f16/1024" for the sums of 1024 columns.
+/// short, "axis0/f16/1024" for the sums of 1024 columns, or "scan/f16/64" for running sums.
 struct NamedCase {
   std::string name;
   Case test;
@@ -26,6 +26,9 @@ struct NamedCase {
 /// fit are left out. With `cached_bytes` also some, named ".../cache", whose inputs together have
 /// so many bytes and are to be found in the caches.
 std::vector<NamedCase> reduce_cases(std::int64_t bytes, std::int64_t cached_bytes = 0);
+
+/// All of the suite `scan`, where neither an input nor an output has more than `bytes` bytes.
+std::vector<NamedCase> scan_cases(std::int64_t bytes);
 
 struct ReduceOptions {
   std::regex only{""};               ///< searched in a case's name

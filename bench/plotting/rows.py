@@ -5,6 +5,10 @@ import re
 
 FINITE = "chainfold-finite"
 AXIS0 = "_axis0"
+SCANS = {
+    "inclusive_sum": "scan", "exclusive_sum": "scan_exclusive", "inclusive_max": "scan_max",
+    "inclusive_sum_in_place": "scan_in_place",
+}
 
 
 def load(path):
@@ -72,7 +76,7 @@ def case_name(row):
     if is_axis0(row):
         return f"axis0/{row['dtype']}/{size(row)}{cache}"
     length = f"/{size_text(row['n'])}" if row["segment"] == "whole" else ""
-    return f"{row['op']}/{row['dtype']}/{row['segment']}{length}{cache}"
+    return f"{SCANS.get(row['op'], row['op'])}/{row['dtype']}/{row['segment']}{length}{cache}"
 
 
 def by_case(rows):
@@ -84,10 +88,10 @@ def by_case(rows):
 
 
 def grouped(rows, only):
-    """{"sum/f16": rows, "sum/f16/cache": rows}, in the order of the file."""
+    """{"sum/f16": rows, "sum/f16/cache": rows, "scan/f16": rows}, in the order of the file."""
     groups = {}
     for row in rows:
-        name = f"{row['op']}/{row['dtype']}" + ("/cache" if row.get("cached") else "")
+        name = f"{SCANS.get(row['op'], row['op'])}/{row['dtype']}" + ("/cache" if row.get("cached") else "")
         if re.search(only, name):
             groups.setdefault(name, []).append(row)
     return groups

@@ -52,10 +52,10 @@ def reason_of(problem):
     return f"{type(problem).__name__}: {lines[0] if lines else ''}"
 
 
-def entrant(backend, case, impl, plan, make):
+def entrant(suite, backend, case, impl, plan, make):
     """A row of the file without times, and the function to be timed (none where it is missing)."""
     row = {
-        "suite": "reduce", "op": case.op, "dtype": case.dtype, "out_dtype": case.out, "n": case.n,
+        "suite": suite, "op": case.op, "dtype": case.dtype, "out_dtype": case.out, "n": case.n,
         "segment": case.segment, "impl": impl, "plan": plan, "plan_kind": "", "ms": None, "gbps": None,
         "ceiling_ms": None, "ratio": None, "max_err_u": None, "pj_per_element": None,
     }
@@ -82,7 +82,7 @@ def time_row(backend, case, row, function, seconds):
         row.update(ms=ms, gbps=case.bytes() / ms * 1e-6, ceiling_ms=case.ceiling_ms, ratio=case.ceiling_ms / ms)
 
 
-def measure_case(case, backends, wanted, seconds, limit):
+def measure_case(suite, case, backends, wanted, seconds, limit):
     """Rows for one case, measured once more where a copy was not as fast after it as before."""
     rows = []
     for backend in backends:
@@ -90,7 +90,7 @@ def measure_case(case, backends, wanted, seconds, limit):
         if not ways:
             continue
         backend.prepare(case)
-        entrants = [entrant(backend, case, *way) for way in ways]
+        entrants = [entrant(suite, backend, case, *way) for way in ways]
         rows += [row for row, _ in entrants]
         there = [(row, function) for row, function in entrants if function]
         for attempt in (0, 1) if there else ():

@@ -6,7 +6,10 @@ EAGER = {"mean_var": "torch.var_mean", "min_max": "torch.aminmax"}
 
 
 def names(case, gpu):
-    """The ways that a case has."""
+    """The ways that a case has. torch has one scan as good as ours: running sums; others it computes
+    from them, or with indices."""
+    if case.scan:
+        return ["torch.cumsum", "torch.compile"] if case.fold == "inclusive_sum" and not case.in_place else []
     result = [EAGER.get(case.fold, "torch.sum")]
     if gpu and has_product(case):
         result.append("cuBLAS")
@@ -31,6 +34,10 @@ def function(torch, types, case, eager):
     def matrix(x):
         return x.view(shape)
 
+    if case.fold == "inclusive_sum":
+        if case.dtype == case.out and case.out in UNITS:
+            return lambda x: (matrix(x).cumsum(axis),)
+        return lambda x: (matrix(x).cumsum(axis, dtype=out),)
     if case.fold == "sum":
         if case.dtype == case.out and case.out in UNITS:
             return lambda x: (matrix(x).sum(axis),)

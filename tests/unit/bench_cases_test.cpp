@@ -61,6 +61,39 @@ TEST(BenchChecker, FoldsColumnsDownTheRows) {
   }
 }
 
+TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
+  constexpr std::int64_t kBytes = std::int64_t{1} << 31;
+  std::map<std::string, Case> cases;
+  for (const NamedCase& named : scan_cases(kBytes)) {
+    EXPECT_LE(named.test.bytes_read(), kBytes) << named.name;
+    EXPECT_LE(named.test.bytes_written(), kBytes) << named.name;
+    EXPECT_EQ(named.test.bytes_written(), named.test.elements * size_of(named.test.out));
+    EXPECT_TRUE(cases.insert({named.name, named.test}).second) << named.name;
+  }
+  EXPECT_EQ(cases.size(), 36u);
+  for (const char* name :
+       {"scan/f16/16", "scan/f16/777", "scan/f16/4099", "scan/f16/16777216", "scan/bf16/whole",
+        "scan/f64/whole", "scan_small/f16/65536", "scan_small/f32/4194304", "scan_max/f16/1024",
+        "scan_exclusive/f16/whole", "scan_in_place/f16/1024"}) {
+    EXPECT_TRUE(cases.contains(name)) << name;
+  }
+  EXPECT_EQ(cases.at("scan/f16/whole").elements, std::int64_t{1} << 30);
+  EXPECT_EQ(cases.at("scan/f16/777").elements % 777, 0);
+  EXPECT_EQ(cases.at("scan/i8/whole").elements, std::int64_t{1} << 29);  // as i32 is written
+  EXPECT_EQ(cases.at("scan/i8/whole").out, DType::i32);
+  EXPECT_EQ(cases.at("scan_in_place/f16/whole").op_name(), "inclusive_sum_in_place");
+  EXPECT_EQ(scan_cases(1 << 20).size(), 29u);  // without what is longer than the whole
+}
+
+TEST(BenchScanCases, HaveRowsWhereACopyHasRatioOne) {
+  const Case test = make_case(Op::inclusive_sum, DType::f16, DType::f16, 1 << 20, 64);
+  const Ceilings ceilings(std::int64_t{1} << 21, 1, 2);  // 2 MiB read in 1 ms, copied in 2 ms
+  const Row row = make_row(test, "chainfold", 2, 9, ceilings);
+  EXPECT_EQ(row.op, "inclusive_sum");
+  EXPECT_DOUBLE_EQ(row.ratio.value(), 1);
+  EXPECT_DOUBLE_EQ(row.gbps.value(), 4 * 0x1p20 / 2e-3 * 1e-9);
+}
+
 TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
   const Case test = make_case(Op::sum, DType::f16, DType::f16, 1 << 24, 65536);
   const Target sm90 = target("sm_90");
@@ -83,12 +116,14 @@ TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
   }
 }
 
-TEST(BenchOurPlans, EveryStrategyRunsInSomeRowOfTheSuite) {
+TEST(BenchOurPlans, EveryStrategyRunsInSomeRowOfTheSuites) {
   const Target sm90 = target("sm_90");
   std::set<std::string_view> missing;
   for (const std::string_view name : codegen::strategy_names()) missing.insert(name);
   ASSERT_GE(missing.size(), 15u);
-  for (const NamedCase& named : reduce_cases(std::int64_t{1} << 31)) {
+  std::vector<NamedCase> cases = reduce_cases(std::int64_t{1} << 31);
+  for (NamedCase& named : scan_cases(std::int64_t{1} << 31)) cases.push_back(std::move(named));
+  for (const NamedCase& named : cases) {
     const auto chosen = codegen::plan_space(named.test.computation.graph(), sm90,
                                             {.segment = named.test.plan_size()});
     const std::string text = codegen::to_text(chosen.front());
@@ -121,7 +156,8 @@ TEST(BenchPapers, VaryWhatThePapersVary) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   for (const std::string_view name : codegen::strategy_names()) {
-    const bool ours = name == "rows" || name == "staged" || name == "columns";
+    const bool ours = name == "rows" || name == "staged" || name == "columns" ||
+                      name.starts_with("scan_") || name == "look_back" || name == "propagate";
     EXPECT_NE(strategies.contains(std::string(name)), ours) << name;
   }
 }
@@ -151,6 +187,67 @@ TEST(BenchOurPlans, MeasureContainmentWhereTensorCoresAreAndSegmentsShort) {
   EXPECT_EQ(finite(sm90, sum(DType::bf16, 256)), 1);
   EXPECT_EQ(finite(sm90, sum(DType::f16, 4096)), 0);
   EXPECT_EQ(finite(sm90, sum(DType::f32, 8)), 0);
+}
+
+TEST(BenchChecker, KnowsPrefixesAsAPlainLoopDoes) {
+  for (const Op op : {Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max}) {
+    for (const std::int64_t segment : {100, 0}) {
+      const Case test = make_case(op, DType::f16, DType::f16, 5000, segment);
+      const Checker checker(test);
+      const std::set<std::int64_t> sample(checker.sample().begin(), checker.sample().end());
+      EXPECT_TRUE(sample.contains(0) && sample.contains(4999));
+      if (segment == 0) EXPECT_TRUE(sample.contains(1023) && sample.contains(1024));
+      const auto all = references(test, checker.sample());
+      double sum = 0, magnitude = 0, largest = 0;
+      std::size_t at = 0;
+      for (std::int64_t i = 0; i < test.elements; ++i) {
+        if (i % (segment > 0 ? segment : test.elements) == 0) sum = magnitude = 0, largest = -1e9;
+        const double x =
+            static_cast<double>(random_balanced(static_cast<std::uint64_t>(i))) * 0x1p-14;
+        const double before = sum, magnitude_before = magnitude;
+        sum += x;
+        magnitude += std::fabs(x);
+        largest = std::max(largest, x);
+        if (!sample.contains(i)) continue;
+        const Expected& expected = all[at][0];
+        EXPECT_EQ(checker.sample()[at++], i);
+        if (op == Op::inclusive_max) {
+          EXPECT_EQ(expected.value, largest) << i;
+        } else {
+          const bool inclusive = op == Op::inclusive_sum;
+          EXPECT_EQ(expected.value, inclusive ? sum : before) << i;
+          EXPECT_EQ(expected.magnitude, inclusive ? magnitude : magnitude_before) << i;
+        }
+        EXPECT_EQ(expected.value, reference(test, i)[0].value);
+      }
+      EXPECT_EQ(at, all.size());
+    }
+  }
+}
+
+TEST(BenchChecker, PrefixesOfManyElementsAreThoseOfTheirParts) {
+  const Case test = make_case(Op::inclusive_sum, DType::i32, DType::i32, 1 << 20, 0);
+  std::uint32_t sum = 0;  // gaps long enough for several threads
+  for (std::uint64_t i = 0; i < 1 << 20; ++i) sum += static_cast<std::uint32_t>(random_i32(i));
+  const auto last = references(test, {10, (1 << 20) - 1});
+  EXPECT_EQ(last[1][0].value, static_cast<double>(static_cast<std::int32_t>(sum)));
+}
+
+TEST(BenchChecker, FindsAPrefixWithoutItsCarry) {
+  const Case test = make_case(Op::inclusive_sum, DType::f32, DType::f32, 1 << 16, 0);
+  const auto carry = reference(test, 4095)[0].value;
+  const auto values = [&](bool lost) {
+    return [&test, lost, carry](std::int64_t element) {
+      const double exact = reference(test, element)[0].value;
+      const auto value = static_cast<float>(lost && element == 4096 ? exact - carry : exact);
+      std::vector<std::byte> bytes(sizeof(value));
+      std::memcpy(bytes.data(), &value, sizeof(value));
+      return std::vector<std::vector<std::byte>>{bytes};
+    };
+  };
+  const Checker checker(test);
+  EXPECT_LE(checker.check(values(false), peer_scan_bound_u(test, 1)).units, 1);
+  EXPECT_THROW((void)checker.check(values(true), peer_scan_bound_u(test, 1)), WrongResult);
 }
 
 /// Hands out bytes of values that are as far off as wanted.
@@ -196,6 +293,9 @@ TEST(BenchData, HasTheDistributionsOfThePapers) {
   const auto [mean, variance] = moments(Source::normal);  // standard errors: 0.004 and 0.006
   EXPECT_NEAR(mean, 0, 0.02);
   EXPECT_NEAR(variance, 1, 0.03);
+  const auto [centre, width] = moments(Source::balanced);
+  EXPECT_NEAR(centre, 0, 0.006);  // the standard error is 0.0012
+  EXPECT_NEAR(width, 0.11, 0.01);
   const auto [middle, spread] = moments(Source::uniform);  // 0.001 and 0.0003
   EXPECT_NEAR(middle, 0.5, 0.005);
   EXPECT_NEAR(spread, 1.0 / 12, 0.0015);
