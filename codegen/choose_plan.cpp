@@ -37,8 +37,10 @@ int ceil_log2(std::int64_t value) {
 /// flight.
 int choose_batch(const Graph& graph, const Target& target) {
   int folds = 0;
-  // A merge an element is long; moments merge whole batches.
-  for (const Fold& fold : graph.folds) folds += fold.tile || fold.moments ? 1 : 4;
+  // A merge an element is long. Moments merge whole batches, but keep them in registers meanwhile.
+  const bool many_registers = target.max_warps > 1;
+  for (const Fold& fold : graph.folds)
+    folds += fold.tile || (fold.moments && many_registers) ? 1 : 4;
   const int shares = std::max({1, folds, static_cast<int>(graph.inputs.size())});
   return std::max(
       target.min_loads_in_flight,

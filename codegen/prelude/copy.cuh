@@ -40,7 +40,11 @@ struct cf_part {
   CF_DEVICE cf_part(int lane, T* shared, unsigned long long line, const T* begin, const T* end)
       : from(0), to(BYTES) {
     const unsigned long long first = (unsigned long long)begin, last = (unsigned long long)end;
-    if ((line >= first || (WHOLE && UNIT == 16)) && line + BYTES <= last) return;
+    if (WHOLE && UNIT == 16) {  // it begins where the input does, or later
+      if (line + BYTES > last) to = (unsigned)(last - line);
+      return;
+    }
+    if (line >= first && line + BYTES <= last) return;
     const unsigned long long lo = WHOLE ? first : (first + 15) & ~15ull;
     const unsigned long long hi = WHOLE ? last : last & ~15ull;
     if (line < lo) from = (unsigned)(lo - line);
