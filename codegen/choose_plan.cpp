@@ -26,6 +26,9 @@ constexpr int kCpuParts = 1024;
 constexpr std::int64_t kCpuQuantumLoads = 128;
 /// What no target gains from: more would only be code.
 constexpr int kMostDepth = 64, kMostRows = 32;
+/// Loads of a segment that are held at once, because moments then need no merges.
+constexpr int kMostLoadsOfMoments = 16;
+
 int ceil_log2(std::int64_t value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
 }
@@ -35,7 +38,10 @@ int ceil_log2(std::int64_t value) {
 /// flight.
 int choose_batch(const Graph& graph, const Target& target) {
   int folds = 0;
-  for (const Fold& fold : graph.folds) folds += fold.tile ? 1 : 4;  // a merge an element is long
+  // A merge an element is long. Moments merge whole batches, but keep them in registers meanwhile.
+  const bool many_registers = target.max_warps > 1;
+  for (const Fold& fold : graph.folds)
+    folds += fold.tile || (fold.moments && many_registers) ? 1 : 4;
   const int shares = std::max({1, folds, static_cast<int>(graph.inputs.size())});
   return std::max(
       target.min_loads_in_flight,
@@ -92,10 +98,22 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.launches = 2;
 }
 
+/// Whether moments of the same values are asked for: their sum is computed on the way to their
+/// mean.
+bool comes_with_moments(const Graph& graph, const Node& sum) {
+  return is_short(graph, sum.operands[0]) &&
+         std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+           return node.kind == NodeKind::fold && node.operands == sum.operands &&
+                  node.filter == sum.filter &&
+                  graph.folds[static_cast<std::size_t>(node.index)].moments;
+         });
+}
+
 bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const Node& node,
              FoldPlan& how) {
   const MmaOperands data = mma_operands(graph, node);
   if (data.a == kNoNode || !target.has_mma || plan.straddle) return false;
+  if (comes_with_moments(graph, node)) return false;
   const DType type = graph.node(data.a).type;
   const int index = find_mma(type, target.arch);
   if (index < 0 || type == DType::f32) return false;  // f32 would have to be split in three
@@ -202,11 +220,16 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   const auto [width, edges] =
       row_width(request.segment, widest_load(graph, target, request.base_alignment));
   if (edges) choice.depth = std::min(choice.depth, 4);
+  const std::int64_t loads = loads_of(request.segment, width);
+  const bool moments = std::any_of(graph.folds.begin(), graph.folds.end(),
+                                   [](const Fold& fold) { return fold.moments; });
+  if (moments && !edges && graph.inputs.size() == 1 && loads <= kMostLoadsOfMoments)
+    choice.depth = std::max(choice.depth, kMostLoadsOfMoments);
   // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
   // half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
-  choice.rows = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
-      std::max<std::int64_t>(1, narrow * target.row_loads / loads_of(request.segment, width)))));
+  choice.rows = static_cast<int>(std::bit_floor(
+      static_cast<std::uint64_t>(std::max<std::int64_t>(1, narrow * target.row_loads / loads))));
   return choice;
 }
 
@@ -300,8 +323,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   const bool small = plan.shares_quads();
   for (const FoldPlan& how : plan.folds) {
-    plan.guard =
-        plan.guard || (how.unit != Unit::simt && small && plan.nonfinite == NonFinite::ieee);
+    // Staged, a tile's last segments may be none at all, and anything stands in their place.
+    const bool finite = plan.nonfinite == NonFinite::assume_finite && !staged;
+    plan.guard = plan.guard || (how.unit != Unit::simt && small && !finite);
   }
   // Merging rounded values is cheaper; whole states where the bound asks for it.
   auto bounded = [&] {
@@ -309,7 +333,6 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     for (std::size_t f = 0; f < plan.folds.size(); ++f) {
       double& bound = plan.folds[f].error_bound_u;
       bound = error_bound(graph, plan, target, f);
-      if (staged) bound = std::max(bound, error_bound(graph, plan.without_stage(), target, f));
       within = within &&
                bound <= allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
     }

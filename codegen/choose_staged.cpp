@@ -128,7 +128,6 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =
       staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
-  plan.direct_width = widest_divisor(plan.segment, widest);
   plan.lanes_per_segment = choice.lanes;
   plan.depth = plan.loads_a_lane();
   plan.rows = choice.rows;

@@ -138,11 +138,11 @@ void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
 }
 
 void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
-  const int bytes = op.elements * size_of(program_.buffers.at(op.buffer).type);
-  line(fmt::format("{}<{}>(lane, {} + {}, {} + {}, {}, {} + {});",
-                   launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit,
-                   shared_name(launch_, op.array), name(op.to), buffer_name(program_, op.buffer),
-                   name(op.first), bytes, ring_name(launch_, op.ring), name(op.slot)));
+  const std::string buffer = buffer_name(program_, op.buffer);
+  line(fmt::format("{}<{}, {}, {}>(lane, {} + {}, {} + {}, {}, {} + {}, {} + {});",
+                   launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit, op.elements,
+                   op.whole, shared_name(launch_, op.array), name(op.to), buffer, name(op.first),
+                   buffer, buffer, name(op.limit), ring_name(launch_, op.ring), name(op.slot)));
 }
 
 void BodyEmitter::emit_op(const Instr&, const CopyWait& op) {

@@ -7,6 +7,13 @@
 
 namespace chainfold::codegen {
 
+namespace {
+/// NaN, -1 or true, as an element of a type.
+Bits anything(DType type) {
+  return type == DType::boolean ? 1 : ~Bits{0} >> (64 - 8 * size_of(type));
+}
+}  // namespace
+
 std::int64_t Warp::misalignment(int buffer, ValueId first, int unit) const {
   return context_->buffers[static_cast<std::size_t>(buffer)].misalignment(integer(first), unit);
 }
@@ -42,16 +49,17 @@ void Warp::execute(const CopyAsync& op, const Instr&) {
   SharedMemory& array = block_->shared[static_cast<std::size_t>(op.array)];
   const std::int64_t from = integer(op.first) - misalignment(op.buffer, op.first, op.unit);
   const std::int64_t to = integer(op.to);
-  if (from < 0 || from > source.elements() - op.elements) {
-    fail(fmt::format("elements {} to {} are outside of [0, {})", from, from + op.elements - 1,
-                     source.elements()));
-  }
+  const int unit =
+      16 / size_of(context_->program.buffers[static_cast<std::size_t>(op.buffer)].type);
+  const std::int64_t limit = integer(op.limit);
+  if (limit < 0 || limit > source.elements())
+    fail(fmt::format("a copy's limit {} is outside of [0, {}]", limit, source.elements()));
+  if (op.whole && (source.misalignment(0, 16) != 0 || limit % unit != 0))
+    fail("the input does not lie on 16 bytes");
   if (to < 0 || to > array.elements() - op.elements) {
     fail(fmt::format("shared elements {} to {} are outside of [0, {})", to, to + op.elements - 1,
                      array.elements()));
   }
-  const int unit =
-      16 / size_of(context_->program.buffers[static_cast<std::size_t>(op.buffer)].type);
   if (to % unit != 0) fail(fmt::format("shared element {} is not aligned to 16 bytes", to));
   const Accessor who = accessor();
   for (std::int64_t e = 0; e < op.elements; ++e) {
@@ -66,6 +74,7 @@ void Warp::execute(const CopyAsync& op, const Instr&) {
   copy.from = from;
   copy.to = to;
   copy.elements = op.elements;
+  copy.limit = limit;
 }
 
 void Warp::execute(const CopyWait& op, const Instr&) {
@@ -77,13 +86,16 @@ void Warp::execute(const CopyWait& op, const Instr&) {
   const GlobalArray& source = context_->buffers[static_cast<std::size_t>(copy.buffer)];
   SharedMemory& array = block_->shared[static_cast<std::size_t>(copy.array)];
   const Accessor who = accessor();
+  const Bits beyond =
+      anything(context_->program.buffers[static_cast<std::size_t>(copy.buffer)].type);
   for (std::int64_t e = 0; e < copy.elements; ++e) {
     if (const std::string problem =
             array.shadow().write(static_cast<std::size_t>(copy.to + e), who);
         !problem.empty()) {
       fail(fmt::format("a copy arrives at element {}: {}", copy.to + e, problem));
     }
-    array.set(copy.to + e, source.get(copy.from + e));
+    const std::int64_t from = copy.from + e;
+    array.set(copy.to + e, from >= 0 && from < copy.limit ? source.get(from) : beyond);
   }
   ++copy.arrived;
 }

@@ -6,8 +6,12 @@
 
 namespace chainfold::codegen {
 
+namespace {
+constexpr std::size_t kCount = 0, kMean = 1;  // fields of moments
+}  // namespace
+
 std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit,
-                                             ValueId row_mask, ValueId origin) {
+                                             ValueId row_mask, ValueId origin, int whole) {
   const int width = plan_.load_width;
   // In order a lane's loads follow each other, else the lanes of a load do.
   const bool runs = ordered_ && tiles > 1;
@@ -17,7 +21,7 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
   for (int i = 0; i < tiles; ++i) {
     const ValueId at = b_.add(begin, b_.i64(i * step));
     ValueId mask = row_mask;
-    if (limit != kNoValue) {
+    if (limit != kNoValue && (runs || i >= whole)) {
       const ValueId offset =
           b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(lane_stride)}), DType::i64);
       mask = b_.both(mask, b_.lt(offset, b_.sub(limit, at)));
@@ -31,10 +35,18 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
   return loaded;
 }
 
-Partials TileLowering::fold_batch(const std::vector<Loaded>& batch) {
-  std::vector<Partials> tiles;
-  for (const Loaded& tile : batch) tiles.push_back(fold_tile(tile));
-  return merge_all(std::move(tiles));
+Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
+  std::vector<std::vector<Partial>> parts(graph_.folds.size());
+  for (const Loaded& tile : batch) {
+    Scope scope = scope_of(tile);
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+      if (!graph_.folds[f].moments) parts[f].push_back(fold_one(f, tile, scope));
+  }
+  Partials result;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+    result.push_back(parts[f].empty() ? fold_moments(f, batch, group)
+                                      : tree(f, std::move(parts[f])));
+  return result;
 }
 
 Partials TileLowering::merge_all(std::vector<Partials> tiles) {
@@ -53,8 +65,8 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   const std::int64_t chunk = static_cast<std::int64_t>(step) * plan_.depth;
   const auto known = b_.constant_of(length);
   const ValueId end = b_.add(begin, length);
-  auto batch = [&](ValueId at, int tiles, ValueId limit) {
-    return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin)));
+  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0) {
+    return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin, whole)));
   };
   auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit) {
     return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit))));
@@ -79,11 +91,10 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     if (rest > 0) {
       const auto tiles = static_cast<int>((rest + step - 1) / step);
       const bool ragged = rest % step != 0;
-      // Whole tiles need no mask; only the last one is ragged.
       const ValueId at = b_.add(begin, b_.i64(full * chunk));
       std::vector<Partials> pieces;
       if (sum) pieces.push_back(*sum);
-      pieces.push_back(batch(at, tiles, ragged ? end : kNoValue));
+      pieces.push_back(batch(at, tiles, ragged ? end : kNoValue, tiles - 1));
       sum = pieces.size() == 1 ? pieces[0] : merge(pieces[0], pieces[1]);
     }
     return *sum;
@@ -208,8 +219,9 @@ Partials TileLowering::pair_rows(const Partials& a, const Partials& b, int mask)
     const Partial y = a[f].lifted || b[f].lifted ? lift(f, b[f]) : b[f];
     Partial keep = x, received = x;
     for (std::size_t i = 0; i < x.fields.size(); ++i) {
+      if (x.centred && i == kCount) continue;  // that of every segment
       keep.fields[i] = b_.select(upper, y.fields[i], x.fields[i]);
-      if (x.complete) continue;
+      if (x.complete || (x.centred && i == kMean)) continue;
       // One exchange serves both rows: each lane sends what the other row's lane needs.
       const ValueId send = b_.select(upper, x.fields[i], y.fields[i]);
       received.fields[i] = b_.type(send).shape == Shape::lane ? b_.shuffle_xor(send, mask) : send;

@@ -7,13 +7,21 @@
 
 namespace chainfold::codegen {
 
+namespace {
+/// Of a lane: half of its registers.
+constexpr int kMostBytesAtOnce = 512;
+}  // namespace
+
 RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
     : b_(builder),
       plan_(plan),
       tile_(builder, graph, plan),
       lanes_(plan.lanes_per_segment),
       per_row_(kWarpWidth / plan.lanes_per_segment),
-      loads_(plan.loads_a_lane()) {}
+      loads_(plan.loads_a_lane()) {
+  for (const GraphInput& input : graph.inputs)
+    row_bytes_ += loads_ * plan.load_width * size_of(input.type);
+}
 
 void RowTile::lower_tile(ValueId first, ValueId segments, const Sink& sink,
                          const std::function<void()>& loaded) {
@@ -76,7 +84,8 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
   const bool ragged = (from + loads) * step > plan_.segment;
   if (lanes_ == kWarpWidth) {
     const ValueId limit = ragged ? b_.add(base, b_.i64(plan_.segment)) : kNoValue;
-    return tile_.load_batch(b_.add(base, b_.i64(from * step)), loads, limit, mask, base);
+    const auto whole = static_cast<int>(plan_.segment / step) - from;
+    return tile_.load_batch(b_.add(base, b_.i64(from * step)), loads, limit, mask, base, whole);
   }
   std::vector<Loaded> row;
   for (int k = from; k < from + loads; ++k) {
@@ -136,14 +145,22 @@ Partials RowTile::fold_row(int u) {
     const ValueId base = row_base(u);
     partials = tile_.fold_range(base, b_.i64(plan_.segment), base, row_mask(u), b_.i32(0), 1);
   } else if (plan_.load_rows_first) {
-    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)]);
-  } else if (lanes_ == kWarpWidth && tile_.ordered()) {  // each lane's loads make one run
-    partials = tile_.fold_batch(load_row(u, 0, loads_));
+    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)], lanes_);
+  } else if (at_once()) {
+    partials = tile_.fold_batch(load_row(u, 0, loads_), lanes_);
   } else {
     partials = fold_in_turns(u);
   }
   return plan_.combine_states ? tile_.lift(std::move(partials))
                               : tile_.collapse(std::move(partials));
+}
+
+/// Whether all loads of a row are made before the first is used: in order each lane's make one run,
+/// and moments want to know the mean of all, as long as registers hold them.
+bool RowTile::at_once() const {
+  if (loads_ <= plan_.loads_at_once) return true;
+  if (tile_.ordered()) return lanes_ == kWarpWidth;
+  return tile_.has_moments() && row_bytes_ <= kMostBytesAtOnce;
 }
 
 /// Few loads at once, and neighbours merged as soon as both are there: little is alive at a time,

@@ -42,6 +42,7 @@ class RowTile {
   std::vector<Loaded> load_row(int u, int from, int loads);
   std::vector<Loaded> load_straddled(int u, int from, int loads);
   Partials fold_row(int u);
+  [[nodiscard]] bool at_once() const;
   Partials fold_in_turns(int u);
   Partials merge_rows(int u, int span);
   void put_outputs(const Partials& merged, int offset, int count, const Sink& sink);
@@ -50,6 +51,7 @@ class RowTile {
   const Plan& plan_;
   TileLowering tile_;
   int lanes_, per_row_, loads_;
+  int row_bytes_ = 0;  // of a lane
   ValueId first_ = kNoValue, segments_ = kNoValue, before_ = kNoValue;
   std::vector<std::vector<Loaded>> rows_;
 };

@@ -7,9 +7,10 @@
 // that does so rarely. Copies are aligned to 16 bytes wherever segments begin, so segments of any
 // size are read as fast as any other.
 //
-// Copies that bring a tile's surroundings reach beyond the first tile and the last: the segments
-// there, and those behind the last whole tile, are read straight from the inputs, a warp each.
+// Where copies bring a tile's surroundings, or the last tile is not a whole one, they reach beyond
+// the input: what arrives from there is anything, and nobody stores what becomes of it.
 #include <algorithm>
+#include <bit>
 
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_row_tile.hpp"
@@ -18,40 +19,35 @@ namespace chainfold::codegen {
 
 namespace {
 
-constexpr int kFlushBytes = 16;
+/// Results are stored by so many bytes a lane, and copies are of whole units of them.
+constexpr int kUnitBytes = 16;
 
 class StagedLowering {
  public:
   StagedLowering(Program& program, const Graph& graph, const Plan& plan, int segments)
       : program_(program), graph_(graph), plan_(plan), b_(program), rows_(b_, graph, plan) {
     segments_ = b_.param(segments);
-    for (const GraphInput& input : graph.inputs) {
-      copies_.push_back(stage_copy(plan, input.type));
-      exact_ = exact_ && copies_.back().exact;
-    }
+    elements_ = b_.mul(segments_, b_.i64(plan.segment));
+    for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
   }
 
   void lower() {
     const int per_tile = plan_.segments_per_warp();
     const ValueId zero = b_.i64(0), warps = b_.i64(plan_.warps), one_warp = wide(b_.warp());
-    // Copies that are not exact reach beyond the first tile and the last whole one.
-    const std::int64_t skipped = exact_ ? 0 : 1, kept = skipped;
-    skipped_ = b_.i64(skipped);
-    const ValueId tiles = b_.compute(
-        Op::max, {zero, b_.sub(b_.div(segments_, b_.i64(per_tile)), b_.i64(skipped + kept))});
+    const ValueId tiles = up(segments_, b_.i64(per_tile));
     const ValueId share = up(up(tiles, b_.i64(plan_.blocks)), warps);
     const ValueId each = b_.mul(share, warps);
     const ValueId begin = b_.mul(b_.block(), each);
     const ValueId mine = b_.compute(Op::max, {zero, b_.min(each, b_.sub(tiles, begin))});
     const ValueId behind = b_.sub(b_.i64(plan_.warps - 1), one_warp);
     count_ = b_.div(b_.add(mine, behind), warps);
-    first_ = b_.add(b_.add(begin, skipped_), one_warp);
+    first_ = b_.add(begin, one_warp);
     slots_ = b_.mul(one_warp, b_.i64(plan_.stages));
 
     b_.loop(zero, b_.min(count_, b_.i64(plan_.stages)), b_.i64(1), {},
             [&](ValueId j, const Builder::Values&) {
-              start_copies(j);
+              start_copies(element_of(j), slot_of(j));
               return Builder::Values{};
             });
     const ValueId burst = b_.i64(plan_.burst);
@@ -63,14 +59,13 @@ class StagedLowering {
               });
       b_.barrier();
       const ValueId done = b_.mul(from, warps);
-      const ValueId left = b_.min(b_.mul(burst, warps), b_.sub(mine, done));
-      const ValueId at = b_.add(b_.add(begin, skipped_), done);
-      for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
-        flush(i, b_.mul(at, b_.i64(per_tile)), b_.mul(left, b_.i64(per_tile)));
+      const ValueId rounds = b_.min(b_.mul(burst, warps), b_.sub(mine, done));
+      const ValueId at = b_.mul(b_.add(begin, done), b_.i64(per_tile));
+      const ValueId count = b_.min(b_.mul(rounds, b_.i64(per_tile)), b_.sub(segments_, at));
+      for (std::size_t i = 0; i < graph_.outputs.size(); ++i) flush(i, at, count);
       b_.barrier();
       return Builder::Values{};
     });
-    fold_others(tiles);
   }
 
  private:
@@ -96,10 +91,17 @@ class StagedLowering {
   ValueId element_of(ValueId j) {
     return b_.mul(tile_of(j), b_.i64(plan_.segments_per_warp() * plan_.segment));
   }
-  ValueId slot_of(ValueId j) { return b_.add(slots_, b_.rem(j, b_.i64(plan_.stages))); }
+  ValueId slot_of(ValueId j) {
+    return b_.add(slots_, b_.compute(Op::bit_and, {j, b_.i64(plan_.stages - 1)}));
+  }
 
-  void start_copies(ValueId j) {
-    const ValueId element = element_of(j), slot = slot_of(j);
+  /// Whether every segment begins on 16 bytes.
+  [[nodiscard]] bool whole(std::size_t input) const {
+    return plan_.base_alignment >= kUnitBytes &&
+           plan_.segment * size_of(graph_.inputs[input].type) % kUnitBytes == 0;
+  }
+
+  void start_copies(ValueId element, ValueId slot) {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       if (!rows_.tile().uses_input(i)) continue;
       const auto index = static_cast<int>(i);
@@ -109,6 +111,8 @@ class StagedLowering {
                      .array = index,
                      .to = b_.mul(slot, b_.i64(copies_[i].elements)),
                      .elements = copies_[i].elements,
+                     .limit = elements_,
+                     .whole = whole(i),
                      .ring = index,
                      .slot = slot});
     }
@@ -116,7 +120,7 @@ class StagedLowering {
 
   void fold_tile(ValueId j, ValueId from) {
     const ValueId element = element_of(j), slot = slot_of(j);
-    const ValueId stages = b_.i64(plan_.stages);
+    const int rounds = std::countr_zero(static_cast<unsigned>(plan_.stages));
     std::vector<ValueId> bases;
     ValueId before = kNoValue;
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
@@ -124,7 +128,8 @@ class StagedLowering {
       const ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
       before = copies_[i].exact ? b_.i64(0) : b_.misalignment(index, element, copies_[i].unit);
       bases.push_back(plan_.straddle ? base : b_.add(base, before));
-      if (rows_.tile().uses_input(i)) b_.copy_wait(index, slot, b_.div(j, stages));
+      if (rows_.tile().uses_input(i))
+        b_.copy_wait(index, slot, b_.compute(Op::shr, {j, b_.i64(rounds)}));
     }
     rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
     const ValueId round = b_.add(b_.mul(b_.sub(j, from), b_.i64(plan_.warps)), wide(b_.warp()));
@@ -135,11 +140,13 @@ class StagedLowering {
           b_.shared_store(out_array(output), {b_.add(results, b_.i64(offset))}, value, mask);
         },
         [&] {
-          const ValueId next = b_.add(j, stages);
+          // The tile that comes into this slot next.
+          const ValueId next = b_.add(j, b_.i64(plan_.stages));
+          const std::int64_t ahead = plan_.stages * plan_.warps * plan_.segments_per_warp();
           b_.branch(
               b_.lt(next, count_),
               [&] {
-                start_copies(next);
+                start_copies(b_.add(element, b_.i64(ahead * plan_.segment)), slot);
                 return Builder::Values{};
               },
               [] { return Builder::Values{}; });
@@ -154,9 +161,9 @@ class StagedLowering {
   /// the output begins on such a boundary there, else one by one.
   void flush(std::size_t output, ValueId segment, ValueId count) {
     const int buffer = static_cast<int>(graph_.inputs.size() + output);
-    const int width = std::max(1, kFlushBytes / size_of(graph_.node(graph_.outputs[output]).type));
+    const int width = std::max(1, kUnitBytes / size_of(graph_.node(graph_.outputs[output]).type));
     const ValueId aligned =
-        b_.compute(Op::eq, {b_.misalignment(buffer, segment, kFlushBytes), b_.i64(0)});
+        b_.compute(Op::eq, {b_.misalignment(buffer, segment, kUnitBytes), b_.i64(0)});
     const ValueId whole = b_.mul(b_.div(count, b_.i64(width)), b_.i64(width));
     const ValueId vectors = width == 1 ? b_.i64(0) : b_.select(aligned, whole, b_.i64(0));
     if (width > 1) store_run(output, segment, b_.i64(0), vectors, width);
@@ -176,35 +183,13 @@ class StagedLowering {
             });
   }
 
-  /// What no copy brings: segments of the skipped tiles and those behind the last.
-  void fold_others(ValueId tiles) {
-    const ValueId per_tile = b_.i64(plan_.segments_per_warp());
-    const ValueId before = b_.mul(skipped_, per_tile), staged = b_.mul(tiles, per_tile);
-    const Plan direct = plan_.without_stage();
-    RowTile rows(b_, graph_, direct);
-    const ValueId warps = b_.i64(plan_.warps);
-    const ValueId wanted = b_.compute(Op::max, {up(segments_, warps), b_.i64(1)});
-    const ValueId blocks = b_.min(wanted, b_.i64(plan_.blocks));
-    b_.loop(b_.add(b_.mul(b_.block(), warps), wide(b_.warp())), b_.sub(segments_, staged),
-            b_.mul(blocks, warps), {}, [&](ValueId i, const Builder::Values&) {
-              const ValueId first = b_.select(b_.lt(i, before), i, b_.add(i, staged));
-              rows.lower_tile(first, kNoValue,
-                              [&](std::size_t output, int offset, ValueId value, ValueId mask) {
-                                b_.store(static_cast<int>(graph_.inputs.size() + output),
-                                         {b_.add(first, b_.i64(offset))}, value, mask);
-                              });
-              return Builder::Values{};
-            });
-  }
-
   Program& program_;
   const Graph& graph_;
   const Plan& plan_;
   Builder b_;
   RowTile rows_;
   std::vector<StageCopy> copies_;
-  bool exact_ = true;
-  ValueId segments_ = kNoValue, skipped_ = kNoValue;
+  ValueId segments_ = kNoValue, elements_ = kNoValue;
   /// Of this warp: its tiles' number, the first of them, and its first slot.
   ValueId count_ = kNoValue, first_ = kNoValue, slots_ = kNoValue;
 };
@@ -214,9 +199,16 @@ class StagedLowering {
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_staged";
-  declare_graph(program, graph, plan.without_stage());
+  declare_graph(program, graph, plan);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const int size = size_of(graph.inputs[i].type);
+    if (plan.straddle) program.buffers[i].alignment = size;
+    const bool whole = plan.segment * size % kUnitBytes == 0;
+    if (whole && plan.base_alignment >= kUnitBytes) program.buffers[i].alignment = kUnitBytes;
+  }
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
-  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), plan.warps), 1);
+  const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
+  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), per_block), 1);
   program.launches.push_back({.name = "fold_staged",
                               .grid = min(wanted, plan.blocks),
                               .warps = plan.warps,

@@ -17,16 +17,6 @@ std::vector<bool> inputs_used(const Graph& graph) {
   return used;
 }
 
-/// Whether the node is zero where all inputs are zero, so that masked lanes need no further care.
-bool keeps_zero(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  if (node.kind == NodeKind::input) return true;
-  if (node.kind != NodeKind::compute) return false;
-  if (node.op == Op::convert || node.op == Op::abs) return keeps_zero(graph, node.operands[0]);
-  return node.op == Op::mul && keeps_zero(graph, node.operands[0]) &&
-         keeps_zero(graph, node.operands[1]);
-}
-
 }  // namespace
 
 int add_param(Program& program, std::string name, DType type, ParamRole role, int index) {
@@ -230,6 +220,11 @@ Partials TileLowering::collapse(Partials a) {
 Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b) {
   const Fold& f = graph_.folds[fold];
   const bool complete = a.complete && b.complete;
+  if (a.centred && b.centred) {  // of one group: it has one count and one mean
+    Partial merged = a;
+    merged.fields[2] = b_.add(a.fields[2], b.fields[2]);
+    return merged;
+  }
   if (!a.lifted && !b.lifted) {
     return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}, .complete = complete};
   }
@@ -279,14 +274,16 @@ TileLowering::Scope TileLowering::scope_of(const Loaded& tile) const {
 Partials TileLowering::fold_tile(const Loaded& tile) {
   Scope scope = scope_of(tile);
   Partials partials;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
-    partials.push_back(by_quads(f, tile) ? fold_quads(f, tile)
-                       : plan_.folds[f].unit != Unit::simt && whole_vector
-                           ? fold_mma(f, tile)
-                           : fold_simt(f, tile, scope));
-  }
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+    partials.push_back(fold_one(f, tile, scope));
   return partials;
+}
+
+Partial TileLowering::fold_one(std::size_t fold, const Loaded& tile, Scope& scope) {
+  const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
+  if (by_quads(fold, tile)) return fold_quads(fold, tile);
+  if (plan_.folds[fold].unit != Unit::simt && whole_vector) return fold_mma(fold, tile);
+  return fold_simt(fold, tile, scope);
 }
 
 Partials TileLowering::fold_elements(const Loaded& tile) {
@@ -306,10 +303,18 @@ Partials TileLowering::fold_elements(const Loaded& tile) {
   return partials;
 }
 
+bool TileLowering::keeps_zero(NodeId id) const {
+  const Node& node = graph_.node(id);
+  if (node.kind == NodeKind::input) return true;
+  if (node.kind != NodeKind::compute) return false;
+  if (node.op == Op::convert || node.op == Op::abs) return keeps_zero(node.operands[0]);
+  return node.op == Op::mul && keeps_zero(node.operands[0]) && keeps_zero(node.operands[1]);
+}
+
 bool TileLowering::zeros_are_harmless(std::size_t fold) const {
   const Node& node = fold_node(fold);
   return graph_.folds[fold].tile == Op::add && node.filter == kNoNode &&
-         keeps_zero(graph_, node.operands[0]);
+         keeps_zero(node.operands[0]);
 }
 
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
@@ -327,10 +332,6 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
     part = fold_in_order(fold, part.fields, filter, 0, tile.width);
     if (tile.mask != kNoValue) part = keep_where(fold, std::move(part), tile.mask);
     return part;
-  }
-  if (f.moments && filter == kNoValue && tile.width > 1 && is_short(node.operands[0])) {
-    part = lift_moments(part.fields[0], tile.width);
-    return tile.mask == kNoValue ? part : keep_where(fold, std::move(part), tile.mask);
   }
   if (part.lifted) part.fields = call(f.lift, part.fields);
   if (filter != kNoValue) part = keep_where(fold, std::move(part), filter);
@@ -356,30 +357,6 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   if (tile.mask != kNoValue && !zeros_are_harmless(fold))
     part = keep_where(fold, std::move(part), tile.mask);
   return part;
-}
-
-/// Whether a value comes from a type whose sums cannot overflow in f32.
-bool TileLowering::is_short(NodeId id) const {
-  const Node& node = graph_.node(id);
-  if (node.kind != NodeKind::compute || node.op != Op::convert) return false;
-  const DType from = graph_.node(node.operands[0]).type;
-  return size_of(from) <= 2 && from != DType::bf16;
-}
-
-/// The moments of a lane's elements at once: their mean first, then the deviations from it. It
-/// takes a third of the operations that merging them one by one does.
-Partial TileLowering::lift_moments(ValueId values, int width) {
-  auto sum = [&](ValueId v) {
-    for (int w = width; w > 1; w /= 2)
-      v = b_.add(b_.extract(v, 0, w / 2), b_.extract(v, w / 2, w / 2));
-    return v;
-  };
-  const DType type = b_.type(values).elem;
-  // The width is a power of two: the product is the exact quotient.
-  const ValueId share = b_.constant(type, bits_of_double(type, 1.0 / width));
-  const ValueId mean = b_.mul(sum(values), share);
-  const ValueId deviations = b_.sub(values, mean);
-  return {.fields = {b_.i64(width), mean, sum(b_.mul(deviations, deviations))}, .lifted = true};
 }
 
 /// What a lane may add up as i32 before it widens the sum: 64-bit additions take two instructions.

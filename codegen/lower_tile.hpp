@@ -25,6 +25,8 @@ struct Partial {
   std::vector<ValueId> fields;
   bool lifted = false;
   bool complete = false;  ///< every lane of a group already holds its group's result
+  /// Moments: a group's lanes hold its count and its mean, and each lane squares of its own.
+  bool centred = false;
 };
 using Partials = std::vector<Partial>;  // one a fold
 
@@ -95,13 +97,17 @@ class TileLowering {
   /// all.
   Partials fold_elements(const Loaded& tile);
   /// `tiles` tiles that cover the elements from `begin` on, loads at or beyond `limit` masked
-  /// (kNoValue: none), of the segment that begins at `origin`.
+  /// (kNoValue: none), of the segment that begins at `origin`. The first `whole` tiles of
+  /// consecutive loads are known to end before the limit.
   std::vector<Loaded> load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask,
-                                 ValueId origin);
+                                 ValueId origin, int whole = 0);
   /// The merge of partials of runs that follow each other, neighbours first.
   Partials merge_all(std::vector<Partials> parts);
-  /// The merged partials of tiles whose loads are all in flight.
-  Partials fold_batch(const std::vector<Loaded>& batch);
+  /// The merged partials of tiles whose loads are all in flight. group > 0: they are all that
+  /// groups of so many lanes have of their segments.
+  Partials fold_batch(const std::vector<Loaded>& batch, int group = 0);
+  /// Whether a fold gains from seeing all of a lane's loads at once.
+  [[nodiscard]] bool has_moments() const;
   /// The partials of elements [begin, begin + length) of the buffers, spread over a warp's lanes;
   /// `warp` of `warps` warps shares the range with the others. begin, length and origin (the first
   /// element of the segment) are uniform i64.
@@ -159,8 +165,27 @@ class TileLowering {
   /// The indices of the tile's elements within their segments.
   ValueId index_value(const Scope& scope);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
-  [[nodiscard]] bool is_short(NodeId id) const;
-  Partial lift_moments(ValueId values, int width);
+  /// One fold of one tile.
+  Partial fold_one(std::size_t fold, const Loaded& tile, Scope& scope);
+
+  // Moments (lower_moments.cpp).
+  /// The values that a fold takes from a tile, and which of them count.
+  struct Sample {
+    ValueId values = kNoValue, keep = kNoValue, mask = kNoValue;
+  };
+  Partial fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group);
+  [[nodiscard]] bool group_knows_count(std::size_t fold) const;
+  Sample sample_of(std::size_t fold, const Loaded& tile, Scope& scope);
+  ValueId count_of(const std::vector<Sample>& samples);
+  ValueId sum_of(std::size_t fold, const std::vector<Sample>& samples, ValueId factor);
+  ValueId squares_of(const std::vector<Sample>& samples, ValueId mean);
+  ValueId add_squares(const std::vector<ValueId>& vectors);
+  ValueId add_halves(ValueId v);
+  ValueId add_all(std::vector<ValueId> values);
+  ValueId add_group(ValueId value, int group);
+
+  /// Whether the node is zero where all inputs are zero, so that masked lanes need no further care.
+  [[nodiscard]] bool keeps_zero(NodeId id) const;
   /// Whether zeros in the place of masked elements leave the fold's value alone.
   bool zeros_are_harmless(std::size_t fold) const;
   NodeId narrow_sum(const Fold& fold, NodeId operand, int width) const;

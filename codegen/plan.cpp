@@ -61,6 +61,13 @@ MmaOperands mma_operands(const Graph& graph, const Node& fold) {
   return {.a = a, .b = b};
 }
 
+bool is_short(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.kind != NodeKind::compute || node.op != Op::convert) return false;
+  const DType from = graph.node(node.operands[0]).type;
+  return size_of(from) <= 2 && from != DType::bf16;
+}
+
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
   if (length <= 0 || segments <= 0) return {.parts = 1, .part_length = plan.part_quantum};
   const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
@@ -68,20 +75,6 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
   const std::int64_t part_length =
       (even + plan.part_quantum - 1) / plan.part_quantum * plan.part_quantum;
   return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
-}
-
-Plan Plan::without_stage() const {
-  constexpr int kDepth = 8;
-  Plan direct = *this;
-  direct.strategy = Strategy::rows;
-  direct.straddle = false;
-  direct.load_width = direct_width;
-  direct.lanes_per_segment = kWarp;
-  direct.rows = 1;
-  direct.depth = std::min(kDepth, direct.loads_a_lane());
-  direct.guard = false;
-  for (FoldPlan& fold : direct.folds) fold.unit = Unit::simt;
-  return direct;
 }
 
 StageCopy stage_copy(const Plan& plan, DType input) {

@@ -95,7 +95,6 @@ struct Plan {
   int load_width = 1;  ///< elements of each input a lane loads at once
   /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
   bool straddle = false;
-  int direct_width = 1;        ///< staged: elements of a load that is not from shared memory
   int depth = 1;               ///< such loads a lane has in flight along its segment
   int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
   /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
@@ -154,8 +153,6 @@ struct Plan {
     const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
     return static_cast<int>((spread + step - 1) / step);
   }
-  /// staged: how the few segments are folded that no copy brings, a warp each.
-  [[nodiscard]] Plan without_stage() const;
   static constexpr int kWarp = 32;
 };
 
@@ -201,6 +198,9 @@ struct MmaOperands {
 };
 /// What of fold node `fold` a matrix instruction could take; a == kNoNode for nothing.
 MmaOperands mma_operands(const Graph& graph, const Node& fold);
+
+/// Whether a value comes from a type whose sums cannot overflow in f32.
+bool is_short(const Graph& graph, NodeId id);
 
 /// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no
 /// plan meets.

@@ -201,7 +201,9 @@ struct Misalignment {
   int unit = 16;
 };
 /// Copies `elements` elements of an input, from the last boundary (as above) at or before element
-/// `first` on, to element `to` of a shared array. Both sides lie on 16 bytes.
+/// `first` on, to element `to` of a shared array. Both sides lie on 16 bytes. What is not among the
+/// input's elements [0, limit) is not touched: anything arrives in its place, and no result may
+/// depend on it.
 struct CopyAsync {
   int buffer = 0;
   ValueId first = kNoValue;
@@ -209,6 +211,8 @@ struct CopyAsync {
   int array = 0;
   ValueId to = kNoValue;
   int elements = 0;
+  ValueId limit = kNoValue;
+  bool whole = false;  ///< element 0 and `limit` lie on 16 bytes
   int ring = 0;
   ValueId slot = kNoValue;
 };

@@ -404,6 +404,7 @@ class Verifier {
           "a copy begins on a boundary of at least 16 bytes");
     index_of_copy(op.first);
     index_of_copy(op.to);
+    index_of_copy(op.limit);
     slot_of_ring(op.ring, op.slot);
   }
   void operation(const CopyWait& op, const Instr& instr) const {

@@ -30,36 +30,75 @@ CF_DEVICE void cf_ring_start(unsigned long long* ring, int slots, int arrivals) 
 #endif
 }
 
+// @helper cf_part
+// What a copy brings of BYTES bytes from `line` on: [from, to) of them. Everything, but at the ends
+// of the input [begin, end) the whole units of 16 bytes; lanes bring the few elements beside them.
+template <int UNIT, int BYTES, bool WHOLE>
+struct cf_part {
+  unsigned from, to;
+  template <class T>
+  CF_DEVICE cf_part(int lane, T* shared, unsigned long long line, const T* begin, const T* end)
+      : from(0), to(BYTES) {
+    const unsigned long long first = (unsigned long long)begin, last = (unsigned long long)end;
+    if (WHOLE && UNIT == 16) {  // it begins where the input does, or later
+      if (line + BYTES > last) to = (unsigned)(last - line);
+      return;
+    }
+    if (line >= first && line + BYTES <= last) return;
+    const unsigned long long lo = WHOLE ? first : (first + 15) & ~15ull;
+    const unsigned long long hi = WHOLE ? last : last & ~15ull;
+    if (line < lo) from = (unsigned)(lo - line);
+    if (line + BYTES > hi) to = hi < line ? 0u : (unsigned)(hi - line);
+    if (to < from) to = from;
+    if (WHOLE) return;
+    const unsigned long long side = lane < 16 ? first : hi < lo ? lo : hi;
+    const unsigned long long place = side + (lane & 15) * sizeof(T);
+    const bool beside = lane < 16 ? place < lo : place >= lo;
+    if (beside && place < last && place >= line && place < line + BYTES)
+      shared[(place - line) / sizeof(T)] = *(const T*)place;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+#endif
+    __syncwarp();
+  }
+};
+
 // @helper cf_copy_bulk
 // The whole warp has read what is overwritten before its first lane starts the copy.
-template <int UNIT>
-CF_DEVICE void cf_copy_bulk(int lane, void* to, const void* from, unsigned bytes,
+template <int UNIT, int ELEMENTS, bool WHOLE, class T>
+CF_DEVICE void cf_copy_bulk(int lane, T* to, const T* from, const T* begin, const T* end,
                             unsigned long long* slot) {
   __syncwarp();
+  const unsigned long long line = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
+  const cf_part<UNIT, ELEMENTS * sizeof(T), WHOLE> part(lane, to, line, begin, end);
   if (lane != 0) return;
-  const unsigned long long begin = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
+  const unsigned bytes = part.to - part.from;
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
                :
                : "r"(cf_shared_address(slot)), "r"(bytes)
                : "memory");
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t"
+      "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      "\n\t}"
       :
-      : "r"(cf_shared_address(to)), "l"(begin), "r"(bytes), "r"(cf_shared_address(slot))
+      : "r"(cf_shared_address(to) + part.from), "l"(line + part.from), "r"(bytes),
+        "r"(cf_shared_address(slot))
       : "memory");
 }
 
 // @helper cf_copy_lanes
-template <int UNIT>
-CF_DEVICE void cf_copy_lanes(int lane, void* to, const void* from, unsigned bytes,
+template <int UNIT, int ELEMENTS, bool WHOLE, class T>
+CF_DEVICE void cf_copy_lanes(int lane, T* to, const T* from, const T* begin, const T* end,
                              unsigned long long* slot) {
   __syncwarp();
-  const unsigned long long begin = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
+  const unsigned long long line = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
+  const cf_part<UNIT, ELEMENTS * sizeof(T), WHOLE> part(lane, to, line, begin, end);
   const unsigned shared = cf_shared_address(to);
-  for (unsigned at = (unsigned)lane * 16u; at < bytes; at += 512u) {
+  for (unsigned at = part.from + (unsigned)lane * 16u; at < part.to; at += 512u) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                  :
-                 : "r"(shared + at), "l"(begin + at)
+                 : "r"(shared + at), "l"(line + at)
                  : "memory");
   }
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"

@@ -39,13 +39,15 @@ void run(const Program& program, Memory& memory, const InterpOptions& options = 
   interpret(program, buffers, {}, options);
 }
 
-CopyAsync copy_of(Builder& b, std::int64_t first, int slot, int elements = kTile, int unit = 16) {
+CopyAsync copy_of(Builder& b, std::int64_t first, int slot, int elements = kTile, int unit = 16,
+                  std::int64_t limit = kElements - 5) {
   return {.buffer = 0,
           .first = b.i64(first),
           .unit = unit,
           .array = 0,
           .to = b.i64(std::int64_t{slot} * kTile),
           .elements = elements,
+          .limit = b.i64(limit),
           .ring = 0,
           .slot = b.i64(slot)};
 }
@@ -67,6 +69,7 @@ TEST(Copies, ARingOfTwoSlotsKeepsItsRounds) {
                         .array = 0,
                         .to = place,
                         .elements = kTile,
+                        .limit = b.i64(kElements),
                         .ring = 0,
                         .slot = slot});
           return Builder::Values{};
@@ -95,6 +98,27 @@ TEST(Copies, BeginOnTheBoundaryBeforeTheirFirstElement) {
     run(program, memory, {}, off);
     for (int i = 0; i < kTile - 16; ++i)
       EXPECT_EQ(memory.y[static_cast<std::size_t>(i)], 22 + off + i) << off;
+  }
+}
+
+TEST(Copies, BringAnythingFromBeyondTheInput) {
+  for (const auto& [first, limit] : {std::pair{3, 200}, {180, 200}, {208, 200}, {2, 9}, {0, 0}}) {
+    constexpr int kOff = 5, kBoundary = 16;  // elements to the first boundary behind x[kOff]
+    Program program = start();
+    Builder b(program);
+    b.copy_async(copy_of(b, first, 0, kTile, 128, limit));
+    b.copy_wait(0, b.i64(0), b.i64(0));
+    b.store(1, {b.i64(0)}, b.shared_load(0, {b.i64(0)}));
+    verify(program);
+    Memory memory;
+    run(program, memory, {}, kOff);
+    const int from = (first + kOff) / kBoundary * kBoundary - kOff;
+    for (int i = 0; i < kTile; ++i) {
+      const int e = from + i;
+      EXPECT_EQ(memory.y[static_cast<std::size_t>(i)],
+                e < 0 || e >= limit ? -1 : memory.x[static_cast<std::size_t>(e + kOff)])
+          << first << ", " << limit << ", element " << e;
+    }
   }
 }
 
@@ -177,8 +201,8 @@ TEST(Copies, NoneIsLeftBehind) {
                [](Builder& b) { b.copy_async(copy_of(b, 0, 1)); });
 }
 TEST(Copies, StayWithinTheirArrays) {
-  expect_error(1, "outside of [0, 256)", [](Builder& b) {
-    b.copy_async(copy_of(b, kElements - kTile + 2, 0));
+  expect_error(1, "limit 257 is outside of [0, 256]", [](Builder& b) {
+    b.copy_async(copy_of(b, 0, 0, kTile, 16, kElements + 1));
     b.copy_wait(0, b.i64(0), b.i64(0));
   });
   expect_error(1, "outside of [0, 64)", [](Builder& b) {

@@ -53,6 +53,7 @@ Program sound_program() {
                 .array = 1,
                 .to = b.mul(slot, b.i64(32)),
                 .elements = 32,
+                .limit = base,
                 .ring = 0,
                 .slot = slot});
   b.copy_wait(0, slot, b.misalignment(0, base, 128));
@@ -206,6 +207,10 @@ const Broken kBroken[] = {
     {"copy_place", "uniform i64",
      [](Program& p) {
        op<CopyAsync>(p).to = prepend(p, lane(DType::i32), Special{Builtin::lane});
+     }},
+    {"copy_limit", "uniform i64",
+     [](Program& p) {
+       op<CopyAsync>(p).limit = prepend(p, lane(DType::i32), Special{Builtin::lane});
      }},
     {"misalignment_unit", "power of two", [](Program& p) { op<Misalignment>(p).unit = 24; }},
     {"store_to_input", "never written", [](Program& p) { op<Store>(p).buffer = 0; }},

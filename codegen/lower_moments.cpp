@@ -1,0 +1,162 @@
+// The third part of TileLowering: moments (count, mean, sum of squared deviations) of everything
+// that a batch of loads brought, at once. The mean comes first, then the deviations from it: an
+// element costs an addition, a subtraction and a fused multiplication and addition, and a formula
+// that merges moments is needed for whole batches only.
+//
+// Where a segment lies in the registers of one group of lanes, the group shares its mean: then the
+// squares are all that is left to be added up, and no count is needed besides the segment's.
+//
+// Numbers. Deviations are taken from a mean m' with a rounding error e, so the squares' sum grows
+// by count * e * e: of second order. Sums of elements of up to 16 bits cannot overflow; others are
+// divided by their number before they are added up.
+#include <algorithm>
+
+#include "chainfold/codegen/lower_tile.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+/// Squares that are added up one after the other; their sums are added up in a tree.
+constexpr int kChain = 4;
+}  // namespace
+
+bool TileLowering::has_moments() const {
+  return std::any_of(graph_.folds.begin(), graph_.folds.end(),
+                     [](const Fold& fold) { return fold.moments; });
+}
+
+bool TileLowering::group_knows_count(std::size_t fold) const {
+  return graph_.folds[fold].moments && fold_node(fold).filter == kNoNode;
+}
+
+/// Halves are added up until one element a lane is left.
+ValueId TileLowering::add_halves(ValueId v) {
+  for (int w = b_.type(v).width; w > 1; w /= 2)
+    v = b_.add(b_.extract(v, 0, w / 2), b_.extract(v, w / 2, w / 2));
+  return v;
+}
+
+/// Neighbours first, as tree() merges sums: so a sum of the same values is computed once.
+ValueId TileLowering::add_all(std::vector<ValueId> values) {
+  while (values.size() > 1) {
+    std::vector<ValueId> next;
+    for (std::size_t i = 0; i + 1 < values.size(); i += 2)
+      next.push_back(b_.add(values[i], values[i + 1]));
+    if (values.size() % 2) next.push_back(values.back());
+    values = std::move(next);
+  }
+  return values[0];
+}
+
+ValueId TileLowering::add_group(ValueId value, int group) {
+  for (int mask = 1; mask < group; mask *= 2) value = b_.add(value, b_.shuffle_xor(value, mask));
+  return value;
+}
+
+TileLowering::Sample TileLowering::sample_of(std::size_t fold, const Loaded& tile, Scope& scope) {
+  const Node& node = fold_node(fold);
+  Sample sample{.mask = tile.mask};
+  sample.values = b_.widen(node_value(node.operands[0], scope), tile.width);
+  sample.keep =
+      b_.both(tile.valid, node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
+  if (sample.keep != kNoValue) sample.keep = b_.widen(sample.keep, tile.width);
+  return sample;
+}
+
+/// How many elements of each lane count, an i64: a constant where that is known.
+ValueId TileLowering::count_of(const std::vector<Sample>& samples) {
+  std::int32_t known = 0;
+  std::vector<ValueId> counts;
+  for (const Sample& sample : samples) {
+    const int width = b_.type(sample.values).width;
+    if (sample.mask == kNoValue && sample.keep == kNoValue) {
+      known += width;
+      continue;
+    }
+    ValueId count = b_.i32(width);
+    if (sample.keep != kNoValue) count = add_halves(b_.select(sample.keep, b_.i32(1), b_.i32(0)));
+    if (sample.mask != kNoValue) count = b_.select(sample.mask, count, b_.i32(0));
+    counts.push_back(count);
+  }
+  if (counts.empty()) return b_.i64(known);
+  return b_.convert(b_.add(add_all(std::move(counts)), b_.i32(known)), DType::i64);
+}
+
+/// The sum of what counts of each lane, every element times `factor` (kNoValue: 1).
+ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& samples, ValueId factor) {
+  const bool zeros = keeps_zero(fold_node(fold).operands[0]);
+  std::vector<ValueId> sums;
+  for (const Sample& sample : samples) {
+    ValueId values = sample.values;
+    const ValueId none = b_.constant(b_.type(values).elem, 0);
+    if (sample.keep != kNoValue) values = b_.select(sample.keep, values, none);
+    if (factor != kNoValue) values = b_.mul(values, factor);
+    ValueId sum = add_halves(values);
+    if (sample.mask != kNoValue && !(zeros && sample.keep == kNoValue))
+      sum = b_.select(sample.mask, sum, none);
+    sums.push_back(sum);
+  }
+  return add_all(std::move(sums));
+}
+
+/// The sum of squares of a lane's elements of the vectors, which have one width.
+ValueId TileLowering::add_squares(const std::vector<ValueId>& vectors) {
+  std::vector<ValueId> chains;
+  int links = 0;
+  for (const ValueId vector : vectors) {
+    const int width = b_.type(vector).width, piece = std::max(1, width / kChain);
+    for (int first = 0; first < width; first += piece) {
+      const ValueId part = b_.extract(vector, first, piece);
+      if (links++ % kChain == 0) {
+        chains.push_back(b_.mul(part, part));
+      } else {
+        chains.back() = b_.compute(Op::fma, {part, part, chains.back()});
+      }
+    }
+  }
+  return add_halves(add_all(std::move(chains)));
+}
+
+/// The squared deviations from `mean` of what counts of each lane.
+ValueId TileLowering::squares_of(const std::vector<Sample>& samples, ValueId mean) {
+  const ValueId none = b_.constant(b_.type(mean).elem, 0);
+  std::vector<ValueId> everywhere, sums;
+  for (const Sample& sample : samples) {
+    ValueId deviation = b_.sub(sample.values, mean);
+    if (sample.keep != kNoValue) deviation = b_.select(sample.keep, deviation, none);
+    if (sample.mask == kNoValue) {
+      everywhere.push_back(deviation);
+    } else {
+      sums.push_back(b_.select(sample.mask, add_squares({deviation}), none));
+    }
+  }
+  if (!everywhere.empty()) sums.insert(sums.begin(), add_squares(everywhere));
+  return add_all(std::move(sums));
+}
+
+Partial TileLowering::fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group) {
+  std::vector<Sample> samples;
+  for (const Loaded& tile : batch) {
+    Scope scope = scope_of(tile);
+    samples.push_back(sample_of(fold, tile, scope));
+  }
+  const DType type = graph_.folds[fold].operands[0];
+  const bool centred = group > 0 && group_knows_count(fold);
+  const ValueId count = centred ? b_.i64(plan_.segment) : count_of(samples);
+  ValueId share;
+  if (const auto known = b_.constant_of(count)) {
+    const auto elements = static_cast<double>(static_cast<std::int64_t>(*known));
+    share = b_.constant(type, bits_of_double(type, 1.0 / elements));
+  } else {  // a lane that has no element keeps the identity
+    const ValueId one = b_.constant(type, bits_of_int(type, 1)), none = b_.constant(type, 0);
+    const ValueId exact = b_.div(one, b_.convert(count, type));
+    share = b_.select(b_.compute(Op::eq, {count, b_.i64(0)}), none, exact);
+  }
+  const bool wide = !is_short(graph_, fold_node(fold).operands[0]);
+  ValueId mean = sum_of(fold, samples, wide ? share : kNoValue);
+  if (centred) mean = add_group(mean, group);
+  if (!wide) mean = b_.mul(mean, share);
+  return {.fields = {count, mean, squares_of(samples, mean)}, .lifted = true, .centred = centred};
+}
+
+}  // namespace chainfold::codegen
