@@ -223,8 +223,11 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t loads = loads_of(request.segment, width);
   const bool moments = std::any_of(graph.folds.begin(), graph.folds.end(),
                                    [](const Fold& fold) { return fold.moments; });
-  if (moments && !edges && graph.inputs.size() == 1 && loads <= kMostLoadsOfMoments)
+  if (moments && !edges && graph.inputs.size() == 1 && loads <= kMostLoadsOfMoments) {
     choice.depth = std::max(choice.depth, kMostLoadsOfMoments);
+    // Such warps take many registers: blocks of fewer fill a multiprocessor better.
+    if (2 * loads > kMostLoadsOfMoments) choice.warps = std::min(choice.warps, 4);
+  }
   // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
   // half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
