@@ -16,6 +16,7 @@
 #include "chainfold/bench/papers_cases.hpp"
 #include "chainfold/bench/suite.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 
 namespace {
@@ -159,8 +160,11 @@ int run_contests(const Arguments& a) {
   Report head;
   head.suite = a.suite;
   head.target = a.target;
-  for (const std::string_view name : chainfold::codegen::strategy_names())
-    head.strategies.emplace_back(name);
+  for (const std::string_view name : chainfold::codegen::strategy_names()) {
+    const auto strategy = chainfold::codegen::parse_choice(name).strategy;
+    if (chainfold::codegen::is_scan(strategy) == (a.suite == "scan"))
+      head.strategies.emplace_back(name);
+  }
   describe_build(head);
   const std::unique_ptr<Machine> machine =
       gpu ? make_gpu_machine(bytes, a.tune, head) : make_cpu_machine(bytes, a.tune, head);

@@ -53,6 +53,8 @@ bool scan_all(Scan what, const void* in, void* out, std::int64_t segments, std::
   const In* const x = static_cast<const In*>(in);
   Out* const y = static_cast<Out*>(out);
   if (segments < threads) {
+    // GCC's parallel scan begins with State{}, which is no neutral element of the maximum.
+    if (what == Scan::inclusive_max) return false;
     for (std::int64_t s = 0; s < segments; ++s)
       scan<State>(what, std::execution::par, x + s * length, y + s * length, length);
     return true;
