@@ -221,7 +221,7 @@ TEST(GraphScan, VerifyFindsWhatIsBroken) {
                            .type = kF32,
                            .level = Level::element,
                            .op = Op::add,
-                           .operands = {1, 7}});
+                           .operands = {0, 7}});
       },
       "mixes elements and folds");
 }
