@@ -82,5 +82,40 @@ TEST_F(ScanRun, OffsetsFromAnInitialValue) {
   EXPECT_EQ(offsets, expected);
 }
 
+// Three launches of unequal length, the second of nothing, are one scan, forward and backward, and
+// a fold beside it is that of all so far.
+TEST_F(ScanRun, GoesOnFromLaunchToLaunch) {
+  constexpr std::int64_t kCuts[] = {0, 33333, 33333, 100001};
+  const std::vector<float> x = samples(kCuts[3]);
+  for (const bool backward : {false, true}) {
+    const Computation computation =
+        backward ? cf::over(cf::whole(), cf::inclusive_sum(x_, cf::backward), cf::max(x_))
+                 : cf::over(cf::whole(), cf::inclusive_sum(x_), cf::max(x_));
+    const Kernel kernel = cf::compile(computation, options_);
+    std::vector<float> sums(x.size(), -1), largest(1, -1);
+    const auto words = static_cast<std::size_t>(kernel.carry_bytes()) / 8 + 2;
+    ASSERT_GT(kernel.carry_bytes(), 0);
+    std::vector<double> carries[2] = {std::vector<double>(words), std::vector<double>(words)};
+    for (int launch = 0; launch < 3; ++launch) {
+      const int piece = backward ? 2 - launch : launch;
+      const std::int64_t first = kCuts[piece], count = kCuts[piece + 1] - first;
+      LaunchArgs args{.elements = count,
+                      .inputs = {{"x", x.data() + first}},
+                      .outputs = {{sums.data() + first, count}, {largest.data(), 1}}};
+      std::vector<double> scratch(static_cast<std::size_t>(kernel.scratch_bytes(args)) / 8 + 2);
+      args.scratch = {scratch.data(), scratch.size() * 8};
+      if (launch > 0) args.carry_in = {carries[launch % 2].data(), kernel.carry_bytes()};
+      args.carry_out = {carries[1 - launch % 2].data(), kernel.carry_bytes()};
+      kernel.launch(args);
+    }
+    std::vector<float> ordered = x;
+    if (backward) std::reverse(ordered.begin(), ordered.end());
+    std::vector<float> expected = running(ordered, x.size());
+    if (backward) std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(sums, expected) << (backward ? "backward" : "forward");
+    EXPECT_EQ(largest[0], *std::max_element(x.begin(), x.end()));
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::test
