@@ -344,8 +344,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       return std::nullopt;
     case Strategy::scan_run:
       if (s < 1) return std::nullopt;
-      choice.depth = static_cast<int>(
-          std::clamp<std::int64_t>(s / Plan::kWarp, 1, kCpuRangeDepth));
+      choice.depth = static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 1, kCpuRangeDepth));
       return choice;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return std::nullopt;

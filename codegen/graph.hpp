@@ -12,9 +12,10 @@
 // `extent` is the number of elements of the segment, `index` (element level) the position of the
 // element within it. Outputs have a value a segment, or a value an element that depends on a scan.
 // What folds and scans consume depends on neither scans nor extents; an element-level node takes
-// segment-level operands, those that depend on a fold only beside one that depends on a scan. Literals are arguments of the kernel, so 2*x and
-// 3*x share one; constants are part of it. A `field` (level `state`) is a parameter of a Lambda
-// that is being written; finished graphs hold none.
+// segment-level operands, those that depend on a fold only beside one that depends on a scan.
+// Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part of it. A
+// `field` (level `state`) is a parameter of a Lambda that is being written; finished graphs hold
+// none.
 #pragma once
 
 #include <cstdint>
