@@ -130,7 +130,8 @@ inline constexpr GoldenCase kGoldenCases[] = {
     // Strides: rows of short segments, parts of long ones, columns.
     {.program = "dot_f16", .segment = 64, .target = "sm_90", .strided = true},
     {.program = "sum_f32", .segment = 1 << 20, .target = "sm_90", .strided = true},
-    {.program = "frames", .segment = 1024, .target = "sm_90", .columns = true, .strided = true},
+    {.program = "frames", .segment = 1024, .target = "sm_90", .columns = true, .strided = true},    // Scans on tensor cores: by quads of lanes.
+    {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };
 
 }  // namespace chainfold::test
