@@ -25,9 +25,12 @@ constexpr Published kTable[] = {
     {Strategy::scan256n, "scan256n", "[D] 5.1, Scan256N", "segments of a multiple of 256"},
     {Strategy::scan_block256n, "scan_block256n", "[D] 5.2, block-level Scan256N",
      "segments of a multiple of 256"},
+    {Strategy::scan_grid256n, "scan_grid256n", "[D] 5.3, grid-level scan",
+     "the whole input, where the sum itself is the output"},
 };
 
 bool serves(Strategy strategy, std::int64_t s) {
+  if (strategy == Strategy::scan_grid256n) return s == 0;
   if (s < 1 || s > kLongest) return false;
   switch (strategy) {
     case Strategy::scan16: return s == kRun;
@@ -42,7 +45,7 @@ bool has_products(Strategy strategy) {
 }
 
 /// The matrix instruction for the one running sum of a graph, or -1.
-int row_for(const Graph& graph, const Target& target) {
+int row_for(Strategy strategy, const Graph& graph, const Target& target) {
   if (!target.has_mma || graph.folds.size() != 1 || graph.inputs.size() != 1) return -1;
   const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
                                  [](const Node& n) { return n.kind == NodeKind::scan; });
@@ -57,6 +60,9 @@ int row_for(const Graph& graph, const Target& target) {
   if (data.a == kNoNode || data.b != kNoNode || !graph.folds[0].tile) return -1;
   const DType type = graph.node(data.a).type;
   if (type != DType::f16 && type != DType::bf16) return -1;
+  // What a first launch has stored is the sum itself where a later one adds to it.
+  const bool plain = graph.outputs.size() == 1 && &graph.node(graph.outputs[0]) == &*node;
+  if (strategy == Strategy::scan_grid256n && !plain) return -1;
   const int index = find_mma_of(type, target.arch, kFragment);
   return index >= 0 && node->type == DType::f32 ? index : -1;
 }
@@ -85,6 +91,8 @@ double bound_of(const Plan& plan, const Target& target) {
       if (plan.chain != 0) return total + kCarry;
       // What came before passes each square's accumulators.
       return total + 1 + squares * (plan.product ? 2 * link : link + 1);
+    case Strategy::scan_grid256n:  // a square's values, what comes before the warp, and the block
+      return (plan.product ? grown(total, second) : total) + 1 + kCarry;
     default: return (plan.product ? grown(total, second) : total) + kCarry;
   }
 }
@@ -108,14 +116,16 @@ std::string what_serves_scan(Strategy strategy) {
 
 bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
                           const Target& target, int widest) {
-  const int row = row_for(graph, target);
+  const int row = row_for(choice.strategy, graph, target);
   if (row < 0 || widest < 2 || !serves(choice.strategy, plan.segment)) return false;
   if (plan.nonfinite != NonFinite::assume_finite) return false;
   plan.strategy = choice.strategy;
   plan.folds[0] = {.unit = Unit::mma_scan, .mma_row = row};
   plan.load_width = 2;
   plan.depth = 1;
-  plan.launches = 1;
+  const bool grid = choice.strategy == Strategy::scan_grid256n;
+  plan.launches = grid ? 3 : 1;
+  plan.tile = grid ? plan.warps * kSquare : 0;
   const bool several = choice.strategy == Strategy::scan16 || choice.strategy == Strategy::scan256;
   plan.rows = several ? choice.rows : 1;
   if (plan.rows > kMostRows || choice.product > 1 || choice.chain > 1) return false;
@@ -123,7 +133,8 @@ bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& gra
   const bool carries =
       choice.strategy == Strategy::scan16n || choice.strategy == Strategy::scan256n;
   plan.chain = carries ? choice.chain : 1;
-  if (choice.strategy == Strategy::scan_block256n && plan.warps > kMostWarps) return false;
+  if ((grid || choice.strategy == Strategy::scan_block256n) && plan.warps > kMostWarps)
+    return false;
   plan.combine_states = true;
   plan.folds[0].error_bound_u = bound_of(plan, target);
   return true;
@@ -132,9 +143,11 @@ bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& gra
 std::vector<PlanChoice> published_scan_choices(const Graph& graph, const Target& target,
                                                const PlanRequest& request) {
   std::vector<PlanChoice> choices;
-  if (row_for(graph, target) < 0 || !request.allow_mma) return choices;
+  if (!request.allow_mma) return choices;
   for (const Published& known : kTable) {
-    if (!serves(known.strategy, request.segment)) continue;
+    // A launch of the grid's neither begins with a carry nor leaves one: it is for those who ask.
+    if (!serves(known.strategy, request.segment) || request.segment == 0) continue;
+    if (row_for(known.strategy, graph, target) < 0) continue;
     PlanChoice choice{.strategy = known.strategy, .warps = 8, .chain = 1};
     for (const int rows : {1, 2, 4}) {
       choice.rows = rows;
@@ -163,7 +176,8 @@ void verify_published_scan(const Plan& plan, const Graph& graph, const Target& t
   };
   require(serves(plan.strategy, plan.segment), "the strategy serves the segment size");
   const int row = plan.folds[0].mma_row;
-  require(row >= 0 && row_for(graph, target) == row, "the strategy serves the graph on the target");
+  require(row >= 0 && row_for(plan.strategy, graph, target) == row,
+          "the strategy serves the graph on the target");
   require(plan.load_width == 2 && plan.rows <= kMostRows, "loads are pairs of a row");
   require(plan.nonfinite == NonFinite::assume_finite, "nothing guards rows against another's NaN");
   require(!plan.product || plan.accuracy == Accuracy::as_published,

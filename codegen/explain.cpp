@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/plan_published.hpp"
 
 namespace chainfold::codegen {
 
@@ -104,7 +105,13 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
     }
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
     const bool small = plan.shares_quads();
-    if (how.unit == Unit::mma_scan) {
+    if (is_published_scan(plan.strategy)) {
+      text += fmt::format(
+          "  fold {} ({}): squares times U = {} in {}, and L = {} times squares where "
+          "rows follow each other\n",
+          f, name, print(ConstMatrix{.kind = MatrixKind::upper}), row.name,
+          print(ConstMatrix{.kind = MatrixKind::strict_lower}));
+    } else if (how.unit == Unit::mma_scan) {
       text += fmt::format(
           "  fold {} ({}): data times U = {} in {}; a {}-byte load is operand A as it comes, "
           "columns "

@@ -222,7 +222,8 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::scan16n:
     case Strategy::scan256:
     case Strategy::scan256n:
-    case Strategy::scan_block256n: return lower_published_scan(graph, plan, target);
+    case Strategy::scan_block256n:
+    case Strategy::scan_grid256n: return lower_published_scan(graph, plan, target);
     case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
   }
   throw InternalError("a plan without a strategy");

@@ -270,13 +270,9 @@ class ScanSquares {
             });
   }
 
-  /// A square a warp, from element `first` on, masked where it does not exist: the warps' partial
-  /// sums meet in shared memory. Adds `carry` as well; the fold of the block's squares.
-  Partial block_of_squares(ValueId first, ValueId mask, const Partial& carry, int partials) {
-    const Square square = load(first, kRun, {mask, mask});
-    share(square, 0);
-    b_.barrier();
-    Scanned result = scanned(square, 0, {kNoValue, kNoValue});
+  /// The warps' partial sums meet in shared memory: what comes before the warp's square, and the
+  /// fold of all. Contains a barrier.
+  std::pair<Partial, Partial> meet(const Scanned& result, int partials) {
     store_shared(b_, tile_, partials, b_.convert(b_.warp(), DType::i64), {state_of(result)});
     b_.barrier();
     const ValueId has = b_.lt(b_.lane(), b_.i32(plan_.warps));
@@ -284,11 +280,7 @@ class ScanSquares {
     int array = partials;
     for (ValueId& field : of_warps.fields)
       field = b_.select(has, b_.shared_load(array++, {b_.i64(0)}, 1, has), field);
-    const auto [before, all] =
-        plan_.product ? partials_by_product(of_warps) : partials_by_lanes(of_warps);
-    add(result.values, tile_.merge(0, carry, before));
-    store(square, result.values, first, kRun, extent());
-    return all;
+    return plan_.product ? partials_by_product(of_warps) : partials_by_lanes(of_warps);
   }
   /// What comes before the warp, and the fold of all.
   std::pair<Partial, Partial> partials_by_lanes(const Partial& of_warps) {
@@ -349,14 +341,103 @@ class ScanSquares {
                   b_.add(b_.mul(i, b_.i64(plan_.warps)), b_.convert(b_.warp(), DType::i64));
               const ValueId mask = b_.splat(b_.lt(number, b_.i64(squares)));
               const Partial carry = tile_.unflatten(s)[0];
-              const Partial all = block_of_squares(b_.add(base, b_.mul(number, b_.i64(kSquare))),
-                                                   mask, carry, partials);
+              const ValueId first = b_.add(base, b_.mul(number, b_.i64(kSquare)));
+              const Square square = load(first, kRun, {mask, mask});
+              share(square, 0);
+              b_.barrier();
+              Scanned result = scanned(square, 0, {kNoValue, kNoValue});
+              const auto [before, all] = meet(result, partials);
+              add(result.values, tile_.merge(0, carry, before));
+              store(square, result.values, first, kRun, extent());
               b_.barrier();
               return Builder::Values(tile_.flatten({tile_.merge(0, carry, all)}));
             });
   }
 
+  // Everything in three launches. The states of blocks are in scratch from buffer `states` on.
+
+  /// A square a warp: their scans within the block go to the output, the block's fold to scratch.
+  void grid_squares(ValueId elements, int states) {
+    declare_squares(1);
+    const int partials = declare_partials();
+    const ValueId first = b_.mul(warp_of_grid(b_, plan_.warps), b_.i64(kSquare));
+    const ValueId left = b_.sub(elements, first), lane = b_.convert(b_.lane(), DType::i64);
+    for (int j = 0; j < kSquare; j += kWarpWidth) {
+      const ValueId mask = b_.lt(lane, b_.sub(left, b_.i64(j)));
+      b_.shared_store(squares_, {b_.add(room_, b_.i64(j))},
+                      b_.load(0, {b_.add(first, b_.i64(j))}, 1, mask));
+    }
+    b_.barrier();
+    Square square;
+    for (int p = 0; p < kPieces; ++p)
+      square.data[at(p)].inputs = {b_.shared_load(squares_, address(room_, p, kRun), kPair)};
+    Scanned result = scanned(square, 0, {kNoValue, kNoValue});
+    const auto [before, all] = meet(result, partials);
+    add(result.values, before);
+    const ValueId t = b_.compute(Op::bit_and, {b_.lane(), b_.i32(3)});
+    const ValueId own = b_.add(b_.mul(b_.div(lane, b_.i64(4)), b_.i64(kRun)),
+                               b_.mul(b_.convert(t, DType::i64), b_.i64(kPair)));
+    for (int p = 0; p < kPieces; ++p) {
+      for (int i = 0; i < kPair; ++i) {
+        const std::int64_t offset = p % 2 * 8 * kRun + p / 2 * 8 + i;
+        b_.store(1,
+                 {.base = b_.add(first, b_.i64(offset)), .group = 4, .stride = kRun, .offset = t},
+                 b_.extract(result.values[at(p)], i), b_.lt(own, b_.sub(left, b_.i64(offset))));
+      }
+    }
+    on_first_warp(b_, plan_.warps, [&, all = all] { store_state(states, b_.block(), all); });
+  }
+  /// One warp: each block's fold becomes that of the blocks before it.
+  void grid_states(ValueId blocks, int states) {
+    const Partial none = tile_.identity(0);
+    b_.loop(b_.i64(0), blocks, b_.i64(kWarpWidth), tile_.flatten({none}),
+            [&](ValueId i, const Builder::Values& s) {
+              const Partial carry = tile_.unflatten(s)[0];
+              const ValueId mask = b_.lt(b_.convert(b_.lane(), DType::i64), b_.sub(blocks, i));
+              Partial state = none;
+              int buffer = states;
+              for (ValueId& field : state.fields)
+                field = b_.select(mask, b_.load(buffer++, {i}, 1, mask), field);
+              for (int distance = 1; distance < kWarpWidth; distance *= 2) {
+                const Partial merged = tile_.merge(0, up(state, distance), state);
+                const ValueId reaches = b_.compute(Op::ge, {b_.lane(), b_.i32(distance)});
+                for (std::size_t f = 0; f < state.fields.size(); ++f)
+                  state.fields[f] = b_.select(reaches, merged.fields[f], state.fields[f]);
+              }
+              const Partial before =
+                  tile_.keep_where(0, up(state, 1), b_.compute(Op::ge, {b_.lane(), b_.i32(1)}));
+              buffer = states;
+              for (const ValueId field : tile_.flatten({tile_.merge(0, carry, before)}))
+                b_.store(buffer++, {i}, field, mask);
+              for (ValueId& field : state.fields) field = last_value(field);
+              return Builder::Values(tile_.flatten({tile_.merge(0, carry, state)}));
+            });
+  }
+  /// Adds to every block's values what comes before it.
+  void grid_add(ValueId elements, int states) {
+    Partial before = tile_.identity(0);
+    for (ValueId& field : before.fields)
+      field = b_.load(states++, {.base = b_.block(), .group = 1, .stride = 0});
+    const ValueId sum = tile_.collapse(0, before).fields[0];
+    const ValueId first = b_.mul(warp_of_grid(b_, plan_.warps), b_.i64(kSquare));
+    const ValueId lane = b_.convert(b_.lane(), DType::i64);
+    for (int j = 0; j < kSquare; j += kWarpWidth) {
+      const ValueId here = b_.add(first, b_.i64(j));
+      const ValueId mask = b_.lt(lane, b_.sub(elements, here));
+      b_.store(1, {here}, b_.add(sum, b_.load(1, {here}, 1, mask)), mask);
+    }
+  }
+
  private:
+  void store_state(int buffer, ValueId at_state, const Partial& state) {
+    const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
+    for (const ValueId field : tile_.flatten({state}))
+      b_.store(buffer++, {at_state}, field, first_lane);
+  }
+  Partial up(Partial state, int distance) {
+    for (ValueId& field : state.fields) field = b_.shuffle_up(b_.splat(field), distance);
+    return state;
+  }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   ValueId zero() { return b_.const_fragment(row_, Operand::c, {.kind = MatrixKind::zeros}); }
   ValueId room(int index) { return b_.add(room_, b_.i64(std::int64_t{index} * kSquare)); }
@@ -386,9 +467,37 @@ class ScanSquares {
   ValueId room_ = kNoValue;
 };
 
+Program lower_grid(const Graph& graph, const Plan& plan) {
+  Program program;
+  program.name = published_scan(plan.strategy)->name;
+  program.in_place = true;
+  declare_graph(program, graph, plan);
+  const int elements = add_param(program, "elements", DType::i64, ParamRole::elements);
+  const SizeExpr blocks = ceil_div(SizeExpr::param(elements, "elements"), plan.tile);
+  const auto states = static_cast<int>(program.buffers.size());
+  declare_states(program, graph, blocks, 1);
+  auto launch = [&](const char* name, const SizeExpr& grid, int warps, auto&& body) {
+    program.launches.push_back({.name = name, .grid = grid, .warps = warps});
+    Builder b(program);
+    ScanSquares scan(b, program, graph, plan);
+    body(b, scan, b.param(elements));
+  };
+  program.launches.reserve(3);
+  launch("scan_squares", blocks, plan.warps,
+         [&](Builder&, ScanSquares& scan, ValueId count) { scan.grid_squares(count, states); });
+  launch("scan_partials", 1, 1, [&](Builder& b, ScanSquares& scan, ValueId count) {
+    const ValueId tile = b.i64(plan.tile);
+    scan.grid_states(b.div(b.add(count, b.i64(plan.tile - 1)), tile), states);
+  });
+  launch("add_partials", blocks, plan.warps,
+         [&](Builder&, ScanSquares& scan, ValueId count) { scan.grid_add(count, states); });
+  return program;
+}
+
 }  // namespace
 
 Program lower_published_scan(const Graph& graph, const Plan& plan, const Target&) {
+  if (plan.strategy == Strategy::scan_grid256n) return lower_grid(graph, plan);
   Program program;
   program.name = published_scan(plan.strategy)->name;
   program.in_place = true;

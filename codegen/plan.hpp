@@ -74,6 +74,7 @@ enum class Strategy : std::uint8_t {
   scan256,
   scan256n,
   scan_block256n,
+  scan_grid256n,
 };
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or

@@ -124,7 +124,8 @@ constexpr StrategyText kStrategies[] = {
     {"scan16n", Strategy::scan16n, kScanColumns},
     {"scan256", Strategy::scan256, kReduction256},
     {"scan256n", Strategy::scan256n, kScanSquares},
-    {"scan_block256n", Strategy::scan_block256n, kScanBlock}};
+    {"scan_block256n", Strategy::scan_block256n, kScanBlock},
+    {"scan_grid256n", Strategy::scan_grid256n, kScanBlock}};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UserError(ErrorCode::invalid_argument,

@@ -144,6 +144,37 @@ TEST_P(InterpMma, StaysWithinItsBound) {
     EXPECT_GT(worst, 0) << arch;
   }
 }
+
+TEST_P(InterpMma, SumsOfDataStayWithinTheirBound) {
+  if (row().rounding != MmaRounding::toward_zero) return;
+  std::mt19937_64 random(GetParam());
+  for (int arch : {75, 80, 90}) {
+    if (arch < row().first_arch) continue;
+    double worst = 0;
+    for (int round = 0; round < 60; ++round) {
+      // One large element a row, and others just above what its alignment cuts off.
+      Matrices m(row());
+      for (double& x : m.a)
+        x = std::ldexp(1 - std::ldexp(static_cast<double>(random() % 4), -7), -10 - round % 6);
+      for (int i = 0; i < row().m; ++i)
+        m.a[static_cast<std::size_t>(i * row().k) + random() % static_cast<unsigned>(row().k)] =
+            32768 - 128 * static_cast<double>(random() % 2);
+      for (double& x : m.b) x = random() % 4 != 0 ? 1 : 0;
+      const std::vector<double> d = m.run(arch);
+      for (int i = 0; i < row().m; ++i) {
+        for (int j = 0; j < row().n; ++j) {
+          const auto [sum, size] = m.exact(i, j);
+          if (size == 0) continue;
+          const double error =
+              static_cast<double>(std::fabs(d[static_cast<std::size_t>(i * row().n + j)] - sum));
+          worst = std::max(worst, error / static_cast<double>(size) * 0x1p24);
+        }
+      }
+    }
+    EXPECT_LE(worst, mma_sum_error_bound(row(), arch) + 1e-9) << arch;
+    EXPECT_GT(worst, mma_sum_error_bound(row(), arch) / 4) << arch << ": the data is too tame";
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Rows, InterpMma, testing::Range(0, static_cast<int>(mma_table().size())),
                          [](const auto& instance) {
                            std::string name(

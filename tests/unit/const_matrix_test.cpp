@@ -83,6 +83,70 @@ TEST_P(ConstMatrices, LaneMasksAreTheElements) {
   EXPECT_EQ(ones, expected);
   for (std::uint32_t mask : lane_masks(row(), Operand::c, {MatrixKind::zeros})) EXPECT_EQ(mask, 0u);
 }
+
+// Data as operand A: a lane's elements fill its fragment once, halves in rows of their own, and
+// slots of a row of A are its positions once.
+TEST_P(ConstMatrices, DataAsAFillsRowsLaneAfterLane) {
+  const QuadLayout layout(row());
+  const int width = row().elements(Operand::a);
+  EXPECT_EQ(layout.halves * layout.held, width);
+  for (int lane = 0; lane < 32; ++lane) {
+    std::set<int> elements;
+    for (int i = 0; i < width; ++i) {
+      const int element = layout.element(i);
+      EXPECT_TRUE(element >= 0 && element < width);
+      EXPECT_TRUE(elements.insert(element).second);
+      const MatrixPosition at = row().position(Operand::a, lane, i);
+      EXPECT_EQ(at.row / 8, element / layout.held);
+      EXPECT_EQ(layout.position(at.column), lane % 4 * layout.held + element % layout.held);
+    }
+  }
+}
+
+// Column 2t + i of step s sums what lies before the lane's element in its half, or behind it.
+TEST_P(ConstMatrices, ColumnsOfBAreTheLanesOwnSums) {
+  const QuadLayout layout(row());
+  if (layout.held < 2) return;
+  const int width = row().elements(Operand::a);
+  for (const int segment : {0, 2, layout.held, 2 * layout.held}) {
+    auto same = [&](int a, int b) { return segment == 0 || a / segment == b / segment; };
+    for (int k = 0; k < row().k; ++k) {
+      const int from = layout.position(k);
+      for (int t = 0; t < 4; ++t) {
+        const int first = t * layout.held, behind = first + layout.held;
+        for (int step = 0; step < layout.steps(); ++step) {
+          for (int i = 0; i < 2; ++i) {
+            const int to = first + 2 * step + i;
+            EXPECT_EQ(
+                constant_b_element(row(), {MatrixKind::upper, segment, width, step}, k, 2 * t + i),
+                from <= to && same(from, to));
+            EXPECT_EQ(
+                constant_b_element(row(), {MatrixKind::lower, segment, width, step}, k, 2 * t + i),
+                from >= to && same(from, to));
+          }
+        }
+        const ConstMatrix before{MatrixKind::before_lanes, segment, width},
+            after{MatrixKind::after_lanes, segment, width};
+        EXPECT_EQ(constant_b_element(row(), before, k, 2 * t), from < first && same(from, first));
+        EXPECT_EQ(constant_b_element(row(), after, k, 2 * t), from >= behind && same(from, first));
+        EXPECT_TRUE(constant_b_element(row(), before, k, 2 * t + 1));
+        EXPECT_TRUE(constant_b_element(row(), after, k, 2 * t + 1));
+      }
+    }
+  }
+}
+
+TEST_P(ConstMatrices, LaneMasksOfBAreTheElements) {
+  const ConstMatrix matrix{MatrixKind::upper, 0, row().elements(Operand::a), 0};
+  const auto masks = lane_masks(row(), Operand::b, matrix);
+  for (int i = 0; i < row().elements(Operand::b); ++i) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const MatrixPosition at = row().position(Operand::b, lane, i);
+      EXPECT_EQ((masks[static_cast<std::size_t>(i)] >> lane & 1u) != 0,
+                constant_b_element(row(), matrix, at.row, at.column));
+    }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(ConstMatrix, ConstMatrices,
                          testing::Range(0, static_cast<int>(mma_table().size())));
 

@@ -114,6 +114,20 @@ TEST(MmaTable, BoundsFollowTheRoundingModel) {
   EXPECT_DOUBLE_EQ(mma_error_bound(f64, 90) * 0x1p-24, 4 * 0x1p-53);
 }
 
+TEST(MmaTable, SumsOfDataAloneErrLess) {
+  auto bound = [](DType type, int elements, int arch) {
+    return mma_sum_error_bound(
+        mma_table()[static_cast<std::size_t>(find_mma_of(type, arch, elements))], arch);
+  };
+  EXPECT_DOUBLE_EQ(bound(DType::f16, 8, 90), 15 * 0.5 + 2);
+  EXPECT_DOUBLE_EQ(bound(DType::f16, 8, 80), (7 + 2) + (8 + 2));
+  EXPECT_DOUBLE_EQ(bound(DType::bf16, 4, 90), 7 * 0.5 + 2);
+  EXPECT_DOUBLE_EQ(bound(DType::f16, 4, 75), 7 + 2);
+  EXPECT_EQ(bound(DType::i8, 16, 80), 0);
+  EXPECT_EQ(find_mma_of(DType::f16, 75, 8), -1);
+  EXPECT_EQ(find_mma_of(DType::f16, 90, 16), -1);
+}
+
 TEST(MmaTable, FindsTheLargestRowThatTheArchitectureHas) {
   auto name = [](DType type, int arch) {
     const int index = find_mma(type, arch);

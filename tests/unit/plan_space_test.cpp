@@ -30,7 +30,7 @@ TEST(PlanSpace, NamesEveryStrategyOnce) {
     EXPECT_TRUE(strategies.insert(choice.strategy).second) << name;
     EXPECT_TRUE(to_text(choice).starts_with(std::string(name) + ' ')) << to_text(choice);
   }
-  EXPECT_EQ(strategies.size(), static_cast<std::size_t>(Strategy::scan_block256n) + 1);
+  EXPECT_EQ(strategies.size(), static_cast<std::size_t>(Strategy::scan_grid256n) + 1);
 }
 
 TEST(PlanSpace, HoldsTheDefaultFirstAndOnlyPlansThatKeepTheBound) {
