@@ -6,7 +6,7 @@
 //
 // scan_tile: a warp's run holds whole segments. Where the size of segments is no multiple of a
 //   load, a run holds as many as make it one, and heads lie anywhere in lanes.
-// scan_run: a warp owns segments one by one and reads each twice.
+// scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds.
 // scan_block: a block owns a segment, its warps a run each.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other.
 // propagate: the same without waiting, in three launches, and the input is read twice.
