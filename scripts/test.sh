@@ -76,26 +76,33 @@ rerun_tracer_crashes() {
     --output-junit "$results/$name.again.xml" -R "$tests" || true
 }
 
+# Binaries of the kinds in which some test matches a pattern: test_binaries PATTERN KIND...
+test_binaries() {
+  local pattern=$1 kind
+  shift
+  for kind in "$@"; do
+    if grep -qsE "$pattern" "tests/$kind/"*_test.cpp; then echo "chainfold_${kind}_tests"; fi
+  done
+}
+
 with_sanitizers() {
-  local targets kind
+  local targets
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1
   export TSAN_OPTIONS="halt_on_error=1:suppressions=$ROOT/tests/tsan.supp"
-  targets=(chainfold chainfold_cpu)
-  for kind in unit interp error; do
-    if compgen -G "tests/$kind/*_test.cpp" >/dev/null; then targets+=("chainfold_${kind}_tests"); fi
-  done
+  mapfile -t targets < <(test_binaries '^TEST' unit interp error)
   # GCC's warnings are false more often in instrumented code; the release build has them as errors.
   werror=OFF
   build="asan"
-  if check build-asan configure_and_build asan --target "${targets[@]}"; then
+  if check build-asan configure_and_build asan --target chainfold chainfold_cpu "${targets[@]}"; then
     run_ctest asan -L '^(unit|interp|error)'
     rerun_tracer_crashes asan
   fi
   # The thread sanitizer's memory map does not fit the address randomisation of some kernels.
   if setarch -R true 2>/dev/null; then wrap=(setarch -R); fi
+  mapfile -t targets < <(test_binaries '^TEST.*Concurrent' unit interp error)
   build="tsan"
-  if check build-tsan configure_and_build tsan --target "${targets[@]}"; then
+  if check build-tsan configure_and_build tsan --target chainfold chainfold_cpu "${targets[@]}"; then
     run_ctest tsan -L 'tsan$'
   fi
   wrap=()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Names the tests of a JUnit file of ctest that failed because the leak check's tracer crashed.
 
-Prints a regular expression for ctest -R, or nothing. A test is named only if it passed itself
-and no sanitizer found anything: every other failure stays one.
+Prints a regular expression for ctest -R, or nothing. A test, or a shard of them, is named only if it
+passed itself and no sanitizer found anything: every other failure stays one.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import test_summary
 
 CRASH = re.compile(
     r"Tracer caught signal \d+.*LeakSanitizer has encountered a fatal error", re.DOTALL)
-PASSED = re.compile(r"^\[  PASSED  \] 1 test", re.MULTILINE)
+PASSED = re.compile(r"^\[  PASSED  \] \d+ test", re.MULTILINE)
 OWN_FAILURE = re.compile(
     r"\[  FAILED  \]|: runtime error: |ERROR: (AddressSanitizer|LeakSanitizer: detected)")
 
