@@ -181,10 +181,13 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
     }
     case Strategy::look_back:
     case Strategy::propagate:
-      // The last tile's fold is known only when all others have been scanned, but by propagate.
-      if (both_ways || (broadcasts(graph) && choice.strategy == Strategy::look_back)) return false;
+      // What the last tile adds is known only when all others have been scanned, but by propagate.
+      if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
       plan.in_registers = choice.tile == 0;
-      if (plan.in_registers == one_warp) return false;
+      if (plan.in_registers != (both_ways || !one_warp)) return false;
+      // Everything ends anywhere: the last rows have single elements, or are a range of one
+      // direction.
+      if (both_ways && s == 0) plan.load_width = 1;
       if (!plan.in_registers) {
         plan.load_width = 1;
         plan.range_depth = choice.depth;
@@ -321,7 +324,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   choice.strategy = strategy;
   choice.mma = mma;
   choice.bytes = target.vector_bytes;
-  const bool one_warp = target.max_warps == 1;
+  const bool one_warp = target.max_warps == 1, both_ways = scans_both_ways(graph);
   const int widest = std::max(1, std::min(target.vector_bytes, request.base_alignment) /
                                      (mma ? widest_input(graph) : widest_of_scan(graph)));
   const std::int64_t s = request.segment;
@@ -352,9 +355,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       const std::int64_t needed = (s + row - 1) / row;
       const int most_of_block =
           std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps});
-      // Short segments by few warps, so that several blocks share a processor. No other strategy
-      // has both directions: there longer rows are better than none.
-      const int most_rows = scans_both_ways(graph) ? kMostRunRows : rows;
+      // Short segments by few warps, so that several blocks share a processor. What else has both
+      // directions reads its input twice: there rows may be longer.
+      const int most_rows = both_ways ? kMostRunRows : rows;
       std::uint64_t warps = 0;
       for (int depth = rows; depth <= most_rows; depth *= 2) {
         warps = std::bit_ceil(static_cast<std::uint64_t>((needed + depth - 1) / depth));
@@ -367,13 +370,12 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     }
     case Strategy::look_back:
     case Strategy::propagate:
-      choice.depth = one_warp ? kCpuRangeDepth : rows;
+      choice.depth = one_warp && !both_ways ? kCpuRangeDepth : rows;
       if (!one_warp) {
         const int warps = std::min(most_warps(graph, registers), target.resident_warps);
         choice.warps = std::min(kMostBlockWarps, warps);
         choice.blocks = warps / choice.warps;
-      } else {
-        choice.warps = 1;
+      } else if (!both_ways) {
         choice.tile = static_cast<int>(
             std::max<std::int64_t>(1, kCpuTileBytes / (1024 * widest_of_scan(graph))));
       }
@@ -405,10 +407,6 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     if (choice && choice->depth <= attempt.most_rows && make_plan(graph, target, request, *choice))
       return *choice;
   }
-  if (scans_both_ways(graph))
-    throw UserError(ErrorCode::unsupported,
-                    "one computation scans forward and backward over segments that no block holds; "
-                    "write one cf::over for each direction");
   throw InternalError("no strategy serves a scan", print(graph));
 }
 
@@ -468,6 +466,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");
       require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
       require(plan.in_registers || plan.warps == 1, "a range is one warp's");
+      require(!scans_both_ways(graph) || (plan.in_registers && (s > 0 || plan.load_width == 1)),
+              "scans of both directions have rows, which end anywhere");
       require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
   }
 }

@@ -54,26 +54,34 @@ class Propagate {
     ScanTile& run = tiles.run();
     const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
     const Partials start = tiles.carried_in();
-    // Tiles are counted in the scan's direction, so lane order is the scan's: merges alone know
-    // which side comes first in memory.
-    const Builder::Values folded =
-        b.loop(b.i64(0), count, b.i64(kWarpWidth), run.tile().flatten(start),
-               [&](ValueId at, const Builder::Values& carried) {
-                 const Address place{.base = b.add(first, at)};
-                 const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
-                 Partials carry = run.tile().unflatten(carried, true), before;
-                 int buffer = states_;
-                 for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-                   Partial state = run.tile().identity(f);
-                   for (ValueId& field : state.fields)
-                     field = b.select(mask, b.load(buffer++, place, 1, mask), field);
-                   const Partial scanned = scan_states(b, run, f, state);
-                   before.push_back(merge(run, f, carry[f], shifted(b, run, f, scanned)));
-                   carry[f] = merge(run, f, carry[f], last(b, scanned));
-                 }
-                 store_states(b, run, states_, place, before, mask);
-                 return run.tile().flatten(carry);
-               });
+    // Tiles are counted in the scans' direction, or forward if they have both: then states of
+    // backward scans are taken from the last tile on. Lane order is the scan's either way, and
+    // merges alone know which side comes first in memory.
+    auto in_order = [&](std::size_t f) { return run.merges_backward(f) == run.reverse(); };
+    const Builder::Values folded = b.loop(
+        b.i64(0), count, b.i64(kWarpWidth), run.tile().flatten(start),
+        [&](ValueId at, const Builder::Values& carried) {
+          const Address upward{.base = b.add(first, at)};
+          const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
+          Partials carry = run.tile().unflatten(carried, true);
+          int buffer = states_;
+          for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+            const Address place =
+                in_order(f) ? upward
+                            : Address{.base = b.sub(b.add(first, b.sub(count, b.i64(1))), at),
+                                      .group = 1,
+                                      .stride = -1};
+            Partial state = run.tile().identity(f);
+            int field_buffer = buffer;
+            for (ValueId& field : state.fields)
+              field = b.select(mask, b.load(field_buffer++, place, 1, mask), field);
+            const Partial scanned = scan_states(b, run, f, state);
+            const Partial before = merge(run, f, carry[f], shifted(b, run, f, scanned));
+            carry[f] = merge(run, f, carry[f], last(b, scanned));
+            for (const ValueId field : before.fields) b.store(buffer++, place, field, mask);
+          }
+          return run.tile().flatten(carry);
+        });
     const Partials folds = run.tile().unflatten(folded, true);
     store_states(b, run, totals_, {b.block()}, folds, b.compute(Op::eq, {b.lane(), b.i32(0)}));
   }
@@ -96,7 +104,7 @@ class Propagate {
 
  private:
   Partial merge(ScanTile& run, std::size_t f, const Partial& earlier, const Partial& later) {
-    return run.row().merge(f, earlier, later, run.reverse());
+    return run.row().merge(f, earlier, later, run.merges_backward(f));
   }
   /// Lane l's state merged with those of the lanes below it.
   Partial scan_states(Builder& b, ScanTile& run, std::size_t f, Partial state) {

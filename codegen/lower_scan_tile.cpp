@@ -19,10 +19,9 @@ Plan range_plan(const Plan& plan) {
   return narrow;
 }
 
-/// The direction of ranges, which all scans share.
 bool ranges_reverse(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return node.reverse; });
+  return !scans_both_ways(graph) && std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                                [](const Node& node) { return node.reverse; });
 }
 
 /// Lanes that a segment takes where it begins and ends with lanes and rows.
@@ -39,11 +38,11 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       reverse_(graph.folds.size(), false),
       is_scan_(graph.folds.size(), false),
       asked_(asked_by_elements(graph)),
-      any_reverse_(ranges_reverse(graph)),
+      ranges_reverse_(ranges_reverse(graph)),
       tile_(builder, graph, plan_),
       narrow_tile_(builder, graph, narrow_),
       row_(builder, tile_, graph, segment),
-      narrow_row_(builder, narrow_tile_, graph, 0, any_reverse_) {
+      narrow_row_(builder, narrow_tile_, graph, 0, ranges_reverse_) {
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::scan) continue;
     is_scan_[static_cast<std::size_t>(node.index)] = true;
@@ -241,7 +240,7 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
       loaded.push_back(load_row(narrow_tile_, 1, at, slot, left, position));
     }
     for (int i = 0; i < rows; ++i) {
-      const int r = any_reverse_ ? rows - 1 - i : i;
+      const int r = ranges_reverse_ ? rows - 1 - i : i;
       const Loaded& row = loaded[static_cast<std::size_t>(r)];
       const Partials elements = narrow_tile_.fold_elements(row);
       std::vector<ValueId> values = folded;
@@ -259,27 +258,27 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
   const ValueId zero = b_.i64(0), one = b_.i64(1), step = b_.i64(batch);
   Builder::Values carried = narrow_tile_.flatten(carry);
   carried = b_.loop(zero, batches, one, carried, [&](ValueId j, const Builder::Values& states) {
-    const ValueId at =
-        any_reverse_ ? b_.sub(end, b_.mul(b_.add(j, one), step)) : b_.add(begin, b_.mul(j, step));
+    const ValueId at = ranges_reverse_ ? b_.sub(end, b_.mul(b_.add(j, one), step))
+                                       : b_.add(begin, b_.mul(j, step));
     return rows_from(at, narrow_.depth, kNoValue, states);
   });
   // What is left is at the end that the scan reaches last.
   const ValueId done = b_.mul(batches, step), rest = b_.sub(count, done);
-  const ValueId rest_at = any_reverse_ ? begin : b_.add(begin, done);
+  const ValueId rest_at = ranges_reverse_ ? begin : b_.add(begin, done);
   const ValueId rest_end = b_.add(rest_at, rest);
   const ValueId row = b_.i64(kWarpWidth);
   if (const auto known = b_.constant_of(rest)) {
     const auto full = static_cast<int>(*known / kWarpWidth);
     const bool ragged = *known % kWarpWidth != 0;
     const ValueId last_at = b_.add(rest_at, b_.i64(std::int64_t{full} * kWarpWidth));
-    if (ragged && any_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
+    if (ragged && ranges_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
     if (full > 0) carried = rows_from(rest_at, full, kNoValue, carried);
-    if (ragged && !any_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
+    if (ragged && !ranges_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
     return narrow_tile_.unflatten(carried, true);
   }
   const ValueId rows = b_.div(b_.add(rest, b_.i64(kWarpWidth - 1)), row);
   carried = b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
-    const ValueId r = any_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
+    const ValueId r = ranges_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
     return rows_from(b_.add(rest_at, b_.mul(r, row)), 1, rest_end, states);
   });
   return narrow_tile_.unflatten(carried, true);

@@ -27,8 +27,13 @@ class ScanTile {
   [[nodiscard]] std::int64_t elements() const { return row_elements() * plan_.depth; }
   /// The direction of a fold's scan.
   [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[fold]; }
-  /// The direction of ranges, whose scans have one.
-  [[nodiscard]] bool reverse() const { return any_reverse_; }
+  /// The direction of ranges, whose scans have one, and in which tiles are counted: forward where
+  /// there are scans of both directions.
+  [[nodiscard]] bool reverse() const { return ranges_reverse_; }
+  /// The direction in which a fold's states are merged from tile to tile.
+  [[nodiscard]] bool merges_backward(std::size_t fold) const {
+    return ranges_reverse_ || reverse_[fold];
+  }
   [[nodiscard]] Carry no_carry() const { return Carry(graph_.folds.size()); }
   [[nodiscard]] Carry carry_of(const Partials& states) const {
     return {states.begin(), states.end()};
@@ -82,8 +87,8 @@ class ScanTile {
   const Plan& plan_;
   Plan narrow_;  // of ranges
   std::int64_t segment_;
-  std::vector<bool> reverse_, is_scan_, asked_;  // one a fold; asked for by elements
-  bool any_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
+  std::vector<bool> reverse_, is_scan_, asked_;     // one a fold; asked for by elements
+  bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   TileLowering tile_, narrow_tile_;
   ScanRow row_, narrow_row_;
 };

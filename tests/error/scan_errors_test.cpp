@@ -128,29 +128,6 @@ TEST_F(ScanErrors, Carries) {
   refused(launch(folds, {}, good), ErrorCode::unsupported, "carry_out", {"no scan"});
 }
 
-TEST_F(ScanErrors, BothDirectionsOverMoreThanABlockHolds) {
-  const std::vector<std::string> words{"forward and backward", "cf::over for each direction"};
-  auto both = [&](const dsl::Partition& partition) {
-    return cf::over(partition, cf::inclusive_sum(x_), cf::exclusive_sum(x_, cf::backward));
-  };
-  refused([&] { static_cast<void>(compiled(both(cf::whole()))); }, ErrorCode::unsupported, "",
-          words);
-  refused([&] { static_cast<void>(compiled(both(cf::segments(1 << 20)))); }, ErrorCode::unsupported,
-          "", words);
-  refused([&] { cf::explain(both(cf::whole()), cf::target("sm_90")); }, ErrorCode::unsupported, "",
-          words);
-  // Where the segment's size comes with the launch, so does the refusal.
-  const Kernel kernel = compiled(both(cf::segments(cf::param<std::int64_t>("S"))));
-  const Outputs outputs{{out_.data(), kElements}, {out_.data() + kElements, kElements}};
-  std::vector<float> many(1 << 20, 1.0F), room(2 << 20);
-  const Outputs large{{room.data(), 1 << 20}, {room.data() + (1 << 20), 1 << 20}};
-  refused([&] { kernel.run_into({{"x", many}, {"S", 1 << 20}}, large); }, ErrorCode::unsupported,
-          "", words);
-  kernel.run_into({{"x", data_}, {"S", 4}}, outputs);
-  EXPECT_EQ(out_[3], 4);
-  EXPECT_EQ(out_[kElements], 3);
-}
-
 TEST_F(ScanErrors, PinnedPlans) {
   struct Row {
     dsl::Partition partition;

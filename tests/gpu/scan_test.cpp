@@ -118,13 +118,11 @@ class GpuScanPrograms : public GpuScan, public testing::WithParamInterface<std::
 TEST_P(GpuScanPrograms, AgreeWithTheReference) {
   constexpr std::int64_t kSegments[] = {1, 3, 8, 31, 37, 100, 777, 1000, 4096, 33'000};
   const TestProgram& tested = scan_programs()[GetParam()];
-  const bool whole = tested.name.find("both_ways") == std::string::npos;
   std::vector<DeviceCase> cases;
   std::size_t turn = GetParam();
   for (int i = 0; i < 3; ++i, turn += 7) {
     std::int64_t segment = kSegments[turn % std::size(kSegments)];
-    if (!whole && segment > 1000) segment = 33;
-    const bool tail = whole && turn % 3 == 0;
+    const bool tail = turn % 3 == 0;
     const int shift = turn % 2 == 0 ? 0 : static_cast<int>(1 + turn % 3);
     cases.push_back({.segment = segment,
                      .elements = segment * std::max<std::int64_t>(2, 20'001 / segment) +
@@ -135,7 +133,6 @@ TEST_P(GpuScanPrograms, AgreeWithTheReference) {
                      .tail = tail});
   }
   for (const std::int64_t elements : {0, 1, 20'011}) {
-    if (!whole) continue;
     cases.push_back({.elements = elements,
                      .fill = tested.fills[turn % tested.fills.size()],
                      .seed = turn,

@@ -73,8 +73,10 @@ TEST_P(LlvmScan, AgreesWithTheInterpreter) {
                              {0, 1},
                              {0, 5001, "look_back warps=1 depth=4 tile=1 bytes=16 simt"},
                              {0, 5001, "propagate warps=1 depth=1 tile=1 bytes=16 simt"}};
-  std::vector<Shape> shapes{kSegments[GetParam() % std::size(kSegments)]};
-  if (!both_ways) shapes.push_back(kLong[GetParam() % std::size(kLong)]);
+  constexpr Shape kBothWays[] = {{1000, 3000}, {0, 5001}};
+  const Shape shapes[] = {kSegments[GetParam() % std::size(kSegments)],
+                          both_ways ? kBothWays[GetParam() % std::size(kBothWays)]
+                                    : kLong[GetParam() % std::size(kLong)]};
   for (const Shape& shape : shapes) {
     // A value that waits for a segment's end is not there when look_back stores its elements.
     if (tested.name.starts_with("scan_share") && *shape.choice == 'l') continue;

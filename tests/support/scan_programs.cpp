@@ -211,6 +211,13 @@ void add_others(Programs& list) {
     return cf::over(p, cf::inclusive_sum(x), cf::exclusive_sum(x, cf::backward),
                     cf::inclusive(cf::max(x), cf::backward), cf::sum(x));
   });
+  add("scan_share_both_ways_f32",
+      [](const P& p) {
+        auto x = cf::input<float>("x");
+        return cf::over(p, cf::inclusive_sum(x) / cf::sum(x), cf::inclusive_sum(x, cf::backward),
+                        cf::inclusive(cf::max(x)) - cf::inclusive(cf::min(x), cf::backward));
+      },
+      {Fill::uniform});
   // The order of merges shows in the results.
   add("scan_longest_run_f32",
       [](const P& p) {
@@ -224,6 +231,11 @@ void add_others(Programs& list) {
     auto x = cf::input<std::uint8_t>("x");
     return cf::over(p, cf::inclusive(cf::fold(horner(), x), cf::backward),
                     cf::exclusive(cf::fold(horner(), x), cf::backward));
+  });
+  add("scan_horner_both_ways_u8", [](const P& p) {
+    auto x = cf::input<std::uint8_t>("x");
+    return cf::over(p, cf::inclusive(cf::fold(horner(), x), cf::backward),
+                    cf::exclusive(cf::fold(horner(), x)), cf::fold(horner(), x));
   });
   add("scan_brackets_i8", [](const P& p) {
     auto x = cf::input<std::int8_t>("x");

@@ -63,9 +63,6 @@ TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
     const codegen::Graph& graph = computation.graph();
     for (const Target& target : targets()) {
       for (std::int64_t segment : kSegments) {
-        // No block holds long segments in both directions.
-        const std::int64_t most = target.arch == 0 ? 1000 : 4096;
-        if (codegen::scans_both_ways(graph) && (segment == 0 || segment > most)) continue;
         for (int alignment : {16, 8, 4, 2, 1}) {
           SCOPED_TRACE(fmt::format("{} on {}, segment {}, alignment {}", tested.name, target.name,
                                    segment, alignment));
