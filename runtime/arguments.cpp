@@ -15,12 +15,8 @@ namespace chainfold::runtime {
 
 namespace {
 
-using codegen::BufferRole;
 using codegen::Graph;
 using codegen::Op;
-using codegen::ParamRole;
-
-constexpr std::int64_t kScratchAlignment = 256;
 
 std::string known_names(const Graph& graph) {
   std::string names;
@@ -355,103 +351,6 @@ int common_alignment(const Graph& graph, const Arguments& arguments) {
     if (per_element(graph, o)) bits |= reinterpret_cast<std::uintptr_t>(arguments.outputs[o]);
   }
   return 1 << std::countr_zero(bits);
-}
-
-Slots::Slots(const Graph& graph, const codegen::Program& program, const Arguments& arguments,
-             const Range& range)
-    : program_(program) {
-  std::size_t next = program.buffers.size();
-  if (size() > slots_.size()) throw InternalError("a program has more slots than a launch holds");
-  std::fill_n(slots_.begin(), next, 0);
-  for (const codegen::Param& param : program.params) {
-    std::uint64_t bits = 0;
-    const auto index = static_cast<std::size_t>(param.index);
-    switch (param.role) {
-      case ParamRole::segments: bits = static_cast<std::uint64_t>(range.segments); break;
-      case ParamRole::elements: bits = static_cast<std::uint64_t>(range.elements); break;
-      case ParamRole::origin: bits = static_cast<std::uint64_t>(range.origin); break;
-      case ParamRole::part_begin: bits = static_cast<std::uint64_t>(range.part_begin); break;
-      case ParamRole::part_end: bits = static_cast<std::uint64_t>(range.part_end); break;
-      case ParamRole::parts: bits = static_cast<std::uint64_t>(range.parts); break;
-      case ParamRole::part_length: bits = static_cast<std::uint64_t>(range.part_length); break;
-      case ParamRole::rows: bits = static_cast<std::uint64_t>(range.rows); break;
-      case ParamRole::stride: bits = static_cast<std::uint64_t>(arguments.strides[index]); break;
-      case ParamRole::literal: bits = graph.literals[index].bits; break;
-      case ParamRole::user: bits = arguments.params[index]; break;
-      case ParamRole::has_carry_in:
-      case ParamRole::has_carry_out: break;  // set_carry
-    }
-    slots_[next++] = bits;
-  }
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    set_buffer(BufferRole::input, static_cast<int>(i), arguments.inputs[i]);
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
-    set_buffer(BufferRole::output, static_cast<int>(o), arguments.outputs[o]);
-}
-
-void Slots::set_buffer(BufferRole role, int index, const void* pointer) {
-  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-    if (program_.buffers[i].role == role && program_.buffers[i].index == index) {
-      slots_[i] = reinterpret_cast<std::uintptr_t>(pointer);
-    }
-  }
-}
-
-void Slots::set_carry(const void* in, const void* out) {
-  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-    const codegen::Buffer& buffer = program_.buffers[i];
-    const void* const base = buffer.role == BufferRole::carry_in    ? in
-                             : buffer.role == BufferRole::carry_out ? out
-                                                                    : nullptr;
-    if (base != nullptr)
-      slots_[i] = reinterpret_cast<std::uintptr_t>(base) +
-                  static_cast<std::uintptr_t>(buffer.index * kCarryStep);
-  }
-  for (std::size_t i = 0; i < program_.params.size(); ++i) {
-    std::uint64_t& slot = slots_[program_.buffers.size() + i];
-    if (program_.params[i].role == ParamRole::has_carry_in) slot = in != nullptr ? 1 : 0;
-    if (program_.params[i].role == ParamRole::has_carry_out) slot = out != nullptr ? 1 : 0;
-  }
-}
-
-std::int64_t Slots::scratch_bytes() const {
-  std::int64_t bytes = 0;
-  for (const codegen::Buffer& buffer : program_.buffers) {
-    if (buffer.role != BufferRole::scratch) continue;
-    bytes += buffer.elements.evaluate(params()) * size_of(buffer.type);
-    bytes = (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-  }
-  return bytes;
-}
-
-void Slots::set_scratch(void* base) {
-  std::int64_t offset = 0;
-  for (const codegen::Buffer& buffer : program_.buffers) {
-    if (buffer.role != BufferRole::scratch) continue;
-    set_buffer(BufferRole::scratch, buffer.index, static_cast<std::byte*>(base) + offset);
-    offset += buffer.elements.evaluate(params()) * size_of(buffer.type);
-    offset = (offset + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-  }
-}
-
-std::int64_t Slots::grid(std::size_t launch) const {
-  return program_.launches[launch].grid.evaluate(params());
-}
-
-Slots::Range range_of(const codegen::Plan& plan, const Arguments& arguments) {
-  Slots::Range range{
-      .segments = arguments.segments, .elements = arguments.elements, .rows = arguments.rows};
-  const bool columns = plan.strategy == codegen::Strategy::columns;
-  if (plan.strategy != codegen::Strategy::parts && !columns) return range;
-  const std::int64_t length = columns                 ? arguments.rows
-                              : arguments.segment > 0 ? arguments.segment
-                                                      : arguments.elements;
-  const std::int64_t cuts = columns ? 1 : arguments.segments;
-  const codegen::PartCut cut = cut_parts(plan, length, cuts);
-  range.parts = cut.parts;
-  range.part_length = cut.part_length;
-  range.part_end = cut.parts * cuts;
-  return range;
 }
 
 }  // namespace chainfold::runtime

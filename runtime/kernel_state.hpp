@@ -14,6 +14,7 @@
 #include "chainfold/runtime/arguments.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/kernel_variant.hpp"
+#include "chainfold/runtime/launch_slots.hpp"
 
 namespace chainfold {
 

@@ -9,6 +9,7 @@
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
 #include "chainfold/runtime/executable.hpp"
+#include "chainfold/runtime/launch_slots.hpp"
 
 namespace chainfold::runtime {
 

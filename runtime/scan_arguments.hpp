@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/program.hpp"
 #include "chainfold/runtime/arguments.hpp"
 #include "chainfold/runtime/bindings.hpp"
 

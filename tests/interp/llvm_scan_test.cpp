@@ -10,6 +10,7 @@
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
+#include "chainfold/runtime/launch_slots.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"

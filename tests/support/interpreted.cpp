@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "chainfold/runtime/arguments.hpp"
+#include "chainfold/runtime/launch_slots.hpp"
 
 namespace chainfold::test {
 

@@ -1,6 +1,7 @@
 // Sizes, memory and states of scans' launches, as the runtime sees them before anything is
 // compiled.
 #include "chainfold/runtime/scan_arguments.hpp"
+#include "chainfold/runtime/launch_slots.hpp"
 
 #include <gtest/gtest.h>
 
