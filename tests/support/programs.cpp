@@ -8,27 +8,13 @@
 #include <fmt/format.h>
 
 #include "chainfold/tests/support/monoids.hpp"
+#include "chainfold/tests/support/program_parts.hpp"
 
 namespace chainfold::test {
 
 namespace {
 
 namespace cf = chainfold;
-using P = dsl::Partition;
-using Programs = std::vector<TestProgram>;
-
-const std::vector<Fill> kFloatFills{Fill::uniform,     Fill::normal,    Fill::whole,
-                                    Fill::adversarial, Fill::subnormal, Fill::nonfinite};
-const std::vector<Fill> kIntegerFills{Fill::uniform, Fill::extremes};
-
-template <class T>
-constexpr bool kFloat = is_float(kDType<T>);
-
-template <class T>
-const std::vector<Fill>& fills() {
-  return kFloat<T> ? kFloatFills : kIntegerFills;
-}
-
 template <class T>
 ParamValue value_of(std::string name, T value) {
   return {std::move(name), kDType<T>, codegen::bits_of(value)};

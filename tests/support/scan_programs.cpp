@@ -2,25 +2,13 @@
 #include <utility>
 
 #include "chainfold/tests/support/monoids.hpp"
-#include "chainfold/tests/support/programs.hpp"
+#include "chainfold/tests/support/program_parts.hpp"
 
 namespace chainfold::test {
 
 namespace {
 
 namespace cf = chainfold;
-using P = dsl::Partition;
-using Programs = std::vector<TestProgram>;
-
-const std::vector<Fill> kFloatFills{Fill::uniform,     Fill::normal,    Fill::whole,
-                                    Fill::adversarial, Fill::subnormal, Fill::nonfinite};
-const std::vector<Fill> kIntegerFills{Fill::uniform, Fill::extremes};
-
-template <class T>
-const std::vector<Fill>& fills() {
-  return is_float(kDType<T>) ? kFloatFills : kIntegerFills;
-}
-
 template <class T>
 void add_sums(Programs& list) {
   const std::string type(name_of(kDType<T>));
