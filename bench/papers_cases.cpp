@@ -237,7 +237,6 @@ void add_scan_segments(Experiments& experiments, std::int64_t elements) {
     experiments.chosen_and_peer();
   }
   experiments.begin("scan_segments", size_text(elements), scan_of(elements, 0, Source::balanced));
-  experiments.pin(kGridScan);
   experiments.pin_own_mma();
   experiments.chosen_and_peer();
 }
