@@ -2,13 +2,13 @@
 # Checks Chainfold on a machine with a GPU, from a folder that scripts/gpu-pack.sh made elsewhere.
 #
 # usage: scripts/gpu-check.sh [--seconds N] [--stages LIST] [BUILD_DIR] [OUT_DIR]
-#   --seconds N  be done after N seconds (default 540): what does not fit any more is not run
-#   --stages LIST  some of the stages below, in this order: "tests large", "racecheck"
-#   BUILD_DIR    holds bin/ and lib/ (default build/gpu)
-#   OUT_DIR      gets summary.txt, machine.txt, failures.txt, logs.tar.gz and the benchmark's first.json
-#                and first.txt (default build/gpu-results)
-# Stages: tests, the GPU tests but those of suites called Large; large, those, one at a time; memcheck,
-# racecheck, initcheck and synccheck, compute-sanitizer over the tests called Small; bench, the first
+#   --seconds N    be done after N seconds (default 540): what does not fit any more is not run
+#   --stages LIST  some of the stages below: "tests large", "racecheck"
+#   BUILD_DIR      holds bin/ and lib/ (default build/gpu)
+#   OUT_DIR        gets summary.txt, machine.txt, failures.txt, logs.tar.gz and the benchmark's first.json
+#                  and first.txt (default build/gpu-results)
+# Stages: tests, the GPU tests but those of suites called GpuLarge; large, those, one at a time; memcheck,
+# racecheck, initcheck and synccheck, compute-sanitizer over those called GpuSmall; bench, the first
 # benchmark. Every test is a process of its own under a time limit, so that one whose blocks wait for
 # each other for ever, or which crashes, costs nothing but itself; the summary names it. A stage that
 # fails stops no other. Nothing is built or installed. The exit status is 0 only if every stage passed; a
@@ -45,7 +45,7 @@ TESTS="$(realpath "$build/bin/chainfold_gpu_tests")"
 bench="$build/bin/chainfold_bench"
 WORK="$(mktemp -d)"
 DEADLINE=$((EPOCHSECONDS + seconds - 10))  # ten seconds for the end
-export TESTS WORK DEADLINE
+export TESTS WORK
 export CHAINFOLD_CACHE_DIR=""  # what is compiled here is not found on a disk
 summary=() failed=0
 
@@ -97,7 +97,7 @@ names_of() {
 one_test() {
   local stage=$1 limit=$2 clean=$3 name=$4 status=0 left log word
   shift 4
-  left=$((DEADLINE - EPOCHSECONDS))
+  left=$((STAGE_END - EPOCHSECONDS))
   log="$WORK/$stage/${name//\//_}.log"
   if ((left < 5)); then
     word="no-time"
@@ -132,10 +132,14 @@ one_test() {
 }
 export -f one_test
 
-# run_tests STAGE FILTER LIMIT PROCESSES CLEAN [SANITIZER...]
+# run_tests STAGE SHARE FILTER LIMIT PROCESSES CLEAN [SANITIZER...]: in SHARE per cent of all the time at most,
+# so that something is left for the stages behind it.
 run_tests() {
-  local stage=$1 filter=$2 limit=$3 processes=$4 clean=$5 began=$SECONDS words ran
-  shift 5
+  local stage=$1 share=$2 filter=$3 limit=$4 processes=$5 clean=$6 began=$SECONDS words ran
+  shift 6
+  STAGE_END=$((EPOCHSECONDS + seconds * share / 100))
+  ((STAGE_END < DEADLINE)) || STAGE_END=$DEADLINE
+  export STAGE_END
   mkdir -p "$WORK/$stage"
   if (($(left) < 15)); then
     verdict "$stage" "NOT RUN" "no time is left"
@@ -177,7 +181,7 @@ sanitize() {
   local options=(--tool "$tool" --error-exitcode 9)
   [[ $tool == memcheck ]] && options+=(--report-api-errors no)
   [[ $tool == racecheck ]] && clean='RACECHECK SUMMARY: 0 hazards displayed'
-  run_tests "$tool" '*Small*' 90 8 "$clean" "$sanitizer" "${options[@]}"
+  run_tests "$tool" 25 '*GpuSmall*' 90 8 "$clean" "$sanitizer" "${options[@]}"
 }
 
 bench_first() {
@@ -214,8 +218,8 @@ say "machine: $(tr '\n' ';' <"$out/machine.txt")"
 processes=$(($(nproc) < 12 ? $(nproc) : 12))
 for stage in $stages; do
   case $stage in
-    tests) run_tests tests '-*Large*' 120 "$processes" "" ;;
-    large) run_tests large '*Large*' 60 1 "" ;;
+    tests) run_tests tests 60 '-*GpuLarge*' 120 "$processes" "" ;;
+    large) run_tests large 15 '*GpuLarge*' 60 1 "" ;;
     bench) bench_first ;;
     *) sanitize "$stage" ;;
   esac
