@@ -69,6 +69,7 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
   if (op == Op::q6) return query6(partition);
   if (is_scan(op) && types(DType::f16, DType::f16)) return half_scan(op, partition);
   if (op == Op::inclusive_sum) {
+    if (types(DType::f16, DType::f32)) return running_sum_of<f16, float>(partition);
     if (types(DType::bf16, DType::bf16)) return running_sum_of<bf16, bf16>(partition);
     if (types(DType::f32, DType::f32)) return running_sum_of<float, float>(partition);
     if (types(DType::f64, DType::f64)) return running_sum_of<double, double>(partition);

@@ -13,8 +13,9 @@ namespace {
 
 std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
 
-codegen::PlanRequest request_for(const Case& test, bool as_published) {
+codegen::PlanRequest request_for(const Case& test, bool as_published, bool finite = false) {
   codegen::PlanRequest request{.segment = test.plan_size()};
+  if (finite) request.nonfinite = NonFinite::assume_finite;
   if (as_published) {
     request.accuracy = Accuracy::as_published;
     request.determinism = Determinism::not_guaranteed;
@@ -120,6 +121,7 @@ Kernel OurPlans::compile(const Case& test, const Way& way) const {
     options.accuracy = Accuracy::as_published;
     options.determinism = Determinism::not_guaranteed;
   }
+  if (way.finite) options.nonfinite = NonFinite::assume_finite;
   if (way.kind == "forced") options.plan = best_of(test, way);
   if (way.kind == "pinned") options.plan = way.strategy;
   if (way.impl == kFiniteImpl) {
@@ -131,8 +133,9 @@ Kernel OurPlans::compile(const Case& test, const Way& way) const {
 
 double OurPlans::bound_u(const Case& test, const Way& way, const Kernel& kernel) const {
   if (!way.as_published) return kernel.plan_facts().error_bound_u;
-  const auto plan = codegen::make_plan(test.computation.graph(), target_, request_for(test, true),
-                                       codegen::parse_choice(kernel.plan()));
+  const auto plan =
+      codegen::make_plan(test.computation.graph(), target_, request_for(test, true, way.finite),
+                         codegen::parse_choice(kernel.plan()));
   if (!plan) throw std::logic_error("a kernel of a plan that is not legal");
   double bound = 0;
   for (const codegen::FoldPlan& fold : plan->folds) bound = std::max(bound, fold.error_bound_u);

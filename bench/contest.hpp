@@ -27,6 +27,8 @@ struct Way {
   std::string strategy;  ///< where forced the first word of the plans it may take, pinned: its plan
   /// Ours with Accuracy::as_published and in any order of additions, as the papers have it.
   bool as_published = false;
+  /// Ours with NonFinite::assume_finite, as published scans need it.
+  bool finite = false;
 
   [[nodiscard]] bool ours() const { return impl.starts_with("chainfold"); }
   /// "chainfold chosen", "chainfold forced parts", "cub": what --impl and --energy match.

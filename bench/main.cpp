@@ -74,7 +74,7 @@ void add_options(CLI::App& app, Arguments& a) {
          "what to measure: first (folds of every kind, compile, launch), reduce (folds of every "
          "size and type by every strategy, and the peers), scan (running folds, likewise) or "
          "papers (what others published about "
-         "sums by tensor cores, once more)")
+         "sums and scans by tensor cores, once more)")
       ->check(CLI::IsMember({"first", "reduce", "scan", "papers"}))
       ->capture_default_str();
   app.add_option("--target", a.target, "gpu (device 0) or cpu")
@@ -162,7 +162,7 @@ int run_contests(const Arguments& a) {
   head.target = a.target;
   for (const std::string_view name : chainfold::codegen::strategy_names()) {
     const auto strategy = chainfold::codegen::parse_choice(name).strategy;
-    if (chainfold::codegen::is_scan(strategy) == (a.suite == "scan"))
+    if (a.suite == "papers" || chainfold::codegen::is_scan(strategy) == (a.suite == "scan"))
       head.strategies.emplace_back(name);
   }
   describe_build(head);

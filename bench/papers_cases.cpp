@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::bench {
@@ -23,6 +25,14 @@ Case sum_of(std::int64_t elements, std::int64_t segment, Source source) {
   return test;
 }
 
+/// Running sums: of balanced data in f16, which holds them, of other data in f32.
+Case scan_of(std::int64_t elements, std::int64_t segment, Source source) {
+  const DType out = source == Source::balanced ? DType::f16 : DType::f32;
+  Case test = make_case(Op::inclusive_sum, DType::f16, out, elements, segment);
+  test.source = source;
+  return test;
+}
+
 /// Cases of one target, and the ways that it has for them.
 class Experiments {
  public:
@@ -36,14 +46,28 @@ class Experiments {
     return std::clamp(kResidentWarps / warps, 1, codegen::kMostParts / target_.processors);
   }
   void pin(const PlanChoice& choice) {
+    const bool finite = codegen::is_published_scan(choice.strategy);
     codegen::PlanRequest request{.accuracy = Accuracy::as_published,
                                  .determinism = Determinism::not_guaranteed,
                                  .segment = test().segment};
+    if (finite) request.nonfinite = NonFinite::assume_finite;
     if (!codegen::make_plan(test().computation.graph(), target_, request, choice)) return;
     all.back().ways.push_back({.impl = "chainfold",
                                .kind = "pinned",
                                .strategy = codegen::to_text(choice),
-                               .as_published = true});
+                               .as_published = true,
+                               .finite = finite});
+  }
+  /// Our own scan on tensor cores, where rules choose one by lanes.
+  void pin_own_mma() {
+    if (!target_.has_mma) return;
+    const codegen::Graph& graph = test().computation.graph();
+    const codegen::PlanRequest request{.segment = test().segment};
+    const PlanChoice chosen = codegen::default_choice(graph, target_, request);
+    const auto own = codegen::scan_choice_of(chosen.strategy, graph, target_, request, true);
+    if (!own || *own == chosen || !codegen::make_plan(graph, target_, request, *own)) return;
+    all.back().ways.push_back(
+        {.impl = "chainfold", .kind = "pinned", .strategy = codegen::to_text(*own)});
   }
   /// What the papers compare with: additions by lanes alone.
   void pin_lanes() {
@@ -54,12 +78,12 @@ class Experiments {
     all.back().ways.push_back(
         {.impl = "chainfold", .kind = "pinned", .strategy = codegen::to_text(choice)});
   }
-  /// Our own plan and the peer.
-  void others() {
+  /// Our own plan and the peer, where there is one.
+  void chosen_and_peer() {
     all.back().ways.insert(all.back().ways.begin(),
                            {.impl = "chainfold", .kind = "chosen", .strategy = {}});
-    const bool cpu = target_.max_warps == 1;
-    all.back().ways.push_back({.impl = cpu ? "openmp-simd" : "cub", .kind = {}, .strategy = {}});
+    if (const std::string impl = peer(); !impl.empty())
+      all.back().ways.push_back({.impl = impl, .kind = {}, .strategy = {}});
   }
   /// Drops the last case if nothing serves it here.
   void end() {
@@ -68,6 +92,13 @@ class Experiments {
   std::vector<NamedCase> all;
 
  private:
+  /// Empty where none computes the same: the one on CPUs keeps the inputs' type.
+  [[nodiscard]] std::string peer() const {
+    const bool cpu = target_.max_warps == 1;
+    if (!is_scan(test().op)) return cpu ? "openmp-simd" : "cub";
+    if (cpu) return test().in == test().out ? "std-par" : "";
+    return test().segment > 0 ? "cub-keys" : "cub";
+  }
   [[nodiscard]] const Case& test() const { return all.back().test; }
   const Target& target_;
 };
@@ -97,7 +128,7 @@ void add_variants(Experiments& experiments, std::int64_t elements) {
                        .chain = 4,
                        .product = 1});
       experiments.pin_lanes();
-      experiments.others();
+      experiments.chosen_and_peer();
     }
   }
 }
@@ -151,8 +182,63 @@ void add_segments(Experiments& experiments, std::int64_t elements) {
     experiments.pin({.strategy = Strategy::inefficient256n, .warps = 8, .depth = 4, .product = 1});
     experiments.pin({.strategy = Strategy::efficient256n, .warps = 8, .depth = 8, .product = 1});
     experiments.pin({.strategy = Strategy::block256n, .warps = 4, .depth = 4, .product = 1});
-    experiments.others();
+    experiments.chosen_and_peer();
   }
+}
+
+/// A warp's segments one after the other take long where there are few.
+constexpr std::int64_t kFewForWarps = 1 << 10, kFewForBlocks = 1 << 6;
+constexpr std::int64_t kSquare = 256;
+
+PlanChoice block_scan(std::int64_t segment) {
+  constexpr std::int64_t kMostWarps = 16;
+  const auto warps = static_cast<int>(std::clamp<std::int64_t>(segment / kSquare, 1, kMostWarps));
+  return {.strategy = Strategy::scan_block256n, .warps = warps, .product = 1};
+}
+
+constexpr PlanChoice kStridedScan = {.strategy = Strategy::scan16n, .warps = 8, .chain = 0};
+constexpr PlanChoice kSquareScan = {
+    .strategy = Strategy::scan256n, .warps = 8, .chain = 0, .product = 1};
+constexpr PlanChoice kGridScan = {.strategy = Strategy::scan_grid256n, .warps = 8, .product = 1};
+
+void add_scan_variants(Experiments& experiments, std::int64_t elements) {
+  constexpr std::int64_t kLongestOfAWarp = 1 << 20, kLongestOfABlock = 1 << 24;
+  for (std::int64_t n = std::int64_t{1} << 16; n <= elements; n *= 4) {
+    for (const Source source : {Source::normal, Source::uniform}) {
+      const std::string name = fmt::format("{}/{}", name_of(source), size_text(n));
+      experiments.begin("scan_variants", name, scan_of(n, 0, source));
+      experiments.pin(kGridScan);
+      experiments.pin_own_mma();
+      experiments.chosen_and_peer();
+      // The other forms take what they scan for a segment.
+      if (n > kLongestOfABlock) continue;
+      experiments.begin("scan_variants", name + "/segment", scan_of(n, n, source));
+      if (n <= kLongestOfAWarp) {
+        experiments.pin(kStridedScan);
+        experiments.pin(kSquareScan);
+      }
+      experiments.pin(block_scan(n));
+      experiments.end();
+    }
+  }
+}
+
+void add_scan_segments(Experiments& experiments, std::int64_t elements) {
+  for (std::int64_t s = 16; s < elements; s *= 2) {
+    experiments.begin("scan_segments", size_text(s), scan_of(elements, s, Source::balanced));
+    experiments.pin({.strategy = Strategy::scan16, .warps = 8, .rows = 4});
+    experiments.pin({.strategy = Strategy::scan256, .warps = 8, .rows = 4, .product = 1});
+    if (elements / s >= kFewForWarps) {
+      experiments.pin(kStridedScan);
+      experiments.pin(kSquareScan);
+    }
+    if (elements / s >= kFewForBlocks) experiments.pin(block_scan(s));
+    experiments.pin_own_mma();
+    experiments.chosen_and_peer();
+  }
+  experiments.begin("scan_segments", size_text(elements), scan_of(elements, 0, Source::balanced));
+  experiments.pin_own_mma();
+  experiments.chosen_and_peer();
 }
 
 }  // namespace
@@ -165,6 +251,8 @@ std::vector<NamedCase> papers_cases(std::int64_t bytes, const Target& target) {
   add_split(experiments, elements);
   add_variants(experiments, elements);
   if (target.has_mma) add_segments(experiments, elements);
+  add_scan_variants(experiments, elements);
+  add_scan_segments(experiments, elements);
   return std::move(experiments.all);
 }
 

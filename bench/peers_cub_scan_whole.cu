@@ -20,6 +20,8 @@ cudaError_t run_whole_scan(const Problem& problem, Temporary temporary, const vo
   if (problem.op == Op::inclusive_sum) {
     if (types(DType::f16, DType::f16))
       return inclusive_sum<__half, float, __half>(problem, temporary, in, out, stream);
+    if (types(DType::f16, DType::f32))
+      return inclusive_sum<__half, float, float>(problem, temporary, in, out, stream);
     if (types(DType::bf16, DType::bf16)) {
       return inclusive_sum<__nv_bfloat16, float, __nv_bfloat16>(problem, temporary, in, out,
                                                                 stream);

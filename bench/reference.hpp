@@ -40,7 +40,7 @@ struct Deviation {
   /// Of the largest error: units of rounding (2^-11, 2^-8, 2^-24 or 2^-53 by the output's type)
   /// times the sum of absolute values.
   double units = 0;
-  double percent = 0;     ///< the largest error by the exact value
+  double percent = 0;     ///< the largest error by the exact value; of scans, of segments' ends
   bool overflow = false;  ///< a value was not finite where that is allowed
 };
 

@@ -18,7 +18,7 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes) {
   };
   const std::int64_t halves = bytes / 2;
   for (const std::int64_t s :
-       {16, 24, 32, 64, 100, 128, 256, 500, 777, 1000, 1024, 4096, 4099, 65536, 1 << 20, 1 << 24})
+       {16, 32, 64, 128, 256, 512, 1024, 24, 100, 1000, 4096, 65536, 1 << 20, 1 << 24})
     add("scan", Op::inclusive_sum, DType::f16, DType::f16, halves, s);
   for (const DType type :
        {DType::f16, DType::bf16, DType::f32, DType::i32, DType::i8, DType::f64}) {
@@ -33,6 +33,8 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes) {
       cases.back().name = fmt::format("scan_small/{}/{}", chainfold::name_of(type), few);
     }
   }
+  for (const std::int64_t s : {500, 777, 4099})
+    add("scan", Op::inclusive_sum, DType::f16, DType::f16, halves, s);
   for (const std::int64_t s : {1024, 0}) {
     add("scan_exclusive", Op::exclusive_sum, DType::f16, DType::f16, halves, s);
     add("scan_max", Op::inclusive_max, DType::f16, DType::f16, halves, s);

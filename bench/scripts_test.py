@@ -283,6 +283,10 @@ EXPERIMENTS = [
     experiment("variants", "parts warps=8 simt", ms=0.02, err_percent=2e-4),
     experiment("segments", "reduction16 warps=8 rows=4 mma", segment=16, data="signed"),
     experiment("segments", "call", kind="", impl="cub", segment=16, data="signed", ms=0.1),
+    experiment("scan_variants", "look_back warps=8 simt", kind="chosen", err_percent=1e-5, ms=0.04),
+    experiment("scan_variants", "scan256n warps=8 chain=0 product=1 mma", segment=1 << 20, err_percent=3e-2),
+    experiment("scan_segments", "scan16 warps=8 rows=4 mma", segment=16, data="signed"),
+    experiment("scan_segments", "look_back warps=8 mma", data="signed", ms=0.02),
 ]
 
 
@@ -299,6 +303,9 @@ class PapersTest(TemporaryFile):
         self.assertIn("| n | ours | recurrence |\n|---|---|---|\n| 2^20 | 1.5e-06 | overflow |", text)
         self.assertIn("| n | ours | lanes alone |\n|---|---|---|\n| 2^20 | 104.9 | 52.4 |", text)
         self.assertIn("| S | cub | reduction16 |\n|---|---|---|\n| 16 | 10.5 | 104.9 |", text)
+        self.assertIn("| n | ours | scan256n |\n|---|---|---|\n| 2^20 | 26.2 | 104.9 |", text)
+        self.assertIn("| n | ours | scan256n |\n|---|---|---|\n| 2^20 | 1e-05 | 0.03 |", text)
+        self.assertIn("| S | ours, tensor cores | scan16 |\n|---|---|---|\n| 16 | - | 104.9 |\n| 2^20 | 52.4 | - |", text)
         self.assertEqual(papers.fill(text, HEAD, EXPERIMENTS), text)
 
     def test_the_page_of_the_tree_has_marks(self):
@@ -317,6 +324,7 @@ class PapersTest(TemporaryFile):
         output = self.call(plot.main)
         names = {os.path.basename(line) for line in output.splitlines()}
         expected = {"recurrence-2^20", "split-2^20", "variants", "speedup", "error-normal", "error-uniform", "segments"}
+        expected |= {"scan_variants", "scan-error-normal", "scan_segments"}
         self.assertEqual(names, {f"papers-{name}.svg" for name in expected})
         for name in names:
             self.assertGreater(os.path.getsize(os.path.join(self.folder, name)), 1000)

@@ -35,7 +35,7 @@ Row row_of(const NamedCase& named, const Entrant& entrant, const Timing& timing,
     row.overflow = entrant.off->overflow;
     if (row.overflow) return row;
     row.max_err_u = entrant.off->units;
-    if (named.test.output_size() == 1) row.err_percent = entrant.off->percent;
+    if (named.test.segments() == 1) row.err_percent = entrant.off->percent;
   }
   return row;
 }

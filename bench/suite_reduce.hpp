@@ -22,12 +22,14 @@ struct NamedCase {
   std::vector<Way> ways{};   ///< empty: all that the machine has
   std::string experiment{};  ///< of a paper
 };
-/// All of the suite with inputs of `bytes` bytes each (every input of a case); sizes that do not
-/// fit are left out. With `cached_bytes` also some, named ".../cache", whose inputs together have
-/// so many bytes and are to be found in the caches.
+/// All of the suite, what tells most first (a budget may end a run early), with inputs of `bytes`
+/// bytes each (every input of a case); sizes that do not fit are left out. With `cached_bytes` also
+/// some, named ".../cache", whose inputs together have so many bytes and are to be found in the
+/// caches.
 std::vector<NamedCase> reduce_cases(std::int64_t bytes, std::int64_t cached_bytes = 0);
 
-/// All of the suite `scan`, where neither an input nor an output has more than `bytes` bytes.
+/// All of the suite `scan`, likewise, where neither an input nor an output has more than `bytes`
+/// bytes.
 std::vector<NamedCase> scan_cases(std::int64_t bytes);
 
 struct ReduceOptions {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -25,14 +26,18 @@ struct Block {
 class Scheduler {
  public:
   Scheduler(LaunchContext& context, std::int64_t grid, const InterpOptions& options)
-      : context_(context), options_(options), random_(options.seed), grid_(grid) {
-    if (options.schedule == Schedule::random) {
+      : context_(context), options_(options), random_(options.seed), count_(grid) {
+    if (!options.blocks.empty()) {
+      std::copy_if(options.blocks.begin(), options.blocks.end(), std::back_inserter(order_),
+                   [&](std::int64_t block) { return block < grid; });
+      count_ = static_cast<std::int64_t>(order_.size());
+    } else if (options.schedule == Schedule::random) {
       order_.resize(static_cast<std::size_t>(grid));
       std::iota(order_.begin(), order_.end(), std::int64_t{0});
-      std::shuffle(order_.begin(), order_.end(), random_);
     }
+    if (options.schedule == Schedule::random) std::shuffle(order_.begin(), order_.end(), random_);
     const std::int64_t resident =
-        std::min<std::int64_t>(grid, std::max(1, options.resident_blocks));
+        std::min<std::int64_t>(count_, std::max(1, options.resident_blocks));
     for (std::int64_t i = 0; i < resident; ++i) {
       blocks_.push_back(std::make_unique<Block>());
       blocks_.back()->warps.resize(static_cast<std::size_t>(context.launch.warps));
@@ -66,7 +71,7 @@ class Scheduler {
     }
     std::unique_ptr<Block> finished = std::move(blocks_[at]);
     blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
-    if (started_ == grid_) return true;
+    if (started_ == count_) return true;
     start(*finished);
     blocks_.push_back(std::move(finished));
     return true;
@@ -74,11 +79,10 @@ class Scheduler {
 
   void start(Block& block) {
     const std::int64_t next = started_++;
-    block.state.index = options_.schedule == Schedule::in_order ? next
-                        : options_.schedule == Schedule::reversed
-                            ? grid_ - 1 - next
-                            : order_[static_cast<std::size_t>(next)];
+    const std::int64_t at = options_.schedule == Schedule::reversed ? count_ - 1 - next : next;
+    block.state.index = order_.empty() ? at : order_[static_cast<std::size_t>(at)];
     block.state.epoch = 0;
+    block.state.has_ticket = false;
     block.state.shared.resize(context_.launch.shared.size());
     for (std::size_t i = 0; i < block.state.shared.size(); ++i) {
       block.state.shared[i].reset(static_cast<std::size_t>(context_.launch.shared[i].elements));
@@ -134,9 +138,9 @@ class Scheduler {
   LaunchContext& context_;
   const InterpOptions& options_;
   std::mt19937_64 random_;
-  std::int64_t grid_;
+  std::int64_t count_;  // of the blocks that run
   std::int64_t started_ = 0;
-  std::vector<std::int64_t> order_;
+  std::vector<std::int64_t> order_;             // empty: as they are numbered
   std::vector<std::unique_ptr<Block>> blocks_;  // by pointer: warps hold their block's state
   std::vector<Warp*> runnable_;
 };
@@ -171,11 +175,11 @@ void interpret(const Program& program, std::span<const InterpBuffer> buffers,
   std::vector<GlobalArray> memory;
   memory.reserve(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i)
-    memory.emplace_back(program.buffers[i], buffers[i], only > 0);
+    memory.emplace_back(program.buffers[i], buffers[i], only > 0 || !options.blocks.empty());
   share_memory(program, memory);
   for (int i = 0; i < launches; ++i) {
     if (only >= 0 && i != only) continue;
-    LaunchContext context(program, i, memory, params, options.arch);
+    LaunchContext context(program, i, memory, params, options);
     const std::int64_t grid = context.launch.grid.evaluate(params);
     if (grid < 0)
       throw InternalError(fmt::format("launch {}: a grid of {} blocks", context.launch.name, grid));

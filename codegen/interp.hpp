@@ -23,6 +23,10 @@ struct InterpOptions {
   Schedule schedule = Schedule::in_order;
   std::uint64_t seed = 0;   ///< of Schedule::random
   int resident_blocks = 4;  ///< blocks in flight at once; at least 1
+  /// If not empty, the only blocks of each launch that run, ascending: what the others would have
+  /// left is what memory held before, which counts as written, and slots that they would have
+  /// published count as published. A block may take one ticket then, which is its number.
+  std::vector<std::int64_t> blocks{};
 };
 
 /// Memory behind one buffer of the program: host bytes, aligned as the buffer declares. Scratch,

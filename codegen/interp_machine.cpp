@@ -16,12 +16,14 @@ constexpr std::size_t kLanes = kWarpWidth;
 
 LaunchContext::LaunchContext(const Program& the_program, int launch_index,
                              std::vector<GlobalArray>& the_buffers,
-                             std::span<const std::uint64_t> the_params, int the_arch)
+                             std::span<const std::uint64_t> the_params,
+                             const InterpOptions& options)
     : program(the_program),
       launch(the_program.launches[static_cast<std::size_t>(launch_index)]),
       buffers(the_buffers),
       params(the_params),
-      arch(the_arch),
+      arch(options.arch),
+      chosen(options.blocks),
       number(static_cast<std::uint32_t>(launch_index) + 1),
       offset(the_program.values.size(), 0),
       accesses(std::uint64_t{number} << 48) {

@@ -19,15 +19,16 @@ namespace chainfold::codegen {
 /// What all warps of one launch share: the code, where each value lives, global memory, parameters.
 struct LaunchContext {
   LaunchContext(const Program& program, int launch_index, std::vector<GlobalArray>& buffers,
-                std::span<const std::uint64_t> params, int arch);
+                std::span<const std::uint64_t> params, const InterpOptions& options);
 
   const Program& program;
   const Launch& launch;
   std::vector<GlobalArray>& buffers;
   std::span<const std::uint64_t> params;
   int arch;
-  std::uint32_t number;             ///< of the launch, from 1
-  std::vector<std::size_t> offset;  ///< of each value of this launch in Warp::values
+  std::span<const std::int64_t> chosen;  ///< InterpOptions::blocks
+  std::uint32_t number;                  ///< of the launch, from 1
+  std::vector<std::size_t> offset;       ///< of each value of this launch in Warp::values
   std::size_t value_words = 0;
   std::uint64_t accesses = 0;  ///< instructions that touched memory so far
   /// What atomic operations on an element (buffer, index) have made visible.
@@ -59,6 +60,7 @@ struct BlockState {
   std::int64_t index = 0;
   std::uint32_t epoch = 0;  ///< barriers passed
   std::int64_t ticket = 0;  ///< the last one taken
+  bool has_ticket = false;  ///< where only some blocks run
   std::vector<SharedMemory> shared;
   std::vector<std::vector<CopySlot>> rings;
 };

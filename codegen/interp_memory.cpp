@@ -10,9 +10,12 @@
 namespace chainfold::codegen {
 
 void Shadow::reset(std::size_t elements, bool initialised) {
-  Cell cell;
-  cell.initialised = initialised;
-  cells_.assign(elements, cell);
+  constexpr std::size_t kMostCells = std::size_t{1} << 20;
+  untouched_ = {};
+  untouched_.initialised = initialised;
+  touched_.clear();
+  sparse_ = elements > kMostCells;
+  cells_.assign(sparse_ ? 0 : elements, untouched_);
 }
 
 std::string Shadow::other_writer(const Cell& cell, const Accessor& who) {
@@ -33,7 +36,7 @@ std::string Shadow::other_writer(const Cell& cell, const Accessor& who) {
 }
 
 std::string Shadow::read(std::size_t element, const Accessor& who) {
-  Cell& cell = cells_[element];
+  Cell& cell = this->cell(element);
   if (!cell.initialised) return "it was never written";
   if (who.input && cell.write_access != 0) return "it was stored before, through the output";
   if (std::string problem = other_writer(cell, who); !problem.empty()) return problem;
@@ -51,7 +54,7 @@ std::string Shadow::read(std::size_t element, const Accessor& who) {
 }
 
 std::string Shadow::write(std::size_t element, const Accessor& who) {
-  Cell& cell = cells_[element];
+  Cell& cell = this->cell(element);
   if (cell.write_access == who.access) return "two lanes of one store write it";
   if (std::string problem = other_writer(cell, who); !problem.empty()) return problem;
   if (cell.read_launch == who.launch) {
@@ -72,7 +75,7 @@ std::string Shadow::write(std::size_t element, const Accessor& who) {
 }
 
 std::string Shadow::atomic(std::size_t element, const Accessor& who) {
-  Cell& cell = cells_[element];
+  Cell& cell = this->cell(element);
   if (!cell.initialised) return "it was never written";
   if (cell.write_launch == who.launch || cell.read_launch == who.launch)
     return "a race: other operations access it in the same launch";

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "chainfold/codegen/interp.hpp"
@@ -33,14 +34,14 @@ struct Accessor {
 class Shadow {
  public:
   void reset(std::size_t elements, bool initialised);
-  [[nodiscard]] bool tracks() const { return !cells_.empty(); }
+  [[nodiscard]] bool tracks() const { return !cells_.empty() || sparse_; }
   /// Empty if all is well; else what is wrong, in words.
   std::string read(std::size_t element, const Accessor& who);
   std::string write(std::size_t element, const Accessor& who);
   /// An atomic operation: conflicts with every other access of its launch, not with its like.
   std::string atomic(std::size_t element, const Accessor& who);
   /// What is there is not to be read any more, until it is written again.
-  void forget(std::size_t element) { cells_[element].initialised = false; }
+  void forget(std::size_t element) { cell(element).initialised = false; }
 
  private:
   struct Cell {
@@ -53,7 +54,13 @@ class Shadow {
     bool initialised = false, many_blocks_read = false;
   };
   static std::string other_writer(const Cell& cell, const Accessor& who);
+  Cell& cell(std::size_t element) {
+    return sparse_ ? touched_.try_emplace(element, untouched_).first->second : cells_[element];
+  }
   std::vector<Cell> cells_;
+  bool sparse_ = false;  // of a long array, only what was touched
+  Cell untouched_;
+  std::unordered_map<std::size_t, Cell> touched_;
 };
 
 /// One buffer of the program: the caller's bytes and their shadow (none for inputs, but for those

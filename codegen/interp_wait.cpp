@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "chainfold/codegen/interp_machine.hpp"
 
@@ -26,6 +27,12 @@ void Warp::take_ticket() {
   const auto* op = std::get_if<Ticket>(&barrier_->op);
   if (op == nullptr) return;
   GlobalArray& counter = check_word(op->counter, 0, accessor());
+  if (!context_->chosen.empty()) {
+    if (std::exchange(block_->has_ticket, true))
+      fail("a block takes a second ticket where only some blocks run");
+    block_->ticket = block_->index;
+    return;
+  }
   std::int64_t& taken = context_->tickets[op->counter];
   const auto before = static_cast<std::int64_t>(counter.get(0));
   if (before != taken) {
@@ -71,6 +78,10 @@ void Warp::execute(const Await& op, const Instr&) {
     if (publisher < 0) fail(fmt::format("slot {}: there is no ticket {}", first + l, publisher));
     const GlobalArray& flags = check_word(op.flags, first + l, who);
     const auto publication = context_->published.find({op.flags, first + l});
+    const bool left_out =
+        !context_->chosen.empty() &&
+        !std::binary_search(context_->chosen.begin(), context_->chosen.end(), publisher);
+    if (left_out) continue;
     if (publication == context_->published.end()) {
       if (flags.get(first + l) != 0)
         fail(fmt::format("slot {} was not 0 when the launch started", first + l));

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Packs what a machine with a GPU needs to run the GPU tests and the benchmark: build/gpu/{bin,lib}.
+# Packs what a machine with a GPU needs to run the GPU tests and the benchmark: build/gpu/{bin,lib}, and
+# in build/gpu/commit what the benchmark reports as its commit.
 #
 # usage: scripts/gpu-pack.sh [--with-cpu] [--out DIR] [BUILD_DIR]
 #   BUILD_DIR   where the programs were built (default build/release)
@@ -51,8 +52,8 @@ put() {
 [[ -e $build/bin/chainfold_gpu_tests ]] ||
   die "$build/bin/chainfold_gpu_tests is missing; run: cmake --build $build --target chainfold_gpu_tests"
 # Only a folder that this script made is deleted.
-if [[ -e $pack && -n "$(find "$pack" -mindepth 1 -maxdepth 1 ! -name bin ! -name lib | head -n 1)" ]]; then
-  die "$pack holds more than bin and lib; name another folder with --out"
+if [[ -e $pack && -n "$(find "$pack" -mindepth 1 -maxdepth 1 ! -name bin ! -name lib ! -name commit | head -n 1)" ]]; then
+  die "$pack holds more than a pack; name another folder with --out"
 fi
 rm -rf "$pack"
 mkdir -p "$pack/bin" "$pack/lib"
@@ -99,6 +100,11 @@ for file in "$pack"/bin/* "$pack"/lib/*.so*; do
     [[ $folder == '$ORIGIN'* ]] || die "$file looks for libraries in $folder, a folder of this machine"
   done
 done
+
+# That of the sources as they are now: build before you pack.
+commit="$(git rev-parse HEAD 2>/dev/null || true)"
+[[ -z $commit || -z "$(git status --porcelain 2>/dev/null)" ]] || commit+="-dirty"
+printf '%s\n' "$commit" >"$pack/commit"
 
 bytes="$(du -sb "$pack" | cut -f1)"
 ((bytes < most)) || die "$pack has $bytes bytes; at most $most can be carried"

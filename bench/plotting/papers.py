@@ -3,12 +3,14 @@
 import re
 
 from .pictures import pyplot, save
-from .rows import heading, is_ours, markdown_table, size_text, strategy
+from .rows import heading, is_ours, markdown_table, position, size_text, strategy
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 NOT_YET = "not measured yet"
 LANES = "lanes alone"
 OURS = "ours"
+OURS_MMA = "ours, tensor cores"
+OWN_SCANS = ("scan_tile", "scan_run", "scan_block", "look_back", "propagate")
 
 
 def line_of(row):
@@ -17,7 +19,7 @@ def line_of(row):
         return row["impl"]
     if row["plan_kind"] == "chosen":
         return OURS
-    return LANES if strategy(row) == "parts" else strategy(row)
+    return {"parts": LANES, **dict.fromkeys(OWN_SCANS, OURS_MMA)}.get(strategy(row), strategy(row))
 
 
 def decision(row, name):
@@ -93,28 +95,44 @@ def draw(head, rows, folder):
         if lines:
             yield picture(lines, folder, f"split-{size_text(n)}", PERCENT, "microseconds", f"split, n = {size_text(n)}, {device}")
     yield from draw_variants(device, rows, folder)
+    scans = [row for group in of(rows, "scan_variants").values() for row in group]
+    yield from draw_sizes(scans, folder, "scan_variants", f"scans of everything, {device}")
+    yield from draw_errors(scans, folder, "scan-error", device)
+    lines = curves([r for group in of(rows, "scan_segments").values() for r in group], position, billions)
+    if lines:
+        yield picture(lines, folder, "scan_segments", "elements a segment (rightmost: all in one)", RATE, f"scans of segments, {device}")
     segments = [row for group in of(rows, "segments").values() for row in group]
     if segments:
         lines = curves(segments, lambda r: r["segment"], billions)
         yield picture(lines, folder, "segments", "elements a segment", RATE, f"segments, {device}")
 
 
+def draw_sizes(rows, folder, name, title):
+    normal = [row for row in rows if row["data"] == "normal"]
+    if normal:
+        yield picture(curves(normal, lambda r: r["n"], billions), folder, name, "elements", RATE, title)
+
+
+def draw_errors(rows, folder, name, device):
+    for data in ("normal", "uniform"):
+        # A logarithmic axis has no zero.
+        lines = curves([r for r in rows if r["data"] == data], lambda r: r["n"], lambda r: r.get("err_percent") or None)
+        if lines:
+            yield picture(lines, folder, f"{name}-{data}", "elements", "error in per cent", f"{data} data, {device}", logy=True)
+
+
 def draw_variants(device, rows, folder):
     variants = [row for group in of(rows, "variants").values() for row in group]
+    title = f"sums of everything, {device}"
+    yield from draw_sizes(variants, folder, "variants", title)
     normal = [row for row in variants if row["data"] == "normal"]
     if normal:
-        title = f"sums of everything, {device}"
-        yield picture(curves(normal, lambda r: r["n"], billions), folder, "variants", "elements", RATE, title)
         lanes = {row["n"]: row["ms"] for row in normal if line_of(row) == LANES}
         known = [row for row in normal if row["n"] in lanes]
         if known:
             lines = curves(known, lambda r: r["n"], lambda r: lanes[r["n"]] / r["ms"])
             yield picture(lines, folder, "speedup", "elements", "times as fast as lanes alone", title)
-    for data in ("normal", "uniform"):
-        # A logarithmic axis has no zero.
-        lines = curves([r for r in variants if r["data"] == data], lambda r: r["n"], lambda r: r.get("err_percent") or None)
-        if lines:
-            yield picture(lines, folder, f"error-{data}", "elements", "error in per cent", f"{data} data, {device}", logy=True)
+    yield from draw_errors(variants, folder, "error", device)
 
 
 def fill(page, head, rows):
@@ -128,15 +146,22 @@ def tables(head, rows):
     for experiment in ("recurrence", "single_pass"):
         text += chain_tables(experiment, of(rows, experiment))
     text += split_table(of(rows, "split"))
-    variants = of(rows, "variants")
-    text += by_line("Variants: billions of elements a second, normal data", variants, "n", billions, "normal")
-    for data in ("normal", "uniform"):
-        text += by_line(f"Variants: error in per cent, {data} data", variants, "n", error_text, data)
-    segments = {}
-    for row in (row for group in of(rows, "segments").values() for row in group):
-        segments.setdefault(row["segment"], []).append(row)
-    text += by_line("Segments: billions of elements a second", dict(sorted(segments.items())), "S", billions, "signed")
+    for prefix, everything, segments in (("", "Variants", "Segments"), ("scan_", "Scans of everything", "Scans of segments")):
+        variants = of(rows, prefix + "variants")
+        text += by_line(f"{everything}: billions of elements a second, normal data", variants, "n", billions, "normal")
+        for data in ("normal", "uniform"):
+            text += by_line(f"{everything}: error in per cent, {data} data", variants, "n", error_text, data)
+        sizes = by_position(rows, prefix + "segments")
+        text += by_line(f"{segments}: billions of elements a second", sizes, "S", billions, "signed")
     return "\n".join(text) + "\n"
+
+
+def by_position(rows, experiment):
+    """{segment size: rows}; everything in one is as long as it is."""
+    sizes = {}
+    for row in (row for group in of(rows, experiment).values() for row in group):
+        sizes.setdefault(position(row), []).append(row)
+    return dict(sorted(sizes.items()))
 
 
 def section(title, columns, lines):

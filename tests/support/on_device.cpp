@@ -203,6 +203,8 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
   Options options;
   options.target = target("gpu");
   options.plan = what.plan;
+  options.accuracy = what.accuracy;
+  options.nonfinite = what.nonfinite;
   const Kernel kernel = compile(computation, options);
   const std::int64_t values = output_values(what);
   codegen::Graph tail_graph = graph;
@@ -219,13 +221,15 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
 
   const auto expect = [&](int alignment, int tail_alignment, bool gaps) {
     ReferenceRequest request{.segment = what.segment, .params = params};
-    request.plan =
-        what.plan.empty()
-            ? plan_on_device(kernel, graph, what.segment, alignment, gaps)
-            : make_plan(graph, kernel.target(),
-                        {.segment = what.segment, .base_alignment = alignment, .strided = gaps},
-                        codegen::parse_choice(what.plan))
-                  .value();
+    request.plan = what.plan.empty() ? plan_on_device(kernel, graph, what.segment, alignment, gaps)
+                                     : make_plan(graph, kernel.target(),
+                                                 {.accuracy = what.accuracy,
+                                                  .nonfinite = what.nonfinite,
+                                                  .segment = what.segment,
+                                                  .base_alignment = alignment,
+                                                  .strided = gaps},
+                                                 codegen::parse_choice(what.plan))
+                                           .value();
     if (what.tail) request.tail_plan = plan_on_device(kernel, tail_graph, 0, tail_alignment);
     // The reference's own functions may be off by one ulp, the kernel's by two.
     if (transcendental) request.transcendental_ulp = 3;

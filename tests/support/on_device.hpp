@@ -76,11 +76,13 @@ struct DeviceCase {
   std::int64_t elements = 0;
   Fill fill = Fill::uniform;
   std::uint64_t seed = 1;
-  int shift = 0;                     ///< elements off an aligned address, for launch()
-  bool tail = false;                 ///< the last segment may be shorter
-  bool through_run = true;           ///< run() on host memory
-  bool through_launch = true;        ///< launch() on device memory, on a stream of its own
-  std::string plan{};                ///< a choice's text instead of the rules
+  int shift = 0;               ///< elements off an aligned address, for launch()
+  bool tail = false;           ///< the last segment may be shorter
+  bool through_run = true;     ///< run() on host memory
+  bool through_launch = true;  ///< launch() on device memory, on a stream of its own
+  std::string plan{};          ///< a choice's text instead of the rules
+  Accuracy accuracy = Accuracy::accurate;
+  NonFinite nonfinite = NonFinite::ieee;
   bool columns = false;              ///< `segment` is their number
   std::vector<std::int64_t> gaps{};  ///< elements between rows, for the inputs in turn
 };

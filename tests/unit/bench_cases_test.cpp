@@ -71,7 +71,7 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
     EXPECT_EQ(named.test.bytes_written(), named.test.elements * size_of(named.test.out));
     EXPECT_TRUE(cases.insert({named.name, named.test}).second) << named.name;
   }
-  EXPECT_EQ(cases.size(), 36u);
+  EXPECT_EQ(cases.size(), 37u);
   for (const char* name :
        {"scan/f16/16", "scan/f16/777", "scan/f16/4099", "scan/f16/16777216", "scan/bf16/whole",
         "scan/f64/whole", "scan_small/f16/65536", "scan_small/f32/4194304", "scan_max/f16/1024",
@@ -83,7 +83,33 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
   EXPECT_EQ(cases.at("scan/i8/whole").elements, std::int64_t{1} << 29);  // as i32 is written
   EXPECT_EQ(cases.at("scan/i8/whole").out, DType::i32);
   EXPECT_EQ(cases.at("scan_in_place/f16/whole").op_name(), "inclusive_sum_in_place");
-  EXPECT_EQ(scan_cases(1 << 20).size(), 29u);  // without what is longer than the whole
+  EXPECT_EQ(scan_cases(1 << 20).size(), 30u);  // without what is longer than the whole
+}
+
+/// A run that its budget ends has measured what comes first.
+TEST(BenchCases, WhatTellsMostComesFirst) {
+  const auto expect_in_order = [](const std::vector<NamedCase>& cases,
+                                  const std::vector<std::string>& names) {
+    std::size_t last = 0;
+    for (const std::string& name : names) {
+      const auto at = std::find_if(cases.begin(), cases.end(),
+                                   [&](const NamedCase& named) { return named.name == name; });
+      ASSERT_NE(at, cases.end()) << name;
+      const auto index = static_cast<std::size_t>(at - cases.begin());
+      EXPECT_LE(last, index) << name;
+      last = index;
+    }
+  };
+  constexpr std::int64_t kBytes = std::int64_t{1} << 31;
+  expect_in_order(reduce_cases(kBytes),
+                  {"sum/f16/8", "sum/f16/16", "sum/f16/32", "sum/f16/64", "sum/f16/134217728",
+                   "sum/f16/24", "sum/f16/4099", "sum/f16/whole", "sum/bf16/8", "sum/bf16/4099",
+                   "sum/f16/whole/65536", "sum/f32/8", "axis0/f16/1000", "sum/f16/1"});
+  expect_in_order(scan_cases(kBytes),
+                  {"scan/f16/16", "scan/f16/1024", "scan/f16/24", "scan/f16/4096",
+                   "scan/f16/16777216", "scan/f16/whole", "scan/bf16/whole", "scan/f32/whole",
+                   "scan/i32/whole", "scan/i8/whole", "scan/f64/whole", "scan_small/f16/65536",
+                   "scan_small/f32/4194304", "scan/f16/777", "scan_exclusive/f16/1024"});
 }
 
 TEST(BenchScanCases, HaveRowsWhereACopyHasRatioOne) {
@@ -120,10 +146,7 @@ TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
 TEST(BenchOurPlans, EveryStrategyRunsInSomeRowOfTheSuites) {
   const Target sm90 = target("sm_90");
   std::set<std::string_view> missing;
-  for (const std::string_view name : codegen::strategy_names()) {
-    // The papers' scans are pinned, and no suite pins them yet.
-    if (!codegen::is_published_scan(codegen::parse_choice(name).strategy)) missing.insert(name);
-  }
+  for (const std::string_view name : codegen::strategy_names()) missing.insert(name);
   ASSERT_GE(missing.size(), 15u);
   std::vector<NamedCase> cases = reduce_cases(std::int64_t{1} << 31);
   for (NamedCase& named : scan_cases(std::int64_t{1} << 31)) cases.push_back(std::move(named));
@@ -134,6 +157,10 @@ TEST(BenchOurPlans, EveryStrategyRunsInSomeRowOfTheSuites) {
     missing.erase(text.substr(0, text.find(' ')));
     for (const Way& way : OurPlans(sm90, false).ways(named.test)) missing.erase(way.strategy);
   }
+  // The papers' scans have no place in a plan that may not assume finite data.
+  for (const NamedCase& named : papers_cases(std::int64_t{1} << 31, sm90))
+    for (const Way& way : named.ways)
+      missing.erase(std::string_view(way.strategy).substr(0, way.strategy.find(' ')));
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " runs in no row";
 }
 
@@ -156,25 +183,69 @@ TEST(BenchPapers, VaryWhatThePapersVary) {
   }
   for (const char* name :
        {"recurrence/2^20", "single_pass/2^26", "split/2^26", "variants/normal/2^30",
-        "variants/uniform/2^16", "segments/16", "segments/2^30"}) {
+        "variants/uniform/2^16", "segments/16", "segments/2^30", "scan_segments/16",
+        "scan_segments/2^30", "scan_variants/normal/2^16/segment", "scan_variants/uniform/2^30"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   for (const std::string_view name : codegen::strategy_names()) {
-    const bool ours = name == "rows" || name == "staged" || name == "columns" ||
-                      name.starts_with("scan") || name == "look_back" || name == "propagate";
-    EXPECT_NE(strategies.contains(std::string(name)), ours) << name;
+    const codegen::Strategy strategy = codegen::parse_choice(name).strategy;
+    if (codegen::is_published(strategy) || codegen::is_published_scan(strategy)) {
+      EXPECT_TRUE(strategies.contains(std::string(name))) << name;
+    }
+  }
+  for (const char* name : {"rows", "staged", "columns", "propagate"})
+    EXPECT_FALSE(strategies.contains(name)) << name;
+}
+
+/// A pinned plan is found in a file again by the text that its kernel tells, and its results are
+/// held against a bound, for which it must be legal as it is compiled.
+TEST(BenchPapers, PinPlansThatAreWhatTheyAreCalled) {
+  const Target sm90 = target("sm_90");
+  std::size_t finite = 0;
+  for (const NamedCase& named : papers_cases(std::int64_t{1} << 31, sm90)) {
+    for (const Way& way : named.ways) {
+      if (way.kind != "pinned") continue;
+      finite += way.finite ? 1 : 0;
+      const codegen::PlanChoice choice = codegen::parse_choice(way.strategy);
+      EXPECT_EQ(codegen::to_text(choice), way.strategy);
+      EXPECT_EQ(way.finite, codegen::is_published_scan(choice.strategy)) << way.strategy;
+    }
+  }
+  EXPECT_GE(finite, 80u);
+}
+
+TEST(BenchPapers, ScansAreOfWhatTheirOutputsHold) {
+  for (const NamedCase& named : papers_cases(std::int64_t{1} << 31, target("sm_90"))) {
+    const Case& test = named.test;
+    if (!is_scan(test.op)) continue;
+    EXPECT_EQ(test.out == DType::f16, test.source == Source::balanced) << named.name;
+    EXPECT_EQ(test.out == DType::f16, named.experiment == "scan_segments") << named.name;
+    // A warp that goes through a long segment alone takes its time.
+    for (const Way& way : named.ways) {
+      const bool alone =
+          way.strategy.starts_with("scan16n") || way.strategy.starts_with("scan256n");
+      EXPECT_LE(alone ? test.segment : 0, 1 << 20) << named.name << ' ' << way.name();
+    }
   }
 }
 
-TEST(BenchPapers, AreOurOwnPlanAndALoopOnACpu) {
+TEST(BenchPapers, AreOurOwnPlanAndAPeerOnACpu) {
   Target cpu = target("sm_90");
   cpu.has_mma = false;
   cpu.max_warps = 1;
+  const std::map<std::string, std::string> peers = {
+      {"variants", "openmp-simd"}, {"scan_variants", ""}, {"scan_segments", "std-par"}};
+  std::set<std::string> seen;
   for (const NamedCase& named : papers_cases(std::int64_t{1} << 22, cpu)) {
-    EXPECT_EQ(named.experiment, "variants");
-    ASSERT_EQ(named.ways.size(), 2u) << named.name;
-    EXPECT_EQ(named.ways[1].name(), "openmp-simd");
+    seen.insert(named.experiment);
+    const std::string& peer = peers.at(named.experiment);
+    ASSERT_EQ(named.ways.size(), peer.empty() ? 1u : 2u) << named.name;
+    EXPECT_EQ(named.ways.front().name(), "chainfold chosen");
+    if (!peer.empty()) {
+      EXPECT_EQ(named.ways.back().name(), peer);
+    }
   }
+  EXPECT_EQ(seen.size(), peers.size());
 }
 
 TEST(BenchOurPlans, MeasureContainmentWhereTensorCoresAreAndSegmentsShort) {

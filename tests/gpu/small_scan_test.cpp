@@ -1,0 +1,75 @@
+// Few launches of every strategy of scans, by lanes and on tensor cores, for the sanitizers; and
+// the published scans, which nothing else runs on a device.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/tests/support/on_device.hpp"
+
+namespace chainfold::test {
+namespace {
+
+struct SmallScan {
+  const char* program;
+  std::int64_t segment, elements;
+  const char* plan;
+  int shift = 0;  ///< elements off an aligned address
+};
+const SmallScan kSmallScans[] = {
+    {"scan_sum_f32", 32, 32 * 301, "scan_tile warps=4 depth=2 blocks=0 bytes=16 simt"},
+    {"scan_sum_i32", 37, 37 * 201, "scan_tile warps=2 depth=4 blocks=0 bytes=16 simt", 1},
+    {"running_sum_f16", 64, 64 * 301, "scan_tile warps=4 depth=2 blocks=0 bytes=16 mma"},
+    {"running_sum_f16", 4, 4 * 1000, "scan_tile warps=2 depth=1 blocks=0 bytes=8 mma"},
+    {"scan_sum_f32", 1000, 1000 * 21, "scan_block warps=4 depth=4 blocks=0 bytes=16 simt"},
+    {"running_sum_back_f16", 2048, 2048 * 9, "scan_block warps=4 depth=2 blocks=0 bytes=16 mma"},
+    {"scan_both_ways_i32", 500, 500 * 21, "scan_block warps=4 depth=2 blocks=0 bytes=16 simt"},
+    {"scan_sum_f32", 0, 70'001, "look_back warps=4 depth=2 tile=0 blocks=2 bytes=16 simt"},
+    {"scan_longest_run_f32", 0, 30'001, "look_back warps=2 depth=2 tile=0 blocks=2 bytes=16 simt"},
+    {"running_sum_f16", 0, 70'001, "look_back warps=4 depth=2 tile=0 blocks=2 bytes=16 mma"},
+    {"scan_sum_i32", 5000, 5000 * 7, "look_back warps=2 depth=2 tile=0 blocks=2 bytes=16 simt", 3},
+    {"scan_sum_f32", 0, 40'001, "propagate warps=4 depth=2 tile=0 blocks=2 bytes=16 simt"},
+    {"running_sum_i8", 0, 40'001, "propagate warps=4 depth=2 tile=0 blocks=2 bytes=16 mma"},
+    {"running_sum_f16", 16, 16 * 137, "scan16 warps=2 rows=4"},
+    {"running_sum_f16", 112, 112 * 33, "scan16n warps=2 chain=1"},
+    {"running_sum_bf16", 112, 112 * 17, "scan16n warps=2 chain=0"},
+    {"running_sum_f16", 256, 256 * 11, "scan256 warps=2 rows=2"},
+    {"running_sum_f16", 256, 256 * 11, "scan256 warps=2 rows=2 product=1"},
+    {"running_sum_bf16", 768, 768 * 7, "scan256n warps=2 chain=1"},
+    {"running_sum_f16", 1280, 1280 * 5, "scan256n warps=2 chain=0 product=1"},
+    {"running_sum_f16", 4352, 4352 * 3, "scan_block256n warps=16"},
+    {"running_sum_f16", 4352, 4352 * 3, "scan_block256n warps=16 product=1"},
+    {"running_sum_f16", 0, 50'003, "scan_grid256n warps=4"},
+    {"running_sum_bf16", 0, 50'003, "scan_grid256n warps=8 product=1"},
+};
+
+class GpuSmallScan : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GpuSmallScan, IsRight) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const SmallScan& scan = kSmallScans[GetParam()];
+  DeviceCase what{.segment = scan.segment,
+                  .elements = scan.elements,
+                  .fill = Fill::whole,
+                  .seed = GetParam(),
+                  .shift = scan.shift,
+                  .plan = scan.plan};
+  if (codegen::is_published_scan(codegen::parse_choice(scan.plan).strategy)) {
+    what.accuracy = Accuracy::as_published;
+    what.nonfinite = NonFinite::assume_finite;
+  }
+  const Verdict verdict = check_on_device(program(scan.program), what);
+  EXPECT_EQ(verdict.problems, "") << scan.plan;
+  EXPECT_GT(verdict.values, scan.elements);  // through run() and launch()
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuSmallScan, testing::Range(std::size_t{0}, std::size(kSmallScans)),
+                         [](const auto& info) {
+                           const std::string plan = kSmallScans[info.param].plan;
+                           return fmt::format("{}_{}_{}", info.index,
+                                              plan.substr(0, plan.find(' ')),
+                                              kSmallScans[info.param].program);
+                         });
+
+}  // namespace
+}  // namespace chainfold::test
