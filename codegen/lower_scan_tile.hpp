@@ -29,6 +29,8 @@ class ScanTile {
   [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[fold]; }
   /// The direction of ranges, whose scans have one.
   [[nodiscard]] bool reverse() const { return any_reverse_; }
+  /// The merge of all folds' states that follow each other in the direction of ranges.
+  Partials merge(const Partials& earlier, const Partials& later);
   [[nodiscard]] Carry no_carry() const { return Carry(graph_.folds.size()); }
   [[nodiscard]] Carry carry_of(const Partials& states) const {
     return {states.begin(), states.end()};
