@@ -193,6 +193,7 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::scan_run: return lower_scan_run(graph, plan, target);
     case Strategy::scan_block: return lower_scan_block(graph, plan, target);
     case Strategy::look_back: return lower_look_back(graph, plan, target);
+    case Strategy::look_ahead: return lower_look_ahead(graph, plan, target);
     case Strategy::propagate: return lower_propagate(graph, plan, target);
     case Strategy::reduction16:
     case Strategy::strided16n:

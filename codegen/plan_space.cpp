@@ -50,6 +50,11 @@ constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
                             {"tile", &PlanChoice::tile},
                             {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
+constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
+                            {"depth", &PlanChoice::depth},
+                            {"stages", &PlanChoice::stages},
+                            {"blocks", &PlanChoice::blocks},
+                            {"bytes", &PlanChoice::bytes}};
 constexpr Field kReduction16[] = {
     {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
 constexpr Field kMultiple16[] = {{"warps", &PlanChoice::warps},
@@ -108,6 +113,7 @@ constexpr StrategyText kStrategies[] = {
     {"scan_run", Strategy::scan_run, kScan},
     {"scan_block", Strategy::scan_block, kScan},
     {"look_back", Strategy::look_back, kTiles},
+    {"look_ahead", Strategy::look_ahead, kAhead},
     {"propagate", Strategy::propagate, kTiles},
     {"reduction16", Strategy::reduction16, kReduction16},
     {"strided16n", Strategy::strided16n, kMultiple16},
@@ -265,7 +271,7 @@ void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
   for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
-                                  Strategy::look_back, Strategy::propagate}) {
+                                  Strategy::look_back, Strategy::look_ahead, Strategy::propagate}) {
     const std::optional<PlanChoice> around = scan_choice_of(strategy, graph, target, request);
     if (!around) continue;
     space.add(*around);
@@ -285,6 +291,7 @@ void add_scans(Space& space, const Graph& graph, const Target& target, const Pla
       space.add(choice);
     }
     space.vary(*around, &PlanChoice::blocks, {0, 1, 2, 3, 4, 6, 8});
+    if (around->stages > 0) space.vary(*around, &PlanChoice::stages, {2, 3, 4, 6, 8});
     space.vary(*around, &PlanChoice::bytes, {8, 4});
   }
 }
