@@ -96,9 +96,12 @@ class Builder {
   /// values, which have the types of `init`. Returns the values after the last round.
   Values loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
               const std::function<Values(ValueId, const Values&)>& body);
-  /// Both functions return the same number of values; uniform ones beside lane ones are splatted.
+  /// Both functions return the same number of values; uniform ones are splatted.
   Values branch(ValueId condition, const std::function<Values()>& then_body,
                 const std::function<Values()>& else_body);
+  /// The same of one value that is uniform either way, and stays so.
+  ValueId branch_uniform(ValueId condition, const std::function<ValueId()>& then_body,
+                         const std::function<ValueId()>& else_body);
 
  private:
   using Key = std::vector<std::int64_t>;
@@ -106,6 +109,8 @@ class Builder {
   ValueId pure(Operation op, const Type& type, Key key);
   ValueId new_value(const Type& type);
   Values run_region(Region& region, const std::function<Values()>& fn);
+  Values branch_as_is(ValueId condition, const std::function<Values()>& then_body,
+                      const std::function<Values()>& else_body);
 
   Program& program_;
   std::vector<Region*> regions_;

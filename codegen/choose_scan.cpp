@@ -18,8 +18,15 @@ constexpr int kMostRunRows = 32;
 constexpr int kRunRows = 8, kTileRows = 4;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
+/// Warps of a tile, of which a processor has several: while one waits, others are under way.
+constexpr int kTileWarps = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
+/// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
+/// bytes of them a processor, about half of which are under way (0009).
+constexpr int kMostStages = 8, kStages = 4;
+constexpr std::int64_t kStageBytes = 128 * 1024;
+constexpr int kCopyUnit = 16;
 /// A CPU's warp: what is read twice has to stay in a core's cache.
 constexpr int kCpuTileBytes = 128 * 1024;
 constexpr int kCpuRangeDepth = 4;
@@ -128,6 +135,7 @@ bool is_scan(Strategy strategy) {
     case Strategy::scan_run:
     case Strategy::scan_block:
     case Strategy::look_back:
+    case Strategy::look_ahead:
     case Strategy::propagate: return true;
     default: return false;
   }
@@ -141,6 +149,33 @@ int widest_of_scan(const Graph& graph) {
   }
   return bytes;
 }
+
+StageCopy run_copy(const Plan& plan, DType input) {
+  const int size = size_of(input);
+  const int run = Plan::kWarp * plan.load_width * plan.depth;
+  const bool exact = plan.base_alignment >= kCopyUnit && plan.segment * size % kCopyUnit == 0;
+  return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
+}
+
+std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph) {
+  const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
+  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs)  // runs off the copies' unit bring a unit more
+    bytes += slots * (run * size_of(input.type) + kCopyUnit + 8) + kCopyUnit;
+  // Totals of two tiles' warps, folds of four levels, the ticket.
+  std::int64_t fields = 0;
+  for (const Fold& fold : graph.folds) fields += static_cast<std::int64_t>(fold.state.size());
+  return bytes + (2 * plan.warps + 4) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
+}
+
+namespace {
+bool look_ahead_fits(const Plan& plan, const Graph& graph, const Target& target) {
+  const std::int64_t bytes = look_ahead_bytes(plan, graph);
+  return target.async_copies && bytes <= target.shared_bytes &&
+         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
+}
+}  // namespace
 
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest) {
@@ -197,6 +232,14 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                       : std::int64_t{choice.tile} * 1024;
       plan.launches = choice.strategy == Strategy::look_back ? 2 : 3;
       return true;
+    case Strategy::look_ahead:
+      if (both_ways || broadcasts(graph) || one_warp || graph.inputs.empty()) return false;
+      if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
+      plan.stages = choice.stages;
+      plan.blocks = std::int64_t{target.processors} * choice.blocks;
+      plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
+      plan.launches = 2;
+      return look_ahead_fits(plan, graph, target);
     default: return false;
   }
 }
@@ -373,13 +416,27 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.depth = one_warp && !both_ways ? kCpuRangeDepth : rows;
       if (!one_warp) {
         const int warps = std::min(most_warps(graph, registers), target.resident_warps);
-        choice.warps = std::min(kMostBlockWarps, warps);
+        choice.warps = std::min(kTileWarps, warps);
         choice.blocks = warps / choice.warps;
       } else if (!both_ways) {
         choice.tile = static_cast<int>(
             std::max<std::int64_t>(1, kCpuTileBytes / (1024 * widest_of_scan(graph))));
       }
       return choice;
+    case Strategy::look_ahead: {
+      if (!target.bulk_copies || bytes == 0) return std::nullopt;
+      constexpr int kBlocks = 2;
+      const int most_of_block =
+          std::min(most_warps(graph, registers), target.resident_warps) / kBlocks;
+      choice.warps = std::min(kTileWarps, most_of_block);
+      choice.blocks = kBlocks;
+      choice.stages = kStages;
+      const std::int64_t row = std::int64_t{Plan::kWarp} * widest * bytes;
+      const std::int64_t most = kStageBytes / (row * choice.warps * kBlocks * kStages);
+      choice.depth =
+          std::clamp(static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(most))), 1, rows);
+      return choice;
+    }
     default: return std::nullopt;
   }
 }
@@ -416,9 +473,13 @@ std::string print_scan(const Plan& plan) {
     text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
   if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
     text += fmt::format("  tile {} elements\n", plan.tile);
+  if (plan.strategy == Strategy::look_ahead)
+    text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
+                        plan.blocks);
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   return text + (plan.in_registers
-                     ? fmt::format("  rows {}, in registers\n", plan.depth)
+                     ? fmt::format("  rows {}, in {}\n", plan.depth,
+                                   plan.stages > 0 ? "shared memory" : "registers")
                      : fmt::format("  rows {} at once, read twice\n", plan.range_depth));
 }
 
@@ -462,6 +523,10 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
               "a block holds a segment, which begins on a load");
       break;
+    case Strategy::look_ahead:
+      require(plan.stages >= 2 && plan.blocks >= 1 && look_ahead_fits(plan, graph, target),
+              "stages fit the target's shared memory");
+      [[fallthrough]];
     default:
       require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");
       require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");

@@ -142,7 +142,8 @@ void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
   line(fmt::format("{}<{}, {}, {}>(lane, {} + {}, {} + {}, {}, {} + {}, {} + {});",
                    launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit, op.elements,
                    op.whole, shared_name(launch_, op.array), name(op.to), buffer, name(op.first),
-                   buffer, buffer, name(op.limit), ring_name(launch_, op.ring), name(op.slot)));
+                   op.begin == kNoValue ? buffer : fmt::format("{} + {}", buffer, name(op.begin)),
+                   buffer, name(op.limit), ring_name(launch_, op.ring), name(op.slot)));
 }
 
 void BodyEmitter::emit_op(const Instr&, const CopyWait& op) {

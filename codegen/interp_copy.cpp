@@ -51,10 +51,13 @@ void Warp::execute(const CopyAsync& op, const Instr&) {
   const std::int64_t to = integer(op.to);
   const int unit =
       16 / size_of(context_->program.buffers[static_cast<std::size_t>(op.buffer)].type);
+  const std::int64_t begin = op.begin == kNoValue ? 0 : integer(op.begin);
   const std::int64_t limit = integer(op.limit);
-  if (limit < 0 || limit > source.elements())
-    fail(fmt::format("a copy's limit {} is outside of [0, {}]", limit, source.elements()));
-  if (op.whole && (source.misalignment(0, 16) != 0 || limit % unit != 0))
+  const bool nothing = op.begin != kNoValue && limit == begin;
+  if (!nothing && (limit < begin || limit > source.elements()))
+    fail(fmt::format("a copy's limit {} is outside of [{}, {}]", limit, begin, source.elements()));
+  if (!nothing && begin < 0) fail(fmt::format("a copy begins at element {}", begin));
+  if (op.whole && (source.misalignment(begin, 16) != 0 || (limit - begin) % unit != 0))
     fail("the input does not lie on 16 bytes");
   if (to < 0 || to > array.elements() - op.elements) {
     fail(fmt::format("shared elements {} to {} are outside of [0, {})", to, to + op.elements - 1,
@@ -74,6 +77,7 @@ void Warp::execute(const CopyAsync& op, const Instr&) {
   copy.from = from;
   copy.to = to;
   copy.elements = op.elements;
+  copy.begin = begin;
   copy.limit = limit;
 }
 
@@ -83,9 +87,11 @@ void Warp::execute(const CopyWait& op, const Instr&) {
   if (round != copy.started - 1)
     fail(fmt::format("waits for copy {} of {} that were started", round, copy.started));
   if (copy.arrived == copy.started) return;
-  const GlobalArray& source = context_->buffers[static_cast<std::size_t>(copy.buffer)];
+  GlobalArray& source = context_->buffers[static_cast<std::size_t>(copy.buffer)];
   SharedMemory& array = block_->shared[static_cast<std::size_t>(copy.array)];
   const Accessor who = accessor();
+  Accessor reader = who;
+  reader.input = true;
   const Bits beyond =
       anything(context_->program.buffers[static_cast<std::size_t>(copy.buffer)].type);
   for (std::int64_t e = 0; e < copy.elements; ++e) {
@@ -95,7 +101,12 @@ void Warp::execute(const CopyWait& op, const Instr&) {
       fail(fmt::format("a copy arrives at element {}: {}", copy.to + e, problem));
     }
     const std::int64_t from = copy.from + e;
-    array.set(copy.to + e, from >= 0 && from < copy.limit ? source.get(from) : beyond);
+    const bool touched = from >= copy.begin && from < copy.limit;
+    if (touched && source.shadow().tracks()) {
+      const std::string problem = source.shadow().read(static_cast<std::size_t>(from), reader);
+      if (!problem.empty()) fail(fmt::format("a copy reads element {}: {}", from, problem));
+    }
+    array.set(copy.to + e, touched ? source.get(from) : beyond);
   }
   ++copy.arrived;
 }

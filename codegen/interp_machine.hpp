@@ -52,7 +52,8 @@ struct CopySlot {
   int warp = -1;  ///< that owns it: the first to use it
   std::int64_t started = 0, arrived = 0;
   int buffer = 0, array = 0;
-  std::int64_t from = 0, to = 0, elements = 0, limit = 0;  ///< of the copy under way
+  std::int64_t from = 0, to = 0, elements = 0;  ///< of the copy under way
+  std::int64_t begin = 0, limit = 0;            ///< elements that it touches
 };
 
 /// The state of one block.

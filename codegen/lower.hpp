@@ -25,6 +25,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
 Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_scan_block(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_look_back(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_propagate(const Graph& graph, const Plan& plan, const Target& target);
 
 /// Pass. Before: any program. After: instructions without effect whose results nobody uses are

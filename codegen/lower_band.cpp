@@ -41,9 +41,7 @@ Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape
     : b_(builder), tile_(tile), graph_(graph), shape_(shape), first_(first), lane_reads_(reads) {}
 
 std::vector<Partials> Band::identities() {
-  Partials nothing;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) nothing.push_back(tile_.identity(f));
-  return std::vector<Partials>(static_cast<std::size_t>(shape_.runs), nothing);
+  return std::vector<Partials>(static_cast<std::size_t>(shape_.runs), tile_.identities());
 }
 
 Builder::Values Band::flatten(std::vector<Partials> runs) {

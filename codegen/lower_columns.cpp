@@ -78,8 +78,7 @@ class ColumnsLowering {
           });
         };
     walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
-      Partials nothing;
-      for (std::size_t f = 0; f < graph_.folds.size(); ++f) nothing.push_back(tile.identity(f));
+      const Partials nothing = tile.identities();
       for (int run = 0; run < now.runs; ++run)
         keep(b, tile, b.add(states_at, b.add(at, b.i64(run * kWarpWidth))), nothing, reads);
     });

@@ -79,8 +79,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     if (full == 1) {
       sum = batch(begin, plan_.depth, kNoValue);
     } else if (full > 1) {
-      Partials start;
-      for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(identity(f));
+      const Partials start = identities();
       const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
       sum = unflatten(b_.loop(begin, behind, stride, flatten(start),
                               [&](ValueId at, const Builder::Values& carried) {
@@ -111,8 +110,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   const ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)});
   const ValueId rest_at = b_.add(from, b_.mul(batches, b_.i64(chunk)));
   const ValueId my_warp = b_.convert(warp, DType::i64);
-  Partials start;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(identity(f));
+  const Partials start = identities();
   const bool runs = ordered_ && warps > 1;  // each warp has one run of batches, the last the rest
   ValueId first = kNoValue, stop = rest_at;
   const ValueId last_warp = runs ? b_.compute(Op::eq, {my_warp, b_.i64(warps - 1)}) : kNoValue;

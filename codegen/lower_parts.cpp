@@ -10,6 +10,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_block.hpp"
+#include "chainfold/codegen/lower_states.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {
@@ -55,7 +56,7 @@ class PartsLowering {
         tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
-    on_first_warp(b, warps(), [&] { store_states(b, tile, partials, part); });
+    on_first_warp(b, warps(), [&] { states().store_one(b, tile, part, partials); });
   }
 
   void lower_merge() {
@@ -63,8 +64,7 @@ class PartsLowering {
     TileLowering tile(b, graph_, plan_);
     const ValueId parts = b.param(params_.parts), segment = b.block();
     const ValueId first = b.mul(segment, parts);
-    Partials start;
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f) start.push_back(tile.identity(f));
+    const Partials start = tile.identities();
     const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
                                                : merge_strided(b, tile, first, parts, start);
     Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
@@ -125,16 +125,10 @@ class PartsLowering {
     return plan_.segment > 0 ? b.i64(plan_.segment) : b.param(params_.elements);
   }
   static ValueId first_lane(Builder& b) { return b.compute(Op::eq, {b.lane(), b.i32(0)}); }
-  int first_scratch() const {
-    return static_cast<int>(graph_.inputs.size() + graph_.outputs.size());
-  }
-
-  void store_states(Builder& b, TileLowering& tile, const Partials& partials, ValueId part) {
-    const std::vector<ValueId> fields = tile.flatten(partials);
-    const ValueId mask = first_lane(b);
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      b.store(first_scratch() + static_cast<int>(i), {part}, fields[i], mask);
-    }
+  /// Of all parts.
+  [[nodiscard]] StateArrays states() const {
+    return {StateArrays::Memory::global,
+            static_cast<int>(graph_.inputs.size() + graph_.outputs.size())};
   }
 
   /// Lane l's state is that of part position + l * lane_stride of the segment, or none.
@@ -145,15 +139,7 @@ class PartsLowering {
     const ValueId mask = b.lt(offset, b.sub(parts, position));
     Address at{.base = b.add(first, position)};
     if (lane_stride > 1) at = {.base = at.base, .group = 1, .stride = lane_stride};
-    Partials states;
-    int array = first_scratch();
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-      Partial state = tile.identity(f);
-      for (ValueId& field : state.fields)
-        field = b.select(mask, b.load(array++, at, 1, mask), field);
-      states.push_back(std::move(state));
-    }
-    return states;
+    return states().load(b, tile, at, mask);
   }
 
   Program& program_;
@@ -207,6 +193,7 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::scan_run: return lower_scan_run(graph, plan, target);
     case Strategy::scan_block: return lower_scan_block(graph, plan, target);
     case Strategy::look_back: return lower_look_back(graph, plan, target);
+    case Strategy::look_ahead: return lower_look_ahead(graph, plan, target);
     case Strategy::propagate: return lower_propagate(graph, plan, target);
     case Strategy::reduction16:
     case Strategy::strided16n:

@@ -20,17 +20,19 @@ class Propagate {
         graph_(graph),
         plan_(plan),
         params_(declare_tiles(program, graph, plan)) {
-    states_ = static_cast<int>(program.buffers.size());
+    const auto states = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
     // Of whole segments: as many arrays again.
-    totals_ = static_cast<int>(program.buffers.size());
-    for (int i = states_; i < totals_; ++i) {
+    const auto totals = static_cast<int>(program.buffers.size());
+    for (int i = states; i < totals; ++i) {
       Buffer total = program.buffers[static_cast<std::size_t>(i)];
-      total.name = "total_" + std::to_string(i - states_);
-      total.index += totals_ - states_;
+      total.name = "total_" + std::to_string(i - states);
+      total.index += totals - states;
       total.elements = params_.segment_count;
       program.buffers.push_back(std::move(total));
     }
+    states_ = {StateArrays::Memory::global, states};
+    totals_ = {StateArrays::Memory::global, totals};
   }
   [[nodiscard]] const TileParams& params() const { return params_; }
 
@@ -41,10 +43,8 @@ class Propagate {
     const Partials own = tiles.total();
     ScanBlock block(b, program_, graph_, tiles.run());
     block.share(own);
-    on_first_warp(b, plan_.warps, [&] {
-      store_states(b, tiles.run(), states_, {.base = b.block()}, block.all(),
-                   b.compute(Op::eq, {b.lane(), b.i32(0)}));
-    });
+    on_first_warp(b, plan_.warps,
+                  [&] { states_.store_one(b, tiles.run().tile(), b.block(), block.all()); });
   }
 
   /// A warp a segment: 32 states at once, each replaced by the fold of those before it.
@@ -64,26 +64,22 @@ class Propagate {
           const Address upward{.base = b.add(first, at)};
           const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
           Partials carry = run.tile().unflatten(carried, true);
-          int buffer = states_;
           for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
             const Address place =
                 in_order(f) ? upward
                             : Address{.base = b.sub(b.add(first, b.sub(count, b.i64(1))), at),
                                       .group = 1,
                                       .stride = -1};
-            Partial state = run.tile().identity(f);
-            int field_buffer = buffer;
-            for (ValueId& field : state.fields)
-              field = b.select(mask, b.load(field_buffer++, place, 1, mask), field);
-            const Partial scanned = scan_states(b, run, f, state);
-            const Partial before = merge(run, f, carry[f], shifted(b, run, f, scanned));
-            carry[f] = merge(run, f, carry[f], last(b, scanned));
-            for (const ValueId field : before.fields) b.store(buffer++, place, field, mask);
+            const Partial scanned =
+                scan_states(b, run, f, states_.load(b, run.tile(), f, place, mask));
+            const Partial before = run.merge(f, carry[f], shifted(b, run, f, scanned));
+            carry[f] = run.merge(f, carry[f], last(b, scanned));
+            states_.store(b, run.tile(), f, place, before, mask);
           }
           return run.tile().flatten(carry);
         });
     const Partials folds = run.tile().unflatten(folded, true);
-    store_states(b, run, totals_, {b.block()}, folds, b.compute(Op::eq, {b.lane(), b.i32(0)}));
+    totals_.store_one(b, run.tile(), b.block(), folds);
   }
 
   void lower_scan() {
@@ -93,26 +89,22 @@ class Propagate {
     const Partials own = tiles.total();
     ScanBlock block(b, program_, graph_, tiles.run());
     block.share(own);
-    Partials carry = block.before_warp();
-    const Partials before = load_states(b, tiles.run(), states_, b.block());
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      carry[f] = merge(tiles.run(), f, before[f], carry[f]);
-    const Partials folds = load_states(b, tiles.run(), totals_, tiles.segment());
+    const Partials in_block = block.before_warp();
+    const Partials before = states_.load_one(b, tiles.run().tile(), b.block());
+    const Partials carry = tiles.run().merge(before, in_block);
+    const Partials folds = totals_.load_one(b, tiles.run().tile(), tiles.segment());
     tiles.scan(carry, tiles.run().values_of(folds));
     tiles.store_folds([&] { return folds; });
   }
 
  private:
-  Partial merge(ScanTile& run, std::size_t f, const Partial& earlier, const Partial& later) {
-    return run.row().merge(f, earlier, later, run.merges_backward(f));
-  }
   /// Lane l's state merged with those of the lanes below it.
   Partial scan_states(Builder& b, ScanTile& run, std::size_t f, Partial state) {
     for (int distance = 1; distance < kWarpWidth; distance *= 2) {
       Partial other = state;
       for (ValueId& field : other.fields) field = b.shuffle_up(field, distance);
       const ValueId reaches = b.compute(Op::ge, {b.lane(), b.i32(distance)});
-      const Partial merged = merge(run, f, other, state);
+      const Partial merged = run.merge(f, other, state);
       for (std::size_t i = 0; i < state.fields.size(); ++i)
         state.fields[i] = b.select(reaches, merged.fields[i], state.fields[i]);
     }
@@ -127,27 +119,12 @@ class Propagate {
       field = b.permute(field, std::vector<std::uint8_t>(kWarpWidth, kWarpWidth - 1));
     return state;
   }
-  /// Every lane receives state `at` of the arrays from `buffer` on.
-  Partials load_states(Builder& b, ScanTile& run, int buffer, ValueId at) {
-    Partials states;
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-      Partial state = run.tile().identity(f);
-      for (ValueId& field : state.fields)
-        field = b.load(buffer++, {.base = at, .group = 1, .stride = 0});
-      states.push_back(std::move(state));
-    }
-    return states;
-  }
-  void store_states(Builder& b, ScanTile& run, int buffer, const Address& at,
-                    const Partials& states, ValueId mask) {
-    for (const ValueId field : run.tile().flatten(states)) b.store(buffer++, at, field, mask);
-  }
 
   Program& program_;
   const Graph& graph_;
   const Plan& plan_;
   TileParams params_;
-  int states_ = 0, totals_ = 0;  // the first buffers
+  StateArrays states_, totals_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_published.hpp"
-#include "chainfold/codegen/lower_scan_block.hpp"
+#include "chainfold/codegen/lower_states.hpp"
 
 namespace chainfold::codegen {
 
@@ -272,14 +272,11 @@ class ScanSquares {
 
   /// The warps' partial sums meet in shared memory: what comes before the warp's square, and the
   /// fold of all. Contains a barrier.
-  std::pair<Partial, Partial> meet(const Scanned& result, int partials) {
-    store_shared(b_, tile_, partials, b_.convert(b_.warp(), DType::i64), {state_of(result)});
+  std::pair<Partial, Partial> meet(const Scanned& result, const StateArrays& partials) {
+    partials.store_one(b_, tile_, b_.convert(b_.warp(), DType::i64), {state_of(result)});
     b_.barrier();
     const ValueId has = b_.lt(b_.lane(), b_.i32(plan_.warps));
-    Partial of_warps = tile_.identity(0);
-    int array = partials;
-    for (ValueId& field : of_warps.fields)
-      field = b_.select(has, b_.shared_load(array++, {b_.i64(0)}, 1, has), field);
+    const Partial of_warps = partials.load(b_, tile_, {b_.i64(0)}, has)[0];
     return plan_.product ? partials_by_product(of_warps) : partials_by_lanes(of_warps);
   }
   /// What comes before the warp, and the fold of all.
@@ -326,12 +323,14 @@ class ScanSquares {
     const Partial all{.fields = {fetch(b_.splat(b_.i32(kRun - 1)))}};
     return {tile_.lift(0, before), tile_.lift(0, all)};
   }
-  int declare_partials() { return declare_shared_states(program_, graph_, "partial", plan_.warps); }
+  StateArrays declare_partials() {
+    return StateArrays::in_shared(program_, graph_, "partial", plan_.warps);
+  }
 
   /// A block a segment of 256 N.
   void block256n() {
     declare_squares(1);
-    const int partials = declare_partials();
+    const StateArrays partials = declare_partials();
     const std::int64_t squares = squares_of(plan_.segment);
     const std::int64_t rounds = (squares + plan_.warps - 1) / plan_.warps;
     const ValueId base = b_.mul(b_.block(), b_.i64(plan_.segment));
@@ -354,12 +353,12 @@ class ScanSquares {
             });
   }
 
-  // Everything in three launches. The states of blocks are in scratch from buffer `states` on.
+  // Everything in three launches. The states of blocks are in scratch.
 
   /// A square a warp: their scans within the block go to the output, the block's fold to scratch.
-  void grid_squares(ValueId elements, int states) {
+  void grid_squares(ValueId elements, const StateArrays& states) {
     declare_squares(1);
-    const int partials = declare_partials();
+    const StateArrays partials = declare_partials();
     const ValueId first = b_.mul(warp_of_grid(b_, plan_.warps), b_.i64(kSquare));
     const ValueId left = b_.sub(elements, first), lane = b_.convert(b_.lane(), DType::i64);
     for (int j = 0; j < kSquare; j += kWarpWidth) {
@@ -385,19 +384,17 @@ class ScanSquares {
                  b_.extract(result.values[at(p)], i), b_.lt(own, b_.sub(left, b_.i64(offset))));
       }
     }
-    on_first_warp(b_, plan_.warps, [&, all = all] { store_state(states, b_.block(), all); });
+    on_first_warp(b_, plan_.warps,
+                  [&, all = all] { states.store_one(b_, tile_, b_.block(), {all}); });
   }
   /// One warp: each block's fold becomes that of the blocks before it.
-  void grid_states(ValueId blocks, int states) {
+  void grid_states(ValueId blocks, const StateArrays& states) {
     const Partial none = tile_.identity(0);
     b_.loop(b_.i64(0), blocks, b_.i64(kWarpWidth), tile_.flatten({none}),
             [&](ValueId i, const Builder::Values& s) {
               const Partial carry = tile_.unflatten(s)[0];
               const ValueId mask = b_.lt(b_.convert(b_.lane(), DType::i64), b_.sub(blocks, i));
-              Partial state = none;
-              int buffer = states;
-              for (ValueId& field : state.fields)
-                field = b_.select(mask, b_.load(buffer++, {i}, 1, mask), field);
+              Partial state = states.load(b_, tile_, {i}, mask)[0];
               for (int distance = 1; distance < kWarpWidth; distance *= 2) {
                 const Partial merged = tile_.merge(0, up(state, distance), state);
                 const ValueId reaches = b_.compute(Op::ge, {b_.lane(), b_.i32(distance)});
@@ -406,18 +403,14 @@ class ScanSquares {
               }
               const Partial before =
                   tile_.keep_where(0, up(state, 1), b_.compute(Op::ge, {b_.lane(), b_.i32(1)}));
-              buffer = states;
-              for (const ValueId field : tile_.flatten({tile_.merge(0, carry, before)}))
-                b_.store(buffer++, {i}, field, mask);
+              states.store(b_, tile_, {i}, {tile_.merge(0, carry, before)}, mask);
               for (ValueId& field : state.fields) field = last_value(field);
               return Builder::Values(tile_.flatten({tile_.merge(0, carry, state)}));
             });
   }
   /// Adds to every block's values what comes before it.
-  void grid_add(ValueId elements, int states) {
-    Partial before = tile_.identity(0);
-    for (ValueId& field : before.fields)
-      field = b_.load(states++, {.base = b_.block(), .group = 1, .stride = 0});
+  void grid_add(ValueId elements, const StateArrays& states) {
+    const Partial before = states.load_one(b_, tile_, b_.block())[0];
     const ValueId sum = tile_.collapse(0, before).fields[0];
     const ValueId first = b_.mul(warp_of_grid(b_, plan_.warps), b_.i64(kSquare));
     const ValueId lane = b_.convert(b_.lane(), DType::i64);
@@ -429,11 +422,6 @@ class ScanSquares {
   }
 
  private:
-  void store_state(int buffer, ValueId at_state, const Partial& state) {
-    const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
-    for (const ValueId field : tile_.flatten({state}))
-      b_.store(buffer++, {at_state}, field, first_lane);
-  }
   Partial up(Partial state, int distance) {
     for (ValueId& field : state.fields) field = b_.shuffle_up(b_.splat(field), distance);
     return state;
@@ -474,7 +462,7 @@ Program lower_grid(const Graph& graph, const Plan& plan) {
   declare_graph(program, graph, plan);
   const int elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   const SizeExpr blocks = ceil_div(SizeExpr::param(elements, "elements"), plan.tile);
-  const auto states = static_cast<int>(program.buffers.size());
+  const StateArrays states(StateArrays::Memory::global, static_cast<int>(program.buffers.size()));
   declare_states(program, graph, blocks, 1);
   auto launch = [&](const char* name, const SizeExpr& grid, int warps, auto&& body) {
     program.launches.push_back({.name = name, .grid = grid, .warps = warps});

@@ -35,12 +35,6 @@ ValueId warp_of_launch(Builder& b, const Plan& plan) {
   return b.add(b.mul(b.block(), b.i64(plan.warps)), b.convert(b.warp(), DType::i64));
 }
 
-Partials identities(TileLowering& tile, const Graph& graph) {
-  Partials states;
-  for (std::size_t f = 0; f < graph.folds.size(); ++f) states.push_back(tile.identity(f));
-  return states;
-}
-
 /// Segments [first, behind) one after the other.
 void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& scan, ValueId first,
                    ValueId behind) {
@@ -49,7 +43,7 @@ void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& s
     std::vector<ValueId> folded(graph.folds.size(), kNoValue);
     if (broadcasts(graph)) folded = scan.values_of(scan.total_of_range(begin, size, zero));
     const Partials folds =
-        scan.scan_range(begin, size, zero, identities(scan.tile(), graph), size, folded);
+        scan.scan_range(begin, size, zero, scan.tile().identities(), size, folded);
     scan.store_folds(folds, segment, size);
     return Builder::Values{};
   });

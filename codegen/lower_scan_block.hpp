@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "chainfold/codegen/lower_scan_tile.hpp"
+#include "chainfold/codegen/lower_states.hpp"
 
 namespace chainfold::codegen {
 
@@ -14,6 +15,12 @@ class ScanBlock {
 
   /// Every warp hands over the fold of its run. Contains a barrier; only once a launch.
   void share(const Partials& totals);
+  /// The same in steps, for blocks of several tiles: declares room for the totals of so many of
+  /// them; `at` (i64) is the room's first element.
+  void declare(int tiles);
+  void put(const Partials& totals, ValueId at);
+  /// Behind a barrier.
+  void get(ValueId at);
   /// The fold of the block's runs that come before the warp's own in each scan's direction.
   Partials before_warp();
   /// The fold of all runs.
@@ -24,19 +31,9 @@ class ScanBlock {
   Program& program_;
   const Graph& graph_;
   ScanTile& scan_;
+  StateArrays totals_;
   Partials own_;
   Partials of_warps_;  // lane l holds that of warp l
 };
-
-/// Shared arrays of the program's last launch, `length` elements each, one a field of all states;
-/// the number of the first.
-int declare_shared_states(Program& program, const Graph& graph, const std::string& name,
-                          int length);
-/// Stores states (equal in all lanes) as element `at` (i64) of such arrays.
-void store_shared(Builder& b, TileLowering& tile, int first_array, ValueId at,
-                  const Partials& states);
-/// Every lane receives element `at`.
-Partials load_shared(Builder& b, TileLowering& tile, const Graph& graph, int first_array,
-                     ValueId at);
 
 }  // namespace chainfold::codegen

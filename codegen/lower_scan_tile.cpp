@@ -52,6 +52,13 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
     has_ends_ = has_ends_ || graph.node(output).level == Level::segment;
 }
 
+Partials ScanTile::merge(const Partials& earlier, const Partials& later) {
+  Partials merged;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+    merged.push_back(merge(f, earlier[f], later[f]));
+  return merged;
+}
+
 Loaded ScanTile::load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot,
                           ValueId count, ValueId position) {
   ValueId mask = kNoValue;

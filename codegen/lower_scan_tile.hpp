@@ -34,6 +34,11 @@ class ScanTile {
   [[nodiscard]] bool merges_backward(std::size_t fold) const {
     return ranges_reverse_ || reverse_[fold];
   }
+  /// The merge of states that follow each other in that direction.
+  Partial merge(std::size_t fold, const Partial& earlier, const Partial& later) {
+    return row_.merge(fold, earlier, later, merges_backward(fold));
+  }
+  Partials merge(const Partials& earlier, const Partials& later);
   [[nodiscard]] Carry no_carry() const { return Carry(graph_.folds.size()); }
   [[nodiscard]] Carry carry_of(const Partials& states) const {
     return {states.begin(), states.end()};

@@ -71,19 +71,25 @@ void ScanTiles::place(ValueId number) {
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
 }
 
+std::vector<Loaded> ScanTiles::load() {
+  // Of ragged ends only tiles that are all there are rows.
+  const bool all = ragged() || (plan_.segment > 0 && plan_.segment % plan_.tile == 0);
+  return scan_.load(staged_ ? b_.i64(0) : begin_, all ? kNoValue : count_, at_);
+}
+
 Partials ScanTiles::total() {
   if (!plan_.in_registers) return scan_.total_of_range(begin_, count_, at_);
   if (!ragged()) {
-    const bool whole = plan_.segment > 0 && plan_.segment % plan_.tile == 0;
-    rows_ = scan_.load(begin_, whole ? kNoValue : count_, at_);
+    rows_ = load();
     return scan_.total(rows_);
   }
   // Values of a branch end with it: the rows are handed out one input after the other.
   const Builder::Values both = b_.branch(
       full_,
       [&] {
-        rows_ = scan_.load(begin_, kNoValue, at_);
+        rows_ = load();
         Builder::Values values = scan_.tile().flatten(scan_.total(rows_));
+        if (staged_) rows_.clear();
         for (const Loaded& row : rows_) {
           for (const ValueId input : row.inputs) {
             if (input != kNoValue) values.push_back(input);
@@ -116,29 +122,18 @@ Partials ScanTiles::total() {
 }
 
 Partials ScanTiles::carried_in() {
-  Partials states;
-  int buffer = params_.carry_in;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    Partial state = scan_.tile().identity(f);
-    for (ValueId& field : state.fields) {
-      if (buffer < 0) continue;
-      const ValueId there =
-          b_.splat(b_.compute(Op::ne, {b_.param(params_.has_carry_in), b_.i64(0)}));
-      const Address first{.base = b_.i64(0), .group = 1, .stride = 0};
-      field = b_.select(there, b_.load(buffer++, first, 1, there), field);
-    }
-    states.push_back(std::move(state));
-  }
-  return states;
+  if (params_.carry_in < 0) return scan_.tile().identities();
+  const ValueId there = b_.splat(b_.compute(Op::ne, {b_.param(params_.has_carry_in), b_.i64(0)}));
+  return StateArrays(StateArrays::Memory::global, params_.carry_in)
+      .load_one(b_, scan_.tile(), b_.i64(0), there);
 }
 
 void ScanTiles::carry_out(const Partials& states) {
   if (params_.carry_out < 0) return;
   const ValueId wanted = b_.compute(Op::ne, {b_.param(params_.has_carry_out), b_.i64(0)});
   const ValueId mask = b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.splat(wanted));
-  int buffer = params_.carry_out;
-  for (const ValueId field : scan_.tile().flatten(states))
-    b_.store(buffer++, {b_.i64(0)}, field, mask);
+  StateArrays(StateArrays::Memory::global, params_.carry_out)
+      .store(b_, scan_.tile(), {b_.i64(0)}, states, mask);
 }
 
 void ScanTiles::store_folds(const std::function<Partials()>& folds) {
@@ -166,6 +161,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     return Builder::Values{};
   };
   auto rows = [&] {
+    if (staged_) rows_ = load();
     scan_.scan(rows_, begin_, scan_.carry_of(carry), extent(), folded);
     return Builder::Values{};
   };

@@ -33,6 +33,12 @@ class ScanTiles {
   ValueId extent();
   /// Works on tile `number` (i64) of all segments from now on.
   void place(ValueId number);
+  /// The warp's run of it: the first element, and how many there are.
+  [[nodiscard]] ValueId begin() const { return begin_; }
+  [[nodiscard]] ValueId count() const { return count_; }
+  /// Rows come from shared memory from now on (ScanRing), once for the fold and once for the scan:
+  /// a tile may be folded before another one is scanned.
+  void read_from_stage() { staged_ = true; }
   [[nodiscard]] ValueId segment() const { return segment_; }
   [[nodiscard]] ValueId index() const { return index_; }
 
@@ -55,13 +61,15 @@ class ScanTiles {
  private:
   /// Whether rows in registers may end anywhere: the last tile is then a range.
   [[nodiscard]] bool ragged() const;
+  std::vector<Loaded> load();
 
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
   TileParams params_;
   ScanTile scan_;
-  std::vector<Loaded> rows_;
+  bool staged_ = false;
+  std::vector<Loaded> rows_;  // of what is scanned out of registers
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
   /// Of the warp's run: its first element, its place in the segment, and how many elements.

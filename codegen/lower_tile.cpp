@@ -188,6 +188,12 @@ Partial TileLowering::identity(std::size_t fold) {
   return partial;
 }
 
+Partials TileLowering::identities() {
+  Partials states;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) states.push_back(identity(f));
+  return states;
+}
+
 Partial TileLowering::neutral(std::size_t fold, bool lifted) {
   if (lifted) return identity(fold);
   const Fold& f = graph_.folds[fold];

@@ -56,6 +56,7 @@ class TileLowering {
 
   /// Whether elements must be merged in order.
   [[nodiscard]] bool ordered() const { return ordered_; }
+  [[nodiscard]] const Graph& graph() const { return graph_; }
   /// Loads come from the launch's shared arrays, one an input, whose element bases[i] is what
   /// addresses count from.
   void read_stage(std::vector<ValueId> bases) {
@@ -115,6 +116,7 @@ class TileLowering {
                       int warps);
 
   Partial identity(std::size_t fold);
+  Partials identities();  ///< of all folds
   /// The same as a state or as a tile value.
   Partial neutral(std::size_t fold, bool lifted);
   /// The identity where the condition is false.

@@ -118,6 +118,7 @@ std::string_view name_of(Strategy strategy) {
     case Strategy::scan_run: return "scan_run";
     case Strategy::scan_block: return "scan_block";
     case Strategy::look_back: return "look_back";
+    case Strategy::look_ahead: return "look_ahead";
     case Strategy::propagate: return "propagate";
     default:
       return (is_published_scan(strategy) ? published_scan(strategy) : published(strategy))->name;

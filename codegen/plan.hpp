@@ -45,7 +45,7 @@ struct PlanRequest {
 /// each warp has copies of its next tiles under way, and results are stored many at once.
 /// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
 /// the columns are few, blocks take parts of the rows, whose states a second launch merges.
-/// scan_tile, scan_run, scan_block, look_back, propagate: of scans (plan_scan.hpp).
+/// scan_tile, scan_run, scan_block, look_back, look_ahead, propagate: of scans (plan_scan.hpp).
 /// The others are the algorithms of the papers on sums by tensor cores, under their names
 /// (plan_published.hpp).
 enum class Strategy : std::uint8_t {
@@ -57,6 +57,7 @@ enum class Strategy : std::uint8_t {
   scan_run,
   scan_block,
   look_back,
+  look_ahead,
   propagate,
   reduction16,
   strided16n,
@@ -106,11 +107,10 @@ struct Plan {
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
-  int stages =
-      0;  ///< staged: tiles of a warp that are in shared memory or on their way; a power of 2
-  int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
+  int stages = 0;  ///< staged (a power of two), look_ahead: tiles in shared memory or on their way
+  int burst = 0;   ///< staged: tiles of a warp whose results are stored together
   int resident = 0;               ///< staged: blocks a multiprocessor holds at once
-  std::int64_t blocks = 0;        ///< staged: blocks of a launch at most
+  std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
   bool strided = false;           ///< inputs' strides are parameters of the launch
@@ -118,7 +118,7 @@ struct Plan {
   /// processors that read long runs much faster. 0: a block's states stay in registers.
   std::int64_t strip = 0;
   std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
-  std::int64_t tile = 0;           ///< look_back, propagate: elements of a block
+  std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;          ///< scans: rows at once of what is not in registers

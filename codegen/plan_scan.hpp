@@ -9,6 +9,9 @@
 // scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds.
 // scan_block: a block owns a segment, its warps a run each.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other.
+// look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
+// to
+//   shared memory under way; a tile's fold is published one tile before it is scanned.
 // propagate: the same without waiting, in three launches, and the input is read twice.
 //
 // Sums of inputs that a matrix instruction takes may be scanned by quads (Unit::mma_scan, of
@@ -49,6 +52,11 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
                         std::size_t fold);
 /// Bytes an element of the widest input or output with a value an element.
 int widest_of_scan(const Graph& graph);
+
+/// How a warp's run of an input lies in shared memory (look_ahead): a copy touches the run alone.
+StageCopy run_copy(const Plan& plan, DType input);
+/// Shared memory of a block of look_ahead, of inputs in any place.
+std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph);
 
 /// For print and verify of plans.
 std::string print_scan(const Plan& plan);

@@ -50,6 +50,11 @@ constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
                             {"tile", &PlanChoice::tile},
                             {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
+constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
+                            {"depth", &PlanChoice::depth},
+                            {"stages", &PlanChoice::stages},
+                            {"blocks", &PlanChoice::blocks},
+                            {"bytes", &PlanChoice::bytes}};
 constexpr Field kReduction16[] = {
     {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
 constexpr Field kMultiple16[] = {{"warps", &PlanChoice::warps},
@@ -108,6 +113,7 @@ constexpr StrategyText kStrategies[] = {
     {"scan_run", Strategy::scan_run, kScan},
     {"scan_block", Strategy::scan_block, kScan},
     {"look_back", Strategy::look_back, kTiles},
+    {"look_ahead", Strategy::look_ahead, kAhead},
     {"propagate", Strategy::propagate, kTiles},
     {"reduction16", Strategy::reduction16, kReduction16},
     {"strided16n", Strategy::strided16n, kMultiple16},
@@ -233,17 +239,20 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }
 
+bool runs_on_quads(const Graph& graph, const Target& target, const PlanRequest& request,
+                   const PlanChoice& choice) {
+  const std::optional<Plan> plan = make_plan(graph, target, request, choice);
+  return plan && std::any_of(plan->folds.begin(), plan->folds.end(),
+                             [](const FoldPlan& fold) { return fold.unit != Unit::simt; });
+}
+
 /// Scans of one strategy on tensor cores, where they serve.
 void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target& target,
                const PlanRequest& request) {
   const std::optional<PlanChoice> around =
       scan_choice_of(strategy, graph, target, request, target.has_mma);
   auto add = [&](const PlanChoice& choice) {
-    const std::optional<Plan> plan = make_plan(graph, target, request, choice);
-    if (!plan) return;
-    for (const FoldPlan& fold : plan->folds) {
-      if (fold.unit != Unit::simt) return space.add(choice);
-    }
+    if (runs_on_quads(graph, target, request, choice)) space.add(choice);
   };
   if (!around) return;
   for (const int bytes : {16, 8, 4}) {
@@ -261,14 +270,68 @@ void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target
   }
 }
 
+/// Tiles in registers, where they wait for what comes before them: the more registers they fill,
+/// the more of memory is on its way, and the more blocks they belong to, the more of these compute
+/// while others wait. Fewer warps have more registers each.
+void add_register_tiles(Space& space, const PlanChoice& around,
+                        std::initializer_list<int> warps_of_a_block) {
+  struct Share {
+    int eighths, warps;  // of the best guess's rows; of a processor
+  };
+  constexpr Share kShares[] = {{8, 16}, {8, 24}, {4, 32}, {4, 24}, {12, 16}, {16, 8}, {2, 32}};
+  for (const Share& share : kShares) {
+    for (const int warps : warps_of_a_block) {
+      PlanChoice choice = around;
+      choice.depth = std::max(1, around.depth * share.eighths / 8);
+      choice.warps = warps;
+      choice.blocks = share.warps / warps;
+      if (choice.blocks * warps == share.warps) space.add(choice);
+    }
+  }
+}
+
+/// Tiles in shared memory.
+void add_ring_tiles(Space& space, const PlanChoice& around) {
+  struct Ring {
+    int blocks, stages;
+  };
+  constexpr Ring kRings[] = {{2, 4}, {2, 3}, {1, 6}, {1, 4}, {3, 3}, {2, 6}};
+  for (const int depth : {around.depth, 2 * around.depth, std::max(1, around.depth / 2)}) {
+    for (const Ring& ring : kRings) {
+      PlanChoice choice = around;
+      choice.depth = depth;
+      choice.blocks = ring.blocks;
+      choice.stages = ring.stages;
+      space.add(choice);
+    }
+  }
+  space.vary(around, &PlanChoice::warps, {4, 16});
+}
+
 /// Every strategy of scans around its own best guess.
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
   for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
-                                  Strategy::look_back, Strategy::propagate}) {
+                                  Strategy::look_back, Strategy::look_ahead, Strategy::propagate}) {
     const std::optional<PlanChoice> around = scan_choice_of(strategy, graph, target, request);
     if (!around) continue;
     space.add(*around);
+    const bool tiles = strategy == Strategy::look_back || strategy == Strategy::look_ahead ||
+                       strategy == Strategy::propagate;
+    if (tiles && !one_warp) {
+      for (const bool mma : {false, target.has_mma}) {
+        const auto choice = scan_choice_of(strategy, graph, target, request, mma);
+        if (!choice || (mma && !runs_on_quads(graph, target, request, *choice))) continue;
+        if (strategy == Strategy::look_back) {
+          add_register_tiles(space, *choice, {8, 4, 16});
+        } else if (strategy == Strategy::look_ahead) {
+          add_ring_tiles(space, *choice);
+        } else {
+          add_register_tiles(space, *choice, {8});
+        }
+      }
+      continue;
+    }
     space.vary(*around, &PlanChoice::depth, {1, 2, 3, 4, 6, 8, 12, 16});
     if (around->tile > 0) {
       space.vary(*around, &PlanChoice::tile,

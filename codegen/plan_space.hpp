@@ -22,7 +22,7 @@ struct PlanChoice {
   int rows = 1;      ///< rows, staged: segments that a group of lanes handles at once;
                      ///< columns: runs of columns that a warp handles at once
   int lanes = 0;     ///< staged: lanes that share a segment
-  int stages = 0;    ///< staged: tiles of a warp in shared memory
+  int stages = 0;    ///< staged, look_ahead: tiles of a warp in shared memory
   int burst = 0;     ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;    ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
   int parts = 0;     ///< parts, columns: how many of them fill the target

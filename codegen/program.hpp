@@ -202,8 +202,9 @@ struct Misalignment {
 };
 /// Copies `elements` elements of an input, from the last boundary (as above) at or before element
 /// `first` on, to element `to` of a shared array. Both sides lie on 16 bytes. What is not among the
-/// input's elements [0, limit) is not touched: anything arrives in its place, and no result may
-/// depend on it.
+/// input's elements [begin, limit) is not touched: anything arrives in its place, and no result may
+/// depend on it. Programs in place name a `begin`, since what lies beside their own elements
+/// another block may be storing.
 struct CopyAsync {
   int buffer = 0;
   ValueId first = kNoValue;
@@ -211,8 +212,9 @@ struct CopyAsync {
   int array = 0;
   ValueId to = kNoValue;
   int elements = 0;
+  ValueId begin = kNoValue;  ///< kNoValue: element 0
   ValueId limit = kNoValue;
-  bool whole = false;  ///< element 0 and `limit` lie on 16 bytes
+  bool whole = false;  ///< `begin` and `limit` lie on 16 bytes
   int ring = 0;
   ValueId slot = kNoValue;
 };
@@ -228,7 +230,7 @@ struct Ticket {
   int counter = 0;
 };
 /// The warp marks element `slot` (uniform i64) of a scratch buffer of i32 as published under
-/// `ticket`, the last one that its block has taken. What this warp stored before may be read by
+/// `ticket`, which its block has taken. What this warp stored before may be read by
 /// warps that awaited the slot. A slot is published at most once a launch.
 struct Publish {
   int flags = 0;
@@ -241,10 +243,10 @@ struct Publish {
 ///
 /// Every wait ends, however few blocks run at once and in whatever order they start. By induction
 /// over tickets, every Publish under ticket t takes place: its block has started. Until then, its
-/// warps wait at barriers for each other and in Awaits whose ticket is at most t, since the block
-/// takes a later one only behind its Publish (Ticket is a barrier); and those wait for tickets
-/// below t. The verifier demands what this rests on, and the interpreter that the named tickets are
-/// the publishers.
+/// warps wait at barriers for each other and in the Awaits that stand before the Publish on a path
+/// to it, whose tickets are at most t; and those wait for tickets below t. A block may hold later
+/// tickets already, as long as it does not wait under them. The verifier demands what this rests
+/// on, and the interpreter that the named tickets are the publishers.
 struct Await {
   int flags = 0;
   ValueId first = kNoValue, count = kNoValue;

@@ -185,10 +185,11 @@ class Printer {
   }
   std::string operation(const CopyAsync& op, const Instr&) const {
     return fmt::format(
-        "copy_async {}[{}] <- {}[{}] from {} bytes on, {} elements, limit {}{}, {}[{}]",
+        "copy_async {}[{}] <- {}[{}] from {} bytes on, {} elements, {}limit {}{}, {}[{}]",
         named(launch_.shared, op.array), value(op.to), named(program_.buffers, op.buffer),
-        value(op.first), op.unit, op.elements, value(op.limit), op.whole ? " (whole)" : "",
-        named(launch_.rings, op.ring), value(op.slot));
+        value(op.first), op.unit, op.elements,
+        op.begin == kNoValue ? "" : fmt::format("begin {}, ", value(op.begin)), value(op.limit),
+        op.whole ? " (whole)" : "", named(launch_.rings, op.ring), value(op.slot));
   }
   std::string operation(const CopyWait& op, const Instr&) const {
     return fmt::format("copy_wait {}[{}], round {}", named(launch_.rings, op.ring), value(op.slot),

@@ -395,8 +395,8 @@ class Verifier {
     no_result(instr);
     const Buffer& from = buffer(op.buffer);
     check(from.role == BufferRole::input, "only inputs are copied");
-    // A copy brings what lies beside its tile, which another block may be storing.
-    check(!program_.in_place, "a program in place copies no input");
+    check(!program_.in_place || op.begin != kNoValue,
+          "a copy of a program in place says where what it touches begins");
     check(array(op.array).type == from.type, "a copy does not convert");
     check(op.elements > 0 && op.elements * size_of(from.type) % kMaxAccessBytes == 0,
           "a copy is of whole units of 16 bytes");
@@ -404,6 +404,7 @@ class Verifier {
           "a copy begins on a boundary of at least 16 bytes");
     index_of_copy(op.first);
     index_of_copy(op.to);
+    if (op.begin != kNoValue) index_of_copy(op.begin);
     index_of_copy(op.limit);
     slot_of_ring(op.ring, op.slot);
   }

@@ -36,6 +36,7 @@ void for_each_operand(Operation& op, F&& fn) {
                                 [&](CopyAsync& o) {
                                   fn(o.first);
                                   fn(o.to);
+                                  maybe(o.begin);
                                   fn(o.limit);
                                   fn(o.slot);
                                 },

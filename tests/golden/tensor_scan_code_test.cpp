@@ -7,7 +7,7 @@
 #include <string>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
@@ -71,9 +71,28 @@ TEST(TensorScanCode, SpillsNothing) {
       compiled("running_sum_f16", 0, "look_back warps=16 depth=4 blocks=1 bytes=16 mma");
   EXPECT_EQ(tiles.mma, 4U * (1 + 3)) << "a row's fold takes one, its scan three";
   EXPECT_EQ(tiles.spills, 0);
+  const Code staying =
+      compiled("running_sum_f16", 0, "look_ahead warps=8 depth=4 stages=4 blocks=2 bytes=16 mma");
+  EXPECT_GE(staying.mma, 4U * (1 + 3));
+  EXPECT_EQ(staying.spills, 0);
   const Code bytes = compiled("running_sum_i8", 64, "scan_tile warps=8 depth=1 bytes=16 mma");
   EXPECT_EQ(bytes.mma, 5U);
   EXPECT_EQ(bytes.spills, 0);
+}
+
+/// Blocks that stay keep their elements in shared memory.
+TEST(StayingScanCode, LeavesRegistersForItsBlocks) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  for (const char* name : {"scan_sum_f32", "scan_sum_f16", "scan_sum_i8"}) {
+    const Computation computation = program(name).over(whole());
+    const auto choice = codegen::scan_choice_of(codegen::Strategy::look_ahead, computation.graph(),
+                                                codegen::gpu_target(90), {});
+    ASSERT_TRUE(choice) << name;
+    const Code code = compiled(name, 0, to_text(*choice).c_str());
+    EXPECT_EQ(code.spills, 0) << name;
+    EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
+        << name << ", " << to_text(*choice) << ", " << code.instructions;
+  }
 }
 
 TEST(TensorScanCode, PublishedScansCompile) {

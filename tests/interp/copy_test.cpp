@@ -212,6 +212,45 @@ TEST(Copies, StayWithinTheirArrays) {
   expect_error(1, "slot 2 is outside", [](Builder& b) { b.copy_wait(0, b.i64(2), b.i64(0)); });
 }
 
+/// In place a copy touches what lies in its limits alone, and is a read of it.
+TEST(Copies, InPlaceTouchTheirElementsAlone) {
+  const auto program_of = [](bool early) {
+    Program program = start(1);
+    program.in_place = true;
+    program.launches[0].grid = 2;
+    Builder b(program);
+    const ValueId begin = b.add(b.mul(b.block(), b.i64(21)), b.i64(3));
+    const ValueId size = b.i64(21), zero = b.i64(0);
+    const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), size);
+    CopyAsync copy = copy_of(b, 0, 0);
+    copy.first = copy.begin = begin;
+    copy.limit = b.add(begin, early ? b.i64(22) : size);
+    b.copy_async(copy);
+    b.copy_wait(0, zero, zero);
+    const ValueId before = b.misalignment(0, begin, 16);
+    const ValueId x = b.shared_load(0, {before}, 1, mask);
+    b.store(1, {begin}, b.add(x, b.i64(1000)), mask);
+    return program;
+  };
+  for (const Schedule schedule : {Schedule::in_order, Schedule::reversed, Schedule::random}) {
+    for (const bool early : {false, true}) {
+      const Program program = program_of(early);
+      verify(program);
+      Memory memory;
+      const std::array<InterpBuffer, 2> buffers{InterpBuffer{memory.x.data(), kElements},
+                                                InterpBuffer{memory.x.data(), kElements}};
+      const InterpOptions options{.schedule = schedule, .seed = 3, .resident_blocks = 2};
+      if (early) {  // one brings the first element of the other's
+        EXPECT_THROW(interpret(program, buffers, {}, options), InternalError);
+        continue;
+      }
+      interpret(program, buffers, {}, options);
+      for (std::int64_t i = 0; i < kElements; ++i)
+        EXPECT_EQ(memory.x[static_cast<std::size_t>(i)], i + 1 + (i >= 3 && i < 45 ? 1000 : 0));
+    }
+  }
+}
+
 TEST(Copies, SharedMemoryIsLaidOutInUnitsOf16Bytes) {
   Launch launch;
   launch.shared = {{"a", DType::i8, 3}, {"b", DType::f64, 3}, {"c", DType::f16, 8}};

@@ -313,30 +313,108 @@ TEST(LookBackVerify, AWaitNeedsATicketThatWasTaken) {
 }
 
 /// Otherwise two blocks could wait for what each other publishes late.
-TEST(LookBackVerify, ASlotIsPublishedUnderTheLastTicket) {
-  const std::string rule = "under the last ticket that the block has taken";
-  expect_refused(small_program([](const Tile& t) {
-                   t.b.ticket(kCounter);
+TEST(LookBackVerify, ASlotIsPublishedBeforeItsBlockWaitsUnderALaterTicket) {
+  const std::string later = "before its block waits under a later ticket";
+  const std::string unknown = "published under a ticket of the block";
+  const auto waits_under = [](const Tile& t, ValueId ticket) {
+    t.b.await({kFlags, t.b.i64(0), t.b.i64(1), ticket, t.b.i64(0), t.b.i64(1)});
+  };
+  EXPECT_NO_THROW(verify(small_program([](const Tile& t) {
+    t.b.ticket(kCounter);
+    t.publish();
+  })));
+  EXPECT_NO_THROW(verify(small_program([&](const Tile& t) {
+    const ValueId second = t.b.ticket(kCounter);
+    waits_under(t, t.ticket);
+    t.publish();
+    t.b.publish(kFlags, second, second);
+    waits_under(t, second);
+  })));
+  expect_refused(small_program([&](const Tile& t) {
+                   waits_under(t, t.b.ticket(kCounter));
                    t.publish();
                  }),
-                 rule);
-  expect_refused(small_program([](const Tile& t) {
-                   t.when(t.has_before(1), [&] { t.b.ticket(kCounter); });
+                 later);
+  // On some paths is enough.
+  expect_refused(small_program([&](const Tile& t) {
+                   const ValueId second = t.b.ticket(kCounter);
+                   t.when(t.has_before(1), [&] { waits_under(t, second); });
                    t.publish();
                  }),
-                 rule);
-  expect_refused(small_program([](const Tile& t) {
-                   t.b.loop(t.b.i64(0), t.b.i64(2), t.b.i64(1), {}, [&](ValueId, const Values&) {
-                     t.publish();
-                     t.b.ticket(kCounter);
-                     return Values{};
-                   });
+                 later);
+  expect_refused(small_program([&](const Tile& t) {
+                   t.when(t.has_before(1), [&] { waits_under(t, t.b.ticket(kCounter)); });
+                   t.publish();
                  }),
-                 rule);
+                 later);
   expect_refused(small_program([](const Tile& t) { t.b.publish(kFlags, t.ticket, t.b.block()); }),
-                 rule);
-  EXPECT_NO_THROW(verify(
-      small_program([](const Tile& t) { t.b.publish(kFlags, t.b.i64(0), t.b.ticket(kCounter)); })));
+                 unknown);
+  expect_refused(small_program([](const Tile& t) {
+                   const ValueId next = t.b.branch_uniform(
+                       t.has_before(1), [&] { return t.b.ticket(kCounter); },
+                       [&] { return t.b.i64(7); });
+                   t.b.publish(kFlags, next, next);
+                 }),
+                 unknown);
+}
+
+/// Tickets that a loop carries: those of its next rounds come later.
+TEST(LookBackVerify, LoopsHandTicketsOn) {
+  const std::string later = "before its block waits under a later ticket";
+  enum class Order { published_first, waits_first, waits_under_next, takes_none, swaps };
+  const auto loop = [](Order order) {
+    return small_program([order](const Tile& t) {
+      Builder& b = t.b;
+      const auto wait = [&](ValueId ticket) {
+        b.await({kFlags, b.i64(0), b.i64(1), ticket, b.i64(0), b.i64(1)});
+      };
+      const ValueId second = b.ticket(kCounter);
+      b.loop(b.i64(0), b.i64(3), b.i64(1), {t.ticket, second},
+             [&](ValueId index, const Values& carried) {
+               const ValueId last = carried[0], next = carried[1];
+               if (order == Order::waits_first) wait(next);
+               b.publish(kFlags, last, last);
+               if (order == Order::waits_under_next) wait(next);
+               if (order != Order::waits_first) wait(last);
+               const ValueId taken = b.branch_uniform(
+                   b.lt(index, b.i64(1)), [&] { return b.ticket(kCounter); },
+                   [&] { return order == Order::takes_none ? last : next; });
+               if (order == Order::swaps) return Values{taken, next};
+               return Values{next, taken};
+             });
+    });
+  };
+  EXPECT_NO_THROW(verify(loop(Order::published_first)));
+  EXPECT_NO_THROW(verify(loop(Order::waits_under_next)));  // it is the next round's own
+  expect_refused(loop(Order::waits_first), later);
+  // The ticket of a later round may then be one from before what was waited under.
+  expect_refused(loop(Order::takes_none), later);
+  expect_refused(loop(Order::swaps), later);
+}
+
+TEST(LookBackVerify, BehindALoopTheLastTicketIsKnown) {
+  const auto behind = [](bool publishes_first) {
+    return small_program([publishes_first](const Tile& t) {
+      Builder& b = t.b;
+      const ValueId last =
+          b.loop(b.i64(0), b.i64(3), b.i64(1), {t.ticket}, [&](ValueId, const Values& carried) {
+            b.await({kFlags, b.i64(0), b.i64(1), carried[0], b.i64(0), b.i64(1)});
+            return Values{b.ticket(kCounter)};
+          })[0];
+      const ValueId published = publishes_first ? t.ticket : last;
+      b.publish(kFlags, published, published);
+    });
+  };
+  EXPECT_NO_THROW(verify(behind(false)));
+  expect_refused(behind(true), "before its block waits under a later ticket");
+}
+
+TEST(LookBackVerify, TicketsComeFromOneCounter) {
+  Program program = small_program([](const Tile& t) { t.b.ticket(kCounter); });
+  program.buffers.push_back({"other", DType::i64, BufferRole::scratch, 3, 16, SizeExpr(32)});
+  Builder b(program);
+  b.ticket(4);
+  expect_refused(program, "tickets from one counter");
 }
 
 TEST(LookBackVerify, CountersAndSlotsHaveNoOtherUse) {

@@ -18,8 +18,8 @@ using codegen::PlanChoice;
 using codegen::Schedule;
 using codegen::Strategy;
 
-constexpr Strategy kStrategies[] = {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
-                                    Strategy::look_back, Strategy::propagate};
+constexpr Strategy kStrategies[] = {Strategy::scan_tile, Strategy::scan_run,   Strategy::scan_block,
+                                    Strategy::look_back, Strategy::look_ahead, Strategy::propagate};
 
 std::string words(const TestProgram& tested, const codegen::Target& target, const InterpCase& c) {
   return fmt::format(
@@ -58,6 +58,7 @@ TEST_P(ScanShapes, AreRight) {
     PlanChoice choice{.strategy = kStrategies[random() % std::size(kStrategies)],
                       .warps = arch == 0 ? 1 : pick({1, 2, 4, 8}),
                       .depth = pick({1, 2, 3, 4, 8}),
+                      .stages = pick({2, 3, 4}),
                       .blocks = arch == 0 ? 0 : pick({0, 1, 2}),
                       .tile = arch == 0 ? 1 : 0,
                       .bytes = pick({4, 8, 16}),
@@ -149,6 +150,8 @@ TEST(ScanSchedules, DoNotChangeTheBits) {
       {"scan_sum_f32", "sm_80", 3000, 9000, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_back_out_f32", "sm_90", 0, 9000, "look_back warps=4 depth=1 blocks=0 bytes=4 simt"},
       {"scan_variance_f32", "sm_90", 0, 4000, "look_back warps=1 depth=1 blocks=0 bytes=4 simt"},
+      {"scan_sum_f16", "sm_90", 0, 9000,
+       "look_ahead warps=1 depth=1 stages=3 blocks=1 bytes=4 simt"},
       {"scan_sum_f32", "sm_90", 0, 9000, "propagate warps=1 depth=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f64", "sm_90", 1000, 6000, "scan_block warps=8 depth=4 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 37, 3700, "scan_tile warps=2 depth=4 blocks=0 bytes=16 simt"},
@@ -198,6 +201,8 @@ TEST(ScanContainment, EarlierPrefixesAndOtherSegmentsAreUnharmed) {
       {"scan_back_out_f32", "sm_90", 300, 900, "scan_block warps=4 depth=1 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 0, 1500, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_back_out_f32", "sm_90", 500, 1500, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
+      {"scan_sum_f32", "sm_90", 0, 1500,
+       "look_ahead warps=2 depth=1 stages=4 blocks=1 bytes=4 simt"},
       {"scan_sum_f16", "sm_90", 500, 1500, "propagate warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f32", "cpu", 100, 500, "scan_run warps=1 depth=2 blocks=0 bytes=16 simt"},
       {"scan_back_out_f16", "cpu", 0, 2500, "look_back warps=1 depth=2 tile=1 bytes=16 simt"},

@@ -193,7 +193,7 @@ TEST(BenchPapers, VaryWhatThePapersVary) {
       EXPECT_TRUE(strategies.contains(std::string(name))) << name;
     }
   }
-  for (const char* name : {"rows", "staged", "columns", "propagate"})
+  for (const char* name : {"rows", "staged", "columns", "look_ahead", "propagate"})
     EXPECT_FALSE(strategies.contains(name)) << name;
 }
 

@@ -212,6 +212,11 @@ const Broken kBroken[] = {
      [](Program& p) {
        op<CopyAsync>(p).limit = prepend(p, lane(DType::i32), Special{Builtin::lane});
      }},
+    {"copy_in_place", "says where what it touches begins", [](Program& p) { p.in_place = true; }},
+    {"copy_begin", "uniform i64",
+     [](Program& p) {
+       op<CopyAsync>(p).begin = prepend(p, lane(DType::i32), Special{Builtin::lane});
+     }},
     {"misalignment_unit", "power of two", [](Program& p) { op<Misalignment>(p).unit = 24; }},
     {"store_to_input", "never written", [](Program& p) { op<Store>(p).buffer = 0; }},
     {"load_type", "not of the memory's type", [](Program& p) { p.buffers[0].type = DType::bf16; }},

@@ -1,0 +1,36 @@
+// ScanRing: a warp's runs of elements on their way to shared memory, by copies that run beside the
+// warp (CopyAsync). The slots of a warp's ring hold its runs of the block's tiles in turn.
+//
+// A copy touches the warp's own elements and none beside them, so outputs may lie in the memory of
+// inputs.
+#pragma once
+
+#include "chainfold/codegen/lower_scan_tile.hpp"
+
+namespace chainfold::codegen {
+
+class ScanRing {
+ public:
+  /// Declares the first shared arrays and the rings of the program's last launch: plan.stages slots
+  /// a warp. `run` reads from there what it reads of rows.
+  ScanRing(Builder& builder, Program& program, const Graph& graph, const Plan& plan, ScanTile& run);
+
+  /// Starts the copies of the warp's run of the block's tile `number` (i64, counted from 0): of
+  /// `count` elements from `begin` on. The slot's run before is read, and gone.
+  void start(ValueId number, ValueId begin, ValueId count);
+  /// Waits for these copies: once, and before those of the slot's next tile start.
+  void wait(ValueId number);
+  /// Rows count from the run's first element, `begin` of the inputs, from now on.
+  void read(ValueId number, ValueId begin);
+
+ private:
+  ValueId slot_of(ValueId number);
+
+  Builder& b_;
+  const Graph& graph_;
+  const Plan& plan_;
+  ScanTile& run_;
+  std::vector<StageCopy> copies_;  // one an input
+};
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,61 @@
+// TileTree: how blocks that work on tiles tell each other what comes before a tile.
+//
+// Blocks take tiles by tickets. A tile publishes the fold of its elements; 32 tiles in a row make a
+// group, whose last tile publishes the group's fold one level up, and 32 groups one of the next.
+// What comes before a tile is, by the digits of its number to the base 32, at most 31 folds of each
+// level (of the last level all there are): the tree depends on the tile alone, so that sums have
+// the same bits however the blocks happen to run, and no tile waits for a chain of others. Levels
+// are looked at by a warp each.
+#pragma once
+
+#include <functional>
+
+#include "chainfold/codegen/lower_scan_tiles.hpp"
+
+namespace chainfold::codegen {
+
+class TileTree {
+ public:
+  /// Declares the counter of tickets and the slots behind the program's buffers.
+  TileTree(Program& program, const Graph& graph, const Plan& plan, const TileParams& params);
+
+  /// A launch after which no slot is published and no ticket taken.
+  void lower_clear(const Target& target);
+  ValueId ticket(Builder& b) const { return b.ticket(counter_); }
+  /// The calling warp publishes the fold of the tile at which `tiles` is, which was taken as
+  /// `ticket`.
+  void publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Partials& own) const;
+  /// The fold of everything before the tile; only once a launch, by all warps, with a barrier if
+  /// there are several. Publishes the groups that end with the tile, and, if `publishes`, its own
+  /// fold, which `own` gives, before it waits.
+  Partials before(Builder& b, ScanTiles& tiles, ValueId ticket,
+                  const std::function<Partials()>& own, bool publishes) const;
+
+ private:
+  static constexpr int kLevels = 3;
+
+  /// A slot's number, and that of the first one of its group at this level.
+  struct Slots {
+    ValueId own = kNoValue, group = kNoValue;
+    ValueId before = kNoValue;  ///< slots of the group before the own one
+  };
+  static Slots slots(Builder& b, ScanTiles& tiles, int level);
+  void publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
+                  const Partials& states) const;
+  /// The fold of `count` (i64, at most 32) slots from `first` on, the j-th of which counts from
+  /// `offset` slots behind the group's beginning.
+  Partials fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,
+                      ValueId ticket, ValueId offset) const;
+  /// The fold of the slots before the tile's own at one level, within its group there.
+  Partials look_at(Builder& b, ScanTiles& tiles, int level, ValueId ticket) const;
+
+  Program& program_;
+  const Graph& graph_;
+  const Plan& plan_;
+  const TileParams& params_;
+  int counter_ = 0;
+  int flags_[kLevels] = {};
+  StateArrays states_[kLevels];
+};
+
+}  // namespace chainfold::codegen

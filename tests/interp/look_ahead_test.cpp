@@ -1,0 +1,167 @@
+// Scans by blocks that stay: tiles taken by tickets and copied ahead, under every schedule, with
+// few and many blocks, at every alignment and in place, and to the bit what look_back gives, whose
+// tree of folds is the same.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/interpreted.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Schedule;
+using codegen::Strategy;
+
+PlanChoice ahead(int warps, int depth, int stages, int bytes) {
+  return {.strategy = Strategy::look_ahead,
+          .warps = warps,
+          .depth = depth,
+          .stages = stages,
+          .blocks = 1,
+          .bytes = bytes,
+          .mma = false};
+}
+
+/// The schedules in turn, with one resident block and with several.
+codegen::InterpOptions options_of(std::size_t turn) {
+  constexpr Schedule kSchedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
+  return {.schedule = kSchedules[turn % 3], .seed = turn, .resident_blocks = turn % 2 == 0 ? 1 : 3};
+}
+
+void expect_right(const TestProgram& tested, const codegen::Target& target, const InterpCase& c) {
+  SCOPED_TRACE(
+      fmt::format("{}, segment {}, {} elements, aligned to {}{}, schedule {} (seed {}), {} "
+                  "resident, {} chunks: {}",
+                  tested.name, c.segment, c.elements, c.base_alignment,
+                  c.in_place ? ", in place" : "", static_cast<int>(c.options.schedule),
+                  c.options.seed, c.options.resident_blocks, c.chunks, to_text(*c.choice)));
+  try {
+    EXPECT_EQ(check_interpreted(tested, target, c).problems, "");
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+/// Every program of scans that has one direction and no folds of elements, as far as it is legal.
+TEST(LookAhead, ServesEveryProgram) {
+  std::size_t turn = 0, served = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    const codegen::Graph graph = tested.over(whole()).graph();
+    const int size = codegen::widest_of_scan(graph);
+    for (const std::int64_t segment : {0, 96 * 16 / size}) {
+      const codegen::Target target = codegen::gpu_target(90, 1 + static_cast<int>(turn % 3));
+      ++turn;
+      InterpCase c{
+          .segment = segment,
+          .elements = segment > 0 ? segment * 5 : 700 + static_cast<std::int64_t>(turn),
+          .fill = tested.fills[turn % tested.fills.size()],
+          .seed = turn,
+          .base_alignment = turn % 4 == 3 ? size : 16,
+          .in_place = turn % 3 != 0,
+          .choice = ahead(1 + static_cast<int>(turn % 2), 1 + static_cast<int>(turn / 2 % 2),
+                          2 + static_cast<int>(turn % 4), turn % 5 == 0 ? 16 : 4),
+          .options = options_of(turn)};
+      if (!make_plan(tested.over(segment > 0 ? segments(segment) : whole()).graph(), target,
+                     {.segment = segment, .base_alignment = c.base_alignment}, *c.choice))
+        continue;
+      ++served;
+      expect_right(tested, target, c);
+    }
+  }
+  EXPECT_GE(served, scan_programs().size());
+}
+
+TEST(LookAhead, TilesMayEndAnywhere) {
+  constexpr std::int64_t kTile = 2 * 32 * 4;  // of f32 by loads of 16 bytes
+  std::size_t turn = 0;
+  for (const char* name : {"scan_sum_f32", "scan_back_out_f32"}) {
+    for (const std::int64_t elements :
+         {std::int64_t{0}, std::int64_t{1}, kTile - 1, kTile, kTile + 1, 9 * kTile - 5}) {
+      for (const int alignment : {16, 4}) {
+        expect_right(program(name), codegen::gpu_target(90, 2),
+                     {.elements = elements,
+                      .base_alignment = alignment,
+                      .in_place = turn % 2 == 1,
+                      .choice = ahead(2, 1, 3, 16),
+                      .options = options_of(turn)});
+        ++turn;
+      }
+    }
+  }
+}
+
+TEST(LookAhead, GoesOnFromLaunchToLaunch) {
+  expect_right(program("scan_sum_i32"), codegen::gpu_target(90, 2),
+               {.elements = 1000, .chunks = 3, .choice = ahead(2, 1, 3, 4)});
+}
+
+/// More than 32 tiles: groups are published, by blocks that hold later tickets already.
+TEST(LookAhead, HasTheBitsOfLookBackUnderEverySchedule) {
+  struct Case {
+    const char* program;
+    std::int64_t segment, elements;
+    int warps, bytes;
+  };
+  for (const Case& tested : {Case{"scan_sum_f32", 0, 3000, 2, 4},
+                             {"scan_back_out_f32", 0, 2200, 1, 4},
+                             {"scan_horner_back_u8", 1500, 3000, 1, 1}}) {
+    SCOPED_TRACE(tested.program);
+    const Computation computation =
+        program(tested.program).over(tested.segment > 0 ? segments(tested.segment) : whole());
+    const codegen::Graph& graph = computation.graph();
+    const codegen::Target target = codegen::gpu_target(90, 3);
+    const auto inputs = make_inputs(graph, tested.elements, Fill::normal, 3);
+    auto compiled = [&](PlanChoice choice) {
+      const auto plan = make_plan(graph, target, {.segment = tested.segment}, choice);
+      if (!plan) throw std::invalid_argument(to_text(choice));
+      return codegen::compile_plan(graph, target, *plan);
+    };
+    PlanChoice choice = ahead(tested.warps, 1, 4, tested.bytes);
+    const codegen::Compiled staying = compiled(choice);
+    choice.strategy = Strategy::look_back;
+    choice.stages = 0;
+    InterpCase c{.segment = tested.segment, .elements = tested.elements};
+    const auto expected = interpret_graph(graph, compiled(choice), inputs, {}, c);
+    for (std::size_t turn = 0; turn < 6; ++turn) {
+      c.options = options_of(turn);
+      const auto outputs = interpret_graph(graph, staying, inputs, {}, c);
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
+          ASSERT_EQ(outputs[o].get(i), expected[o].get(i)) << "value " << i << ", turn " << turn;
+      }
+    }
+  }
+}
+
+TEST(LookAhead, IsLegalWhereCopiesAreAndItsTilesFit) {
+  const Computation computation = program("scan_sum_f32").over(whole());
+  auto legal = [&](const codegen::Target& target, const PlanChoice& choice) {
+    return make_plan(computation.graph(), target, {}, choice).has_value();
+  };
+  EXPECT_TRUE(legal(codegen::gpu_target(90), ahead(8, 4, 4, 16)));
+  EXPECT_TRUE(legal(codegen::gpu_target(80), ahead(8, 4, 4, 16)));
+  EXPECT_FALSE(legal(codegen::gpu_target(75), ahead(8, 4, 4, 16)));
+  EXPECT_FALSE(legal(codegen::cpu_target(2), ahead(1, 1, 4, 16)));
+  EXPECT_FALSE(legal(codegen::gpu_target(90), ahead(8, 4, 1, 16)));
+  EXPECT_FALSE(legal(codegen::gpu_target(90), ahead(16, 8, 8, 16))) << "512 KiB";
+  const PlanChoice choice =
+      codegen::parse_choice("look_ahead warps=8 depth=4 stages=4 blocks=2 bytes=16 simt");
+  EXPECT_EQ(to_text(choice), "look_ahead warps=8 depth=4 stages=4 blocks=2 bytes=16 simt");
+  auto offered = [&](int arch) {
+    const codegen::Target target = codegen::gpu_target(arch);
+    for (const PlanChoice& each : plan_space(computation.graph(), target, {})) {
+      if (each.strategy == Strategy::look_ahead) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(offered(90));
+  EXPECT_FALSE(offered(80)) << "lanes make its copies";
+}
+
+}  // namespace
+}  // namespace chainfold::test
