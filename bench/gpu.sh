@@ -4,7 +4,7 @@
 #
 # usage: bench/gpu.sh [--seconds N] [--stall N] BUILD_DIR OUT_DIR STEP [ARGUMENTS]
 #   --seconds N  of the step, its end included (default 540)
-#   --stall N    a case that says nothing for N seconds hangs: it is ended and left out (default 75)
+#   --stall N    a case that says nothing for N seconds hangs: it is ended and left out (default 120)
 #   BUILD_DIR    holds bin/, lib/ and commit (build/gpu)
 #   OUT_DIR      gets a folder for each step, of six files at most; the same OUT_DIR goes on
 #   STEP         check   tests, sanitizers and the first benchmark (scripts/gpu-check.sh)
@@ -18,7 +18,7 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/../scripts/lib.sh"
 
-seconds=540 stall=75
+seconds=540 stall=120
 while [[ ${1:-} == -* ]]; do
   case $1 in
     --seconds) seconds="${2:-}" && shift ;;
