@@ -4,7 +4,7 @@
 #
 # usage: bench/gpu.sh [--seconds N] [--stall N] BUILD_DIR OUT_DIR STEP [ARGUMENTS]
 #   --seconds N  of the step, its end included (default 540)
-#   --stall N    a case that says nothing for N seconds hangs: it is ended and left out (default 75)
+#   --stall N    a case that says nothing for N seconds hangs: it is ended and left out (default 120)
 #   BUILD_DIR    holds bin/, lib/ and commit (build/gpu)
 #   OUT_DIR      gets a folder for each step, of six files at most; the same OUT_DIR goes on
 #   STEP         check   tests, sanitizers and the first benchmark (scripts/gpu-check.sh)
@@ -18,7 +18,7 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/../scripts/lib.sh"
 
-seconds=540 stall=75
+seconds=540 stall=120
 while [[ ${1:-} == -* ]]; do
   case $1 in
     --seconds) seconds="${2:-}" && shift ;;
@@ -102,32 +102,42 @@ measure() {
   grep -hE '^(WRONG|LOST)|HANGS|error:' "$log" | sort -u | head -n 40 || true
 }
 
-# Rows are added to the files where they are; copies of them are this step's results.
+# Rows are added to the files where they are; copies of them are this step's results. What torch does at
+# once comes first: torch.compile takes seconds a case.
 peers() {
-  local file share
+  local impl file turns=4 share status
   python3 -c 'import torch' 2>/dev/null || die "$(command -v python3 || echo python3) has no torch"
-  for file in reduce scan; do
-    if [[ ! -s $all/$file/$file.json ]]; then
-      say "$all/$file/$file.json is missing: run the step $file first"
-      wrong=1
-      continue
-    fi
-    share=$(($(left) - 25))
-    [[ $file == scan || ! -s $all/scan/scan.json ]] || share=$((share / 2))
-    ((share > 10)) || continue
-    timeout -k 5 $((share + 15)) python3 -u bench/peers.py "$all/$file/$file.json" --budget "$share" >"$out/$file.txt" 2>&1 || {
-      say "peers of $file: exit status $?, see $out/$file.txt"
-      tail -n 3 "$out/$file.txt"
-      wrong=1
-    }
-    cp "$all/$file/$file.json" "$out/$file.json"
-    say "peers of $file: $(grep -c 'of the ceiling' "$out/$file.txt" || true) rows, $(grep -c 'missing:' "$out/$file.txt" || true) missing"
-    grep -hE 'cases are left|missing: ' "$out/$file.txt" | cut -c1-160 | sort -u | head -n 12 || true
+  for impl in '^(?!torch.compile)' '^torch.compile'; do
+    for file in reduce scan; do
+      share=$((($(left) - 15) / turns--))
+      if [[ ! -s $all/$file/$file.json ]]; then
+        say "$all/$file/$file.json is missing: run the step $file first"
+        wrong=1
+        continue
+      fi
+      ((share > 10)) || continue
+      status=0
+      timeout -k 5 $((share + 10)) python3 -u bench/peers.py "$all/$file/$file.json" --impl "$impl" \
+        --budget "$share" >"$out/log" 2>&1 || status=$?
+      cp "$all/$file/$file.json" "$out/$file.json"
+      cat "$out/log" >>"$out/$file.txt"
+      say "peers of $file, $impl: $(grep -c 'of the ceiling' "$out/log" || true) rows, $(grep -c 'missing:' "$out/log" || true) missing"
+      grep -hE 'cases are left|missing: ' "$out/log" | cut -c1-160 | sort -u | head -n 8 || true
+      if [[ $status != 0 ]]; then
+        say "peers of $file, $impl: exit status $status"
+        tail -n 3 "$out/log"
+        wrong=1
+      fi
+    done
   done
+  rm -f "$out/log"
 }
 
 wrong=0
-mkdir -p "$out"
+case $step in
+  check | reduce | scan | papers | peers) mkdir -p "$out" ;;
+  *) die "there is no step '$step' (see --help)" ;;
+esac
 case $step in
   check) scripts/gpu-check.sh --seconds "$seconds" "$build" "$out" || wrong=1 ;;
   reduce)
@@ -145,7 +155,6 @@ case $step in
     measure papers all
     ;;
   peers) peers ;;
-  *) die "there is no step '$step' (see --help)" ;;
 esac
 if ((wrong)); then say "$step: something went wrong, see above"; fi
 say "$step: results are in $out"

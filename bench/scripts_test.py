@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -341,6 +342,74 @@ class PicturesTest(TemporaryFile):
         self.store([row(), peer("cub", 2.0), row(op="sum_axis0", segment=64)])
         output = self.call(plot.main)
         self.assertEqual([os.path.basename(line) for line in output.splitlines()], ["sum-f16.svg", "sum_axis0-f16.svg"])
+
+
+FAKE_BENCH = """#!/bin/bash
+while (($#)); do case $1 in --only) only=$2 ;; --out) out=$2 ;; esac; shift; done
+for name in papers/2^16 other/a; do
+  grep -qP -- "${only:-.}" <<<"$name" || continue
+  echo "[1/2] $name, n = 5"
+  echo "$name" >>"$out"
+  [[ $name != papers* ]] || sleep 100
+done
+echo "1 cases, 2 rows measured, 0 were in the file already"
+"""
+FAKE_TESTS = """#!/bin/bash
+for argument in "$@"; do
+  case $argument in
+    --gtest_list_tests) printf 'Suite.\\n  Good\\n  Crash\\nAll/Other.\\n  P/0  # GetParam() = 3\\n'; exit ;;
+    *Crash) kill -SEGV $$ ;;
+    --gtest_filter=*/0) echo 'no device'; echo '[  SKIPPED ] it (0 ms)'; exit ;;
+  esac
+done
+echo '[       OK ] it (1 ms)'
+"""
+
+
+class GpuScriptsTest(TemporaryFile):
+    """The scripts for a machine with a GPU, with programs that are made up."""
+
+    def run_script(self, script, *arguments):
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        result = subprocess.run(
+            [os.path.join(root, script), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90
+        )
+        return result.returncode, result.stdout
+
+    def program(self, name, text):
+        os.makedirs(os.path.join(self.folder, "bin"), exist_ok=True)
+        path = os.path.join(self.folder, "bin", name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+
+    def test_a_case_that_hangs_is_left_out(self):
+        self.program("chainfold_bench", FAKE_BENCH)
+        status, text = self.run_script("bench/gpu.sh", "--seconds", "60", "--stall", "2", self.folder, self.folder, "papers")
+        self.assertEqual(status, 1, text)
+        self.assertIn("papers/2^16 HANGS and is left out", text)
+        self.assertIn("2 rows measured", text)
+        with open(os.path.join(self.folder, "papers", "papers.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "papers/2^16\nother/a\n")
+
+    def test_what_is_asked_for_must_be_there(self):
+        status, text = self.run_script("bench/gpu.sh", self.folder, self.folder, "papers")
+        self.assertEqual(status, 1)
+        self.assertIn("chainfold_bench is missing", text)
+        self.program("chainfold_bench", FAKE_BENCH)
+        self.assertIn("there is no step 'nothing'", self.run_script("bench/gpu.sh", self.folder, self.folder, "nothing")[1])
+
+    def test_a_test_that_crashes_costs_only_itself(self):
+        self.program("chainfold_gpu_tests", FAKE_TESTS)
+        out = os.path.join(self.folder, "out")
+        status, text = self.run_script("scripts/gpu-check.sh", "--seconds", "60", "--stages", "tests bench", self.folder, out)
+        self.assertEqual(status, 1, text)
+        with open(os.path.join(out, "summary.txt"), encoding="utf-8") as file:
+            tests, bench = file.read().splitlines()
+        self.assertRegex(tests, r"tests +FAILED +1 of 3 tests, 1 skipped, .*FAILED: Suite.Crash; HANGS: $")
+        self.assertRegex(bench, r"bench +NOT RUN .*chainfold_bench is missing")
+        self.assertIn("failures.txt", os.listdir(out))
+        self.assertIn("logs.tar.gz", os.listdir(out))
 
 
 if __name__ == "__main__":

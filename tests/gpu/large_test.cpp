@@ -125,7 +125,7 @@ class GpuLarge : public testing::Test {
     launch<std::int64_t>(kernel, input, elements, output, values);
     runtime::copy_to_host(*context_, sums.data(), output.pointer(), bytes, nullptr);
     runtime::synchronize(*context_, nullptr);
-    EXPECT_EQ(kernel.plan().substr(0, plan.find(' ')), plan.substr(0, plan.find(' ')));
+    EXPECT_TRUE(plan.empty() || kernel.plan() == plan) << kernel.plan();
     return sums;
   }
 
@@ -141,7 +141,7 @@ class GpuLarge : public testing::Test {
     const runtime::DeviceBuffer output(*context_, static_cast<std::size_t>(elements) * 4);
     runtime::fill_bytes(*context_, output.pointer(), 0xff, output.bytes(), nullptr);
     launch<std::int32_t>(kernel, input, elements, output, elements);
-    EXPECT_EQ(kernel.plan().substr(0, plan.find(' ')), plan.substr(0, plan.find(' ')));
+    EXPECT_TRUE(plan.empty() || kernel.plan() == plan) << kernel.plan();
 
     const std::vector<std::string> names = {"compare"};
     const runtime::CudaModule module(
