@@ -152,6 +152,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.launches = 1;
   plan.in_registers = true;
   plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.stream_from = target.stream_bytes;
   plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
@@ -309,11 +310,14 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   if (plan.strategy == Strategy::scan_tile) {
     const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
     row = std::min(row, ceil_log2(plan.segment) + 1);
-    return row + (crosses ? kBehindCarry : 1);
+    // The last tile's segments are ranges.
+    const int batch = plan.segment > Plan::kWarp ? kLaneLevels + ceil_log2(plan.range_depth) : 0;
+    return std::max<double>(row + (crosses ? kBehindCarry : 1), batch + 2);
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
+  if (!plan.in_registers) row += ceil_log2(rows);  // prefixes of a batch's rows come first
   return std::max(row, total) + kBehindCarry;
 }
 
