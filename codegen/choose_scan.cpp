@@ -22,7 +22,7 @@ constexpr int kMostBlockWarps = 16;
 constexpr int kRunBytes = 128;
 /// A CPU's warp: what is read twice has to stay in a core's cache.
 constexpr int kCpuTileBytes = 128 * 1024;
-constexpr int kCpuRangeDepth = 4;
+constexpr int kCpuRangeDepth = 8;
 /// A CPU's task should take longer than starting it.
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// Longer segments than this give a CPU's threads too few tasks.
@@ -311,8 +311,9 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
     const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
     row = std::min(row, ceil_log2(plan.segment) + 1);
     // The last tile's segments are ranges.
-    const int batch = plan.segment > Plan::kWarp ? kLaneLevels + ceil_log2(plan.range_depth) : 0;
-    return std::max<double>(row + (crosses ? kBehindCarry : 1), batch + 2);
+    const double range =
+        plan.segment > Plan::kWarp ? kLaneLevels + ceil_log2(plan.range_depth) + kBehindCarry : 0;
+    return std::max(row + (crosses ? kBehindCarry : 1), range);
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);

@@ -51,15 +51,17 @@ std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Par
         totals[r] = merge(fold, totals[start + half - 1], totals[r], reverse);
     }
   }
+  state = broadcast_last(state, reverse);  // in all lanes already: now the executor knows, too
   std::vector<ValueId> values;
   for (std::size_t r = 0; r < count; ++r) {
-    Partial prefix = prefixes[r];
-    if (r > 0) prefix = merge(fold, totals[r - 1], prefix, reverse);
-    // Behind a state's first field, whose rounding it stands for, the second one is added to what
-    // is as small: one more rounding, and the sum's own.
-    for (std::size_t i = state.fields.size(); i-- > 0;)
-      prefix = merge(fold, {.fields = {state.fields[i]}}, prefix, reverse);
-    values.push_back(prefix.fields[0]);
+    // What comes before the row, rounded at most twice: the state's fields are its sum.
+    std::optional<Partial> before;
+    if (r > 0) before = totals[r - 1];
+    for (std::size_t i = state.fields.size(); i-- > 0;) {
+      const Partial field{.fields = {state.fields[i]}};
+      before = before ? merge(fold, field, *before, reverse) : field;
+    }
+    values.push_back(merge(fold, *before, prefixes[r], reverse).fields[0]);
   }
   state = merge(fold, state, totals.back(), reverse);
   return values;
