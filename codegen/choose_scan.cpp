@@ -310,9 +310,9 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   if (plan.strategy == Strategy::scan_tile) {
     const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
     row = std::min(row, ceil_log2(plan.segment) + 1);
-    // The last tile's segments are ranges.
-    const double range =
-        plan.segment > Plan::kWarp ? kLaneLevels + ceil_log2(plan.range_depth) + kBehindCarry : 0;
+    // The last tile's segments are ranges, of batches of rows.
+    const bool batches = plan.range_depth > 1 && plan.segment > Plan::kWarp;
+    const double range = batches ? kLaneLevels + ceil_log2(plan.range_depth) + kBehindCarry : 0;
     return std::max(row + (crosses ? kBehindCarry : 1), range);
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
@@ -352,7 +352,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       return std::nullopt;
     case Strategy::scan_run:
       if (s < 1) return std::nullopt;
-      choice.depth = static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 1, kCpuRangeDepth));
+      choice.depth = static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 2, kCpuRangeDepth));
       return choice;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return std::nullopt;

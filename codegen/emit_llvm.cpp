@@ -32,7 +32,7 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   const bool waits = contains<Ticket, Publish, Await>(launch.body);
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
-    const bool shared = buffer.role == BufferRole::scratch ? waits : program.in_place && !streams;
+    const bool shared = buffer.role == BufferRole::scratch ? waits : program.in_place;
     params += fmt::format(", ptr {}nocapture {}align {} {}", shared ? "" : "noalias ",
                           buffer.role == BufferRole::input ? "readonly " : "", buffer.alignment,
                           llvm::buffer_name(static_cast<int>(i)));

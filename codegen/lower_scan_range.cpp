@@ -7,11 +7,12 @@
 namespace chainfold::codegen {
 
 std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Partials>& rows,
-                                                      Partials& states) {
+                                                      Partials& states, bool batched) {
   std::vector<std::vector<ValueId>> values(rows.size(), std::vector<ValueId>(states.size()));
   for (std::size_t f = 0; f < states.size(); ++f) {
-    if (graph_.folds[f].tile && std::none_of(rows.begin(), rows.end(),
-                                             [&](const Partials& row) { return row[f].lifted; })) {
+    if (batched && graph_.folds[f].tile &&
+        std::none_of(rows.begin(), rows.end(),
+                     [&](const Partials& row) { return row[f].lifted; })) {
       const std::vector<ValueId> of_fold = scan_batch(f, rows, states[f]);
       for (std::size_t r = 0; r < rows.size(); ++r) values[r][f] = of_fold[r];
       continue;

@@ -42,9 +42,11 @@ class ScanRow {
                std::optional<Partial>& carry);
   /// Rows of one element a lane that are all of one segment, in the scan's order: partials[r][f]
   /// to values[r][f]. `states`, one a fold, are those of what comes before the rows, and become
-  /// those of what comes before the next. Where it is cheaper, what comes before each row within
-  /// these is added up first and the state, whose merges wait for each other, is merged once.
-  std::vector<std::vector<ValueId>> scan_range(const std::vector<Partials>& rows, Partials& states);
+  /// those of what comes before the next. `batched`: of folds whose values are merged at less cost
+  /// than states, what comes before each row within these is added up first, and the state, whose
+  /// merges wait for each other, is merged once.
+  std::vector<std::vector<ValueId>> scan_range(const std::vector<Partials>& rows, Partials& states,
+                                               bool batched);
   /// The merge of two states that follow each other in the direction of the scan.
   Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);
 

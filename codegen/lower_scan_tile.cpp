@@ -250,7 +250,7 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
     std::vector<Partials> elements;  // from here on rows come in the scan's order
     if (ranges_reverse_) std::reverse(loaded.begin(), loaded.end());
     for (const Loaded& row : loaded) elements.push_back(narrow_tile_.fold_elements(row));
-    const auto scanned = narrow_row_.scan_range(elements, states);
+    const auto scanned = narrow_row_.scan_range(elements, states, narrow_.depth > 1);
     for (int i = 0; i < rows; ++i) {
       const int r = ranges_reverse_ ? rows - 1 - i : i;
       std::vector<ValueId> values = folded;
