@@ -82,9 +82,9 @@ ValueId Builder::load_uniform(int buffer, ValueId base) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
   return emit(Load{buffer, {base}, kNoValue}, uniform(elem));
 }
-void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask) {
+void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask, bool streams) {
   const ValueId wide = splat(value);
-  regions_.back()->body.push_back({Store{buffer, at, mask, wide}, {}});
+  regions_.back()->body.push_back({Store{buffer, at, mask, wide, streams}, {}});
 }
 ValueId Builder::atomic_add(int buffer, const Address& at, ValueId value, ValueId mask,
                             AtomicOrder order) {

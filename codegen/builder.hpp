@@ -47,7 +47,8 @@ class Builder {
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.
   ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue);
   ValueId load_uniform(int buffer, ValueId base);
-  void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue);
+  void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue,
+             bool streams = false);
   /// What was there before, a lane.
   ValueId atomic_add(int buffer, const Address& at, ValueId value, ValueId mask,
                      AtomicOrder order = AtomicOrder::relaxed);

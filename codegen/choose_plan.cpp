@@ -41,7 +41,7 @@ int choose_batch(const Graph& graph, const Target& target) {
   // A merge an element is long. Moments merge whole batches, but keep them in registers meanwhile.
   const bool many_registers = target.max_warps > 1;
   for (const Fold& fold : graph.folds)
-    folds += fold.tile || (fold.moments && many_registers) ? 1 : 4;
+    folds += fold.tile || (fold.moments && many_registers) ? 1 : fold.moments ? 3 : 4;
   const int shares = std::max({1, folds, static_cast<int>(graph.inputs.size())});
   return std::max(
       target.min_loads_in_flight,

@@ -29,7 +29,7 @@ constexpr std::int64_t kStageBytes = 128 * 1024;
 constexpr int kCopyUnit = 16;
 /// A CPU's warp: what is read twice has to stay in a core's cache.
 constexpr int kCpuTileBytes = 128 * 1024;
-constexpr int kCpuRangeDepth = 4;
+constexpr int kCpuRangeDepth = 8;
 /// A CPU's task should take longer than starting it.
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// Longer segments than this give a CPU's threads too few tasks.
@@ -187,6 +187,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.launches = 1;
   plan.in_registers = true;
   plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.stream_from = target.stream_bytes;
   plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
@@ -352,11 +353,15 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   if (plan.strategy == Strategy::scan_tile) {
     const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
     row = std::min(row, ceil_log2(plan.segment) + 1);
-    return row + (crosses ? kBehindCarry : 1);
+    // The last tile's segments are ranges, of batches of rows.
+    const bool batches = plan.range_depth > 1 && plan.segment > Plan::kWarp;
+    const double range = batches ? kLaneLevels + ceil_log2(plan.range_depth) + kBehindCarry : 0;
+    return std::max(row + (crosses ? kBehindCarry : 1), range);
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
+  if (!plan.in_registers) row += ceil_log2(rows);  // prefixes of a batch's rows come first
   return std::max(row, total) + kBehindCarry;
 }
 
@@ -390,7 +395,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       return std::nullopt;
     case Strategy::scan_run:
       if (s < 1) return std::nullopt;
-      choice.depth = static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 1, kCpuRangeDepth));
+      choice.depth = static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 2, kCpuRangeDepth));
       return choice;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return std::nullopt;

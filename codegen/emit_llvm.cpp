@@ -16,11 +16,11 @@ std::string scalar_type(DType type) { return std::string(llvm::register_type(typ
 /// there can the pointers be declared free of aliases, which lets LLVM move loads across stores. It
 /// is called once a range. Not so of what other threads write meanwhile (the scratch of launches
 /// whose blocks wait for each other), nor of inputs and outputs that may be one memory.
-std::string range_function(const Program& program, const Launch& launch,
+std::string range_function(const Program& program, const Launch& launch, bool streams,
                            std::set<std::string>& declarations) {
   llvm::FunctionWriter out;
   out.label("body");
-  llvm::BodyEmitter(program, launch, out).emit(launch.body);
+  llvm::BodyEmitter(program, launch, out, streams).emit(launch.body);
   const std::string last = out.current_label();
   out.line(fmt::format("%next = add nsw i64 {}, 1", llvm::kBlockName));
   out.line("%more = icmp slt i64 %next, %end");
@@ -42,18 +42,71 @@ std::string range_function(const Program& program, const Launch& launch,
                           llvm::param_name(static_cast<int>(i)));
   }
   constexpr std::string_view kHead = "body:\n";
-  std::string text =
-      fmt::format("define internal void @{}.range({}) noinline {{\n", launch.name, params);
+  std::string text = fmt::format("define internal void @{}.{}({}) noinline {{\n", launch.name,
+                                 streams ? "stream" : "range", params);
   text += "entry:\n  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
   text += kHead;
   text +=
       fmt::format("  {} = phi i64 [ %begin, %entry ], [ %next, %{} ]\n", llvm::kBlockName, last);
   text += body.substr(kHead.size());
-  return text + "done:\n  ret void\n}\n";
+  text += "done:\n";
+  // What passed the caches by is ordered by nothing less: other threads read it when this one says
+  // that its range is done.
+  if (streams) text += "  fence seq_cst\n";
+  return text + "  ret void\n}\n";
+}
+
+/// The buffers that stores stream to.
+void collect_streamed(const Region& region, std::set<int>& buffers) {
+  for (const Instr& instr : region.body) {
+    if (const auto* store = std::get_if<Store>(&instr.op); store != nullptr && store->streams)
+      buffers.insert(store->buffer);
+    for_each_region(instr.op, [&](const Region& inner) { collect_streamed(inner, buffers); });
+  }
+}
+
+/// The text that tells, as an i1 of the returned name, whether the buffers are worth streaming to:
+/// large, on whole lines, and none of the inputs' memory, which caches may still hold.
+std::string streaming_condition(const Program& program, const Launch& launch,
+                                const std::set<int>& buffers, std::string& text) {
+  llvm::FunctionWriter out;
+  const std::string count = out.let(
+      fmt::format("mul i64 {}, {}", llvm::param_name(launch.streams.param), launch.streams.factor));
+  std::string all = "true";
+  const auto require = [&](const std::string& condition) {
+    all = out.let(fmt::format("and i1 {}, {}", all, condition));
+  };
+  const auto address = [&](int buffer) {
+    return out.let(fmt::format("ptrtoint ptr {} to i64", llvm::buffer_name(buffer)));
+  };
+  const auto bytes = [&](int buffer) {
+    return out.let(fmt::format("mul i64 {}, {}", count,
+                               size_of(program.buffers[static_cast<std::size_t>(buffer)].type)));
+  };
+  for (const int buffer : buffers) {
+    const std::string begin = address(buffer), size = bytes(buffer);
+    const std::string end = out.let(fmt::format("add i64 {}, {}", begin, size));
+    require(out.let(fmt::format("icmp uge i64 {}, {}", size, launch.streams.from)));
+    const std::string low =
+        out.let(fmt::format("and i64 {}, {}", begin, llvm::kStreamAlignment - 1));
+    require(out.let(fmt::format("icmp eq i64 {}, 0", low)));
+    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+      if (program.buffers[i].role != BufferRole::input) continue;
+      const std::string input = address(static_cast<int>(i));
+      const std::string behind =
+          out.let(fmt::format("add i64 {}, {}", input, bytes(static_cast<int>(i))));
+      const std::string above = out.let(fmt::format("icmp uge i64 {}, {}", begin, behind));
+      const std::string below = out.let(fmt::format("icmp uge i64 {}, {}", input, end));
+      require(out.let(fmt::format("or i1 {}, {}", above, below)));
+    }
+  }
+  text += out.take_text();
+  return all;
 }
 
 /// The function that the runtime calls: takes the arguments out of their slots.
-std::string entry_function(const Program& program, const Launch& launch) {
+std::string entry_function(const Program& program, const Launch& launch,
+                           const std::set<int>& streamed) {
   std::string text =
       fmt::format("define void @{}(i64 %begin, i64 %end, ptr %args) {{\nentry:\n", launch.name);
   std::string arguments = "i64 %begin, i64 %end";
@@ -80,6 +133,13 @@ std::string entry_function(const Program& program, const Launch& launch) {
     }
     arguments += fmt::format(", {} {}", scalar_type(type), name);
   }
+  if (!streamed.empty()) {
+    const std::string condition = streaming_condition(program, launch, streamed, text);
+    text += fmt::format(
+        "  br i1 {0}, label %stream, label %range\nstream:\n  call void @{1}.stream({2})\n"
+        "  ret void\nrange:\n",
+        condition, launch.name, arguments);
+  }
   return text + fmt::format("  call void @{}.range({})\n  ret void\n}}\n", launch.name, arguments);
 }
 
@@ -88,6 +148,7 @@ std::string entry_function(const Program& program, const Launch& launch) {
 LlvmSource emit_llvm(const Program& program) {
   LlvmSource source;
   std::set<std::string> declarations;
+  bool streams = false;
   for (const Launch& launch : program.launches) {
     if (launch.warps != 1 || !launch.shared.empty()) {
       throw InternalError(
@@ -97,12 +158,19 @@ LlvmSource emit_llvm(const Program& program) {
           print(program));
     }
     if (!source.symbols.empty()) source.text += '\n';
-    source.text +=
-        range_function(program, launch, declarations) + '\n' + entry_function(program, launch);
+    source.text += range_function(program, launch, false, declarations) + '\n';
+    std::set<int> streamed;
+    if (launch.streams.from > 0) collect_streamed(launch.body, streamed);
+    if (!streamed.empty()) {
+      source.text += range_function(program, launch, true, declarations) + '\n';
+      streams = true;
+    }
+    source.text += entry_function(program, launch, streamed);
     source.symbols.push_back(launch.name);
   }
   if (!declarations.empty()) source.text += '\n';
   for (const std::string& declaration : declarations) source.text += declaration;
+  if (streams) source.text += "\n!0 = !{i32 1}\n";
   return source;
 }
 

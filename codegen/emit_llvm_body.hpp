@@ -15,11 +15,19 @@ namespace chainfold::codegen::llvm {
 std::string buffer_name(int buffer);
 std::string param_name(int param);
 inline constexpr const char* kBlockName = "%block";
+/// What buffers that are streamed to lie on, in bytes: processors write whole lines past the
+/// caches.
+inline constexpr int kStreamAlignment = 64;
 
 class BodyEmitter {
  public:
-  BodyEmitter(const Program& program, const Launch& launch, FunctionWriter& out)
-      : program_(program), launch_(launch), out_(out), values_(program.values.size()) {}
+  /// `streams`: stores that stream pass the caches by.
+  BodyEmitter(const Program& program, const Launch& launch, FunctionWriter& out, bool streams)
+      : program_(program),
+        launch_(launch),
+        out_(out),
+        values_(program.values.size()),
+        streams_(streams) {}
   /// Appends the instructions of `region` to the writer.
   void emit(const Region& region);
 
@@ -76,6 +84,7 @@ class BodyEmitter {
   const Launch& launch_;
   FunctionWriter& out_;
   std::vector<Names> values_;
+  bool streams_;
 };
 
 }  // namespace chainfold::codegen::llvm

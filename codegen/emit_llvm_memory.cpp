@@ -1,6 +1,7 @@
 // Loads and stores: contiguous runs of memory, one a group of lanes, and never a gather.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -169,6 +170,12 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
     const std::string part = per_run == kWarpWidth
                                  ? all
                                  : out_.shuffle(elem, total, all, {}, range(lane * t.width, count));
+    if (mask.empty() && streams_ && op.streams) {
+      const int whole = std::min(kStreamAlignment, count * size_of(t.elem));
+      out_.line(fmt::format("store {} {}, ptr {}, align {}, !nontemporal !0", vector, part, pointer,
+                            whole));
+      continue;
+    }
     if (mask.empty()) {
       out_.line(fmt::format("store {} {}, ptr {}, align {}", vector, part, pointer, align));
       continue;

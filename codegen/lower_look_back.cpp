@@ -19,7 +19,8 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
                               .grid = params.all(),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
-                              .overlaps = target.overlaps});
+                              .overlaps = target.overlaps,
+                              .streams = params.streams(plan)});
   Builder b(program);
   ScanTiles tiles(b, program, graph, plan, params);
   ScanTile& run = tiles.run();

@@ -151,7 +151,8 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
                               .grid = params.all(),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
-                              .overlaps = target.overlaps});
+                              .overlaps = target.overlaps,
+                              .streams = params.streams(plan)});
   lowering.lower_scan();
   return program;
 }

@@ -23,7 +23,8 @@ Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_bl
       {.name = program.name,
        .grid = ceil_div(SizeExpr::param(segments, "segments"), segments_per_block),
        .warps = plan.warps,
-       .min_blocks = plan.resident});
+       .min_blocks = plan.resident,
+       .streams = {.from = plan.stream_from, .param = segments, .factor = plan.segment}});
   return program;
 }
 

@@ -40,6 +40,13 @@ class ScanRow {
   /// The same of a loaded row, by the fold's unit.
   ValueId scan(std::size_t fold, const Loaded& row, std::int64_t first,
                std::optional<Partial>& carry);
+  /// Rows of one element a lane that are all of one segment, in the scan's order: partials[r][f]
+  /// to values[r][f]. `states`, one a fold, are those of what comes before the rows, and become
+  /// those of what comes before the next. `batched`: of folds whose values are merged at less cost
+  /// than states, what comes before each row within these is added up first, and the state, whose
+  /// merges wait for each other, is merged once.
+  std::vector<std::vector<ValueId>> scan_range(const std::vector<Partials>& rows, Partials& states,
+                                               bool batched);
   /// The merge of two states that follow each other in the direction of the scan.
   Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);
 
@@ -71,6 +78,8 @@ class ScanRow {
                                  int lanes);
   ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first,
                std::optional<Partial>& carry);
+  std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Partials>& rows,
+                                  Partial& state);
   ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);
 
   Builder& b_;

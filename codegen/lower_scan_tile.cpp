@@ -24,6 +24,13 @@ bool ranges_reverse(const Graph& graph) {
                                                 [](const Node& node) { return node.reverse; });
 }
 
+/// Whether rows begin with whole lines of memory, and lie as they come.
+bool rows_on_lines(const Plan& plan) {
+  if (plan.stream_from == 0 || plan.load_width != 1) return false;
+  if (plan.segment % kWarpWidth == 0) return true;  // everything, too
+  return false;
+}
+
 /// Lanes that a segment takes where it begins and ends with lanes and rows.
 int lanes_of(std::int64_t segment, int width) { return static_cast<int>(segment / width); }
 
@@ -217,7 +224,8 @@ void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
     for (int first = 0; first < row.width; first += width) {
       Address address{.base = b_.add(at, b_.i64(first))};
       if (width < row.width) address = {.base = address.base, .group = 1, .stride = row.width};
-      b_.store(buffer, address, b_.extract(value, first, width), row.mask);
+      b_.store(buffer, address, b_.extract(value, first, width), row.mask,
+               rows_on_lines(plan_) && row.mask == kNoValue);
     }
   }
 }
@@ -246,19 +254,18 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
               : kNoValue;
       loaded.push_back(load_row(narrow_tile_, 1, at, slot, left, position));
     }
+    std::vector<Partials> elements;  // from here on rows come in the scan's order
+    if (ranges_reverse_) std::reverse(loaded.begin(), loaded.end());
+    for (const Loaded& row : loaded) elements.push_back(narrow_tile_.fold_elements(row));
+    const auto scanned = narrow_row_.scan_range(elements, states, narrow_.depth > 1);
     for (int i = 0; i < rows; ++i) {
       const int r = ranges_reverse_ ? rows - 1 - i : i;
-      const Loaded& row = loaded[static_cast<std::size_t>(r)];
-      const Partials elements = narrow_tile_.fold_elements(row);
       std::vector<ValueId> values = folded;
       for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-        std::optional<Partial> state = states[f];
-        const ValueId scanned = narrow_row_.scan(f, elements[f], 1, 0, state);
-        if (is_scan_[f]) values[f] = scanned;
-        states[f] = *state;
+        if (is_scan_[f]) values[f] = scanned[static_cast<std::size_t>(i)][f];
       }
-      store_row(narrow_tile_, row, b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values,
-                extent);
+      store_row(narrow_tile_, loaded[static_cast<std::size_t>(i)],
+                b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values, extent);
     }
     return narrow_tile_.flatten(narrow_tile_.lift(std::move(states)));
   };

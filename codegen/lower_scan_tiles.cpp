@@ -9,6 +9,11 @@ namespace chainfold::codegen {
 
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
+Streams TileParams::streams(const Plan& plan) const {
+  if (plan.segment == 0) return {.from = plan.stream_from, .param = elements};
+  return {.from = plan.stream_from, .param = segments, .factor = plan.segment};
+}
+
 TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan) {
   TileParams params;
   params.elements = add_param(program, "elements", DType::i64, ParamRole::elements);

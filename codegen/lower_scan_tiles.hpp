@@ -17,6 +17,8 @@ struct TileParams {
   SizeExpr tiles;                      ///< a segment
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
   SizeExpr segment_count;
+  /// Of a launch that stores an element for each of the inputs'.
+  [[nodiscard]] Streams streams(const Plan& plan) const;
   /// Scans of everything go on from launch to launch: buffers of states, and whether they are
   /// there.
   int carry_in = -1, carry_out = -1, has_carry_in = -1, has_carry_out = -1;

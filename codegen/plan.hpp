@@ -121,7 +121,9 @@ struct Plan {
   std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
-  int range_depth = 1;          ///< scans: rows at once of what is not in registers
+  int range_depth = 1;  ///< scans: rows at once of what is not in registers
+  std::int64_t stream_from =
+      0;                        ///< scans: bytes from which on outputs pass the caches by; 0: never
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:
   int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's

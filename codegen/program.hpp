@@ -123,6 +123,7 @@ struct Store {
   Address at;
   ValueId mask = kNoValue;
   ValueId value = kNoValue;
+  bool streams = false;  ///< `base` is a multiple of 32 elements; see Launch::streams
 };
 /// acquire_release: what the lane did before is visible to whom an acquire_release on the same
 /// element shows this one. Of the whole device either way.
@@ -327,6 +328,14 @@ struct CopyRing {
   int slots = 0;
 };
 
+/// Stores that stream may pass the caches by, where these would not keep what is stored anyway. The
+/// meaning is the same. Each of the buffers that they store to has `param` times `factor` elements.
+struct Streams {
+  std::int64_t from = 0;  ///< bytes from which on a buffer is worth it; 0: none is
+  int param = 0;
+  std::int64_t factor = 1;
+};
+
 struct Launch {
   std::string name;    ///< the kernel's symbol, e.g. "fold_rows"
   SizeExpr grid;       ///< blocks; over `params` of the program
@@ -338,6 +347,7 @@ struct Launch {
   /// meaning is the same. What that saves is the time between the two.
   bool overlaps = false;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
+  Streams streams{};
   Region body{};
 };
 

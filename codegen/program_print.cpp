@@ -116,8 +116,8 @@ class Printer {
     return fmt::format("load {}{}", named(program_.buffers, op.buffer), place(op.at, op.mask));
   }
   std::string operation(const Store& op, const Instr&) const {
-    return fmt::format("store {}{}, {}", named(program_.buffers, op.buffer), place(op.at, op.mask),
-                       value(op.value));
+    return fmt::format("{} {}{}, {}", op.streams ? "stream" : "store",
+                       named(program_.buffers, op.buffer), place(op.at, op.mask), value(op.value));
   }
   std::string operation(const AtomicAdd& op, const Instr&) const {
     return fmt::format("atomic_add{} {}{}, {}",

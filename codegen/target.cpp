@@ -82,7 +82,8 @@ Target cpu_target(int threads) {
   // A load is one element a lane, and what follows a batch's loads delays the next batch's: the
   // fewer instructions there are a byte, the more bytes are on their way.
   target.loads_in_flight = 64;
-  target.row_loads = 16;
+  target.row_loads = 32;
+  target.stream_bytes = std::int64_t{32} << 20;  // as much as last levels of caches hold
   // An operation on 32 lanes is two or four of a processor's own, of which it starts two a cycle.
   target.rates = {.issue = 1, .pipe_slots = 1, .bytes_per_cycle = 4, .launch_cycles = 20000};
   return target;

@@ -35,9 +35,10 @@ struct Target {
   bool overlaps = false;                   ///< a launch may start while the one before it ends
   bool bulk_copies = false;                ///< the same by an engine that takes whole runs
   bool has_mma = true;                     ///< whether the table's rows from `arch` down apply
-  int loads_in_flight = 16;     ///< independent loads worth issuing before their first use
-  int min_loads_in_flight = 8;  ///< the same where each load feeds much code
-  int row_loads = 4;            ///< loads of short segments that a lane handles at once
+  int loads_in_flight = 16;       ///< independent loads worth issuing before their first use
+  int min_loads_in_flight = 8;    ///< the same where each load feeds much code
+  int row_loads = 4;              ///< loads of short segments that a lane handles at once
+  std::int64_t stream_bytes = 0;  ///< outputs from here on pass the caches by; 0: none
   TargetRates rates{};
 };
 

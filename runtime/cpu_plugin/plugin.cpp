@@ -7,15 +7,16 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <limits>
 #include <new>
 #include <semaphore>
-#include <vector>
 
 #include "chainfold/runtime/cpu_plugin_abi.h"
 #include "compiler.hpp"
@@ -112,16 +113,30 @@ void free_error(chainfold_cpu_error* error) {
 /// shared pool was set to: otherwise results would depend on which thread ran a block.
 class DefaultFloatEnvironment {
  public:
+#if defined(__x86_64__)
+  // Only the vector unit's part: kernels use no other, whose state takes longer than a short
+  // launch.
+  DefaultFloatEnvironment() : saved_(__builtin_ia32_stmxcsr()) {
+    constexpr unsigned kDefault = 0x1f80;
+    __builtin_ia32_ldmxcsr(kDefault);
+  }
+  ~DefaultFloatEnvironment() { __builtin_ia32_ldmxcsr(saved_); }
+#else
   DefaultFloatEnvironment() {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);
   }
   ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
+#endif
   DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
   DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
 
  private:
+#if defined(__x86_64__)
+  unsigned saved_;
+#else
   std::fenv_t saved_{};
+#endif
 };
 
 /// Blocks in one contiguous range a thread, which reads one long stream in memory that it may have
@@ -129,14 +144,16 @@ class DefaultFloatEnvironment {
 /// thread that wakes up late would hold up all.
 class SharedRanges {
  public:
-  SharedRanges(std::int64_t blocks, std::int64_t grain, std::int64_t threads)
-      : blocks_(blocks),
+  /// Of blocks [first, blocks).
+  SharedRanges(std::int64_t first, std::int64_t blocks, std::int64_t grain, std::int64_t threads)
+      : first_(first),
+        blocks_(blocks),
         grain_(grain),
-        grains_(blocks / grain),
-        threads_(threads),
-        chunk_(std::max<std::int64_t>(1, grains_ / (threads * kChunks))),
-        next_(static_cast<std::size_t>(threads)) {
-    for (std::int64_t i = 0; i < threads; ++i) next_[static_cast<std::size_t>(i)].grain = begin(i);
+        grains_((blocks - first) / grain),
+        threads_(std::min(threads, kMostRanges)),
+        chunk_(std::max<std::int64_t>(1, grains_ / (threads_ * kChunks))) {
+    for (std::int64_t i = 0; i < threads_; ++i)
+      next_[static_cast<std::size_t>(i)].grain.store(begin(i), std::memory_order_relaxed);
   }
   /// Runs thread `me`'s range, then the rest of the others'.
   template <class Run>
@@ -147,22 +164,40 @@ class SharedRanges {
       while (next.load(std::memory_order_relaxed) < end) {
         const std::int64_t at = next.fetch_add(chunk_, std::memory_order_relaxed);
         const std::int64_t to = std::min(at + chunk_, end);
-        if (at < end) run(at * grain_, to == grains_ ? blocks_ : to * grain_);
+        if (at < end) run(first_ + at * grain_, to == grains_ ? blocks_ : first_ + to * grain_);
       }
     }
   }
 
  private:
   static constexpr std::int64_t kChunks = 16;  // a range's chunks: a late thread costs one of them
-  struct alignas(128) Cursor {                 // a pair of cache lines of its own
+  static constexpr std::int64_t kMostRanges = 64;  // here, so that a launch allocates nothing
+  struct alignas(128) Cursor {                     // a pair of cache lines of its own
     std::atomic<std::int64_t> grain{0};
   };
   [[nodiscard]] std::int64_t begin(std::int64_t range) const {
     return grains_ / threads_ * range + std::min(range, grains_ % threads_);
   }
-  std::int64_t blocks_, grain_, grains_, threads_, chunk_;
-  std::vector<Cursor> next_;
+  std::int64_t first_, blocks_, grain_, grains_, threads_, chunk_;
+  std::array<Cursor, kMostRanges> next_;
 };
+
+/// Runs the first of at least kFewBlocks blocks, and all of them if the others would take no longer
+/// than it takes to wake other threads. Returns how many it has run.
+template <class Run>
+std::int64_t run_alone(std::int64_t blocks, std::int64_t grain, const Run& run) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::int64_t kFewBlocks = 8, kShare = 64;  // the others idle for a small part only
+  constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(10);
+  if (blocks < kFewBlocks) return 0;
+  const std::int64_t first = std::max<std::int64_t>(1, std::min(grain, blocks / kShare));
+  const auto start = Clock::now();
+  run(0, first);
+  const auto rest = (Clock::now() - start) * ((blocks - first) / first);
+  if (rest > kWorthWaking) return first;
+  run(first, blocks);
+  return blocks;
+}
 
 int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
                  const std::uint64_t* args) {
@@ -178,8 +213,10 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     run(0, blocks);
     return 0;
   }
+  const std::int64_t done = run_alone(blocks, grain, run);
+  if (done == blocks) return 0;
   try {
-    SharedRanges ranges(blocks, grain, threads);
+    SharedRanges ranges(done, blocks, std::min(grain, blocks - done), threads);
     // Isolated, so that a thread that waits here never picks up a task of the host program, which
     // might take a lock this thread holds.
     tbb::this_task_arena::isolate([&] {

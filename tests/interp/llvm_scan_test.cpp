@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/emit_llvm.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
@@ -23,11 +24,12 @@ struct Shape {
   const char* choice = "";  ///< the default's where empty
 };
 
-std::string check(const TestProgram& tested, const Shape& shape) {
+std::string check(const TestProgram& tested, const Shape& shape, std::int64_t stream_bytes = 0) {
   const Computation computation =
       tested.over(shape.segment > 0 ? segments(shape.segment) : whole());
   const codegen::Graph& graph = computation.graph();
-  const codegen::Target target = codegen::cpu_target(2);
+  codegen::Target target = codegen::cpu_target(2);
+  if (stream_bytes > 0) target.stream_bytes = stream_bytes;
   const codegen::PlanRequest request{.segment = shape.segment, .base_alignment = 1};
   const codegen::Plan plan =
       *shape.choice == '\0'
@@ -35,6 +37,9 @@ std::string check(const TestProgram& tested, const Shape& shape) {
           : make_plan(graph, target, request, codegen::parse_choice(shape.choice)).value();
   codegen::Program program = codegen::lower(graph, plan, target);
   codegen::eliminate_dead(program);
+  if (stream_bytes > 0 &&
+      codegen::emit_llvm(program).text.find("!nontemporal") == std::string::npos)
+    return "nothing passes the caches by";
   runtime::Arguments arguments = runtime::dense_arguments(graph, shape.elements, shape.segment);
   const std::vector<Bits> bits = param_bits(tested, graph, shape.segment);
   std::copy(bits.begin(), bits.end(), arguments.params.begin());
@@ -84,6 +89,23 @@ TEST_P(LlvmScan, AgreesWithTheInterpreter) {
     EXPECT_EQ(check(tested, shape), "")
         << "segments of " << shape.segment << ", " << shape.elements << " elements";
   }
+}
+
+// Outputs end at a page and are whole lines, so they begin with one.
+TEST(LlvmScanStreams, AgreesWithTheInterpreter) {
+  if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  constexpr Shape kShapes[] = {{64, 64 * 21},
+                               {0, 5056, "look_back warps=1 depth=8 tile=1 bytes=16 simt"},
+                               {1056, 1056 * 3, "propagate warps=1 depth=4 tile=1 bytes=16 simt"}};
+  std::size_t shape = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    if (tested.name != "scan_sum_f16" && tested.name != "scan_back_out_f32" &&
+        tested.name != "scan_sum_i32")
+      continue;
+    EXPECT_EQ(check(tested, kShapes[shape % std::size(kShapes)], 64), "") << tested.name;
+    EXPECT_EQ(check(tested, kShapes[++shape % std::size(kShapes)], 64), "") << tested.name;
+  }
+  EXPECT_EQ(shape, 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LlvmScan, testing::Range(std::size_t{0}, scan_programs().size()),
