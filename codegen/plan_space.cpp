@@ -267,11 +267,26 @@ void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target
   }
 }
 
+/// Blocks that stay, by lanes and on tensor cores: their decisions are about what is in shared
+/// memory and on its way there.
+void add_ahead(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
+  for (const bool mma : {false, true}) {
+    if (mma && !target.has_mma) continue;
+    const auto around = scan_choice_of(Strategy::look_ahead, graph, target, request, mma);
+    if (!around) return;
+    space.add(*around);
+    space.vary(*around, &PlanChoice::depth, {std::max(1, around->depth / 2), 2 * around->depth});
+    space.vary(*around, &PlanChoice::warps, {4, 16});
+    space.vary(*around, &PlanChoice::blocks, {1, 3, 4});
+    space.vary(*around, &PlanChoice::stages, {3, 6});
+  }
+}
+
 /// Every strategy of scans around its own best guess.
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
   for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
-                                  Strategy::look_back, Strategy::look_ahead, Strategy::propagate}) {
+                                  Strategy::look_back, Strategy::propagate}) {
     const std::optional<PlanChoice> around = scan_choice_of(strategy, graph, target, request);
     if (!around) continue;
     space.add(*around);
@@ -291,7 +306,6 @@ void add_scans(Space& space, const Graph& graph, const Target& target, const Pla
       space.add(choice);
     }
     space.vary(*around, &PlanChoice::blocks, {0, 1, 2, 3, 4, 6, 8});
-    if (around->stages > 0) space.vary(*around, &PlanChoice::stages, {2, 3, 4, 6, 8});
     space.vary(*around, &PlanChoice::bytes, {8, 4});
   }
 }
@@ -363,6 +377,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   space.add(best_guess);
   if (has_scans(graph)) {
     add_scans(space, graph, target, request);
+    add_ahead(space, graph, target, request);
     for (const PlanChoice& choice : published_scan_choices(graph, target, request))
       space.add(choice);
     return space.take();
