@@ -26,7 +26,6 @@ constexpr int kRunBytes = 128;
 /// bytes of them a processor, about half of which are under way (0009).
 constexpr int kMostStages = 8, kStages = 4;
 constexpr std::int64_t kStageBytes = 128 * 1024;
-constexpr int kCopyUnit = 16;
 /// A CPU's warp: what is read twice has to stay in a core's cache.
 constexpr int kCpuTileBytes = 128 * 1024;
 constexpr int kCpuRangeDepth = 8;
@@ -38,14 +37,6 @@ constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
 int ceil_log2(std::int64_t value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
 }
-
-bool uses_index(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return node.kind == NodeKind::index; });
-}
-
-/// Whether segments may begin within a lane's load.
-bool may_begin_anywhere(const Graph& graph) { return !uses_index(graph); }
 
 /// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
 /// the copies of states that wait in a scan with a carry. What it is compared with was found by
@@ -150,33 +141,6 @@ int widest_of_scan(const Graph& graph) {
   return bytes;
 }
 
-StageCopy run_copy(const Plan& plan, DType input) {
-  const int size = size_of(input);
-  const int run = Plan::kWarp * plan.load_width * plan.depth;
-  const bool exact = plan.base_alignment >= kCopyUnit && plan.segment * size % kCopyUnit == 0;
-  return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
-}
-
-std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph) {
-  const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
-  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
-  std::int64_t bytes = 0;
-  for (const GraphInput& input : graph.inputs)  // runs off the copies' unit bring a unit more
-    bytes += slots * (run * size_of(input.type) + kCopyUnit + 8) + kCopyUnit;
-  // Totals of two tiles' warps, folds of four levels, the ticket.
-  std::int64_t fields = 0;
-  for (const Fold& fold : graph.folds) fields += static_cast<std::int64_t>(fold.state.size());
-  return bytes + (2 * plan.warps + 4) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
-}
-
-namespace {
-bool look_ahead_fits(const Plan& plan, const Graph& graph, const Target& target) {
-  const std::int64_t bytes = look_ahead_bytes(plan, graph);
-  return target.async_copies && bytes <= target.shared_bytes &&
-         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
-}
-}  // namespace
-
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest) {
   const std::int64_t s = plan.segment;
@@ -246,16 +210,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
 }
 
 namespace {
-
-/// Neighbours that a quad of lanes sums at once.
-std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
-
-/// Whether the segments of rows begin and end with quads, or lie within them.
-bool fits_quads(const Plan& plan) {
-  if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
-  return plan.segment > 1 &&
-         (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
-}
 
 /// Gives the folds that matrix instructions can scan to them; whether there are any.
 bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
@@ -440,6 +394,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       const std::int64_t most = kStageBytes / (row * choice.warps * kBlocks * kStages);
       choice.depth =
           std::clamp(static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(most))), 1, rows);
+      const std::int64_t tile = std::int64_t{Plan::kWarp} * widest * choice.depth * choice.warps;
+      if (s > 0 && s <= tile) return std::nullopt;  // other strategies have no need to wait
       return choice;
     }
     default: return std::nullopt;
@@ -470,76 +426,6 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
       return *choice;
   }
   throw InternalError("no strategy serves a scan", print(graph));
-}
-
-std::string print_scan(const Plan& plan) {
-  std::string text;
-  if (plan.strategy == Strategy::scan_tile || plan.strategy == Strategy::scan_run)
-    text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
-  if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
-    text += fmt::format("  tile {} elements\n", plan.tile);
-  if (plan.strategy == Strategy::look_ahead)
-    text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
-                        plan.blocks);
-  if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
-  return text + (plan.in_registers
-                     ? fmt::format("  rows {}, in {}\n", plan.depth,
-                                   plan.stages > 0 ? "shared memory" : "registers")
-                     : fmt::format("  rows {} at once, read twice\n", plan.range_depth));
-}
-
-void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
-  auto require = [&](bool holds, const char* rule) {
-    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
-  };
-  require(has_scans(graph), "a plan of scans has some");
-  require(!plan.strided, "rows of scans have no gaps");
-  require(plan.range_depth >= 1, "a range is scanned by rows");
-  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
-  const std::int64_t s = plan.segment;
-  require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");
-  for (const FoldPlan& how : plan.folds) {
-    if (how.unit == Unit::simt) continue;
-    require(how.unit == Unit::mma_scan && how.mma_row >= 0 && target.has_mma,
-            "scans add by lanes or by quads");
-    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
-    require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
-    require(plan.in_registers && plan.load_width == row.elements(Operand::a),
-            "a load is a fragment of operand A");
-    require(fits_quads(plan), "segments begin and end with quads, or lie within them");
-    require(row.rounding == MmaRounding::exact || plan.guard ||
-                plan.nonfinite == NonFinite::assume_finite,
-            "what comes before an element is guarded against its NaN");
-  }
-  switch (plan.strategy) {
-    case Strategy::scan_tile:
-      require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,
-              "a run holds its segments");
-      require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
-      require(s % plan.load_width == 0 || may_begin_anywhere(graph),
-              "positions of elements are told by lanes");
-      require(s % plan.load_width == 0 || !scans_both_ways(graph),
-              "segments that are not there are whole loads");
-      break;
-    case Strategy::scan_run:
-      require(s >= 1 && plan.tile_segments >= 1, "a warp owns segments");
-      break;
-    case Strategy::scan_block:
-      require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
-              "a block holds a segment, which begins on a load");
-      break;
-    case Strategy::look_ahead:
-      require(plan.stages >= 2 && plan.blocks >= 1 && look_ahead_fits(plan, graph, target),
-              "stages fit the target's shared memory");
-      [[fallthrough]];
-    default:
-      require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");
-      require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
-      require(plan.in_registers || plan.warps == 1, "a range is one warp's");
-      require(!scans_both_ways(graph) || (plan.in_registers && (s > 0 || plan.load_width == 1)),
-              "scans of both directions have rows, which end anywhere");
-      require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
-  }
 }
 
 }  // namespace chainfold::codegen

@@ -13,9 +13,9 @@ int piece_width(const Type& type) {
 }
 }  // namespace
 
-Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
-           std::int64_t columns, ValueId band, ValueId count)
-    : b_(builder), tile_(tile), graph_(graph), shape_(shape), columns_(columns), count_(count) {
+Band::Band(Builder& builder, TileLowering& tile, const Shape& shape, std::int64_t columns,
+           ValueId band, ValueId count)
+    : b_(builder), tile_(tile), shape_(shape), columns_(columns), count_(count) {
   const std::int64_t own = shape.columns();
   if (columns <= own) {  // the only band
     first_ = b_.i64(0);
@@ -36,9 +36,8 @@ Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape
   skip_ = b_.sub(begin, first_);
 }
 
-Band::Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
-           ValueId first, ValueId reads)
-    : b_(builder), tile_(tile), graph_(graph), shape_(shape), first_(first), lane_reads_(reads) {}
+Band::Band(Builder& builder, TileLowering& tile, const Shape& shape, ValueId first, ValueId reads)
+    : b_(builder), tile_(tile), shape_(shape), first_(first), lane_reads_(reads) {}
 
 std::vector<Partials> Band::identities() {
   return std::vector<Partials>(static_cast<std::size_t>(shape_.runs), tile_.identities());

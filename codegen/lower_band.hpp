@@ -44,13 +44,12 @@ class Band {
 
   /// `columns` of the matrix are known when the text is made; the launch's may be fewer, by whole
   /// bands. `band` counts bands of the launch, `count` (i64) its columns.
-  Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape,
-       std::int64_t columns, ValueId band, ValueId count);
+  Band(Builder& builder, TileLowering& tile, const Shape& shape, std::int64_t columns, ValueId band,
+       ValueId count);
 
   /// A band that begins at column `first`; lanes where `reads` (kNoValue: all do) is false have
   /// none.
-  Band(Builder& builder, TileLowering& tile, const Graph& graph, const Shape& shape, ValueId first,
-       ValueId reads);
+  Band(Builder& builder, TileLowering& tile, const Shape& shape, ValueId first, ValueId reads);
 
   /// Every fold's state of each run, over the first `rows` rows of the source, in the first warp.
   std::vector<Partials> fold(const Source& source, ValueId rows);
@@ -79,7 +78,6 @@ class Band {
 
   Builder& b_;
   TileLowering& tile_;
-  const Graph& graph_;
   Shape shape_;
   std::int64_t columns_ = 0;
   ValueId count_ = kNoValue;

@@ -30,7 +30,7 @@ class ColumnsLowering {
     TileLowering tile(b, graph_, plan_);
     const ValueId columns = b.param(params_.columns), rows = b.param(params_.rows);
     const Place place = place_of(b);
-    Band work(b, tile, graph_, shape, plan_.segment, place.band, columns);
+    Band work(b, tile, shape, plan_.segment, place.band, columns);
     const Band::Source source = inputs(b, tile, shape, place.begin);
     const std::vector<Partials> states = work.fold(source, place.size);
     on_first_warp(b, plan_.warps, [&] {
@@ -85,7 +85,7 @@ class ColumnsLowering {
     auto add = [&](int loads) {
       return [&, loads](ValueId row, const Builder::Values&) {
         walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
-          Band work(b, tile, graph_, now, at, reads);
+          Band work(b, tile, now, at, reads);
           const std::vector<Partials> fresh = work.batch(source, row, loads, kNoValue);
           for (int run = 0; run < now.runs; ++run) {
             const ValueId place = b.add(states_at, b.add(at, b.i64(run * kWarpWidth)));
@@ -107,7 +107,7 @@ class ColumnsLowering {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
     const ValueId columns = b.param(params_.columns);
-    Band work(b, tile, graph_, shape, plan_.segment, b.block(), columns);
+    Band work(b, tile, shape, plan_.segment, b.block(), columns);
     Band::Source source{.strides = {columns},
                         .first_row = b.i64(0),
                         .first_index = b.i64(0),

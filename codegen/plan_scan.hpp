@@ -58,6 +58,15 @@ StageCopy run_copy(const Plan& plan, DType input);
 /// Shared memory of a block of look_ahead, of inputs in any place.
 std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph);
 
+/// Whether that fits the target, as often as the plan wants blocks resident.
+bool look_ahead_fits(const Plan& plan, const Graph& graph, const Target& target);
+/// Whether segments may begin within a lane's load.
+bool may_begin_anywhere(const Graph& graph);
+/// Neighbours that a quad of lanes sums at once.
+std::int64_t quad_of(const Plan& plan);
+/// Whether the segments of rows begin and end with quads, or lie within them.
+bool fits_quads(const Plan& plan);
+
 /// For print and verify of plans.
 std::string print_scan(const Plan& plan);
 void verify_scan(const Plan& plan, const Graph& graph, const Target& target);

@@ -1,12 +1,8 @@
 #include "chainfold/codegen/plan_space.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <span>
+#include <utility>
 
-#include <fmt/ranges.h>
-
-#include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 
@@ -18,136 +14,6 @@ namespace {
 constexpr std::int64_t kShortestInParts = 4096;
 /// More elements than this are no warp's work.
 constexpr std::int64_t kLongestInRows = std::int64_t{1} << 20;
-
-struct Field {
-  std::string_view name;
-  int PlanChoice::* value;
-};
-constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
-                           {"depth", &PlanChoice::depth},
-                           {"rows", &PlanChoice::rows},
-                           {"bytes", &PlanChoice::bytes}};
-constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
-                            {"depth", &PlanChoice::depth},
-                            {"parts", &PlanChoice::parts},
-                            {"bytes", &PlanChoice::bytes}};
-constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoice::lanes},
-                             {"rows", &PlanChoice::rows},   {"stages", &PlanChoice::stages},
-                             {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
-                             {"bytes", &PlanChoice::bytes}};
-
-constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
-                              {"depth", &PlanChoice::depth},
-                              {"runs", &PlanChoice::rows},
-                              {"parts", &PlanChoice::parts},
-                              {"bytes", &PlanChoice::bytes}};
-constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
-                           {"depth", &PlanChoice::depth},
-                           {"blocks", &PlanChoice::blocks},
-                           {"bytes", &PlanChoice::bytes}};
-constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
-                            {"depth", &PlanChoice::depth},
-                            {"tile", &PlanChoice::tile},
-                            {"blocks", &PlanChoice::blocks},
-                            {"bytes", &PlanChoice::bytes}};
-constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
-                            {"depth", &PlanChoice::depth},
-                            {"stages", &PlanChoice::stages},
-                            {"blocks", &PlanChoice::blocks},
-                            {"bytes", &PlanChoice::bytes}};
-constexpr Field kReduction16[] = {
-    {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
-constexpr Field kMultiple16[] = {{"warps", &PlanChoice::warps},
-                                 {"depth", &PlanChoice::depth},
-                                 {"chain", &PlanChoice::chain},
-                                 {"bytes", &PlanChoice::bytes}};
-constexpr Field kReduction256[] = {{"warps", &PlanChoice::warps},
-                                   {"rows", &PlanChoice::rows},
-                                   {"product", &PlanChoice::product},
-                                   {"bytes", &PlanChoice::bytes}};
-constexpr Field kInefficient[] = {{"warps", &PlanChoice::warps},
-                                  {"depth", &PlanChoice::depth},
-                                  {"product", &PlanChoice::product},
-                                  {"bytes", &PlanChoice::bytes}};
-constexpr Field kMultiple256[] = {{"warps", &PlanChoice::warps},
-                                  {"depth", &PlanChoice::depth},
-                                  {"chain", &PlanChoice::chain},
-                                  {"product", &PlanChoice::product},
-                                  {"bytes", &PlanChoice::bytes}};
-constexpr Field kGrid[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
-                           {"chain", &PlanChoice::chain},     {"blocks", &PlanChoice::blocks},
-                           {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
-constexpr Field kRecurrence[] = {
-    {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
-constexpr Field kSinglePass[] = {{"warps", &PlanChoice::warps},
-                                 {"chain", &PlanChoice::chain},
-                                 {"blocks", &PlanChoice::blocks},
-                                 {"product", &PlanChoice::product},
-                                 {"bytes", &PlanChoice::bytes}};
-constexpr Field kSplit[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
-                            {"blocks", &PlanChoice::blocks},   {"fraction", &PlanChoice::fraction},
-                            {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
-
-constexpr Field kScanColumns[] = {
-    {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
-constexpr Field kScanSquares[] = {{"warps", &PlanChoice::warps},
-                                  {"chain", &PlanChoice::chain},
-                                  {"product", &PlanChoice::product},
-                                  {"bytes", &PlanChoice::bytes}};
-constexpr Field kScanBlock[] = {{"warps", &PlanChoice::warps},
-                                {"product", &PlanChoice::product},
-                                {"bytes", &PlanChoice::bytes}};
-
-/// A strategy and the decisions that it knows, in the order of its text.
-struct StrategyText {
-  std::string_view name;
-  Strategy strategy;
-  std::span<const Field> fields;
-};
-constexpr StrategyText kStrategies[] = {
-    {"rows", Strategy::rows, kRows},
-    {"parts", Strategy::parts, kParts},
-    {"staged", Strategy::staged, kStaged},
-    {"columns", Strategy::columns, kColumns},
-    {"scan_tile", Strategy::scan_tile, kScan},
-    {"scan_run", Strategy::scan_run, kScan},
-    {"scan_block", Strategy::scan_block, kScan},
-    {"look_back", Strategy::look_back, kTiles},
-    {"look_ahead", Strategy::look_ahead, kAhead},
-    {"propagate", Strategy::propagate, kTiles},
-    {"reduction16", Strategy::reduction16, kReduction16},
-    {"strided16n", Strategy::strided16n, kMultiple16},
-    {"coalesced16n", Strategy::coalesced16n, kMultiple16},
-    {"reduction256", Strategy::reduction256, kReduction256},
-    {"inefficient256n", Strategy::inefficient256n, kInefficient},
-    {"efficient256n", Strategy::efficient256n, kMultiple256},
-    {"block256n", Strategy::block256n, kMultiple256},
-    {"grid256n", Strategy::grid256n, kGrid},
-    {"recurrence", Strategy::recurrence, kRecurrence},
-    {"single_pass", Strategy::single_pass, kSinglePass},
-    {"split", Strategy::split, kSplit},
-    {"scan16", Strategy::scan16, kReduction16},
-    {"scan16n", Strategy::scan16n, kScanColumns},
-    {"scan256", Strategy::scan256, kReduction256},
-    {"scan256n", Strategy::scan256n, kScanSquares},
-    {"scan_block256n", Strategy::scan_block256n, kScanBlock},
-    {"scan_grid256n", Strategy::scan_grid256n, kScanBlock}};
-
-[[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw UserError(ErrorCode::invalid_argument,
-                  fmt::format("\"{}\" is no plan: {}; take one that Kernel::plan() told, such as "
-                              "\"rows warps=8 depth=1 rows=4 bytes=16 mma\"",
-                              text, why),
-                  "plan");
-}
-
-int number(std::string_view text, std::string_view digits) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size() || value < 0)
-    refuse(text, fmt::format("'{}' is no number", digits));
-  return value;
-}
 
 /// Collects choices whose plans differ.
 class Space {
@@ -273,65 +139,56 @@ void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target
 /// Tiles in registers, where they wait for what comes before them: the more registers they fill,
 /// the more of memory is on its way, and the more blocks they belong to, the more of these compute
 /// while others wait. Fewer warps have more registers each.
-void add_register_tiles(Space& space, const PlanChoice& around,
-                        std::initializer_list<int> warps_of_a_block) {
+void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target& target,
+               const PlanRequest& request) {
   struct Share {
     int eighths, warps;  // of the best guess's rows; of a processor
   };
   constexpr Share kShares[] = {{8, 16}, {8, 24}, {4, 32}, {4, 24}, {12, 16}, {16, 8}, {2, 32}};
-  for (const Share& share : kShares) {
-    for (const int warps : warps_of_a_block) {
-      PlanChoice choice = around;
-      choice.depth = std::max(1, around.depth * share.eighths / 8);
-      choice.warps = warps;
-      choice.blocks = share.warps / warps;
-      if (choice.blocks * warps == share.warps) space.add(choice);
+  for (const bool mma : {false, true}) {
+    if (mma && !target.has_mma) continue;
+    const auto around = scan_choice_of(strategy, graph, target, request, mma);
+    if (!around) return;
+    space.add(*around);
+    for (const Share& share : kShares) {
+      for (const int warps : {8, 4, 16}) {
+        PlanChoice choice = *around;
+        choice.depth = std::max(1, around->depth * share.eighths / 8);
+        choice.warps = warps;
+        choice.blocks = share.warps / warps;
+        if (choice.blocks * warps == share.warps) space.add(choice);
+      }
     }
   }
 }
 
-/// Tiles in shared memory.
-void add_ring_tiles(Space& space, const PlanChoice& around) {
-  struct Ring {
-    int blocks, stages;
-  };
-  constexpr Ring kRings[] = {{2, 4}, {2, 3}, {1, 6}, {1, 4}, {3, 3}, {2, 6}};
-  for (const int depth : {around.depth, 2 * around.depth, std::max(1, around.depth / 2)}) {
-    for (const Ring& ring : kRings) {
-      PlanChoice choice = around;
-      choice.depth = depth;
-      choice.blocks = ring.blocks;
-      choice.stages = ring.stages;
-      space.add(choice);
-    }
+/// Blocks that stay, by lanes and on tensor cores: their decisions are about what is in shared
+/// memory and on its way there.
+void add_ahead(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
+  for (const bool mma : {false, true}) {
+    if (mma && !target.has_mma) continue;
+    const auto around = scan_choice_of(Strategy::look_ahead, graph, target, request, mma);
+    if (!around) return;
+    space.add(*around);
+    space.vary(*around, &PlanChoice::depth, {std::max(1, around->depth / 2), 2 * around->depth});
+    space.vary(*around, &PlanChoice::warps, {4, 16});
+    space.vary(*around, &PlanChoice::blocks, {1, 3, 4});
+    space.vary(*around, &PlanChoice::stages, {3, 6});
   }
-  space.vary(around, &PlanChoice::warps, {4, 16});
 }
 
 /// Every strategy of scans around its own best guess.
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
   for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
-                                  Strategy::look_back, Strategy::look_ahead, Strategy::propagate}) {
+                                  Strategy::look_back, Strategy::propagate}) {
+    if (!one_warp && (strategy == Strategy::look_back || strategy == Strategy::propagate)) {
+      add_tiles(space, strategy, graph, target, request);
+      continue;
+    }
     const std::optional<PlanChoice> around = scan_choice_of(strategy, graph, target, request);
     if (!around) continue;
     space.add(*around);
-    const bool tiles = strategy == Strategy::look_back || strategy == Strategy::look_ahead ||
-                       strategy == Strategy::propagate;
-    if (tiles && !one_warp) {
-      for (const bool mma : {false, target.has_mma}) {
-        const auto choice = scan_choice_of(strategy, graph, target, request, mma);
-        if (!choice || (mma && !runs_on_quads(graph, target, request, *choice))) continue;
-        if (strategy == Strategy::look_back) {
-          add_register_tiles(space, *choice, {8, 4, 16});
-        } else if (strategy == Strategy::look_ahead) {
-          add_ring_tiles(space, *choice);
-        } else {
-          add_register_tiles(space, *choice, {8});
-        }
-      }
-      continue;
-    }
     space.vary(*around, &PlanChoice::depth, {1, 2, 3, 4, 6, 8, 12, 16});
     if (around->tile > 0) {
       space.vary(*around, &PlanChoice::tile,
@@ -363,55 +220,6 @@ void add_cpu(Space& space, const PlanChoice& around) {
 
 }  // namespace
 
-std::string to_text(const PlanChoice& choice) {
-  const auto& row =
-      *std::find_if(std::begin(kStrategies), std::end(kStrategies),
-                    [&](const StrategyText& known) { return known.strategy == choice.strategy; });
-  std::string text(row.name);
-  for (const Field& field : row.fields)
-    text += fmt::format(" {}={}", field.name, choice.*(field.value));
-  return text + (choice.mma ? " mma" : " simt");
-}
-
-std::vector<std::string_view> strategy_names() {
-  std::vector<std::string_view> names;
-  for (const StrategyText& known : kStrategies) names.push_back(known.name);
-  return names;
-}
-
-PlanChoice parse_choice(std::string_view text) {
-  PlanChoice choice;
-  const StrategyText* strategy = nullptr;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    if (word.empty()) continue;
-    if (strategy == nullptr) {
-      strategy = std::find_if(std::begin(kStrategies), std::end(kStrategies),
-                              [&](const StrategyText& known) { return known.name == word; });
-      if (strategy == std::end(kStrategies))
-        refuse(text, fmt::format("'{}' is no strategy (they are {})", word,
-                                 fmt::join(strategy_names(), ", ")));
-      choice.strategy = strategy->strategy;
-      continue;
-    }
-    if (word == "mma" || word == "simt") {
-      choice.mma = word == "mma";
-      continue;
-    }
-    const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) refuse(text, fmt::format("'{}' says nothing", word));
-    const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
-    const auto field = std::find_if(strategy->fields.begin(), strategy->fields.end(),
-                                    [&](const Field& f) { return f.name == name; });
-    if (field == strategy->fields.end())
-      refuse(text, fmt::format("{} has no '{}'", strategy->name, name));
-    choice.*(field->value) = number(text, value);
-  }
-  if (strategy == nullptr) refuse(text, "it names no strategy");
-  return choice;
-}
-
 std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
                                    const PlanRequest& request) {
   const PlanChoice best_guess = default_choice(graph, target, request);
@@ -419,6 +227,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   space.add(best_guess);
   if (has_scans(graph)) {
     add_scans(space, graph, target, request);
+    add_ahead(space, graph, target, request);
     for (const PlanChoice& choice : published_scan_choices(graph, target, request))
       space.add(choice);
     return space.take();

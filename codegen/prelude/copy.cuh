@@ -32,7 +32,8 @@ CF_DEVICE void cf_ring_start(unsigned long long* ring, int slots, int arrivals) 
 
 // @helper cf_part
 // What a copy brings of BYTES bytes from `line` on: [from, to) of them. Everything, but at the ends
-// of the input [begin, end) the whole units of 16 bytes; lanes bring the few elements beside them.
+// of what it may touch, [begin, end), the whole units of 16 bytes; lanes bring the few elements
+// beside them.
 template <int UNIT, int BYTES, bool WHOLE>
 struct cf_part {
   unsigned from, to;
@@ -40,7 +41,7 @@ struct cf_part {
   CF_DEVICE cf_part(int lane, T* shared, unsigned long long line, const T* begin, const T* end)
       : from(0), to(BYTES) {
     const unsigned long long first = (unsigned long long)begin, last = (unsigned long long)end;
-    if (WHOLE && UNIT == 16) {  // it begins where the input does, or later
+    if (WHOLE && UNIT == 16) {  // it begins where it may, or later
       if (line + BYTES > last) to = (unsigned)(last - line);
       return;
     }

@@ -88,6 +88,7 @@ const Row kRows[] = {
     {"scans_and_folds_f16", "scan_block warps=2 depth=2 bytes=16 mma", 1000, 2},
     {"running_sum_f16", "look_back warps=2 depth=2 bytes=16 mma", 0, 9001},
     {"running_sum_f16", "look_back warps=1 depth=3 bytes=8 mma", 1280, 4},
+    {"running_sum_f16", "look_ahead warps=2 depth=2 stages=3 blocks=1 bytes=16 mma", 0, 9001},
     {"sum_behind_bf16", "look_back warps=2 depth=2 bytes=16 mma", 0, 5003},
     {"running_sum_u8", "look_back warps=1 depth=2 bytes=16 mma", 0, 5003},
     {"sum_before_f16", "propagate warps=2 depth=2 bytes=16 mma", 0, 9001},

@@ -1,0 +1,127 @@
+#include "chainfold/codegen/plan_scan.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/mma_table.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Copies are of whole units of so many bytes.
+constexpr int kCopyUnit = 16;
+
+}  // namespace
+
+bool may_begin_anywhere(const Graph& graph) {
+  return std::none_of(graph.nodes.begin(), graph.nodes.end(),
+                      [](const Node& node) { return node.kind == NodeKind::index; });
+}
+
+std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
+
+bool fits_quads(const Plan& plan) {
+  if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
+  return plan.segment > 1 &&
+         (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
+}
+
+StageCopy run_copy(const Plan& plan, DType input) {
+  const int size = size_of(input);
+  const int run = Plan::kWarp * plan.load_width * plan.depth;
+  const bool exact = plan.base_alignment >= kCopyUnit && plan.segment * size % kCopyUnit == 0;
+  return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
+}
+
+std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph) {
+  const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
+  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs)  // runs off the copies' unit bring a unit more
+    bytes += slots * (run * size_of(input.type) + kCopyUnit + 8) + kCopyUnit;
+  // Totals of two tiles' warps, folds of four levels, the ticket.
+  std::int64_t fields = 0;
+  for (const Fold& fold : graph.folds) fields += static_cast<std::int64_t>(fold.state.size());
+  return bytes + (2 * plan.warps + 4) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
+}
+
+bool look_ahead_fits(const Plan& plan, const Graph& graph, const Target& target) {
+  const std::int64_t bytes = look_ahead_bytes(plan, graph);
+  return target.async_copies && bytes <= target.shared_bytes &&
+         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
+}
+
+std::string print_scan(const Plan& plan) {
+  std::string text;
+  if (plan.strategy == Strategy::scan_tile || plan.strategy == Strategy::scan_run)
+    text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
+  if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
+    text += fmt::format("  tile {} elements\n", plan.tile);
+  if (plan.strategy == Strategy::look_ahead)
+    text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
+                        plan.blocks);
+  if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
+  return text + (plan.in_registers
+                     ? fmt::format("  rows {}, in {}\n", plan.depth,
+                                   plan.stages > 0 ? "shared memory" : "registers")
+                     : fmt::format("  rows {} at once, read twice\n", plan.range_depth));
+}
+
+void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
+  auto require = [&](bool holds, const char* rule) {
+    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
+  };
+  require(has_scans(graph), "a plan of scans has some");
+  require(!plan.strided, "rows of scans have no gaps");
+  require(plan.range_depth >= 1, "a range is scanned by rows");
+  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  const std::int64_t s = plan.segment;
+  require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");
+  for (const FoldPlan& how : plan.folds) {
+    if (how.unit == Unit::simt) continue;
+    require(how.unit == Unit::mma_scan && how.mma_row >= 0 && target.has_mma,
+            "scans add by lanes or by quads");
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+    require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
+    require(plan.in_registers && plan.load_width == row.elements(Operand::a),
+            "a load is a fragment of operand A");
+    require(fits_quads(plan), "segments begin and end with quads, or lie within them");
+    require(row.rounding == MmaRounding::exact || plan.guard ||
+                plan.nonfinite == NonFinite::assume_finite,
+            "what comes before an element is guarded against its NaN");
+  }
+  switch (plan.strategy) {
+    case Strategy::scan_tile:
+      require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,
+              "a run holds its segments");
+      require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
+      require(s % plan.load_width == 0 || may_begin_anywhere(graph),
+              "positions of elements are told by lanes");
+      require(s % plan.load_width == 0 || !scans_both_ways(graph),
+              "segments that are not there are whole loads");
+      break;
+    case Strategy::scan_run:
+      require(s >= 1 && plan.tile_segments >= 1, "a warp owns segments");
+      break;
+    case Strategy::scan_block:
+      require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
+              "a block holds a segment, which begins on a load");
+      break;
+    case Strategy::look_ahead:
+      require(plan.stages >= 2 && plan.blocks >= 1 && look_ahead_fits(plan, graph, target),
+              "stages fit the target's shared memory");
+      [[fallthrough]];
+    default:
+      require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");
+      require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
+      require(plan.in_registers || plan.warps == 1, "a range is one warp's");
+      require(!scans_both_ways(graph) || (plan.in_registers && (s > 0 || plan.load_width == 1)),
+              "scans of both directions have rows, which end anywhere");
+      require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
+  }
+}
+
+}  // namespace chainfold::codegen
