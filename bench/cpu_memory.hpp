@@ -57,12 +57,16 @@ class CpuCeilings {
   [[nodiscard]] std::int64_t bytes() const noexcept { return data_.bytes(); }
   /// Places that every thread reads at once: what was fastest.
   [[nodiscard]] int streams() const noexcept { return streams_; }
+  /// Whether copies are faster by stores past the caches.
+  [[nodiscard]] bool past_caches() const noexcept { return past_caches_; }
 
  private:
   void read(int streams) const;
+  void copy(bool past_caches) const;
   [[nodiscard]] std::int64_t words() const noexcept { return data_.bytes() / 8; }
   Buffer data_, target_;
   int streams_ = 1;
+  bool past_caches_ = false;
 };
 
 }  // namespace chainfold::bench

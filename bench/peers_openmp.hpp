@@ -40,7 +40,8 @@ struct ReadResult {
   std::uint64_t sum = 0, words = 0;
 };
 ReadResult read(const std::uint64_t* in, std::int64_t words, int streams);
-void copy(const void* in, void* out, std::int64_t bytes);
+/// `past_caches`: by stores that leave the caches alone, where the architecture has them.
+void copy(const void* in, void* out, std::int64_t bytes, bool past_caches);
 /// The ceilings of the caches: every thread goes over its own part so many times in a row.
 ReadResult read_again(const std::uint64_t* in, std::int64_t words, std::int64_t times);
 void copy_again(const void* in, void* out, std::int64_t bytes, std::int64_t times);

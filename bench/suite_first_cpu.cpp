@@ -140,8 +140,9 @@ void run_first_cpu(const SuiteOptions& options, Report& report) {
   progress("ceilings");
   const CpuCeilings ceilings(bytes / 8 * 8);
   report.before = ceilings.measure(11);
-  progress(fmt::format("  read {:.1f} GB/s in {} streams a thread, copy {:.1f} GB/s",
-                       report.before.read_gbps, ceilings.streams(), report.before.copy_gbps));
+  progress(fmt::format("  read {:.1f} GB/s in {} streams a thread, copy {:.1f} GB/s{}",
+                       report.before.read_gbps, ceilings.streams(), report.before.copy_gbps,
+                       ceilings.past_caches() ? " past the caches" : ""));
   for (const Case& test : cases) {
     if (std::regex_search(test.name() + " cpu", options.only))
       run_case(test, options, ceilings, report);

@@ -26,9 +26,8 @@ bool ranges_reverse(const Graph& graph) {
 
 /// Whether rows begin with whole lines of memory, and lie as they come.
 bool rows_on_lines(const Plan& plan) {
-  if (plan.stream_from == 0 || plan.load_width != 1) return false;
-  if (plan.segment % kWarpWidth == 0) return true;  // everything, too
-  return false;
+  return plan.stream_from > 0 && plan.load_width == 1 &&
+         plan.segment % kWarpWidth == 0;  // so for everything, too
 }
 
 /// Lanes that a segment takes where it begins and ends with lanes and rows.

@@ -59,7 +59,8 @@ typedef struct chainfold_cpu_plugin {
   void (*free_error)(chainfold_cpu_error* error);
 
   /* Runs launch(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all cores;
-   * returns when all have run. Which thread runs which range varies; the set of blocks does not.
+   * returns when all have run. A shorter range comes first, alone: it tells whether the others are
+   * worth the cores' waking. Which thread runs which range varies; the set of blocks does not.
    * Each range runs in the default floating-point environment: to nearest, subnormals kept.
    * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
   int (*parallel_for)(chainfold_cpu_launch launch, int64_t blocks, int64_t grain,

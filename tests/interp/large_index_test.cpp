@@ -16,7 +16,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/interp.hpp"
 #include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/arguments.hpp"
+#include "chainfold/runtime/launch_slots.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
