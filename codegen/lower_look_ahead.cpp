@@ -142,7 +142,6 @@ class LookAhead {
 Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_look_ahead";
-  program.in_place = true;
   declare_graph(program, graph, plan);
   const TileParams params = declare_tiles(program, graph, plan);
   TileTree tree(program, graph, plan, params);

@@ -9,7 +9,6 @@ namespace chainfold::codegen {
 Program lower_look_back(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_look_back";
-  program.in_place = true;
   declare_graph(program, graph, plan);
   const TileParams params = declare_tiles(program, graph, plan);
   TileTree tree(program, graph, plan, params);

@@ -132,7 +132,6 @@ class Propagate {
 Program lower_propagate(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_propagate";
-  program.in_place = true;
   declare_graph(program, graph, plan);
   Propagate lowering(program, graph, plan);
   const TileParams params = lowering.params();

@@ -458,7 +458,6 @@ class ScanSquares {
 Program lower_grid(const Graph& graph, const Plan& plan) {
   Program program;
   program.name = published_scan(plan.strategy)->name;
-  program.in_place = true;
   declare_graph(program, graph, plan);
   const int elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   const SizeExpr blocks = ceil_div(SizeExpr::param(elements, "elements"), plan.tile);
@@ -488,7 +487,6 @@ Program lower_published_scan(const Graph& graph, const Plan& plan, const Target&
   if (plan.strategy == Strategy::scan_grid256n) return lower_grid(graph, plan);
   Program program;
   program.name = published_scan(plan.strategy)->name;
-  program.in_place = true;
   declare_graph(program, graph, plan);
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   const bool block = plan.strategy == Strategy::scan_block256n;

@@ -16,7 +16,6 @@ Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_bl
   program.name = plan.strategy == Strategy::scan_block  ? "scan_block"
                  : plan.strategy == Strategy::scan_tile ? "scan_tile"
                                                         : "scan_run";
-  program.in_place = true;
   declare_graph(program, graph, plan);
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   program.launches.push_back(

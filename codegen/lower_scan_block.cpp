@@ -11,7 +11,7 @@ void ScanBlock::share(const Partials& totals) {
   own_ = totals;
   if (program_.launches.back().warps == 1) return;
   declare(1);
-  totals_.store_one(b_, scan_.tile(), b_.convert(b_.warp(), DType::i64), totals);
+  put(totals, b_.i64(0));
   b_.barrier();
   get(b_.i64(0));
 }

@@ -1,7 +1,5 @@
 #include "chainfold/codegen/lower_states.hpp"
 
-#include <utility>
-
 namespace chainfold::codegen {
 
 StateArrays StateArrays::in_shared(Program& program, const Graph& graph, const std::string& name,

@@ -25,6 +25,7 @@ int add_param(Program& program, std::string name, DType type, ParamRole role, in
 }
 
 void declare_graph(Program& program, const Graph& graph, const Plan& plan) {
+  program.in_place = has_scans(graph);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const GraphInput& input = graph.inputs[i];
     const int wide = std::min(16, plan.load_width * size_of(input.type));

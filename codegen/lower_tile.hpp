@@ -43,6 +43,7 @@ struct Loaded {
 };
 
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
+/// Outputs of scans may lie in the inputs' memory: their programs are in place.
 void declare_graph(Program& program, const Graph& graph, const Plan& plan);
 int add_param(Program& program, std::string name, DType type, ParamRole role, int index = 0);
 /// Scratch arrays for the fields of every fold's state, `states` of each.
