@@ -32,8 +32,9 @@ constexpr int kBanks = 32, kBankBytes = 4;
 constexpr std::int64_t kLeastShare = 32, kLeastShareOfSeveral = 8;
 /// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
 constexpr int kWideBytes = 8;
-/// The longest segments, in bytes, that gain: of those that wide loads read as well, and of others.
-constexpr std::int64_t kLongestWide = 2 * 1024, kLongestNarrow = 6 * 1024;
+/// The longest segments, in bytes, that gain: of those that the widest loads read as well, of those
+/// that half as wide ones read, and of others.
+constexpr std::int64_t kLongestWide = 2 * 1024, kLongestHalf = 8 * 1024, kLongestNarrow = 6 * 1024;
 /// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
 constexpr std::int64_t kMostMerges = 1024;
 
@@ -223,14 +224,16 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const bool gathers = s * sum_of_inputs(graph) >= share * results;
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= kLongestNarrow;
-  return gathers && bytes <= (loads < target.vector_bytes ? kLongestNarrow : kLongestWide);
+  return gathers && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
 }
 
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
                                 const PlanRequest& request, const PlanChoice& choice) {
-  if (choice.strategy != Strategy::rows || request.base_alignment >= target.vector_bytes)
+  if (request.base_alignment >= target.vector_bytes) return choice;
+  // A scan's run of narrow loads may be too short for a segment.
+  if (!make_plan(graph, target, request, choice)) return default_choice(graph, target, request);
+  if (choice.strategy != Strategy::rows || !gains_from_stages(graph, target, request))
     return choice;
-  if (!gains_from_stages(graph, target, request)) return choice;
   return staged_choice(graph, target, request).value_or(choice);
 }
 
