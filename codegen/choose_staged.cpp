@@ -21,7 +21,9 @@ constexpr int kMostElementsAhead = 64;
 /// of others (measured on an H200: 64 KiB 0.97, 128 KiB 0.94 of the ceiling at 64 f16 a segment).
 constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
-constexpr std::int64_t kShortTile = 1536, kLongTile = 12 * 1024;
+/// Words of several elements that segments straddle take more instructions, which longer tiles
+/// share the others with.
+constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
 /// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 32 * 1024;
 constexpr int kMostBurst = 256;
@@ -186,7 +188,10 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t row = s * bytes * (Plan::kWarp / choice.lanes);
   choice.rows = 1;
   const std::int64_t merges = s / choice.lanes * merge_steps(graph);
-  while (row * choice.rows < kShortTile && choice.rows < 8 &&
+  const bool words =
+      bytes == 1 && staged_width(graph, s, widest, target.vector_bytes, choice.lanes).second;
+  const std::int64_t short_tile = words ? kShortTileOfWords : kShortTile;
+  while (row * choice.rows < short_tile && choice.rows < 8 &&
          2 * choice.rows * merges <= kMostMerges)
     choice.rows *= 2;
   const std::int64_t tile = row * choice.rows;
