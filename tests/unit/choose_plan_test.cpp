@@ -159,6 +159,21 @@ TEST(ChoosePlan, ColumnsFillTheTarget) {
   }
 }
 
+/// Rows that begin within a sector: a warp's window of 512 bytes brings at most one sector more.
+TEST(ChoosePlan, ColumnsOffASectorAreReadInWideWindows) {
+  const Target target = codegen::gpu_target(90);
+  for (const char* name : {"sum_f16", "sum_f32", "sum_i8", "sum_f64"}) {
+    for (const std::int64_t count : {1001, 4099, 65537}) {
+      const Computation computation = program(name).over(columns(count));
+      const codegen::Graph& graph = computation.graph();
+      const Plan plan = codegen::choose_plan(graph, target, {.segment = count});
+      const int bytes = Plan::kWarp * plan.load_width * plan.rows * size_of(graph.inputs[0].type);
+      EXPECT_EQ(bytes, 512) << name << ", " << count;
+      EXPECT_GE(plan.depth * bytes, 4096) << name << ", " << count;
+    }
+  }
+}
+
 /// A kernel keeps one choice for a segment size, made for the best alignment; pointers of any other
 /// must have a plan all the same.
 TEST(ChoosePlan, WhatIsChosenForTheBestAlignmentHasAPlanForEveryOther) {
