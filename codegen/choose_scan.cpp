@@ -325,6 +325,16 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   return std::max(row, total) + kBehindCarry;
 }
 
+std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
+                              std::int64_t elements) {
+  constexpr std::int64_t kBlocks = 2;  // a processor
+  if (segment != 0 || target.max_warps == 1 || !has_scans(graph)) return 0;
+  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
+  const std::int64_t tile = Plan::kWarp * width * kRunRows * kTileWarps;
+  const std::int64_t most = kBlocks * target.processors * tile;
+  return elements <= most ? most : 0;
+}
+
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
   return std::min(most_warps(graph, lane_registers(graph, rows, width)), target.resident_warps);
 }
@@ -430,7 +440,8 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
   for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})
     order.push_back({strategy});
   for (const Attempt& attempt : order) {
-    if (attempt.strategy == Strategy::look_back) {
+    // Of few elements every block has one tile or none, and small ones are there sooner.
+    if (attempt.strategy == Strategy::look_back && request.most_elements == 0) {
       const auto staged = staged_scan_choice(graph, target, request);
       if (staged && make_plan(graph, target, request, *staged)) return *staged;
     }
