@@ -110,7 +110,8 @@ struct Plan {
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
   int stages = 0;  ///< staged (a power of two), look_ahead: tiles in shared memory or on their way
-  /// look_back, look_ahead: of a run's rows the first ones, which come through shared memory.
+  /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
+  /// memory.
   int staged = 0;
   int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
   int resident = 0;               ///< staged: blocks a multiprocessor holds at once

@@ -9,7 +9,8 @@
 // scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds.
 // scan_block: a block owns a segment, its warps a run each.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a
-//   run's rows the first `staged` may come through shared memory, the others stay in registers.
+//   run's rows the `staged` that are scanned last may come through shared memory, the others stay
+//   in registers.
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 // to
 //   shared memory under way; a tile's fold is published one tile before it is scanned.
