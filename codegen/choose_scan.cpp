@@ -20,6 +20,8 @@ constexpr int kRunRows = 8, kTileRows = 4;
 constexpr int kMostBlockWarps = 16;
 /// Warps of a tile, of which a processor has several: while one waits, others are under way.
 constexpr int kTileWarps = 8;
+/// Rows at once of the end of everything: the longest wait of a launch that has one.
+constexpr int kRaggedDepth = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
 /// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
@@ -150,7 +152,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.rows = 1;
   plan.launches = 1;
   plan.in_registers = true;
-  plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
   plan.stream_from = target.stream_bytes;
   plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
@@ -321,7 +323,9 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
-  if (!plan.in_registers) row += ceil_log2(rows);  // prefixes of a batch's rows come first
+  // Prefixes of a batch's rows come first.
+  const int range = kLaneLevels + ceil_log2(plan.range_depth);
+  row = plan.in_registers ? std::max(row, range) : range;
   return std::max(row, total) + kBehindCarry;
 }
 
