@@ -51,13 +51,21 @@ class ScanTile {
   ValueId row_position(ValueId place, int r);
   /// The fold of loaded rows.
   Partials total(const std::vector<Loaded>& rows);
+  /// Rows of whole segments begin at slot `slot` (i32, uniform) behind a head from now on; else at
+  /// a head.
+  void begin_at(ValueId slot);
+  /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
+  /// in the scans' direction, which all have one.
+  Partials total_of_open_segment(const std::vector<Loaded>& rows);
   /// Stores the elements' outputs of loaded rows of one segment. `extent` (i64): of their segment;
   /// `folded`: as values_of tells.
   void scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
             const std::vector<ValueId>& folded);
-  /// Stores all outputs of loaded rows of whole segments, from segment `first` (i64) on; `count` as
-  /// for load(), in whole loads.
-  void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first);
+  /// Stores all outputs of loaded rows of whole segments, the first one of which (of the block, if
+  /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads. `carry`:
+  /// the states of what comes before the rows.
+  void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
+                     Carry carry);
   /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
   std::vector<ValueId> values_of(const Partials& folds);
   /// Stores the outputs of segment `segment` (i64), from its folds, by one lane.
@@ -73,6 +81,8 @@ class ScanTile {
   [[nodiscard]] std::int64_t row_elements() const {
     return std::int64_t{kWarpWidth} * plan_.load_width;
   }
+  /// The same of folded rows.
+  Partials total(std::vector<Partials> folded);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
   /// The running values of all folds, row by row: `done` gets a row's number and values, one a
@@ -92,6 +102,7 @@ class ScanTile {
   const Plan& plan_;
   Plan narrow_;  // of ranges
   std::int64_t segment_;
+  ValueId slot_ = kNoValue;
   std::vector<bool> reverse_, is_scan_, asked_;     // one a fold; asked for by elements
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   TileLowering tile_, narrow_tile_;

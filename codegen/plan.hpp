@@ -117,7 +117,8 @@ struct Plan {
   /// columns: how many a block walks along, row by row, while their states wait in scratch: for
   /// processors that read long runs much faster. 0: a block's states stay in registers.
   std::int64_t strip = 0;
-  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
+  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp;
+                                   ///< scan_block: of a block, 0: one that begins on a load
   std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
