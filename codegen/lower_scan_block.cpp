@@ -28,7 +28,8 @@ void ScanBlock::put(const Partials& totals, ValueId at) {
 
 void ScanBlock::get(ValueId at) {
   const int warps = program_.launches.back().warps;
-  const ValueId mask = warps == lanes_ ? kNoValue : b_.lt(held(), b_.i32(warps));
+  ValueId mask = kNoValue;
+  if (warps < lanes_) mask = b_.compute(Op::lt, {held(), b_.i32(warps)});
   of_warps_ = totals_.load(b_, scan_.tile(), {.base = at, .group = lanes_}, mask);
 }
 

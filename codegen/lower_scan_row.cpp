@@ -309,14 +309,13 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
     const bool crosses = how == Heads::none || row % segment_ != 0;  // segments cross rows
     const ValueId lane = lane_in_order(reverse);
     // Elements of its segment and of the row that come before a lane's first and last element.
-    ValueId before_first = kNoValue, before_last = kNoValue;
+    ValueId before_first = kNoValue, before_last = kNoValue, slot = kNoValue, since = kNoValue;
     if (how != Heads::none) {
-      before_first = place(0, width, first, reverse);
+      since = before_first = place(0, width, first, reverse);
       before_last = place(width - 1, width, first, reverse);
     }
-    const ValueId slot = b_.mul(lane, b_.i32(width));
-    const ValueId since = before_first;
     if (crosses && how != Heads::none) {
+      slot = b_.mul(lane, b_.i32(width));
       before_first = b_.min(before_first, slot);
       before_last = b_.min(before_last, b_.add(slot, b_.i32(width - 1)));
     }
