@@ -246,10 +246,18 @@ void Builder::copy_wait(int ring, ValueId slot, ValueId round) {
   regions_.back()->body.push_back({CopyWait{ring, slot, round}, {}});
 }
 ValueId Builder::ticket(int counter) { return emit(Ticket{counter}, uniform(DType::i64)); }
-void Builder::publish(int flags, ValueId slot, ValueId ticket) {
-  regions_.back()->body.push_back({Publish{flags, slot, ticket}, {}});
+void Builder::publish(int flags, ValueId slot, ValueId ticket, Values values) {
+  regions_.back()->body.push_back({Publish{flags, slot, ticket, std::move(values)}, {}});
 }
-void Builder::await(const Await& wait) { regions_.back()->body.push_back({wait, {}}); }
+Builder::Values Builder::await(const Await& wait, const std::vector<DType>& types) {
+  Values results;
+  for (const DType type : types) {
+    results.push_back(static_cast<ValueId>(program_.values.size()));
+    program_.values.push_back(codegen::lane(type));
+  }
+  regions_.back()->body.push_back({wait, results});
+  return results;
+}
 
 Builder::Values Builder::run_region(Region& region, const std::function<Values()>& fn) {
   regions_.push_back(&region);

@@ -15,6 +15,10 @@ constexpr std::int64_t kMostStateBytes = 192;
 constexpr int kMostLoads = 64;
 /// Loads of a lane that keep a GPU's memory busy; twice as many where they are narrow.
 constexpr int kLoads = 8, kNarrowBytes = 4;
+/// A cache's sector, of which a warp brings one more than it asks for where rows begin within one;
+/// and the bytes of a row among which that one is not noticed. Loads side by side meet in the
+/// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
+constexpr int kSectorBytes = 32, kWindowBytes = 512;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
@@ -54,6 +58,17 @@ void lie(Plan& plan, int width, int runs) {
   plan.rows = runs;
   while (plan.rows > 1 && std::int64_t{plan.rows} * Plan::kWarp > plan.segment / width)
     plan.rows /= 2;
+}
+
+/// Loads side by side that a GPU's warp takes of a row.
+int runs_of(const Graph& graph, std::int64_t columns, int width) {
+  const bool within = std::any_of(
+      graph.inputs.begin(), graph.inputs.end(),
+      [&](const GraphInput& input) { return columns * size_of(input.type) % kSectorBytes != 0; });
+  const int bytes = Plan::kWarp * width * widest_input(graph);
+  int runs = within ? std::max(1, kWindowBytes / bytes) : 1;
+  while (runs > 1 && state_bytes(graph) * width * runs > kMostStateBytes) runs /= 2;
+  return runs;
 }
 
 /// Columns whose states fit a cache, by whole steps.
@@ -111,6 +126,10 @@ PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRe
     const int loads = width * most <= kNarrowBytes ? 2 * kLoads : kLoads;
     choice.depth = std::max(
         4, static_cast<int>(std::bit_floor(static_cast<unsigned>(loads / std::min(inputs, 2)))));
+    choice.rows = runs_of(graph, columns, width);
+    // Runs are in flight together, too.
+    while (choice.depth > 4 && choice.depth * choice.rows > kMostLoads / std::min(inputs, 2))
+      choice.depth /= 2;
   }
   Plan place;
   place.segment = columns;

@@ -239,15 +239,21 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                       ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
                       : std::int64_t{choice.tile} * 1024;
       plan.launches = choice.strategy == Strategy::look_back ? 2 : 3;
-      return true;
+      if (choice.staged == 0) return true;
+      if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
+      plan.staged = choice.staged;
+      plan.stages = 1;
+      return choice.staged <= choice.depth && !graph.inputs.empty() &&
+             staged_tiles_fit(plan, graph, target);
     case Strategy::look_ahead:
       if (both_ways || broadcasts(graph) || one_warp || graph.inputs.empty()) return false;
       if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
       plan.stages = choice.stages;
+      plan.staged = plan.depth;
       plan.blocks = std::int64_t{target.processors} * choice.blocks;
       plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
       plan.launches = 2;
-      return look_ahead_fits(plan, graph, target);
+      return staged_tiles_fit(plan, graph, target);
     default: return false;
   }
 }
@@ -362,6 +368,10 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   return std::max(row, total) + kBehindCarry;
 }
 
+int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
+  return std::min(most_warps(graph, lane_registers(graph, rows, width)), target.resident_warps);
+}
+
 std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
                                          const Target& target, const PlanRequest& request,
                                          bool mma) {
@@ -412,8 +422,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         choice.warps = shape->warps;
         choice.depth = shape->depth;
         choice.bytes = std::max(1, target.vector_bytes * width / widest);
-        const int fit = most_warps(graph, lane_registers(graph, choice.depth, width));
-        choice.blocks = std::min(fit, target.resident_warps) / choice.warps;
+        const int fit = scan_warps(graph, target, choice.depth, width);
+        choice.blocks = fit / choice.warps;
         return choice;
       }
       std::uint64_t warps = 0;
@@ -482,6 +492,10 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
   for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})
     order.push_back({strategy});
   for (const Attempt& attempt : order) {
+    if (attempt.strategy == Strategy::look_back) {
+      const auto staged = staged_scan_choice(graph, target, request);
+      if (staged && make_plan(graph, target, request, *staged)) return *staged;
+    }
     const std::optional<PlanChoice> choice =
         scan_choice_of(attempt.strategy, graph, target, request);
     if (choice && choice->depth <= attempt.most_rows && make_plan(graph, target, request, *choice))

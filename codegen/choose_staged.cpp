@@ -21,7 +21,9 @@ constexpr int kMostElementsAhead = 64;
 /// of others (measured on an H200: 64 KiB 0.97, 128 KiB 0.94 of the ceiling at 64 f16 a segment).
 constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
-constexpr std::int64_t kShortTile = 1536, kLongTile = 12 * 1024;
+/// Words of several elements that segments straddle take more instructions, which longer tiles
+/// share the others with.
+constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
 /// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 32 * 1024;
 constexpr int kMostBurst = 256;
@@ -32,8 +34,9 @@ constexpr int kBanks = 32, kBankBytes = 4;
 constexpr std::int64_t kLeastShare = 32, kLeastShareOfSeveral = 8;
 /// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
 constexpr int kWideBytes = 8;
-/// The longest segments, in bytes, that gain: of those that wide loads read as well, and of others.
-constexpr std::int64_t kLongestWide = 2 * 1024, kLongestNarrow = 6 * 1024;
+/// The longest segments, in bytes, that gain: of those that the widest loads read as well, of those
+/// that half as wide ones read, and of others.
+constexpr std::int64_t kLongestWide = 2 * 1024, kLongestHalf = 8 * 1024, kLongestNarrow = 6 * 1024;
 /// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
 constexpr std::int64_t kMostMerges = 1024;
 
@@ -185,7 +188,10 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t row = s * bytes * (Plan::kWarp / choice.lanes);
   choice.rows = 1;
   const std::int64_t merges = s / choice.lanes * merge_steps(graph);
-  while (row * choice.rows < kShortTile && choice.rows < 8 &&
+  const bool words =
+      bytes == 1 && staged_width(graph, s, widest, target.vector_bytes, choice.lanes).second;
+  const std::int64_t short_tile = words ? kShortTileOfWords : kShortTile;
+  while (row * choice.rows < short_tile && choice.rows < 8 &&
          2 * choice.rows * merges <= kMostMerges)
     choice.rows *= 2;
   const std::int64_t tile = row * choice.rows;
@@ -223,14 +229,16 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const bool gathers = s * sum_of_inputs(graph) >= share * results;
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= kLongestNarrow;
-  return gathers && bytes <= (loads < target.vector_bytes ? kLongestNarrow : kLongestWide);
+  return gathers && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
 }
 
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
                                 const PlanRequest& request, const PlanChoice& choice) {
-  if (choice.strategy != Strategy::rows || request.base_alignment >= target.vector_bytes)
+  if (request.base_alignment >= target.vector_bytes) return choice;
+  // A scan's run of narrow loads may be too short for a segment.
+  if (!make_plan(graph, target, request, choice)) return default_choice(graph, target, request);
+  if (choice.strategy != Strategy::rows || !gains_from_stages(graph, target, request))
     return choice;
-  if (!gains_from_stages(graph, target, request)) return choice;
   return staged_choice(graph, target, request).value_or(choice);
 }
 

@@ -159,13 +159,42 @@ void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
 }
 
 void BodyEmitter::emit_op(const Instr&, const Publish& op) {
-  line(fmt::format("cf_publish(lane, {} + {});", buffer_name(program_, op.flags), name(op.slot)));
+  const std::string buffer = buffer_name(program_, op.flags);
+  if (op.values.empty())
+    return line(fmt::format("cf_publish(lane, {} + {});", buffer, name(op.slot)));
+  const RecordLayout layout = record_layout(program_, op.values);
+  std::vector<std::string> payloads(static_cast<std::size_t>(layout.words));
+  for (std::size_t i = 0; i < op.values.size(); ++i) {
+    const auto [word, shift] = layout.fields[i];
+    std::string& payload = payloads[static_cast<std::size_t>(word)];
+    if (!payload.empty()) payload += " | ";
+    payload += fmt::format("cf_payload({})", name(op.values[i]));
+    if (shift > 0) payload += fmt::format(" << {}", shift);
+  }
+  for (std::size_t w = 0; w < payloads.size(); ++w) {
+    line(fmt::format("cf_publish_word(lane, {} + {} * {} + {}, {});", buffer, name(op.slot),
+                     layout.elements(), 2 * w, payloads[w]));
+  }
 }
 
-void BodyEmitter::emit_op(const Instr&, const Await& op) {
-  line(fmt::format("cf_await(lane, {} + {}, {}, {}, {}, {});", buffer_name(program_, op.flags),
-                   name(op.first), name(op.count), name(op.ticket), name(op.publisher),
-                   name(op.stride)));
+void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
+  const std::string buffer = buffer_name(program_, op.flags);
+  const std::string waits = fmt::format("{}, {}, {}, {}", name(op.count), name(op.ticket),
+                                        name(op.publisher), name(op.stride));
+  if (instr.results.empty())
+    return line(fmt::format("cf_await(lane, {} + {}, {});", buffer, name(op.first), waits));
+  const RecordLayout layout = record_layout(program_, instr.results);
+  const std::string words = fmt::format("v{}_words", instr.results[0]);
+  line(fmt::format("unsigned long long {}[{}];", words, layout.words));
+  line(fmt::format("cf_await_words(lane, {} + {} * {}, {}, {});", buffer, name(op.first),
+                   layout.elements(), waits, words));
+  for (std::size_t i = 0; i < instr.results.size(); ++i) {
+    const auto [word, shift] = layout.fields[i];
+    const ValueId result = instr.results[i];
+    std::string payload = fmt::format("{}[{}]", words, word);
+    if (shift > 0) payload += fmt::format(" >> {}", shift);
+    declare(result, {fmt::format("cf_of_payload<{}>({})", type_name(type(result).elem), payload)});
+  }
 }
 
 }  // namespace chainfold::codegen::cuda

@@ -44,7 +44,8 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   constexpr std::string_view kHead = "body:\n";
   std::string text = fmt::format("define internal void @{}.{}({}) noinline {{\n", launch.name,
                                  streams ? "stream" : "range", params);
-  text += "entry:\n  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
+  text += "entry:\n" + out.slots();
+  text += "  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
   text += kHead;
   text +=
       fmt::format("  {} = phi i64 [ %begin, %entry ], [ %next, %{} ]\n", llvm::kBlockName, last);

@@ -161,13 +161,53 @@ void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
       out_.let(fmt::format("atomicrmw add ptr {}, i64 1 monotonic", buffer_name(op.counter)))};
 }
 
+// A record's mark is that of its first word here: threads order what else is in it.
 void BodyEmitter::emit_op(const Instr&, const Publish& op) {
-  out_.line(fmt::format("store atomic i32 1, ptr {} release, align 4",
-                        element_pointer(op.flags, name(op.slot))));
+  if (op.values.empty()) {
+    out_.line(fmt::format("store atomic i32 1, ptr {} release, align 4",
+                          element_pointer(op.flags, name(op.slot))));
+    return;
+  }
+  const RecordLayout layout = record_layout(program_, op.values);
+  const std::string record = record_pointer(op.flags, name(op.slot), layout);
+  for (std::size_t i = 0; i < op.values.size(); ++i) {
+    const Type& t = type(op.values[i]);
+    std::string value = name(op.values[i]);
+    const std::string_view elem = register_type(t.elem);
+    if (lanes_of(t) != 0) {
+      value =
+          out_.let(fmt::format("extractelement {} {}, i32 0", vector_of(elem, lanes_of(t)), value));
+    }
+    if (t.elem == DType::boolean) value = out_.let(fmt::format("zext i1 {} to i8", value));
+    out_.line(fmt::format("store {} {}, ptr {}, align {}", t.elem == DType::boolean ? "i8" : elem,
+                          value, field_pointer(record, layout.fields[i]), size_of(t.elem)));
+  }
+  out_.line(fmt::format("store atomic i64 1, ptr {} release, align 8",
+                        out_.let(fmt::format("getelementptr i8, ptr {}, i64 8", record))));
 }
 
-// Slots one after the other; a block's thread rarely waits, and then for one that is running.
-void BodyEmitter::emit_op(const Instr&, const Await& op) {
+std::string BodyEmitter::record_pointer(int buffer, const std::string& slot,
+                                        const RecordLayout& layout) {
+  return element_pointer(buffer, out_.let(fmt::format("mul i64 {}, {}", slot, layout.elements())));
+}
+
+std::string BodyEmitter::field_pointer(const std::string& record,
+                                       const RecordLayout::Field& field) {
+  constexpr int kWordBytes = 16, kByteBits = 8;
+  return out_.let(fmt::format("getelementptr i8, ptr {}, i64 {}", record,
+                              field.word * kWordBytes + field.shift / kByteBits));
+}
+
+// Slots one after the other; a block's thread rarely waits, and then for one that is running. What
+// they carry goes from the record to lane l of the results by way of the stack.
+void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
+  const RecordLayout layout = record_layout(program_, instr.results);
+  std::vector<std::string> lanes;  // of each result
+  for (const ValueId result : instr.results) {
+    const std::string vector = vector_of(memory_type(type(result).elem), kWarpWidth);
+    lanes.push_back(out_.slot(vector));
+    out_.line(fmt::format("store {} zeroinitializer, ptr {}", vector, lanes.back()));
+  }
   out_.declare("declare void @chainfold_yield(i32)\n");
   const std::string label = fmt::format("await{}", out_.fresh());
   const std::string before = out_.current_label();
@@ -182,7 +222,11 @@ void BodyEmitter::emit_op(const Instr&, const Await& op) {
   const std::string steps = out_.let(fmt::format("mul i64 {}, {}", slot, name(op.stride)));
   const std::string publisher = out_.let(fmt::format("add i64 {}, {}", steps, name(op.publisher)));
   const std::string index = out_.let(fmt::format("add i64 {}, {}", slot, name(op.first)));
-  const std::string pointer = element_pointer(op.flags, index);
+  const bool carries = !instr.results.empty();
+  const std::string record = carries ? record_pointer(op.flags, index, layout) : std::string();
+  const std::string pointer = carries
+                                  ? out_.let(fmt::format("getelementptr i8, ptr {}, i64 8", record))
+                                  : element_pointer(op.flags, index);
   const std::string wanted =
       out_.let(fmt::format("icmp slt i64 {}, {}", publisher, name(op.ticket)));
   out_.line(fmt::format("br i1 {0}, label %{1}.poll, label %{1}.passed", wanted, label));
@@ -191,10 +235,25 @@ void BodyEmitter::emit_op(const Instr&, const Await& op) {
   const std::string polls = fmt::format("%{}.polls", label),
                     again = fmt::format("%{}.again", label);
   out_.line(fmt::format("{0} = phi i32 [ 0, %{1}.one ], [ {2}, %{1}.wait ]", polls, label, again));
-  const std::string flag =
-      out_.let(fmt::format("load atomic i32, ptr {} acquire, align 4", pointer));
-  const std::string published = out_.let(fmt::format("icmp ne i32 {}, 0", flag));
-  out_.line(fmt::format("br i1 {0}, label %{1}.passed, label %{1}.wait", published, label));
+  const std::string_view mark = carries ? "i64" : "i32";
+  const std::string flag = out_.let(
+      fmt::format("load atomic {}, ptr {} acquire, align {}", mark, pointer, carries ? 8 : 4));
+  const std::string published = out_.let(fmt::format("icmp ne {} {}, 0", mark, flag));
+  out_.line(fmt::format("br i1 {0}, label %{1}.{2}, label %{1}.wait", published, label,
+                        carries ? "found" : "passed"));
+  if (carries) {
+    out_.label(label + ".found");
+    for (std::size_t i = 0; i < instr.results.size(); ++i) {
+      const std::string_view elem = memory_type(type(instr.results[i]).elem);
+      const std::string value = out_.let(fmt::format("load {}, ptr {}, align {}", elem,
+                                                     field_pointer(record, layout.fields[i]),
+                                                     size_of(type(instr.results[i]).elem)));
+      const std::string lane =
+          out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", elem, lanes[i], slot));
+      out_.line(fmt::format("store {} {}, ptr {}", elem, value, lane));
+    }
+    out_.line(fmt::format("br label %{}.passed", label));
+  }
   out_.label(label + ".wait");
   out_.line(fmt::format("call void @chainfold_yield(i32 {})", polls));
   out_.line(fmt::format("{} = add i32 {}, 1", again, polls));
@@ -204,6 +263,16 @@ void BodyEmitter::emit_op(const Instr&, const Await& op) {
   out_.line(fmt::format("{} = add i64 {}, 1", next, slot));
   out_.line(fmt::format("br label %{}.head", label));
   out_.label(label + ".done");
+  for (std::size_t i = 0; i < instr.results.size(); ++i) {
+    const DType elem = type(instr.results[i]).elem;
+    std::string value = out_.let(
+        fmt::format("load {}, ptr {}", vector_of(memory_type(elem), kWarpWidth), lanes[i]));
+    if (elem == DType::boolean) {
+      value = out_.let(fmt::format("icmp ne {} {}, zeroinitializer",
+                                   vector_of(memory_type(elem), kWarpWidth), value));
+    }
+    values_[instr.results[i]] = {value};
+  }
 }
 
 // --- control

@@ -60,6 +60,8 @@ class BodyEmitter {
   std::string pointer_to(int buffer, const Address& at, int group);
   void scatter(const Store& op, const std::string& values, const std::string& mask);
   std::string element_pointer(int buffer, const std::string& index);
+  std::string record_pointer(int buffer, const std::string& slot, const RecordLayout& layout);
+  std::string field_pointer(const std::string& record, const RecordLayout::Field& field);
   /// The mask of `count` elements of which `width` belong to each lane, from lane `first` on; empty
   /// for all.
   std::string run_mask(const std::string& lanes, int first, int count, int width);

@@ -54,6 +54,15 @@ class FunctionWriter {
   /// A scalar in all lanes.
   std::string splat(std::string_view element, const std::string& scalar, int lanes);
 
+  /// Memory on the stack, for the whole function: the pointer to it. Its definition is among
+  /// slots(), which belong at the function's beginning.
+  std::string slot(std::string_view type) {
+    const std::string name = "%slot" + std::to_string(fresh());
+    slots_ += "  " + name + " = alloca " + std::string(type) + "\n";
+    return name;
+  }
+  [[nodiscard]] const std::string& slots() const { return slots_; }
+
   /// A function of the runtime that is called: "declare void @name(i32)\n".
   void declare(std::string_view declaration) { declarations_.emplace(declaration); }
 
@@ -62,7 +71,7 @@ class FunctionWriter {
   [[nodiscard]] const std::set<std::string>& declarations() const { return declarations_; }
 
  private:
-  std::string text_;
+  std::string text_, slots_;
   std::string label_ = "entry";
   std::set<std::string> declarations_;
   int next_ = 0;

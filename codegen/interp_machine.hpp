@@ -37,6 +37,7 @@ struct LaunchContext {
   struct Publication {
     std::int64_t ticket = 0, warp = 0;
     std::uint64_t access = 0;
+    std::vector<Bits> values{};
   };
   std::map<std::pair<int, std::int64_t>, Publication> published;
   std::map<int, std::int64_t> tickets;  ///< taken so far, by counter

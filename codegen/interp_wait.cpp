@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "chainfold/codegen/interp_machine.hpp"
@@ -52,45 +53,51 @@ void Warp::pass_barrier() {
 void Warp::execute(const Publish& op, const Instr&) {
   const Accessor who = accessor();
   const std::int64_t index = integer(op.slot);
-  GlobalArray& flags = check_word(op.flags, index, who);
+  LaunchContext::Publication publication{
+      integer(op.ticket), block_->index * kWarpWidth + index_, who.access, {}};
+  for (const ValueId id : op.values) publication.values.push_back(*slot(id));
   const bool first =
-      context_->published
-          .try_emplace({op.flags, index},
-                       LaunchContext::Publication{integer(op.ticket),
-                                                  block_->index * kWarpWidth + index_, who.access})
-          .second;
+      context_->published.try_emplace({op.flags, index}, std::move(publication)).second;
   if (!first) fail(fmt::format("slot {} is published a second time", index));
-  if (flags.get(index) != 0) fail(fmt::format("slot {} was not 0 when the launch started", index));
-  flags.set(index, 1);
+  // Every mark of a record; what it carries is known by the publication.
+  const std::int64_t words = record_layout(context_->program, op.values).words;
+  for (std::int64_t w = 0; w < std::max<std::int64_t>(words, 1); ++w) {
+    const std::int64_t mark = words == 0 ? index : 2 * (index * words + w) + 1;
+    GlobalArray& flags = check_word(op.flags, mark, who);
+    if (flags.get(mark) != 0) fail(fmt::format("slot {} was not 0 when the launch started", index));
+    flags.set(mark, 1);
+  }
 }
 
-void Warp::execute(const Await& op, const Instr&) {
+void Warp::execute(const Await& op, const Instr& instr) {
   const Accessor who = accessor();
   const std::int64_t first = integer(op.first), count = integer(op.count);
   const std::int64_t ticket = integer(op.ticket), stride = integer(op.stride);
   if (count < 0 || count > kWarpWidth)
     fail(fmt::format("waits for {} slots; a warp waits for 0 to 32", count));
+  const std::int64_t words = record_layout(context_->program, instr.results).words;
   missing_.clear();
-  std::vector<LaunchContext::Publication> found;
+  std::array<const LaunchContext::Publication*, kWarpWidth> found{};
   for (std::int64_t l = 0; l < count; ++l) {
     const std::int64_t publisher = integer(op.publisher) + l * stride;
     if (publisher >= ticket) continue;
     if (publisher < 0) fail(fmt::format("slot {}: there is no ticket {}", first + l, publisher));
-    const GlobalArray& flags = check_word(op.flags, first + l, who);
+    const std::int64_t mark = words == 0 ? first + l : 2 * (first + l) * words + 1;
+    const GlobalArray& flags = check_word(op.flags, mark, who);
     const auto publication = context_->published.find({op.flags, first + l});
     const bool left_out =
         !context_->chosen.empty() &&
         !std::binary_search(context_->chosen.begin(), context_->chosen.end(), publisher);
     if (left_out) continue;
     if (publication == context_->published.end()) {
-      if (flags.get(first + l) != 0)
+      if (flags.get(mark) != 0)
         fail(fmt::format("slot {} was not 0 when the launch started", first + l));
       missing_.push_back(first + l);
     } else if (publication->second.ticket != publisher) {
       fail(fmt::format("slot {} was published under ticket {}, not {}", first + l,
                        publication->second.ticket, publisher));
     } else {
-      found.push_back(publication->second);
+      found[static_cast<std::size_t>(l)] = &publication->second;
     }
   }
   if (!missing_.empty()) {
@@ -99,9 +106,12 @@ void Warp::execute(const Await& op, const Instr&) {
     --frames_.back().next;
     return;
   }
-  for (const LaunchContext::Publication& publication : found) {
-    std::uint64_t& known = seen_[publication.warp];
-    known = std::max(known, publication.access);
+  for (std::size_t l = 0; l < found.size(); ++l) {
+    for (std::size_t f = 0; f < instr.results.size(); ++f)
+      slot(instr.results[f])[l] = found[l] == nullptr ? 0 : found[l]->values.at(f);
+    if (found[l] == nullptr || words > 0) continue;
+    std::uint64_t& known = seen_[found[l]->warp];
+    known = std::max(known, found[l]->access);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,7 +13,8 @@ namespace {
 
 class Analysis {
  public:
-  explicit Analysis(const Program& program) : use_(program.buffers.size(), Use::none) {}
+  explicit Analysis(const Program& program)
+      : program_(program), use_(program.buffers.size(), Use::none) {}
 
   void region(const Region& region) {
     for (const Instr& instr : region.body) {
@@ -46,6 +48,13 @@ class Analysis {
       fail("a launch accesses counters by tickets alone, slots by publish and await alone");
     known = use;
   }
+  void slots(int buffer, const std::vector<ValueId>& values) {
+    access(buffer, Use::flags);
+    std::vector<DType> types;
+    for (const ValueId id : values) types.push_back(program_.type(id).elem);
+    const auto& known = carried_.try_emplace(buffer, types).first->second;
+    if (known != types) fail("all slots of a buffer carry values of the same types");
+  }
   [[nodiscard]] bool is_ticket(ValueId id) const { return state_.tickets.contains(id); }
   [[nodiscard]] static bool not_later(const State& state, ValueId a, ValueId b) {
     return a == b || state.order.contains({a, b});
@@ -69,15 +78,15 @@ class Analysis {
     state_.tickets.insert(taken);
   }
   void visit(const Publish& op, const Instr&) {
-    access(op.flags, Use::flags);
+    slots(op.flags, op.values);
     if (!is_ticket(op.ticket)) return fail("a slot is published under a ticket of the block");
     for (const ValueId awaited : state_.awaited) {
       if (!not_later(state_, awaited, op.ticket))
         fail("a slot is published before its block waits under a later ticket");
     }
   }
-  void visit(const Await& op, const Instr&) {
-    access(op.flags, Use::flags);
+  void visit(const Await& op, const Instr& instr) {
+    slots(op.flags, instr.results);
     if (!is_ticket(op.ticket)) fail("a wait needs a ticket that the block has taken");
     state_.awaited.insert(op.ticket);
   }
@@ -215,7 +224,9 @@ class Analysis {
     state_ = at_head(outside, head, instr.results);
   }
 
+  const Program& program_;
   std::vector<Use> use_;
+  std::map<int, std::vector<DType>> carried_;  // by the slots of a buffer
   State state_;
   int counter_ = -1;
   const Instr* instr_ = nullptr;

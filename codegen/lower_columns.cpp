@@ -5,6 +5,9 @@
 //
 // Rows are absolute, and `origin` is the row at which the input buffers begin, so that the host may
 // pass a long matrix piece by piece without changing any part's bounds.
+#include <algorithm>
+#include <bit>
+
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_band.hpp"
 
@@ -12,8 +15,20 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rows of states that the second launch keeps in flight.
+/// Rows of states that a warp of the second launch keeps in flight.
 constexpr int kStateLoads = 4;
+
+/// Warps of its blocks: as many as there are batches of parts, so that one round of loads brings
+/// them all where that is possible, and blocks are small where they are many.
+int merge_warps(const Plan& plan, const Target& target) {
+  constexpr std::int64_t kMostBytes = 16 * 1024;  // of states on their way to the first warp
+  const auto batches =
+      static_cast<std::uint64_t>((plan.parts_wanted + kStateLoads - 1) / kStateLoads);
+  auto warps = static_cast<int>(std::min<std::uint64_t>(
+      std::bit_floor(static_cast<unsigned>(target.max_warps)), std::bit_ceil(batches)));
+  while (warps > 1 && warps / 2 * Plan::kWarp * plan.state_bytes > kMostBytes) warps /= 2;
+  return warps;
+}
 
 struct ColumnParams {
   int columns, rows, origin, part_begin = -1, part_end = -1, parts = -1, part_length = -1;
@@ -126,7 +141,7 @@ class ColumnsLowering {
       return [states] { return states; };
     };
     const std::vector<Partials> states = work.fold(source, b.param(params_.parts));
-    on_first_warp(b, plan_.warps, [&] { put_outputs(tile, work, states, b.param(params_.rows)); });
+    on_first_warp(b, shape.warps, [&] { put_outputs(tile, work, states, b.param(params_.rows)); });
   }
 
  private:
@@ -220,7 +235,7 @@ class ColumnsLowering {
 
 }  // namespace
 
-Program lower_columns(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_columns(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_columns";
   declare_graph(program, graph, plan);
@@ -263,13 +278,14 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target&) {
   }
   if (parts) {
     // States are merged a column a lane: the more blocks, the better.
-    Band::Shape merge{.depth = kStateLoads, .warps = plan.warps};
+    Band::Shape merge{.depth = kStateLoads, .warps = merge_warps(plan, target)};
     while (merge.group / 2 >= plan.segment) merge.group /= 2;
     program.launches.push_back(
         {.name = "merge_columns",
          .grid = plan.strip > 0 ? ceil_div(param(params.columns), merge.columns())
                                 : ceil_div(param(params.columns), merge.columns()) * merges,
-         .warps = plan.warps});
+         .warps = merge.warps,
+         .overlaps = target.overlaps});
     lowering.lower_merge(merge);
   }
   return program;

@@ -1,7 +1,11 @@
 // lower_look_back: scans of segments of several tiles, or of everything, in one launch that reads
-// its input once. A block takes one tile, which stays in registers until what comes before it is
-// known (lower_tile_tree.hpp).
+// its input once. A block takes one tile, which stays in registers and, where they are too few for
+// the bytes that a memory wants on its way, in shared memory until what comes before it is known
+// (lower_tile_tree.hpp).
+#include <optional>
+
 #include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/lower_scan_ring.hpp"
 #include "chainfold/codegen/lower_tile_tree.hpp"
 
 namespace chainfold::codegen {
@@ -19,10 +23,13 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .overlaps = target.overlaps,
+                              .bulk_copies = plan.staged > 0 && target.bulk_copies,
                               .streams = params.streams(plan)});
   Builder b(program);
   ScanTiles tiles(b, program, graph, plan, params);
   ScanTile& run = tiles.run();
+  std::optional<ScanRing> ring;
+  if (plan.staged > 0) tiles.read_through(ring.emplace(b, program, graph, plan, run));
   const ValueId ticket = tree.ticket(b);
   tiles.place(ticket);
   const Partials own = tiles.total();

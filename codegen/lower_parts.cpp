@@ -1,11 +1,13 @@
 // lower_parts: segments are cut into parts of equal length, one a block; every part's fold states
 // go to scratch, and a second launch merges the states of each segment in the order of its parts.
+// Segments of one part each are finished by the first launch, and the second has no blocks.
 //
 // Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
 // is the element at which the input buffers begin, so that the host may pass a long input piece by
 // piece without changing any part's bounds. Inputs with strides come whole: their segments begin
 // where the strides say.
 #include <algorithm>
+#include <bit>
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower.hpp"
@@ -22,6 +24,16 @@ namespace {
 constexpr int kMergeWarps = 16, kStateLoads = 4;
 /// With states of more fields than this, half as many: they have to fit into registers.
 constexpr std::size_t kManyFields = 4;
+
+/// Segments that are never cut into many parts are many, and each has a block: a small one.
+int merge_warps(const Plan& plan) {
+  if (plan.segment == 0) return kMergeWarps;
+  constexpr std::int64_t kStates = std::int64_t{Plan::kWarp} * kStateLoads;
+  const std::int64_t quanta = (plan.segment + plan.part_quantum - 1) / plan.part_quantum;
+  const std::int64_t parts = std::min(plan.parts_wanted, quanta);
+  return static_cast<int>(std::min<std::uint64_t>(
+      kMergeWarps, std::bit_ceil(static_cast<std::uint64_t>((parts + kStates - 1) / kStates))));
+}
 
 struct PartParams {
   int elements, origin, part_begin, part_end, parts, part_length, segments;
@@ -56,7 +68,18 @@ class PartsLowering {
         tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
-    on_first_warp(b, warps(), [&] { states().store_one(b, tile, part, partials); });
+    on_first_warp(b, warps(), [&] {
+      b.branch(
+          b.compute(Op::eq, {parts, b.i64(1)}),
+          [&] {
+            put_outputs(b, tile, segment, partials);
+            return Builder::Values{};
+          },
+          [&] {
+            states().store_one(b, tile, part, partials);
+            return Builder::Values{};
+          });
+    });
   }
 
   void lower_merge() {
@@ -69,16 +92,16 @@ class PartsLowering {
                                                : merge_strided(b, tile, first, parts, start);
     Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
     partials = reduce_block(b, program_, tile, std::move(partials));
-    on_first_warp(b, warps(), [&] {
-      const std::vector<ValueId> outputs = tile.finish(partials, extent(b));
-      const ValueId mask = first_lane(b);
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], mask);
-      }
-    });
+    on_first_warp(b, warps(), [&] { put_outputs(b, tile, segment, partials); });
   }
 
  private:
+  void put_outputs(Builder& b, TileLowering& tile, ValueId segment, const Partials& partials) {
+    const std::vector<ValueId> outputs = tile.finish(partials, extent(b));
+    const ValueId mask = b.compute(Op::eq, {b.lane(), b.i32(0)});
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], mask);
+  }
   /// Lanes take states that lie side by side, rounds follow each other.
   Builder::Values merge_strided(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
                                 const Partials& start) {
@@ -124,7 +147,6 @@ class PartsLowering {
   ValueId extent(Builder& b) {
     return plan_.segment > 0 ? b.i64(plan_.segment) : b.param(params_.elements);
   }
-  static ValueId first_lane(Builder& b) { return b.compute(Op::eq, {b.lane(), b.i32(0)}); }
   /// Of all parts.
   [[nodiscard]] StateArrays states() const {
     return {StateArrays::Memory::global,
@@ -168,7 +190,8 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   auto param = [&](int index) {
     return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
   };
-  declare_states(program, graph, param(params.segments) * param(params.parts), 1);
+  const SizeExpr merged = param(params.segments) * min(param(params.parts) - 1, 1);
+  declare_states(program, graph, merged * param(params.parts), 1);
   PartsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
   program.launches.push_back({.name = "fold_parts",
@@ -176,8 +199,8 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
                               .warps = plan.warps});
   lowering.lower_fold();
   program.launches.push_back({.name = "merge_parts",
-                              .grid = param(params.segments),
-                              .warps = std::min(target.max_warps, kMergeWarps),
+                              .grid = merged,
+                              .warps = std::min(target.max_warps, merge_warps(plan)),
                               .overlaps = target.overlaps});
   lowering.lower_merge();
   return program;

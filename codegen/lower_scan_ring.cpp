@@ -27,12 +27,14 @@ ValueId ScanRing::slot_of(ValueId number) {
 }
 
 void ScanRing::start(ValueId number, ValueId begin, ValueId count) {
-  const ValueId slot = slot_of(number);
+  const ValueId slot = slot_of(number), run = b_.i64(staged_elements(plan_));
+  const bool all = count == kNoValue;
+  if (all || plan_.staged < plan_.depth) count = all ? run : b_.min(count, run);
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     if (!run_.tile().uses_input(i)) continue;
     const auto index = static_cast<int>(i);
     // Runs of everything may end anywhere.
-    const bool whole = copies_[i].exact && plan_.segment > 0;
+    const bool whole = copies_[i].exact && (all || plan_.segment > 0);
     b_.copy_async({.buffer = index,
                    .first = begin,
                    .unit = copies_[i].unit,

@@ -12,11 +12,12 @@ namespace chainfold::codegen {
 class ScanRing {
  public:
   /// Declares the first shared arrays and the rings of the program's last launch: plan.stages slots
-  /// a warp. `run` reads from there what it reads of rows.
+  /// a warp, each of plan.staged rows. `run` reads from there what it reads of rows.
   ScanRing(Builder& builder, Program& program, const Graph& graph, const Plan& plan, ScanTile& run);
 
   /// Starts the copies of the warp's run of the block's tile `number` (i64, counted from 0): of
-  /// `count` elements from `begin` on. The slot's run before is read, and gone.
+  /// `count` elements (kNoValue: all) from `begin` on those that are staged. The slot's run before
+  /// is read, and gone.
   void start(ValueId number, ValueId begin, ValueId count);
   /// Waits for these copies: once, and before those of the slot's next tile start.
   void wait(ValueId number);

@@ -83,20 +83,23 @@ ValueId ScanTile::row_position(ValueId place, int r) {
   return segment_ > 0 ? b_.rem(position, b_.i64(segment_)) : position;
 }
 
-std::vector<Loaded> ScanTile::load(ValueId begin, ValueId count, ValueId place) {
-  std::vector<Loaded> rows;
-  for (int r = 0; r < plan_.depth; ++r)
-    rows.push_back(load_row(tile_, plan_.load_width, begin, r * row_elements(), count,
-                            row_position(place, r)));
-  return rows;
+std::vector<Loaded> ScanTile::load(ValueId begin, ValueId count, ValueId place, int first,
+                                   int rows) {
+  std::vector<Loaded> loaded;
+  for (int r = first; r < first + rows; ++r)
+    loaded.push_back(load_row(tile_, plan_.load_width, begin, r * row_elements(), count,
+                              row_position(place, r)));
+  return loaded;
+}
+
+Partials ScanTile::fold_row(const Loaded& row) {
+  // A row's lanes follow each other: what needs order is merged across them row by row.
+  return tile_.reduce_ordered(tile_.fold_tile(row));
 }
 
 Partials ScanTile::total(const std::vector<Loaded>& rows) {
   std::vector<Partials> folded;
-  for (const Loaded& row : rows) {
-    // A row's lanes follow each other: what needs order is merged across them row by row.
-    folded.push_back(tile_.reduce_ordered(tile_.fold_tile(row)));
-  }
+  for (const Loaded& row : rows) folded.push_back(fold_row(row));
   return total(std::move(folded));
 }
 
@@ -170,7 +173,7 @@ Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
   return total(std::move(folded));
 }
 
-void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry carry,
+void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                          const std::function<void(std::size_t, std::vector<ValueId>)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
   std::vector<std::vector<ValueId>> values(count, std::vector<ValueId>(folds, kNoValue));
@@ -195,21 +198,22 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry carry,
   if (forward) scan_all(false, true);
 }
 
-void ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
-                    const std::vector<ValueId>& folded) {
-  scan_rows(rows, std::move(carry), [&](std::size_t r, std::vector<ValueId> values) {
+Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
+                     const std::vector<ValueId>& folded) {
+  scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     for (std::size_t f = 0; f < folded.size(); ++f) {
       if (!is_scan_[f]) values[f] = folded[f];
     }
     store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
               values, extent);
   });
+  return carry;
 }
 
 void ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                              ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
-  scan_rows(rows, std::move(carry), [&](std::size_t r, std::vector<ValueId> values) {
+  scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     if (has_ends_) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
       if (asked_[f]) values[f] = broadcast_end(values[f], rows[r].width);

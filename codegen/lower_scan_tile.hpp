@@ -25,6 +25,9 @@ class ScanTile {
   [[nodiscard]] ScanRow& row() { return row_; }
   /// Elements of plan.depth rows.
   [[nodiscard]] std::int64_t elements() const { return row_elements() * plan_.depth; }
+  [[nodiscard]] std::int64_t row_elements() const {
+    return std::int64_t{kWarpWidth} * plan_.load_width;
+  }
   /// The direction of a fold's scan.
   [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[fold]; }
   /// The direction of ranges, whose scans have one, and in which tiles are counted: forward where
@@ -46,21 +49,27 @@ class ScanTile {
 
   /// plan.depth rows from element `begin` (i64) on, of which `count` elements (i64; kNoValue: all)
   /// exist. `place`: the position of the first element in its segment (i64), where rows have one.
-  std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place);
+  std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place) {
+    return load(begin, count, place, 0, plan_.depth);
+  }
+  /// `rows` of these, from row `first` on.
+  std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place, int first, int rows);
   /// The position of the first element of each lane of row r of the same, where rows have one.
   ValueId row_position(ValueId place, int r);
-  /// The fold of loaded rows.
+  /// The fold of loaded rows; the same in two steps, of which the first needs one row at a time.
   Partials total(const std::vector<Loaded>& rows);
+  Partials fold_row(const Loaded& row);
+  Partials total(std::vector<Partials> folded);
   /// Rows of whole segments begin at slot `slot` (i32, uniform) behind a head from now on; else at
   /// a head.
   void begin_at(ValueId slot);
   /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
   /// in the scans' direction, which all have one.
   Partials total_of_open_segment(const std::vector<Loaded>& rows);
-  /// Stores the elements' outputs of loaded rows of one segment. `extent` (i64): of their segment;
-  /// `folded`: as values_of tells.
-  void scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
-            const std::vector<ValueId>& folded);
+  /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
+  /// `extent` (i64): of their segment; `folded`: as values_of tells.
+  Carry scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
+             const std::vector<ValueId>& folded);
   /// Stores all outputs of loaded rows of whole segments, the first one of which (of the block, if
   /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads. `carry`:
   /// the states of what comes before the rows.
@@ -78,16 +87,11 @@ class ScanTile {
                       ValueId extent, const std::vector<ValueId>& folded);
 
  private:
-  [[nodiscard]] std::int64_t row_elements() const {
-    return std::int64_t{kWarpWidth} * plan_.load_width;
-  }
-  /// The same of folded rows.
-  Partials total(std::vector<Partials> folded);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
   /// The running values of all folds, row by row: `done` gets a row's number and values, one a
   /// fold, before the next row begins, so that few of them are there at once.
-  void scan_rows(const std::vector<Loaded>& rows, Carry carry,
+  void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, std::vector<ValueId>)>& done);
   void store_row(TileLowering& tile, const Loaded& row, ValueId at,
                  const std::vector<ValueId>& values, ValueId extent);

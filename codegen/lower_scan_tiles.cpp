@@ -5,7 +5,22 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/lower_scan_ring.hpp"
+
 namespace chainfold::codegen {
+
+namespace {
+
+/// Staged rows that a round of the scan loads before it uses the first: enough to have the others'
+/// work beside their exchanges, few enough for their registers.
+int rows_at_once(int rows) {
+  constexpr int kMost = 4;
+  int group = kMost;
+  while (rows % group != 0) --group;
+  return group;
+}
+
+}  // namespace
 
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
@@ -76,25 +91,37 @@ void ScanTiles::place(ValueId number) {
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
 }
 
-std::vector<Loaded> ScanTiles::load() {
+ValueId ScanTiles::rows_count() const {
   // Of ragged ends only tiles that are all there are rows.
   const bool all = ragged() || (plan_.segment > 0 && plan_.segment % plan_.tile == 0);
-  return scan_.load(staged_ ? b_.i64(0) : begin_, all ? kNoValue : count_, at_);
+  return all ? kNoValue : count_;
+}
+
+Partials ScanTiles::fold_rows() {
+  const ValueId count = rows_count(), zero = b_.i64(0);
+  if (ring_ != nullptr) ring_->start(zero, begin_, count);
+  // While the copies are under way; from ScanRing::read on loads are those of the stage.
+  rows_.clear();
+  if (staged_ < plan_.depth) rows_ = scan_.load(begin_, count, at_, staged_, plan_.depth - staged_);
+  if (ring_ != nullptr) {
+    ring_->wait(zero);
+    ring_->read(zero, begin_);
+  }
+  std::vector<Partials> folded;
+  for (int r = 0; r < staged_; ++r)
+    folded.push_back(scan_.fold_row(scan_.load(zero, count, at_, r, 1)[0]));
+  for (const Loaded& row : rows_) folded.push_back(scan_.fold_row(row));
+  return scan_.total(std::move(folded));
 }
 
 Partials ScanTiles::total() {
   if (!plan_.in_registers) return scan_.total_of_range(begin_, count_, at_);
-  if (!ragged()) {
-    rows_ = load();
-    return scan_.total(rows_);
-  }
+  if (!ragged()) return fold_rows();
   // Values of a branch end with it: the rows are handed out one input after the other.
   const Builder::Values both = b_.branch(
       full_,
       [&] {
-        rows_ = load();
-        Builder::Values values = scan_.tile().flatten(scan_.total(rows_));
-        if (staged_) rows_.clear();
+        Builder::Values values = scan_.tile().flatten(fold_rows());
         for (const Loaded& row : rows_) {
           for (const ValueId input : row.inputs) {
             if (input != kNoValue) values.push_back(input);
@@ -120,7 +147,7 @@ Partials ScanTiles::total() {
     for (ValueId& input : rows_[r].inputs) {
       if (input != kNoValue) input = both[next++];
     }
-    rows_[r].position = scan_.row_position(at_, static_cast<int>(r));
+    rows_[r].position = scan_.row_position(at_, staged_ + static_cast<int>(r));
   }
   return scan_.tile().unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)},
                                 true);
@@ -160,14 +187,57 @@ void ScanTiles::store_folds(const std::function<Partials()>& folds) {
       [] { return Builder::Values{}; });
 }
 
+Partials ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& folded) {
+  TileLowering& tile = scan_.tile();
+  if (ring_ != nullptr) ring_->read(b_.i64(0), begin_);  // its places are values of a branch
+  const int group = rows_at_once(staged_), groups = staged_ / group;
+  const ValueId count = rows_count();
+  auto scan_group = [&](ValueId number, const Builder::Values& states) {
+    const ValueId g = scan_.reverse() ? b_.sub(b_.i64(groups - 1), number) : number;
+    const ValueId offset = b_.mul(g, b_.i64(group * scan_.row_elements()));
+    const std::vector<Loaded> rows =
+        scan_.load(offset, count == kNoValue ? kNoValue : b_.sub(count, offset),
+                   b_.add(at_, offset), 0, group);
+    const Carry behind = scan_.scan(rows, b_.add(begin_, offset),
+                                    scan_.carry_of(tile.unflatten(states, true)), extent(), folded);
+    Partials next;
+    for (const std::optional<Partial>& state : behind) next.push_back(*state);
+    return tile.flatten(tile.lift(std::move(next)));
+  };
+  const Builder::Values before = tile.flatten(carry);
+  const ValueId zero = b_.i64(0);
+  return tile.unflatten(groups == 1 ? scan_group(zero, before)
+                                    : b_.loop(zero, b_.i64(groups), b_.i64(1), before, scan_group),
+                        true);
+}
+
+Partials ScanTiles::scan_kept(const Partials& carry, const std::vector<ValueId>& folded) {
+  const ValueId begin = b_.add(begin_, b_.i64(staged_ * scan_.row_elements()));
+  Partials behind;
+  for (auto& state : scan_.scan(rows_, begin, scan_.carry_of(carry), extent(), folded))
+    behind.push_back(*state);
+  return behind;
+}
+
+void ScanTiles::scan_rows(const Partials& carry, const std::vector<ValueId>& folded) {
+  if (rows_.empty()) {
+    scan_staged(carry, folded);
+  } else if (staged_ == 0) {
+    scan_kept(carry, folded);
+  } else if (scan_.reverse()) {
+    scan_staged(scan_kept(carry, folded), folded);
+  } else {
+    scan_kept(scan_staged(carry, folded), folded);
+  }
+}
+
 void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) {
   auto range = [&] {
     scan_.scan_range(begin_, count_, at_, carry, extent(), folded);
     return Builder::Values{};
   };
   auto rows = [&] {
-    if (staged_) rows_ = load();
-    scan_.scan(rows_, begin_, scan_.carry_of(carry), extent(), folded);
+    scan_rows(carry, folded);
     return Builder::Values{};
   };
   if (!plan_.in_registers) {

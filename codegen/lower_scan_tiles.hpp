@@ -11,6 +11,8 @@
 
 namespace chainfold::codegen {
 
+class ScanRing;
+
 /// Parameters of programs over tiles, and how many tiles there are.
 struct TileParams {
   int elements = 0, segments = 0;
@@ -38,9 +40,14 @@ class ScanTiles {
   /// The warp's run of it: the first element, and how many there are.
   [[nodiscard]] ValueId begin() const { return begin_; }
   [[nodiscard]] ValueId count() const { return count_; }
-  /// Rows come from shared memory from now on (ScanRing), once for the fold and once for the scan:
-  /// a tile may be folded before another one is scanned.
-  void read_from_stage() { staged_ = true; }
+  /// The first plan.staged rows come from shared memory from now on, once for the fold and once
+  /// for the scan: by copies of the caller's (ScanRing), so that a tile may be folded before
+  /// another one is scanned; or by copies of `ring`, for a block of one tile.
+  void read_from_stage() { staged_ = plan_.staged; }
+  void read_through(ScanRing& ring) {
+    staged_ = plan_.staged;
+    ring_ = &ring;
+  }
   [[nodiscard]] ValueId segment() const { return segment_; }
   [[nodiscard]] ValueId index() const { return index_; }
 
@@ -63,15 +70,23 @@ class ScanTiles {
  private:
   /// Whether rows in registers may end anywhere: the last tile is then a range.
   [[nodiscard]] bool ragged() const;
-  std::vector<Loaded> load();
+  /// The warp's elements in rows of which some may not be there, else kNoValue.
+  [[nodiscard]] ValueId rows_count() const;
+  /// Brings the run's rows, leaves those of registers in rows_, and folds all.
+  Partials fold_rows();
+  /// Scans the rows behind `carry`.
+  void scan_rows(const Partials& carry, const std::vector<ValueId>& folded);
+  Partials scan_staged(const Partials& carry, const std::vector<ValueId>& folded);
+  Partials scan_kept(const Partials& carry, const std::vector<ValueId>& folded);
 
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
   TileParams params_;
   ScanTile scan_;
-  bool staged_ = false;
-  std::vector<Loaded> rows_;  // of what is scanned out of registers
+  int staged_ = 0;  // rows of a run
+  ScanRing* ring_ = nullptr;
+  std::vector<Loaded> rows_;  // the others, which are scanned out of registers
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
   /// Of the warp's run: its first element, its place in the segment, and how many elements.

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kDigitBits = 5, kRadix = 1 << kDigitBits;
 constexpr int kClearWarps = 8;  // at most
+constexpr int kRecordAlignment = 16;
 
 /// Slots of a segment at a level: of its groups, the last of which may be short.
 ValueId slots_of(Builder& b, ValueId tiles, int level) {
@@ -35,18 +36,20 @@ TileTree::TileTree(Program& program, const Graph& graph, const Plan& plan, const
     return static_cast<int>(program.buffers.size()) - 1;
   };
   counter_ = declare("tickets", DType::i64, 1);
+  const std::int64_t record = record_layout(state_types()).elements();
   std::int64_t tiles = 1;  // of a slot
   for (int level = 0; level < kLevels; ++level, tiles *= kRadix) {
     const SizeExpr slots = params.segment_count * ceil_div(params.tiles, tiles);
-    const std::string name = std::to_string(level);
-    flags_[level] = declare("published_" + name, DType::i32, slots);
-    states_[level] = {StateArrays::Memory::global, static_cast<int>(program.buffers.size())};
-    int field = 0;
-    for (const Fold& fold : graph.folds) {
-      for (const DType type : fold.state)
-        declare("state_" + name + "_" + std::to_string(field++), type, slots);
-    }
+    records_[level] = declare("published_" + std::to_string(level), DType::i64, slots * record);
+    program.buffers.back().alignment = kRecordAlignment;
   }
+}
+
+std::vector<DType> TileTree::state_types() const {
+  std::vector<DType> types;
+  for (const Fold& fold : graph_.folds)
+    types.insert(types.end(), fold.state.begin(), fold.state.end());
+  return types;
 }
 
 void TileTree::lower_clear(const Target& target) {
@@ -60,9 +63,16 @@ void TileTree::lower_clear(const Target& target) {
   const ValueId at = b.mul(warp, b.i64(kWarpWidth));
   const ValueId lane = b.convert(b.lane(), DType::i64), segments = b.param(params_.segments);
   ScanTiles tiles(b, program_, graph_, plan_, params_);
+  const int words = record_layout(state_types()).words;
+  const ValueId zeros = b.splat(b.widen(b.constant(DType::i64, 0), 2));  // a word
   for (int level = 0; level < kLevels; ++level) {
     const ValueId slots = b.mul(segments, slots_of(b, tiles.tiles(), level));
-    b.store(flags_[level], {at}, b.constant(DType::i32, 0), b.lt(lane, b.sub(slots, at)));
+    const ValueId all = b.mul(slots, b.i64(words)), first = b.mul(at, b.i64(words));
+    for (int w = 0; w < words; ++w) {
+      const ValueId word = b.add(first, b.i64(std::int64_t{w} * kWarpWidth));
+      b.store(records_[level], {.base = b.mul(word, b.i64(2)), .group = kWarpWidth}, zeros,
+              b.lt(lane, b.sub(all, word)));
+    }
   }
   const ValueId first = b.compute(Op::eq, {b.add(lane, at), b.i64(0)});
   b.store(counter_, {b.i64(0)}, b.i64(0), first);
@@ -84,8 +94,7 @@ void TileTree::publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Parti
 
 void TileTree::publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
                           const Partials& states) const {
-  states_[level].store_one(b, run.tile(), slot, states);
-  b.publish(flags_[level], slot, ticket);
+  b.publish(records_[level], slot, ticket, run.tile().flatten(states));
 }
 
 Partials TileTree::fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,
@@ -96,14 +105,18 @@ Partials TileTree::fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId f
   const ValueId before_segment = b.sub(ticket, tiles.index());
   const ValueId publisher =
       b.add(before_segment, b.sub(b.mul(b.add(offset, b.i64(1)), b.i64(stride)), b.i64(1)));
-  b.await({.flags = flags_[level],
-           .first = first,
-           .count = count,
-           .ticket = ticket,
-           .publisher = publisher,
-           .stride = b.i64(stride)});
+  Builder::Values carried = b.await({.flags = records_[level],
+                                     .first = first,
+                                     .count = count,
+                                     .ticket = ticket,
+                                     .publisher = publisher,
+                                     .stride = b.i64(stride)},
+                                    state_types());
   const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), count);
-  Partials states = states_[level].load(b, run.tile(), {first}, mask);
+  const Builder::Values identities = run.tile().flatten(run.tile().identities());
+  for (std::size_t i = 0; i < carried.size(); ++i)
+    carried[i] = b.select(mask, carried[i], identities[i]);
+  Partials states = run.tile().unflatten(carried);
   for (std::size_t f = 0; f < states.size(); ++f) {
     // Slots follow the scan's direction, and lower lanes are merged as what is first in memory.
     if (!run.reverse() || graph_.folds[f].commutative) continue;

@@ -42,6 +42,7 @@ class TileTree {
   static Slots slots(Builder& b, ScanTiles& tiles, int level);
   void publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
                   const Partials& states) const;
+  [[nodiscard]] std::vector<DType> state_types() const;
   /// The fold of `count` (i64, at most 32) slots from `first` on, the j-th of which counts from
   /// `offset` slots behind the group's beginning.
   Partials fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,
@@ -54,8 +55,7 @@ class TileTree {
   const Plan& plan_;
   const TileParams& params_;
   int counter_ = 0;
-  int flags_[kLevels] = {};
-  StateArrays states_[kLevels];
+  int records_[kLevels] = {};  ///< slots that carry states
 };
 
 }  // namespace chainfold::codegen

@@ -108,7 +108,9 @@ struct Plan {
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
   int stages = 0;  ///< staged (a power of two), look_ahead: tiles in shared memory or on their way
-  int burst = 0;   ///< staged: tiles of a warp whose results are stored together
+  /// look_back, look_ahead: of a run's rows the first ones, which come through shared memory.
+  int staged = 0;
+  int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
   int resident = 0;               ///< staged: blocks a multiprocessor holds at once
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
@@ -117,8 +119,7 @@ struct Plan {
   /// columns: how many a block walks along, row by row, while their states wait in scratch: for
   /// processors that read long runs much faster. 0: a block's states stay in registers.
   std::int64_t strip = 0;
-  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp;
-                                   ///< scan_block: of a block, 0: one that begins on a load
+  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
   std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;

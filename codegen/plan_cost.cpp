@@ -327,6 +327,10 @@ PlanEstimate estimate(const Compiled& compiled, const Graph& graph, const Target
     double bytes = i == 0 ? input * static_cast<double>(elements) : scratch;
     if (i + 1 == program.launches.size()) bytes += output * static_cast<double>(results);
     if (i + 1 < program.launches.size()) bytes += scratch;
+    if (program.launches[i].grid.evaluate(params) == 0) {  // nothing is left for it to merge
+      total.launches.emplace_back();
+      continue;
+    }
     const LaunchEstimate launch =
         estimate_launch(program, program.launches[i], target, params, bytes);
     total.cycles +=

@@ -38,16 +38,20 @@ bool fits_quads(const Plan& plan) {
          (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
 }
 
+std::int64_t staged_elements(const Plan& plan) {
+  return std::int64_t{Plan::kWarp} * plan.load_width * plan.staged;
+}
+
 StageCopy run_copy(const Plan& plan, DType input) {
   const int size = size_of(input);
-  const int run = Plan::kWarp * plan.load_width * plan.depth;
+  const auto run = static_cast<int>(staged_elements(plan));
   const bool exact = plan.base_alignment >= kCopyUnit && plan.segment * size % kCopyUnit == 0;
   return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
 }
 
-std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph) {
+std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
   const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
-  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  const std::int64_t run = staged_elements(plan);
   std::int64_t bytes = 0;
   for (const GraphInput& input : graph.inputs)  // runs off the copies' unit bring a unit more
     bytes += slots * (run * size_of(input.type) + kCopyUnit + 8) + kCopyUnit;
@@ -57,8 +61,8 @@ std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph) {
   return bytes + (2 * plan.warps + 4) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
 }
 
-bool look_ahead_fits(const Plan& plan, const Graph& graph, const Target& target) {
-  const std::int64_t bytes = look_ahead_bytes(plan, graph);
+bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
+  const std::int64_t bytes = staged_tile_bytes(plan, graph);
   return target.async_copies && bytes <= target.shared_bytes &&
          plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
 }
@@ -75,10 +79,13 @@ std::string print_scan(const Plan& plan) {
     text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
                         plan.blocks);
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
-  return text + (plan.in_registers
-                     ? fmt::format("  rows {}, in {}\n", plan.depth,
-                                   plan.stages > 0 ? "shared memory" : "registers")
-                     : fmt::format("  rows {} at once, read twice\n", plan.range_depth));
+  if (!plan.in_registers)
+    return text + fmt::format("  rows {} at once, read twice\n", plan.range_depth);
+  if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);
+  if (plan.staged == plan.depth)
+    return text + fmt::format("  rows {}, in shared memory\n", plan.depth);
+  return text + fmt::format("  rows {}, {} in shared memory, {} in registers\n", plan.depth,
+                            plan.staged, plan.depth - plan.staged);
 }
 
 void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
@@ -104,6 +111,13 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
                 plan.nonfinite == NonFinite::assume_finite,
             "what comes before an element is guarded against its NaN");
   }
+  const bool stays = plan.strategy == Strategy::look_ahead;
+  require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
+          "only tiles that wait are staged");
+  require(plan.staged >= 0 && plan.staged <= plan.depth && (plan.staged == 0 || plan.stages >= 1),
+          "rows come through a stage");
+  require(plan.staged == 0 || (plan.in_registers && staged_tiles_fit(plan, graph, target)),
+          "stages fit the target's shared memory");
   switch (plan.strategy) {
     case Strategy::scan_tile:
       require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,
@@ -130,8 +144,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
               "segments begin anywhere in loads of one direction");
       break;
     case Strategy::look_ahead:
-      require(plan.stages >= 2 && plan.blocks >= 1 && look_ahead_fits(plan, graph, target),
-              "stages fit the target's shared memory");
+      require(plan.stages >= 2 && plan.blocks >= 1 && plan.staged == plan.depth,
+              "all rows of tiles are staged, more than one tile's");
       [[fallthrough]];
     default:
       require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");

@@ -9,7 +9,8 @@
 // scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds.
 // scan_block: a block owns a segment, its warps a run each. Where the size of segments is no
 //   multiple of a load, a block may hold as many as make it one, with heads anywhere in lanes.
-// look_back: segments take several tiles of a block; one launch, blocks wait for each other.
+// look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a
+//   run's rows the first `staged` may come through shared memory, the others stay in registers.
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 // to
 //   shared memory under way; a tile's fold is published one tile before it is scanned.
@@ -54,13 +55,22 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
 /// Bytes an element of the widest input or output with a value an element.
 int widest_of_scan(const Graph& graph);
 
-/// How a warp's run of an input lies in shared memory (look_ahead): a copy touches the run alone.
-StageCopy run_copy(const Plan& plan, DType input);
-/// Shared memory of a block of look_ahead, of inputs in any place.
-std::int64_t look_ahead_bytes(const Plan& plan, const Graph& graph);
+/// look_back whose tiles come through shared memory for the most part, so that more bytes are on
+/// their way than registers hold. Nothing where registers serve as well, as far as rules can tell.
+std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
+                                             const PlanRequest& request, bool mma = false);
+/// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
+/// made of them.
+int scan_warps(const Graph& graph, const Target& target, int rows, int width);
 
+/// Elements of a warp's run that come through shared memory.
+std::int64_t staged_elements(const Plan& plan);
+/// How they lie there: a copy touches the run alone.
+StageCopy run_copy(const Plan& plan, DType input);
+/// Shared memory of a block of tiles that are staged, of inputs in any place.
+std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph);
 /// Whether that fits the target, as often as the plan wants blocks resident.
-bool look_ahead_fits(const Plan& plan, const Graph& graph, const Target& target);
+bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target);
 /// Whether segments may begin within a lane's load.
 bool may_begin_anywhere(const Graph& graph);
 /// The same for the segments of a block, whose warps go on with each other's.

@@ -2,8 +2,9 @@
 //
 // A PlanChoice holds the decisions that change nothing but speed; everything else about a plan
 // (widths, units, edges, guard, bound) follows from the graph, the target and the request. A choice
-// has a text, so that it can be recorded and pinned, and it does not depend on the alignment of
-// pointers, so that one choice serves every launch of a segment size.
+// has a text, so that it can be recorded and pinned. Those of folds do not depend on the alignment
+// of pointers, so that one choice serves every launch of a segment size; of scans, a choice may be
+// legal for wide loads alone.
 #pragma once
 
 #include <optional>
@@ -23,6 +24,7 @@ struct PlanChoice {
                      ///< columns: runs of columns that a warp handles at once
   int lanes = 0;     ///< staged: lanes that share a segment
   int stages = 0;    ///< staged, look_ahead: tiles of a warp in shared memory
+  int staged = 0;    ///< look_back: of the depth, loads that come through shared memory
   int burst = 0;     ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;    ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
   int parts = 0;     ///< parts, columns: how many of them fill the target
@@ -61,8 +63,9 @@ inline bool has_columns(const Graph& graph) {
 /// Whether segments of this size are the better for being staged, as far as rules can tell.
 bool gains_from_stages(const Graph& graph, const Target& target, const PlanRequest& request);
 
-/// What serves pointers of less than the best alignment: segments that wide loads would read are
-/// staged where only narrow ones are allowed.
+/// What serves pointers of less than the best alignment, and is legal for them if the choice is for
+/// the best: segments that wide loads would read are staged where only narrow ones are allowed, and
+/// scans whose runs are too short then have the default for that alignment.
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
                                 const PlanRequest& request, const PlanChoice& choice);
 

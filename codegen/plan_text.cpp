@@ -43,6 +43,9 @@ constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
                             {"tile", &PlanChoice::tile},
                             {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
+constexpr Field kBack[] = {{"warps", &PlanChoice::warps},   {"depth", &PlanChoice::depth},
+                           {"staged", &PlanChoice::staged}, {"tile", &PlanChoice::tile},
+                           {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
 constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
                             {"depth", &PlanChoice::depth},
                             {"stages", &PlanChoice::stages},
@@ -105,7 +108,7 @@ constexpr StrategyText kStrategies[] = {
     {"scan_tile", Strategy::scan_tile, kScan},
     {"scan_run", Strategy::scan_run, kScan},
     {"scan_block", Strategy::scan_block, kScan},
-    {"look_back", Strategy::look_back, kTiles},
+    {"look_back", Strategy::look_back, kBack},
     {"look_ahead", Strategy::look_ahead, kAhead},
     {"propagate", Strategy::propagate, kTiles},
     {"reduction16", Strategy::reduction16, kReduction16},

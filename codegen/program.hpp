@@ -33,9 +33,10 @@
 //   element.
 // - Blocks of a launch wait for each other by tickets alone. Ticket numbers blocks in the order in
 //   which they come to it; Publish marks a slot; Await waits for slots that were published under
-//   lower tickets than the block's own. What a warp stored before it published a slot may be read
-//   by the warps that awaited the slot, and by no other of another block. Counters and slots are
-//   scratch that the launch finds zero and accesses in no other way.
+//   lower tickets than the block's own. A slot may carry values, which arrive with its mark, and
+//   then nothing else does. Of one that carries none, what a warp stored before it published the
+//   slot may be read by the warps that awaited it, and by no other of another block. Counters and
+//   slots are scratch that the launch finds zero and accesses in no other way.
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
 // each
 //   other's shared stores only after a barrier.
@@ -230,17 +231,21 @@ struct CopyWait {
 struct Ticket {
   int counter = 0;
 };
-/// The warp marks element `slot` (uniform i64) of a scratch buffer of i32 as published under
-/// `ticket`, which its block has taken. What this warp stored before may be read by
-/// warps that awaited the slot. A slot is published at most once a launch.
+/// The warp marks slot `slot` (uniform i64) as published under `ticket`, which its block has taken.
+/// With `values` (of width 1, lane 0's count) the slot is a record (RecordLayout) of a scratch
+/// buffer of i64 and carries them; without, it is an element of a scratch buffer of i32, and what
+/// this warp stored before may be read by warps that awaited the slot. A slot is published at most
+/// once a launch.
 struct Publish {
   int flags = 0;
   ValueId slot = kNoValue;
   ValueId ticket = kNoValue;
+  std::vector<ValueId> values{};
 };
 /// The warp waits for the slots first + l, l < count <= 32 (all uniform i64), of which slot first +
 /// l is published under ticket publisher + l * stride. Slots whose publisher is not below `ticket`,
-/// a ticket that the block has taken, are not waited for.
+/// a ticket that the block has taken, are not waited for. Its results are what the slots carry:
+/// lane l has that of slot first + l, and zeros where there is no slot that was waited for.
 ///
 /// Every wait ends, however few blocks run at once and in whatever order they start. By induction
 /// over tickets, every Publish under ticket t takes place: its block has started. Until then, its
@@ -361,6 +366,21 @@ struct SharedLayout {
 };
 SharedLayout shared_layout(const Launch& launch);
 
+/// Where the values that a slot carries lie in its record: words of 16 bytes, of which 8 are
+/// payload and 8 the mark. A word is stored and loaded in one piece, so each is whole once its mark
+/// is there, and no order among words is needed. A value has 4 bytes of payload, or 8.
+struct RecordLayout {
+  struct Field {
+    int word = 0;
+    int shift = 0;  ///< bits within the payload
+  };
+  std::vector<Field> fields;
+  int words = 0;
+  /// Elements (i64) of the buffer that a slot takes; words begin at even ones.
+  [[nodiscard]] std::int64_t elements() const { return std::int64_t{2} * words; }
+};
+RecordLayout record_layout(const std::vector<DType>& types);
+
 struct Program {
   std::string name;
   std::vector<Buffer> buffers;
@@ -373,6 +393,8 @@ struct Program {
 
   [[nodiscard]] const Type& type(ValueId id) const { return values[id]; }
 };
+/// Of the slots that a Publish or an Await names.
+RecordLayout record_layout(const Program& program, const std::vector<ValueId>& values);
 
 /// The stable text of a program; goldens are made of it.
 std::string print(const Program& program);

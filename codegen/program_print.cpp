@@ -199,8 +199,10 @@ class Printer {
     return "ticket " + named(program_.buffers, op.counter);
   }
   std::string operation(const Publish& op, const Instr&) const {
-    return fmt::format("publish {}[{}], ticket {}", named(program_.buffers, op.flags),
-                       value(op.slot), value(op.ticket));
+    std::string text = fmt::format("publish {}[{}], ticket {}", named(program_.buffers, op.flags),
+                                   value(op.slot), value(op.ticket));
+    for (const ValueId id : op.values) text += ", " + value(id);
+    return text;
   }
   std::string operation(const Await& op, const Instr&) const {
     return fmt::format("await {}[{}], count {}, ticket {}, publishers {} step {}",
@@ -252,6 +254,28 @@ SharedLayout shared_layout(const Launch& launch) {
     layout.rings.push_back(place(kBarrierBytes * ring.slots));
   if (launch.warps > 1 && contains<Ticket>(launch.body)) layout.ticket = place(size_of(DType::i64));
   return layout;
+}
+
+RecordLayout record_layout(const std::vector<DType>& types) {
+  constexpr int kWordBits = 64;
+  RecordLayout layout;
+  int used = kWordBits;  // of the last word
+  for (const DType type : types) {
+    const int bits = size_of(type) == 8 ? kWordBits : kWordBits / 2;
+    if (used + bits > kWordBits) {
+      ++layout.words;
+      used = 0;
+    }
+    layout.fields.push_back({layout.words - 1, used});
+    used += bits;
+  }
+  return layout;
+}
+
+RecordLayout record_layout(const Program& program, const std::vector<ValueId>& values) {
+  std::vector<DType> types;
+  for (const ValueId id : values) types.push_back(program.type(id).elem);
+  return record_layout(types);
 }
 
 std::string print(const Type& type) {

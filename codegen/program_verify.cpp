@@ -417,7 +417,11 @@ class Verifier {
   void scratch(int index, DType type) const {
     const Buffer& found = buffer(index);
     check(found.role == BufferRole::scratch && found.type == type,
-          "counters are scratch of i64, slots scratch of i32");
+          "counters and records are scratch of i64, slots scratch of i32");
+  }
+  void slots(int index, const std::vector<ValueId>& values) const {
+    scratch(index, values.empty() ? DType::i32 : DType::i64);
+    check(values.empty() || buffer(index).alignment >= 16, "records lie on 16 bytes");
   }
   void operation(const Ticket& op, const Instr& instr) const {
     scratch(op.counter, DType::i64);
@@ -425,13 +429,18 @@ class Verifier {
   }
   void operation(const Publish& op, const Instr& instr) const {
     no_result(instr);
-    scratch(op.flags, DType::i32);
+    slots(op.flags, op.values);
+    for (const ValueId id : op.values) {
+      check(use(id).shape != Shape::fragment && use(id).width == 1,
+            "a slot carries single elements");
+    }
     for (const ValueId id : {op.slot, op.ticket})
       check(use(id) == uniform(DType::i64), "slots and tickets are uniform i64");
   }
   void operation(const Await& op, const Instr& instr) const {
-    no_result(instr);
-    scratch(op.flags, DType::i32);
+    slots(op.flags, instr.results);
+    for (const ValueId id : instr.results)
+      check(program_.values[id] == lane(program_.values[id].elem), "slots give an element a lane");
     for (const ValueId id : {op.first, op.count, op.ticket, op.publisher, op.stride})
       check(use(id) == uniform(DType::i64), "slots and tickets are uniform i64");
   }

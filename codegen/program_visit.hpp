@@ -48,6 +48,7 @@ void for_each_operand(Operation& op, F&& fn) {
                                 [&](Publish& o) {
                                   fn(o.slot);
                                   fn(o.ticket);
+                                  for (auto& id : o.values) fn(id);
                                 },
                                 [&](Await& o) {
                                   fn(o.first);

@@ -70,9 +70,10 @@ class Staging {
         scans_(codegen::has_scans(*piece.graph)) {
     const codegen::Plan& plan = piece.variant->compiled.plan;
     const bool columns = plan.strategy == codegen::Strategy::columns;
-    // Columns whose rows are not cut are cut between columns.
+    // Columns whose rows are not cut are cut between columns, and segments of one part each are
+    // finished by the launch that folds them.
     bands_ = columns && piece.range.parts == 1;
-    parts_ = plan.strategy == codegen::Strategy::parts || (columns && !bands_);
+    parts_ = piece.range.parts > 1;
     // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans
     // of the whole input that.
     const std::int64_t row = columns ? piece.arguments.segment : 1;
@@ -206,6 +207,7 @@ class Staging {
       count = element_of(end) - first;
       range.segments = parts_ ? range.segments : end - begin;
     }
+    if (!parts_ && !bands_) range.part_end = range.segments;
     if (parts_) {
       range.origin = piece_.arguments.rows > 0 ? first / piece_.arguments.segment : first;
       range.part_begin = begin;

@@ -54,9 +54,13 @@ namespace {
 
 std::string words(const codegen::Graph& graph, const codegen::PlanRequest& request) {
   const char* strides = request.strided ? " with strides" : "";
-  if (request.segment == 0) return "the whole input";
-  if (has_columns(graph)) return fmt::format("{} columns{}", request.segment, strides);
-  return fmt::format("segments{} of {}", strides, request.segment);
+  const std::string memory =
+      request.base_alignment < runtime::kWidestLoad
+          ? fmt::format(" in memory aligned to {} bytes (16 are best)", request.base_alignment)
+          : "";
+  if (request.segment == 0) return "the whole input" + memory;
+  if (has_columns(graph)) return fmt::format("{} columns{}{}", request.segment, strides, memory);
+  return fmt::format("segments{} of {}{}", strides, request.segment, memory);
 }
 
 }  // namespace
@@ -130,8 +134,11 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
     const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
     Choice chosen = choice(shape);
     const codegen::PlanRequest wanted = request(shape, alignment);
-    if (options.plan.empty())
+    if (chosen.source == Source::pinned) {
+      chosen.plan = runtime::pinned_choice(g, target, wanted, options.plan);
+    } else {
       chosen.plan = codegen::choice_for_alignment(g, target, wanted, chosen.plan);
+    }
     runtime::KernelVariant fresh = runtime::load_variant(g, target, device, wanted, chosen.plan);
     const std::lock_guard lock(mutex);
     ++(fresh.reused                    ? stats.reused

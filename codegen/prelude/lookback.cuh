@@ -1,8 +1,9 @@
 // @helper CF_DEVICE
-// How blocks of a launch wait for each other. A slot's publication is a release and a wait an
-// acquire, of the whole device: stores of the publishing warp are visible to loads behind the wait
-// in every lane of the waiting one. That takes the barriers of both warps too, since only one lane
-// publishes a slot and only one looks at it.
+// How blocks of a launch wait for each other. Slots without values: a publication is a release and
+// a wait an acquire, of the whole device: stores of the publishing warp are visible to loads behind
+// the wait in every lane of the waiting one. That takes the barriers of both warps too, since only
+// one lane publishes a slot and only one looks at it. Slots with values order nothing: each word of
+// theirs is stored and loaded whole, its mark with it.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
@@ -56,4 +57,65 @@ CF_DEVICE void cf_await(int lane, const int* slots, long long count, long long t
     if (polls >= 8) __nanosleep(32);
   }
   __syncwarp();
+}
+
+// @helper cf_payload
+template <class T>
+CF_DEVICE unsigned long long cf_payload(T value) {
+  unsigned long long payload = 0;
+  memcpy(&payload, &value, sizeof(T));
+  return payload;
+}
+
+// @helper cf_of_payload
+template <class T>
+CF_DEVICE T cf_of_payload(unsigned long long payload) {
+  T value;
+  memcpy(&value, &payload, sizeof(T));
+  return value;
+}
+
+// @helper cf_publish_word
+CF_DEVICE void cf_publish_word(int lane, long long* word, unsigned long long payload) {
+  if (lane == 0) {
+    asm volatile(
+        "{\n\t.reg .b128 w;\n\tmov.b128 w, {%1, %2};\n\t"
+        "st.relaxed.gpu.global.b128 [%0], w;\n\t}"
+        :
+        : "l"(word), "l"(payload), "l"(1ull)
+        : "memory");
+  }
+}
+
+// Lane l looks at slot l, of N words, and no more once it has seen it.
+// @helper cf_await_words
+template <int N>
+CF_DEVICE void cf_await_words(int lane, const long long* records, long long count,
+                              long long ticket, long long publisher, long long stride,
+                              unsigned long long (&words)[N]) {
+  const bool wanted = lane < count && publisher + lane * stride < ticket;
+  const long long* record = records + lane * (2 * N);
+  unsigned long long marks[N];
+#pragma unroll
+  for (int w = 0; w < N; ++w) {
+    words[w] = 0;
+    marks[w] = !wanted;
+  }
+  for (int polls = 0;; ++polls) {
+    bool waits = false;
+#pragma unroll
+    for (int w = 0; w < N; ++w) {
+      asm volatile(
+          "{\n\t.reg .pred q;\n\t.reg .b128 w;\n\tsetp.eq.u64 q, %1, 0;\n\t"
+          "mov.b128 w, {%0, %1};\n\t@q ld.relaxed.gpu.global.b128 w, [%2];\n\t"
+          "mov.b128 {%0, %1}, w;\n\t}"
+          : "+l"(words[w]), "+l"(marks[w])
+          : "l"(record + 2 * w)
+          : "memory");
+    }
+#pragma unroll
+    for (int w = 0; w < N; ++w) waits = waits || marks[w] == 0;
+    if (!__any_sync(0xffffffffu, waits)) break;
+    if (polls >= 8) __nanosleep(32);
+  }
 }

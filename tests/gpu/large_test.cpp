@@ -190,7 +190,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(GpuLarge, SumOfMoreThanTwoToThe32) {
   constexpr std::int64_t kElements = kBeyond + 1037;
   if (!fits(kElements)) GTEST_SKIP() << "needs " << (kElements >> 30) << " GiB";
-  EXPECT_EQ(sums_of(cf::whole(), "", kElements, 1)[0], sum(0, kElements));
+  const auto sums = sums_of(cf::whole(), "", kElements, 1);  // first: sum() follows from its input
+  EXPECT_EQ(sums[0], sum(0, kElements));
 }
 
 TEST_F(GpuLarge, ColumnsOfMoreThanTwoToThe32) {

@@ -98,6 +98,28 @@ INSTANTIATE_TEST_SUITE_P(All, Columns,
                                          "ordered_beside_f16"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// Rows that begin anywhere, of several windows side by side, the last band reaching back.
+TEST(ColumnPlans, OfNarrowLoadsSideBySideAreRight) {
+  const codegen::Target target = codegen::gpu_target(90);
+  constexpr std::int64_t kCount = 523;
+  int chunks = 1;
+  for (const char* name : {"sum_f16", "index_i16", "argmax_f32", "longest_run_f32"}) {
+    const TestProgram& tested = program(name);
+    const Computation computation = tested.over(columns(kCount));
+    const auto plan = choose_plan(computation.graph(), target, {.segment = kCount});
+    EXPECT_EQ(plan.load_width, 1) << name;
+    EXPECT_GE(plan.rows, 4) << name;
+    chunks = 3 - chunks;
+    const InterpCase c{.segment = kCount,
+                       .columns = true,
+                       .elements = kCount * 141,
+                       .fill = tested.fills[0],
+                       .chunks = chunks};
+    SCOPED_TRACE(words(tested, target, c));
+    ASSERT_EQ(check_interpreted(tested, target, c).problems, "");
+  }
+}
+
 /// The plans that a tuner would try.
 TEST(ColumnPlans, OfTheSpaceAreRight) {
   std::size_t turn = 0;

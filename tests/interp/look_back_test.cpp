@@ -231,6 +231,111 @@ TEST(AwaitFinds, ReadsOfWhatWasStoredBehindThePublication) {
                {"a race: block ", "it was never written"});
 }
 
+/// Blocks of one warp whose slots carry (the lanes' sum of) values of several sizes: a tile writes
+/// to y what the tile before it published.
+Program carrying_program(const std::function<void(const Tile&, const Values&)>& use,
+                         const std::vector<DType>& awaited) {
+  Program program;
+  program.name = "carrying";
+  const RecordLayout layout =
+      record_layout(std::vector{DType::f32, DType::i64, DType::u8, DType::f32});
+  program.buffers = {
+      {"y", DType::i64, BufferRole::output, 0, 16, {}},
+      {"sums", DType::i64, BufferRole::scratch, 0, 16, SizeExpr(1024)},
+      {"records", DType::i64, BufferRole::scratch, 1, 16, SizeExpr(32 * layout.elements())},
+      {"counter", DType::i64, BufferRole::scratch, 2, 16, SizeExpr(32)}};
+  program.launches.push_back({.name = "start", .grid = 1});
+  {
+    Builder b(program);
+    for (std::int64_t at = 0; at < kBlocks * layout.elements(); at += kWarpWidth)
+      b.store(kFlags, {b.i64(at)}, b.i64(0));
+    b.store(kCounter, {b.i64(0)}, b.i64(0));
+  }
+  program.launches.push_back({.name = "work", .grid = kBlocks});
+  Builder b(program);
+  const Tile t{b, b.ticket(kCounter)};
+  b.store(kSums, {t.at(t.ticket)}, b.convert(b.lane(), DType::i64));
+  b.publish(kFlags, t.ticket, t.ticket,
+            {b.convert(b.add(t.ticket, b.i64(7)), DType::f32), b.mul(t.ticket, b.i64(-5)),
+             b.convert(b.lane(), DType::u8), b.splat(b.constant(DType::f32, 0x3f800000))});
+  t.when(t.has_before(1), [&] {
+    use(t, b.await({.flags = kFlags,
+                    .first = t.before(1),
+                    .count = b.i64(1),
+                    .ticket = t.ticket,
+                    .publisher = t.before(1),
+                    .stride = b.i64(1)},
+                   awaited));
+  });
+  return program;
+}
+
+const std::vector<DType> kCarriedTypes = {DType::f32, DType::i64, DType::u8, DType::f32};
+
+TEST(RecordLayouts, PackValuesIntoWords) {
+  const RecordLayout layout = record_layout(kCarriedTypes);
+  ASSERT_EQ(layout.words, 3);  // f32 alone, since 8 bytes do not fit behind it; i64; u8 and f32
+  EXPECT_EQ(layout.elements(), 6);
+  const int words[] = {0, 1, 2, 2}, shifts[] = {0, 0, 0, 32};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(layout.fields[i].word, words[i]) << i;
+    EXPECT_EQ(layout.fields[i].shift, shifts[i]) << i;
+  }
+}
+
+TEST(Await, GivesWhatTheSlotsCarry) {
+  const Program program = carrying_program(
+      [](const Tile& t, const Values& values) {
+        Builder& b = t.b;
+        // 1000 (ticket - 1 + 7) + -5 (ticket - 1) + 0 (lane 0's) + 1; zeros in the other lanes.
+        ValueId sum = b.mul(b.convert(values[0], DType::i64), b.i64(1000));
+        for (std::size_t i = 1; i < values.size(); ++i)
+          sum = b.add(sum, b.convert(values[i], DType::i64));
+        b.store(kY, {t.at(t.ticket)}, sum);
+      },
+      kCarriedTypes);
+  verify(program);
+  for (const InterpOptions& options : all_schedules(4)) {
+    alignas(16) std::array<std::int64_t, 1024> y{}, sums{};
+    alignas(16) std::array<std::int64_t, 32> counter{};
+    alignas(16) std::array<std::int64_t, 192> records;
+    records.fill(-1);
+    const std::array<InterpBuffer, 4> buffers{
+        {{y.data(), 1024}, {sums.data(), 1024}, {records.data(), 192}, {counter.data(), 32}}};
+    interpret(program, buffers, {}, options);
+    for (std::int64_t tile = 1; tile < kBlocks; ++tile) {
+      for (std::int64_t lane = 0; lane < kWarpWidth; ++lane) {
+        const std::int64_t before = tile - 1;
+        EXPECT_EQ(y[static_cast<std::size_t>(tile * kWarpWidth + lane)],
+                  lane > 0 ? 0 : 1000 * (before + 7) - 5 * before + 1);
+      }
+    }
+  }
+}
+
+/// Values arrive with their mark; what was stored elsewhere does not.
+TEST(AwaitFinds, ReadsOfWhatWasStoredBesideCarriedValues) {
+  const Program program =
+      carrying_program([](const Tile& t, const Values&) { t.copy(1); }, kCarriedTypes);
+  verify(program);
+  bool found = false;
+  for (const InterpOptions& options : all_schedules(4)) {
+    alignas(16) std::array<std::int64_t, 1024> y{}, sums{};
+    alignas(16) std::array<std::int64_t, 32> counter{};
+    alignas(16) std::array<std::int64_t, 192> records{};
+    const std::array<InterpBuffer, 4> buffers{
+        {{y.data(), 1024}, {sums.data(), 1024}, {records.data(), 192}, {counter.data(), 32}}};
+    try {
+      interpret(program, buffers, {}, options);
+    } catch (const InternalError& error) {
+      found = true;
+      EXPECT_NE(std::string(error.what()).find("a race: block "), std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(AwaitFinds, AnotherPublisherThanTheOneNamed) {
   expect_error(small_program([](const Tile& t) {
                  t.publish();
@@ -427,13 +532,18 @@ TEST(LookBackVerify, CountersAndSlotsHaveNoOtherUse) {
                  rule);
   expect_refused(
       small_program([](const Tile& t) { t.b.store(kCounter, {t.b.i64(0)}, t.b.i64(0)); }), rule);
-  const std::string type = "counters are scratch of i64, slots scratch of i32";
+  const std::string type = "counters and records are scratch of i64, slots scratch of i32";
   expect_refused(small_program([](const Tile& t) { t.b.ticket(kY); }), type);
   expect_refused(small_program([](const Tile& t) { t.b.ticket(kFlags); }), type);
   expect_refused(small_program([](const Tile& t) { t.b.publish(kSums, t.ticket, t.ticket); }),
                  type);
   expect_refused(small_program([](const Tile& t) { t.b.publish(kFlags, t.b.warp(), t.ticket); }),
                  "slots and tickets are uniform i64");
+}
+
+TEST(LookBackVerify, SlotsCarryValuesOfTheSameTypes) {
+  expect_refused(carrying_program([](const Tile&, const Values&) {}, {DType::f32, DType::i64}),
+                 "all slots of a buffer carry values of the same types");
 }
 
 TEST(LookBackVerify, ATicketIsABarrier) {

@@ -59,10 +59,12 @@ TEST_P(ScanShapes, AreRight) {
                       .warps = arch == 0 ? 1 : pick({1, 2, 4, 8}),
                       .depth = pick({1, 2, 3, 4, 8}),
                       .stages = pick({2, 3, 4}),
+                      .staged = pick({0, 1, 2, 4}),
                       .blocks = arch == 0 ? 0 : pick({0, 1, 2}),
                       .tile = arch == 0 ? 1 : 0,
                       .bytes = pick({4, 8, 16}),
                       .mma = false};
+    if (choice.strategy != Strategy::look_back || arch == 0) choice.staged = 0;
     InterpCase c{.choice = choice};
     c.segment =
         pick({0, 1, 1 + static_cast<int>(random() % 33), 1 + static_cast<int>(random() % 33), 37,
@@ -197,6 +199,8 @@ TEST(ScanSchedules, DoNotChangeTheBits) {
       {"scan_back_out_f32", "sm_90", 0, 9000, "look_back warps=4 depth=1 blocks=0 bytes=4 simt"},
       {"scan_variance_f32", "sm_90", 0, 4000, "look_back warps=1 depth=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f16", "sm_90", 0, 9000,
+       "look_back warps=2 depth=3 staged=2 blocks=0 bytes=4 simt"},
+      {"scan_sum_f16", "sm_90", 0, 9000,
        "look_ahead warps=1 depth=1 stages=3 blocks=1 bytes=4 simt"},
       {"scan_sum_f32", "sm_90", 0, 9000, "propagate warps=1 depth=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f64", "sm_90", 1000, 6000, "scan_block warps=8 depth=4 blocks=0 bytes=16 simt"},
@@ -252,6 +256,8 @@ TEST(ScanContainment, EarlierPrefixesAndOtherSegmentsAreUnharmed) {
        "scan_block warps=5 depth=3 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 0, 1500, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_back_out_f32", "sm_90", 500, 1500, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
+      {"scan_back_out_f32", "sm_90", 500, 1500,
+       "look_back warps=2 depth=2 staged=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f32", "sm_90", 0, 1500,
        "look_ahead warps=2 depth=1 stages=4 blocks=1 bytes=4 simt"},
       {"scan_sum_f16", "sm_90", 500, 1500, "propagate warps=2 depth=1 blocks=0 bytes=4 simt"},

@@ -60,8 +60,7 @@ class Interpreted {
   }
 
   std::vector<Column> run() {
-    const bool parts =
-        compiled_.plan.strategy == codegen::Strategy::parts || (what_.columns && range_.parts > 1);
+    const bool parts = range_.parts > 1;
     if (what_.chunks > 1 && codegen::has_scans(graph_)) {
       run_scans();
     } else if (what_.chunks == 1 || !what_.gaps.empty()) {
@@ -91,6 +90,7 @@ class Interpreted {
       for (const Piece& piece : cut(range_.segments, what_.chunks)) {
         runtime::Slots::Range range = range_;
         range.segments = piece.end - piece.begin;
+        range.part_end = range.segments;
         first_output_ = piece.begin;
         launch(range, pieces(piece.begin * what_.segment, piece.end * what_.segment), -1);
       }

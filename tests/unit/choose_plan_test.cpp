@@ -9,6 +9,8 @@
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
@@ -155,6 +157,59 @@ TEST(ChoosePlan, ColumnsFillTheTarget) {
     const std::int64_t bands = (count + plan.columns_per_block() - 1) / plan.columns_per_block();
     EXPECT_GE(bands * cut_parts(plan, (std::int64_t{1} << 31) / count, 1).parts, 2 * 132) << count;
   }
+}
+
+/// Rows that begin within a sector: a warp's window of 512 bytes brings at most one sector more.
+TEST(ChoosePlan, ColumnsOffASectorAreReadInWideWindows) {
+  const Target target = codegen::gpu_target(90);
+  for (const char* name : {"sum_f16", "sum_f32", "sum_i8", "sum_f64"}) {
+    for (const std::int64_t count : {1001, 4099, 65537}) {
+      const Computation computation = program(name).over(columns(count));
+      const codegen::Graph& graph = computation.graph();
+      const Plan plan = codegen::choose_plan(graph, target, {.segment = count});
+      const int bytes = Plan::kWarp * plan.load_width * plan.rows * size_of(graph.inputs[0].type);
+      EXPECT_EQ(bytes, 512) << name << ", " << count;
+      EXPECT_GE(plan.depth * bytes, 2048) << name << ", " << count;
+    }
+  }
+}
+
+/// A kernel keeps one choice for a segment size, made for the best alignment; pointers of any other
+/// must have a plan all the same.
+TEST(ChoosePlan, WhatIsChosenForTheBestAlignmentHasAPlanForEveryOther) {
+  const Target target = codegen::gpu_target(90);
+  int others = 0;
+  for (const std::span<const TestProgram> all : {programs(), scan_programs()}) {
+    for (const TestProgram& tested : all) {
+      const Computation computation = tested.over(whole());
+      const codegen::Graph& graph = computation.graph();
+      for (const std::int64_t segment : {0, 1, 37, 100, 777, 1000, 4096, 5000, 33'000}) {
+        const PlanRequest best{.segment = segment};
+        std::vector<codegen::PlanChoice> choices{default_choice(graph, target, best)};
+        if (has_scans(graph)) {
+          for (const Strategy strategy :
+               {Strategy::scan_tile, Strategy::scan_block, Strategy::look_ahead}) {
+            for (const bool mma : {false, true}) {
+              const auto choice = scan_choice_of(strategy, graph, target, best, mma);
+              if (choice && make_plan(graph, target, best, *choice)) choices.push_back(*choice);
+            }
+          }
+        }
+        for (const codegen::PlanChoice& choice : choices) {
+          for (const int alignment : {8, 4, 2, 1}) {
+            const PlanRequest request{.segment = segment, .base_alignment = alignment};
+            const codegen::PlanChoice now = choice_for_alignment(graph, target, request, choice);
+            const auto plan = make_plan(graph, target, request, now);
+            ASSERT_TRUE(plan) << fmt::format("{}, segment {}, alignment {}: {}", tested.name,
+                                             segment, alignment, to_text(choice));
+            ASSERT_NO_THROW(verify(*plan, graph, target));
+            others += now != choice ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(others, 100) << "wide loads alone serve some";
 }
 
 TEST(ChoosePlan, AllowsNoMatrixInstructionsOnRequest) {

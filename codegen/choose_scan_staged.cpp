@@ -1,0 +1,58 @@
+// Plans of look_back whose tiles come through shared memory.
+//
+// A tile lives for a while: its elements come, are folded, and wait for what comes before them. All
+// that a processor has on its way lies meanwhile in registers or in shared memory, which together
+// hold about twice what registers do. What is staged is read twice from there; registers hold only
+// the rows besides.
+#include <algorithm>
+
+#include "chainfold/codegen/plan_scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Rows of a run that stay in registers, and that a round of the scan takes from shared memory.
+constexpr int kKeptRows = 4, kRound = 4;
+/// Staged rows of a run at most: their fold is unrolled, and merges of many fields are long.
+constexpr int kMostStaged = 28, kMostStagedOfStates = 12;
+/// A block's warps: fewer are more blocks, of which some compute while others wait.
+constexpr int kBlockWarps = 8;
+/// Shared memory of a block besides its rows.
+constexpr int kBesides = 2 * 1024;
+/// Tiles that a segment's last one may leave without work for most of its lanes.
+constexpr std::int64_t kManyTiles = 8;
+
+}  // namespace
+
+std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
+                                             const PlanRequest& request, bool mma) {
+  if (!target.bulk_copies || graph.inputs.empty()) return std::nullopt;
+  auto choice = scan_choice_of(Strategy::look_back, graph, target, request, mma);
+  if (!choice) return std::nullopt;
+  int bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  const int element = mma ? widest_input(graph) : widest_of_scan(graph);
+  const int width = std::max(1, target.vector_bytes / element);
+  // Where loads are narrow, rows are short and their merges outweigh the wait.
+  if (std::min(target.vector_bytes, request.base_alignment) < width * element) return std::nullopt;
+  if (request.segment % width != 0) return std::nullopt;
+  choice->warps = kBlockWarps;
+  choice->blocks = scan_warps(graph, target, kKeptRows, width) / kBlockWarps;
+  if (choice->blocks < 1) return std::nullopt;
+  const std::int64_t of_block =
+      target.processor_shared_bytes / choice->blocks - kReservedShared - kBesides;
+  const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
+  const std::int64_t row = std::int64_t{Plan::kWarp} * width * bytes;
+  const bool one_sum = graph.folds.size() == 1 && graph.folds[0].linear;
+  const std::int64_t most = one_sum ? kMostStaged : kMostStagedOfStates;
+  choice->staged = static_cast<int>(std::min(most, of_warp / row) / kRound * kRound);
+  if (choice->staged == 0) return std::nullopt;
+  choice->depth = choice->staged + kKeptRows;
+  const std::int64_t tile = Plan::kWarp * width * std::int64_t{choice->depth} * choice->warps;
+  const std::int64_t s = request.segment;
+  if (s > 0 && (s <= tile || (s % tile != 0 && s < kManyTiles * tile))) return std::nullopt;
+  return choice;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,195 @@
+// look_back whose tiles come through shared memory: under every schedule, at every alignment and in
+// place, from launch to launch, and to the bit what the same tiles give out of registers.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/interpreted.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Schedule;
+using codegen::Strategy;
+
+PlanChoice staged(int warps, int depth, int rows, int bytes) {
+  return {.strategy = Strategy::look_back,
+          .warps = warps,
+          .depth = depth,
+          .staged = rows,
+          .bytes = bytes,
+          .mma = false};
+}
+
+/// The schedules in turn, with one resident block and with several.
+codegen::InterpOptions options_of(std::size_t turn) {
+  constexpr Schedule kSchedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
+  return {.schedule = kSchedules[turn % 3], .seed = turn, .resident_blocks = turn % 2 == 0 ? 1 : 3};
+}
+
+void expect_right(const TestProgram& tested, const codegen::Target& target, const InterpCase& c) {
+  SCOPED_TRACE(
+      fmt::format("{}, segment {}, {} elements, aligned to {}{}, schedule {} (seed {}), {} "
+                  "resident, {} chunks: {}",
+                  tested.name, c.segment, c.elements, c.base_alignment,
+                  c.in_place ? ", in place" : "", static_cast<int>(c.options.schedule),
+                  c.options.seed, c.options.resident_blocks, c.chunks, to_text(*c.choice)));
+  try {
+    EXPECT_EQ(check_interpreted(tested, target, c).problems, "");
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+/// Every program of scans that has one direction and no folds of elements, with all rows staged,
+/// some, and rounds of one and of several rows.
+TEST(StagedScan, ServesEveryProgram) {
+  struct Rows {
+    int depth, staged;
+  };
+  constexpr Rows kRows[] = {{2, 1}, {3, 3}, {6, 5}, {9, 8}, {4, 2}};
+  std::size_t turn = 0, served = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    const codegen::Graph graph = tested.over(whole()).graph();
+    const int size = codegen::widest_of_scan(graph);
+    for (const std::int64_t segment : {0, 96 * 16 / size}) {
+      const codegen::Target target = codegen::gpu_target(turn % 5 == 4 ? 80 : 90);
+      const Rows rows = kRows[turn % 5];
+      ++turn;
+      InterpCase c{.segment = segment,
+                   .elements = segment > 0 ? segment * 5 : 1900 + static_cast<std::int64_t>(turn),
+                   .fill = tested.fills[turn % tested.fills.size()],
+                   .seed = turn,
+                   .base_alignment = turn % 4 == 3 ? size : 16,
+                   .in_place = turn % 3 != 0,
+                   .choice = staged(1 + static_cast<int>(turn % 2), rows.depth, rows.staged,
+                                    turn % 7 == 0 ? 16 : 4),
+                   .options = options_of(turn)};
+      if (!make_plan(tested.over(segment > 0 ? segments(segment) : whole()).graph(), target,
+                     {.segment = segment, .base_alignment = c.base_alignment}, *c.choice))
+        continue;
+      ++served;
+      expect_right(tested, target, c);
+    }
+  }
+  EXPECT_GE(served, scan_programs().size());
+}
+
+TEST(StagedScan, TilesMayEndAnywhere) {
+  constexpr std::int64_t kTile = 2 * 3 * 32 * 4;  // of f32 by loads of 16 bytes
+  std::size_t turn = 0;
+  for (const char* name : {"scan_sum_f32", "scan_back_out_f32"}) {
+    for (const std::int64_t elements :
+         {std::int64_t{0}, std::int64_t{1}, kTile - 1, kTile, kTile + 1, 4 * kTile - 5}) {
+      for (const int alignment : {16, 4}) {
+        expect_right(program(name), codegen::gpu_target(90),
+                     {.elements = elements,
+                      .base_alignment = alignment,
+                      .in_place = turn % 2 == 1,
+                      .choice = staged(2, 3, 2, 16),
+                      .options = options_of(turn)});
+        ++turn;
+      }
+    }
+  }
+}
+
+TEST(StagedScan, GoesOnFromLaunchToLaunch) {
+  expect_right(program("scan_sum_i32"), codegen::gpu_target(90),
+               {.elements = 1000, .chunks = 3, .choice = staged(2, 3, 2, 4)});
+}
+
+/// More than 32 tiles, so that groups are published.
+TEST(StagedScan, HasTheBitsOfRegistersUnderEverySchedule) {
+  struct Case {
+    const char* program;
+    std::int64_t segment, elements;
+    int warps, depth, staged, bytes;
+  };
+  for (const Case& tested : {Case{"scan_sum_f32", 0, 7000, 2, 3, 2, 4},
+                             {"scan_back_out_f32", 0, 9100, 1, 9, 8, 4},
+                             {"scan_sum_f16", 0, 9000, 2, 4, 4, 4},
+                             {"scan_horner_back_u8", 1500, 3000, 1, 2, 1, 1}}) {
+    SCOPED_TRACE(tested.program);
+    const Computation computation =
+        program(tested.program).over(tested.segment > 0 ? segments(tested.segment) : whole());
+    const codegen::Graph& graph = computation.graph();
+    const codegen::Target target = codegen::gpu_target(90);
+    const auto inputs = make_inputs(graph, tested.elements, Fill::normal, 3);
+    auto compiled = [&](PlanChoice choice) {
+      const auto plan = make_plan(graph, target, {.segment = tested.segment}, choice);
+      if (!plan) throw std::invalid_argument(to_text(choice));
+      return codegen::compile_plan(graph, target, *plan);
+    };
+    PlanChoice choice = staged(tested.warps, tested.depth, tested.staged, tested.bytes);
+    const codegen::Compiled waiting = compiled(choice);
+    choice.staged = 0;
+    InterpCase c{.segment = tested.segment, .elements = tested.elements};
+    const auto expected = interpret_graph(graph, compiled(choice), inputs, {}, c);
+    for (std::size_t turn = 0; turn < 4; ++turn) {
+      c.options = options_of(turn);
+      const auto outputs = interpret_graph(graph, waiting, inputs, {}, c);
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
+          ASSERT_EQ(outputs[o].get(i), expected[o].get(i)) << "value " << i << ", turn " << turn;
+      }
+    }
+  }
+}
+
+TEST(StagedScan, IsLegalWhereCopiesAreAndItsTilesFit) {
+  const Computation computation = program("scan_sum_f32").over(whole());
+  auto legal = [&](const codegen::Target& target, const PlanChoice& choice) {
+    return make_plan(computation.graph(), target, {}, choice).has_value();
+  };
+  EXPECT_TRUE(legal(codegen::gpu_target(90), staged(8, 16, 12, 16)));
+  EXPECT_TRUE(legal(codegen::gpu_target(80), staged(8, 16, 12, 16)));
+  EXPECT_FALSE(legal(codegen::gpu_target(75), staged(8, 16, 12, 16)));
+  EXPECT_FALSE(legal(codegen::cpu_target(2), staged(1, 16, 12, 16)));
+  EXPECT_FALSE(legal(codegen::gpu_target(90), staged(8, 8, 12, 16))) << "more than all";
+  EXPECT_FALSE(legal(codegen::gpu_target(90), staged(16, 32, 32, 16))) << "256 KiB";
+  PlanChoice four = staged(8, 16, 12, 16);
+  four.blocks = 4;
+  EXPECT_TRUE(legal(codegen::gpu_target(90), four));
+  EXPECT_FALSE(legal(codegen::gpu_target(80), four)) << "192 KiB and a processor's 164";
+  four.strategy = Strategy::propagate;
+  EXPECT_FALSE(legal(codegen::gpu_target(90), four)) << "it does not wait";
+  const PlanChoice parsed =
+      codegen::parse_choice("look_back warps=8 depth=16 staged=12 tile=0 blocks=4 bytes=16 simt");
+  EXPECT_EQ(to_text(parsed), "look_back warps=8 depth=16 staged=12 tile=0 blocks=4 bytes=16 simt");
+  auto offered = [&](int arch) {
+    const codegen::Target target = codegen::gpu_target(arch);
+    for (const PlanChoice& each : plan_space(computation.graph(), target, {})) {
+      if (each.strategy == Strategy::look_back && each.staged > 0) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(offered(90));
+  EXPECT_FALSE(offered(80)) << "lanes make its copies";
+}
+
+/// The default of long scans where the copy engine is, in as many bytes for every type.
+TEST(StagedScan, IsTheDefaultOfLongScans) {
+  auto of = [](const char* name, int arch, std::int64_t segment, int alignment = 16) {
+    const Computation computation = program(name).over(segment > 0 ? segments(segment) : whole());
+    return codegen::scan_choice(computation.graph(), codegen::gpu_target(arch),
+                                {.segment = segment, .base_alignment = alignment});
+  };
+  for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_sum_f64"}) {
+    const PlanChoice choice = of(name, 90, 0);
+    EXPECT_EQ(to_text(choice), "look_back warps=8 depth=16 staged=12 tile=0 blocks=4 bytes=16 simt")
+        << name;
+  }
+  EXPECT_EQ(of("scan_sum_f32", 80, 0).staged, 0);
+  EXPECT_EQ(of("scan_sum_f32", 90, 0, 4).staged, 0) << "by loads of one element";
+  EXPECT_EQ(of("scan_sum_f32", 90, 1 << 20).staged, 12);
+  EXPECT_EQ(of("scan_sum_f32", 90, (1 << 20) + 4).staged, 12) << "64 tiles, of the last one little";
+  EXPECT_EQ(of("scan_sum_f32", 90, (1 << 14) + 4).staged, 0) << "two tiles, one almost empty";
+}
+
+}  // namespace
+}  // namespace chainfold::test
