@@ -274,7 +274,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
   const bool from_papers = is_published(choice.strategy);
   if (!parts && !from_papers && !has_scans(graph) && request.segment < 1) return std::nullopt;
-  if (!power(choice.warps) || choice.warps > target.max_warps || !power(choice.rows)) return {};
+  const bool any_warps = choice.strategy == Strategy::scan_block && choice.warps > 0;
+  if (!any_warps && !power(choice.warps)) return {};
+  if (choice.warps > target.max_warps || !power(choice.rows)) return {};
   if (!staged && !scan && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
   if (scan && choice.depth < 1) return {};
   if (choice.rows > kMostRows) return {};

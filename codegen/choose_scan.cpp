@@ -15,7 +15,7 @@ namespace {
 
 /// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
 constexpr int kMostRunRows = 32;
-constexpr int kRunRows = 8, kTileRows = 4;
+constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
 /// Warps of a tile, of which a processor has several: while one waits, others are under way.
@@ -120,6 +120,45 @@ std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int ro
   return std::nullopt;
 }
 
+/// Segments of a block of `rows` rows and the widest loads with which it holds them; none: one.
+struct Group {
+  int width = 1;
+  std::int64_t segments = 0;
+};
+std::optional<Group> choose_group(const Graph& graph, std::int64_t segment, int widest, int rows) {
+  for (int width = widest; width >= 1; width /= 2) {
+    const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
+    const std::int64_t units = std::int64_t{Plan::kWarp} * width * rows / (unit * segment);
+    if (units == 0) continue;
+    if (unit == 1) return Group{.width = width};
+    if (may_begin_anywhere_in_blocks(graph)) return Group{.width = width, .segments = unit * units};
+  }
+  return std::nullopt;
+}
+
+/// A block's warps and their rows.
+struct BlockShape {
+  int warps = 1, depth = 1;
+};
+/// Of a block that holds a multiple of `unit` elements, with rows of `row`: the one that leaves the
+/// fewest lanes without work; of equals the smallest.
+std::optional<BlockShape> choose_shape(std::int64_t unit, std::int64_t row, int most_warps,
+                                       int most_rows) {
+  constexpr int kLeastRows = 4;  // shorter runs have too few loads on their way
+  std::optional<BlockShape> best;
+  double best_share = 0;
+  for (int warps = 1; warps <= most_warps; ++warps) {
+    for (int depth = std::min(kLeastRows, most_rows); depth <= most_rows; ++depth) {
+      const std::int64_t room = row * warps * depth, units = room / unit;
+      const double share = static_cast<double>(units * unit) / static_cast<double>(room);
+      if (share <= best_share + 0.03) continue;
+      best = {.warps = warps, .depth = depth};
+      best_share = share;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 bool is_scan(Strategy strategy) {
@@ -178,8 +217,12 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       plan.tile_segments = one_warp ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
       return true;
     case Strategy::scan_block: {
-      const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
-      return s >= 1 && !one_warp && s <= run * plan.warps;
+      if (s < 1 || one_warp) return false;
+      const auto group = choose_group(graph, s, widest, plan.depth * plan.warps);
+      if (!group) return false;
+      plan.load_width = group->width;
+      plan.tile_segments = group->segments;
+      return true;
     }
     case Strategy::look_back:
     case Strategy::propagate:
@@ -384,6 +427,19 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       // Short segments by few warps, so that several blocks share a processor. What else has both
       // directions reads its input twice: there rows may be longer.
       const int most_rows = both_ways ? kMostRunRows : rows;
+      // Where a block holds so many segments that they are whole loads, these are worth more.
+      for (int width = widest; may_begin_anywhere_in_blocks(graph) && s % width != 0; width /= 2) {
+        const std::int64_t unit = width / std::gcd(s, std::int64_t{width}) * s;
+        const auto shape = choose_shape(unit, std::int64_t{Plan::kWarp} * width, most_of_block,
+                                        std::min(kMostGroupRows, rows * widest / width));
+        if (!shape) continue;
+        choice.warps = shape->warps;
+        choice.depth = shape->depth;
+        choice.bytes = std::max(1, target.vector_bytes * width / widest);
+        const int fit = scan_warps(graph, target, choice.depth, width);
+        choice.blocks = fit / choice.warps;
+        return choice;
+      }
       std::uint64_t warps = 0;
       for (int depth = rows; depth <= most_rows; depth *= 2) {
         warps = std::bit_ceil(static_cast<std::uint64_t>((needed + depth - 1) / depth));
@@ -438,6 +494,12 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     if (s < Plan::kWarp) order.push_back({Strategy::scan_tile});
     if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});
   } else if (s > 0) {
+    const int widest =
+        std::max(1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+    // Segments that fill a warp's rows have no use for heads among them.
+    const bool fill_rows =
+        s % widest == 0 && s > std::int64_t{kTileRows - 1} * Plan::kWarp * widest;
+    if (fill_rows) order.push_back({Strategy::scan_block});
     order.push_back({Strategy::scan_tile, kRunRows});
     order.push_back({Strategy::scan_block});
   }

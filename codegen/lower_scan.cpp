@@ -1,5 +1,6 @@
 // Scans in one launch without waiting: a warp's tile of whole segments (scan_tile), a segment a
-// warp, read twice (scan_run), or a segment a block (scan_block).
+// warp, read twice (scan_run), or a segment or a few a block (scan_block).
+#include <bit>
 #include <utility>
 
 #include "chainfold/codegen/lower.hpp"
@@ -35,10 +36,10 @@ ValueId warp_of_launch(Builder& b, const Plan& plan) {
   return b.add(b.mul(b.block(), b.i64(plan.warps)), b.convert(b.warp(), DType::i64));
 }
 
-/// Segments [first, behind) one after the other.
+/// Every `step`-th of the segments [first, behind) one after the other.
 void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& scan, ValueId first,
-                   ValueId behind) {
-  b.loop(first, behind, b.i64(1), {}, [&](ValueId segment, const Builder::Values&) {
+                   ValueId behind, std::int64_t step = 1) {
+  b.loop(first, behind, b.i64(step), {}, [&](ValueId segment, const Builder::Values&) {
     const ValueId size = b.i64(plan.segment), begin = b.mul(segment, size), zero = b.i64(0);
     std::vector<ValueId> folded(graph.folds.size(), kNoValue);
     if (broadcasts(graph)) folded = scan.values_of(scan.total_of_range(begin, size, zero));
@@ -47,6 +48,59 @@ void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& s
     scan.store_folds(folds, segment, size);
     return Builder::Values{};
   });
+}
+
+/// Lanes that hold what so many warps share.
+int lanes_for(int warps) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps))); }
+
+/// Of a warp whose run begins at slot `slot` (i32, uniform) of its block, the lanes whose warps'
+/// runs end in the segment that goes on in its own.
+ValueId reaching_warps(Builder& b, const Plan& plan, const ScanTile& scan, ScanBlock& block,
+                       ValueId slot) {
+  const auto run = static_cast<std::int32_t>(scan.elements());
+  const ValueId size = b.i32(static_cast<std::int32_t>(plan.segment)), warp = b.warp();
+  ValueId there = kNoValue, between = kNoValue;  // elements next to the run, warps
+  if (scan.reverse()) {
+    const ValueId last = b.rem(b.add(slot, b.i32(run - 1)), size);
+    there = b.sub(b.sub(size, b.i32(1)), last);
+    between = b.sub(block.held(), b.add(warp, b.i32(1)));
+  } else {
+    there = b.rem(slot, size);
+    between = b.sub(b.sub(warp, b.i32(1)), block.held());
+  }
+  return b.compute(Op::gt, {there, b.mul(between, b.i32(run))});
+}
+
+/// Blocks of several segments, which begin anywhere in loads.
+Program lower_scan_groups(const Graph& graph, const Plan& plan) {
+  Program program = start(graph, plan, plan.tile_segments);
+  Builder b(program);
+  ScanTile scan(b, graph, plan, plan.segment);
+  ScanBlock block(b, program, graph, scan);
+  const ValueId exist = segments_of(b), first = b.mul(b.block(), b.i64(plan.tile_segments));
+  const ValueId behind = b.add(first, b.i64(plan.tile_segments));
+  b.branch(
+      b.compute(Op::le, {behind, exist}),
+      [&] {
+        const ValueId slot = b.mul(b.warp(), b.i32(static_cast<std::int32_t>(scan.elements())));
+        const ValueId mine = b.convert(slot, DType::i64);
+        const ValueId begin = b.add(b.mul(first, b.i64(plan.segment)), mine);
+        const std::int64_t elements = plan.tile_segments * plan.segment;
+        const bool full = elements == scan.elements() * plan.warps;
+        const ValueId count = full ? kNoValue : b.sub(b.i64(elements), mine);
+        scan.begin_at(slot);
+        const std::vector<Loaded> rows = scan.load(begin, count, kNoValue);
+        block.share(scan.total_of_open_segment(rows), lanes_for(plan.warps));
+        const Partials before = block.before_warp(reaching_warps(b, plan, scan, block, slot));
+        scan.scan_segments(rows, begin, count, first, scan.carry_of(before));
+        return Builder::Values{};
+      },
+      [&] {  // of the last block some segments are missing
+        const ValueId own = b.add(first, b.convert(b.warp(), DType::i64));
+        scan_segments(b, graph, plan, scan, own, b.min(behind, exist), plan.warps);
+        return Builder::Values{};
+      });
+  return program;
 }
 
 }  // namespace
@@ -62,7 +116,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
     const ValueId size = b.i64(plan.segment), begin = b.mul(first, size);
     const ValueId count = b.mul(b.min(per_tile, b.sub(exist, first)), size);
     const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
-    scan.scan_segments(rows, begin, count, first);
+    scan.scan_segments(rows, begin, count, first, scan.no_carry());
     return program;
   }
   b.branch(
@@ -72,7 +126,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
         const std::int64_t elements = plan.tile_segments * plan.segment;
         const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
         const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
-        scan.scan_segments(rows, begin, count, first);
+        scan.scan_segments(rows, begin, count, first, scan.no_carry());
         return Builder::Values{};
       },
       [&] {  // of the last tile some segments are missing
@@ -93,6 +147,7 @@ Program lower_scan_run(const Graph& graph, const Plan& plan, const Target&) {
 }
 
 Program lower_scan_block(const Graph& graph, const Plan& plan, const Target&) {
+  if (plan.tile_segments > 0) return lower_scan_groups(graph, plan);
   Program program = start(graph, plan, 1);
   Builder b(program);
   ScanTile scan(b, graph, plan, 0);
@@ -102,7 +157,7 @@ Program lower_scan_block(const Graph& graph, const Plan& plan, const Target&) {
   const std::int64_t tile = scan.elements() * plan.warps;
   const ValueId count = tile == plan.segment ? kNoValue : b.sub(b.i64(plan.segment), mine);
   const std::vector<Loaded> rows = scan.load(begin, count, mine);
-  block.share(scan.total(rows));
+  block.share(scan.total(rows), lanes_for(plan.warps));
   const ValueId extent = b.i64(plan.segment);
   const Partials folds = block.all();
   scan.scan(rows, begin, scan.carry_of(block.before_warp()), extent, scan.values_of(folds));

@@ -1,6 +1,7 @@
 #include "chainfold/codegen/lower_scan_row.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "chainfold/codegen/lower_quads.hpp"
@@ -32,19 +33,55 @@ ValueId ScanRow::lane_in_order(bool reverse) {
   return reverse ? b_.sub(b_.i32(kWarpWidth - 1), b_.lane()) : b_.lane();
 }
 
-ValueId ScanRow::place(int i, int width, std::int64_t first, bool reverse) {
+ValueId ScanRow::wrapped(ValueId position) {
+  const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
+  return b_.select(b_.lt(position, size), position, b_.sub(position, size));
+}
+
+ValueId ScanRow::lane_place(int width, std::int64_t first, bool reverse) {
   const auto size = static_cast<std::int32_t>(segment_);
   const auto row = static_cast<std::int32_t>(first % segment_);
-  const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(width)), b_.i32(row));
-  const ValueId lane_first = b_.rem(slot, b_.i32(size));
-  const int in_memory = reverse ? width - 1 - i : i;
-  ValueId position = b_.add(lane_first, b_.i32(in_memory));
-  if (heads(width) == Heads::anywhere && in_memory > 0) {
-    position = width <= size ? b_.select(b_.lt(position, b_.i32(size)), position,
-                                         b_.sub(position, b_.i32(size)))
-                             : b_.rem(position, b_.i32(size));
+  const std::int32_t last = (kWarpWidth - 1) * width;
+  const ValueId slot = b_.mul(b_.lane(), b_.i32(width));
+  ValueId position = last < size ? slot : b_.rem(slot, b_.i32(size));
+  if (origin_ != kNoValue) {
+    ValueId start = origin_;
+    if (row > 0) start = wrapped(b_.add(start, b_.i32(row)));
+    position = wrapped(b_.add(position, start));
+  } else if (row > 0) {
+    position = b_.add(position, b_.i32(row));
+    if (last >= size || row + last >= size) position = wrapped(position);
   }
-  return reverse ? b_.sub(b_.i32(size - 1), position) : position;
+  if (!reverse) return position;
+  // That of the lane's last element in memory, from the other end.
+  const ValueId left = b_.sub(b_.i32((size - width % size) % size), position);
+  if (heads(width) != Heads::anywhere) return left;
+  return b_.select(b_.lt(left, b_.i32(0)), b_.add(left, b_.i32(size)), left);
+}
+
+ValueId ScanRow::place(int i, int width, std::int64_t first, bool reverse) {
+  ValueId position = lane_place(width, first, reverse);
+  if (i == 0) return position;
+  position = b_.add(position, b_.i32(i));
+  if (heads(width) != Heads::anywhere) return position;
+  return segment_ >= width ? wrapped(position)
+                           : b_.rem(position, b_.i32(static_cast<std::int32_t>(segment_)));
+}
+
+ValueId ScanRow::no_head(int after, int upto, int width, std::int64_t first, bool reverse) {
+  if (heads(width) != Heads::anywhere) return kNoValue;
+  if (segment_ < width)
+    return b_.compute(Op::ge, {place(upto, width, first, reverse), b_.i32(upto - after)});
+  // A lane holds one head at most, and only at multiples of what loads and segments have in common.
+  const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{width}));
+  const int from = (after / step + 1) * step, to = upto / step * step;
+  if (from > to) return kNoValue;
+  const auto size = static_cast<std::int32_t>(segment_);
+  const ValueId position = lane_place(width, first, reverse);
+  if (from == to && after > 0) return b_.compute(Op::ne, {position, b_.i32(size - from)});
+  const ValueId behind = b_.lt(position, b_.i32(size - to));
+  if (after == 0) return behind;
+  return b_.compute(Op::bit_or, {behind, b_.compute(Op::gt, {position, b_.i32(size - from)})});
 }
 
 Partial ScanRow::merge(std::size_t fold, const Partial& earlier, const Partial& later,
@@ -105,10 +142,8 @@ std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elem
         Partial& right = prefixes[static_cast<std::size_t>(i)];
         const Partial& left = prefixes[static_cast<std::size_t>(last)];
         if (how == Heads::inside_lanes && i / segment_ != last / segment_) continue;
-        Partial merged = merge(fold, left, right, reverse);
-        right = how == Heads::anywhere
-                    ? at_least(fold, place(i, width, first, reverse), i - last, merged, right)
-                    : std::move(merged);
+        right = choose(fold, no_head(last, i, width, first, reverse),
+                       merge(fold, left, right, reverse), right);
       }
     }
   }
@@ -142,8 +177,44 @@ ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std:
   return join(fold, std::move(lanes), width, first, carry);
 }
 
+ValueId ScanRow::within_one(std::int64_t first, std::int64_t row, bool reverse) {
+  const auto size = static_cast<std::int32_t>(segment_);
+  const auto ahead = static_cast<std::int32_t>((reverse ? first + row - 1 : first) % segment_);
+  ValueId begin = wrapped(b_.add(origin_, b_.i32(ahead)));
+  if (reverse) begin = b_.sub(b_.i32(size - 1), begin);
+  const ValueId there = b_.compute(Op::ge, {begin, b_.i32(1)});
+  return b_.both(there, b_.compute(Op::le, {begin, b_.i32(size - static_cast<std::int32_t>(row))}));
+}
+
 ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first,
                       std::optional<Partial>& carry) {
+  const std::int64_t elements = std::int64_t{kWarpWidth} * row.width, segment = segment_;
+  if (origin_ == kNoValue || segment <= elements || !carry)
+    return scan_row(fold, row, first, carry);
+  // Most rows of long segments have no heads.
+  const Partial before = tile_.lift(fold, *carry);
+  auto scanned = [&] {
+    std::optional<Partial> behind = before;
+    Builder::Values values = {scan_row(fold, row, first, behind)};
+    for (const ValueId field : tile_.lift(fold, *behind).fields) values.push_back(b_.splat(field));
+    return values;
+  };
+  const Builder::Values values = b_.branch(
+      within_one(first, elements, reverse_[fold]),
+      [&] {
+        segment_ = 0;
+        Builder::Values of_one = scanned();
+        segment_ = segment;
+        return of_one;
+      },
+      scanned);
+  carry = before;
+  carry->fields.assign(values.begin() + 1, values.end());
+  return values[0];
+}
+
+ValueId ScanRow::scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
+                          std::optional<Partial>& carry) {
   if (!tile_.by_quads(fold, row))
     return scan(fold, tile_.fold_elements(row)[fold], row.width, first, carry);
   return join(fold, within_quads(fold, row, first), row.width, first, carry);
@@ -215,6 +286,16 @@ ScanRow::Prefixes ScanRow::within_quads(std::size_t fold, const Loaded& row, std
   return quads;
 }
 
+Partial ScanRow::carry_behind(std::size_t fold, const std::optional<Partial>& carry,
+                              const Partial& last, std::int64_t first, std::int64_t row) {
+  const bool reverse = reverse_[fold];
+  if (segment_ == 0) return tile_.lift(fold, carry ? merge(fold, *carry, last, reverse) : last);
+  // A segment that began within the row is one rounded value so far.
+  const std::int64_t end = reverse ? segment_ - 1 - first % segment_ : (first + row - 1) % segment_;
+  if (!carry || segment_ <= row || origin_ != kNoValue || end < row) return last;
+  return tile_.lift(fold, merge(fold, *carry, last, reverse));
+}
+
 ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t first,
                       std::optional<Partial>& carry) {
   const bool reverse = reverse_[fold], exclusive = exclusive_[fold];
@@ -227,51 +308,45 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
   if (!within.alone) {
     const bool crosses = how == Heads::none || row % segment_ != 0;  // segments cross rows
     const ValueId lane = lane_in_order(reverse);
-    auto place_of = [&](int i) { return place(i, width, first, reverse); };
+    // Elements of its segment and of the row that come before a lane's first and last element.
+    ValueId before_first = kNoValue, before_last = kNoValue, slot = kNoValue, since = kNoValue;
+    if (how != Heads::none) {
+      since = before_first = place(0, width, first, reverse);
+      before_last = place(width - 1, width, first, reverse);
+    }
+    if (crosses && how != Heads::none) {
+      slot = b_.mul(lane, b_.i32(width));
+      before_first = b_.min(before_first, slot);
+      before_last = b_.min(before_last, b_.add(slot, b_.i32(width - 1)));
+    }
     Partial total = within.total;
     for (int distance = lanes; distance < kWarpWidth; distance *= 2) {
       const int elements_between = distance * width;
       if (how != Heads::none && elements_between >= segment_) break;
-      ValueId reaches = kNoValue;
-      if (crosses) reaches = b_.compute(Op::ge, {lane, b_.i32(distance)});
-      if (how != Heads::none) {
-        const ValueId last = place_of(width - 1);
-        reaches = b_.both(reaches, b_.compute(Op::ge, {last, b_.i32(elements_between)}));
-      }
+      const ValueId reaches = how == Heads::none
+                                  ? b_.compute(Op::ge, {lane, b_.i32(distance)})
+                                  : b_.compute(Op::ge, {before_last, b_.i32(elements_between)});
       const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
       total = choose(fold, reaches, merged, total);
     }
-    ValueId follows = kNoValue;  // a lane of the same segment
-    if (crosses) follows = b_.compute(Op::ge, {lane, b_.i32(lanes)});
-    if (how != Heads::none) {
-      const int all = lanes == 1 ? 1 : lanes * width;  // of the unit before
-      follows = b_.both(follows, b_.compute(Op::ge, {place_of(0), b_.i32(all)}));
-    }
+    const int unit = lanes == 1 ? 1 : lanes * width;  // of the elements before
+    const ValueId follows = how == Heads::none ? b_.compute(Op::ge, {lane, b_.i32(lanes)})
+                                               : b_.compute(Op::ge, {before_first, b_.i32(unit)});
     before = tile_.keep_where(fold, shuffled(total, lanes, reverse), follows);
     if (carry) {
       const Partial joined = merge(fold, *carry, before, reverse);
       if (how == Heads::none) {
         before = joined;
       } else if (crosses) {
-        const ValueId since = b_.sub(place_of(0), b_.mul(lane, b_.i32(width)));
-        before = at_least(fold, since, 1, joined, before);
+        before = choose(fold, b_.compute(Op::gt, {since, slot}), joined, before);
       }
     }
-    if (crosses) {
-      const Partial last = broadcast_last(total, reverse);
-      bool whole_row = how == Heads::none;  // of the segment that the row ends in
-      if (!whole_row) {
-        const std::int64_t end =
-            reverse ? segment_ - 1 - first % segment_ : (first + row - 1) % segment_;
-        whole_row = end >= row;
-      }
-      carry = tile_.lift(fold, carry && whole_row ? merge(fold, *carry, last, reverse) : last);
-    }
+    if (crosses) carry = carry_behind(fold, carry, broadcast_last(total, reverse), first, row);
     if (graph_.folds[fold].tile) before = tile_.collapse(fold, std::move(before));
     for (int i = 0; i < width; ++i) {
       Partial& prefix = prefixes[static_cast<std::size_t>(i)];
-      const Partial joined = merge(fold, before, prefix, reverse);
-      prefix = how == Heads::anywhere ? at_least(fold, place_of(i), i + 1, joined, prefix) : joined;
+      prefix = choose(fold, no_head(0, i, width, first, reverse),
+                      merge(fold, before, prefix, reverse), prefix);
     }
   }
   if (exclusive) {
@@ -281,10 +356,8 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
                       : within.alone  ? *within.first
                                       : merge(fold, before, *within.first, reverse);
       if (how == Heads::inside_lanes && i % segment_ == 0) value = nothing;
-      if (how == Heads::anywhere) {
-        const ValueId inner = b_.compute(Op::ge, {place(i, width, first, reverse), b_.i32(1)});
-        value = tile_.keep_where(fold, std::move(value), inner);
-      }
+      const ValueId inner = i > 0 ? no_head(i - 1, i, width, first, reverse) : kNoValue;
+      if (inner != kNoValue) value = tile_.keep_where(fold, std::move(value), inner);
       prefixes[static_cast<std::size_t>(i)] = std::move(value);
     }
   }

@@ -31,6 +31,8 @@ class ScanRow {
   ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment,
           bool folds_reverse = false);
 
+  /// Slots count from the place `origin` (i32, uniform) of a segment from now on.
+  void begin_at(ValueId origin) { origin_ = origin; }
   /// The scan of fold `fold` over a row: a value an element of each lane. `elements` are the
   /// fold's partials of the elements by themselves (TileLowering::fold_elements); `first` is the
   /// slot of the row's first element, counted from where a segment begins. `carry` is the state of
@@ -57,6 +59,12 @@ class ScanRow {
   /// The position of the i-th element of each lane within its segment, both in the scan's
   /// direction.
   ValueId place(int i, int width, std::int64_t first, bool reverse);
+  ValueId lane_place(int width, std::int64_t first, bool reverse);  ///< the same of the first one
+  /// A position below twice the segment's size.
+  ValueId wrapped(ValueId position);
+  /// Whether no segment begins at a lane's elements (after, upto] in the scan's order; kNoValue:
+  /// none does in any lane.
+  ValueId no_head(int after, int upto, int width, std::int64_t first, bool reverse);
   ValueId lane_in_order(bool reverse);
   Partial shuffled(const Partial& part, int distance, bool reverse);
   Partial broadcast_last(const Partial& part, bool reverse);
@@ -78,6 +86,13 @@ class ScanRow {
                                  int lanes);
   ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first,
                std::optional<Partial>& carry);
+  /// The state of what comes before the row behind one that ends with `last`.
+  Partial carry_behind(std::size_t fold, const std::optional<Partial>& carry, const Partial& last,
+                       std::int64_t first, std::int64_t row);
+  /// Whether a row goes on with the segment before it, to its end (boolean, uniform).
+  ValueId within_one(std::int64_t first, std::int64_t row, bool reverse);
+  ValueId scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
+                   std::optional<Partial>& carry);
   std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Partials>& rows,
                                   Partial& state);
   ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);
@@ -86,6 +101,7 @@ class ScanRow {
   TileLowering& tile_;
   const Graph& graph_;
   std::int64_t segment_;
+  ValueId origin_ = kNoValue;
   std::vector<bool> reverse_, exclusive_;  // one a fold
 };
 

@@ -1,6 +1,7 @@
 #include "chainfold/codegen/lower_scan_tile.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace chainfold::codegen {
@@ -107,6 +108,70 @@ Partials ScanTile::total(std::vector<Partials> folded) {
   return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
 }
 
+void ScanTile::begin_at(ValueId slot) {
+  slot_ = slot;
+  row_.begin_at(b_.rem(slot, b_.i32(static_cast<std::int32_t>(segment_))));
+}
+
+Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
+  const bool reverse = ranges_reverse_;
+  const auto run = static_cast<std::int32_t>(elements());
+  const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
+  // The slot of the run at which that segment begins, or behind which it ends.
+  const ValueId edge = reverse
+                           ? b_.sub(size, b_.rem(slot_, size))
+                           : b_.sub(b_.i32(run - 1), b_.rem(b_.add(slot_, b_.i32(run - 1)), size));
+  auto inside = [&](Op op, std::int64_t slot) {
+    return b_.compute(op, {edge, b_.i32(static_cast<std::int32_t>(slot))});
+  };
+  std::vector<Partials> folded;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::int64_t first = static_cast<std::int64_t>(r) * row_elements();
+    const std::int64_t behind = first + row_elements();
+    if (reverse ? first >= segment_ : behind <= run - segment_) continue;
+    auto masked = [&] {
+      Loaded row = rows[r];
+      // Segments begin at multiples of what their size and loads have in common.
+      const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{row.width}));
+      const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(first))),
+                                  b_.mul(b_.lane(), b_.i32(row.width)));
+      Builder::Values valid;
+      for (int i = 0; i < row.width; ++i)
+        valid.push_back(b_.compute(reverse ? Op::gt : Op::le, {left, b_.i32(i / step * step)}));
+      row.valid = b_.concat(std::move(valid));
+      return tile_.fold_tile(row);
+    };
+    if (segment_ <= row_elements()) {
+      folded.push_back(tile_.reduce_ordered(masked()));
+      continue;
+    }
+    // The edge is in few rows.
+    Partials form;
+    auto fields = [&](Partials partials) {
+      Builder::Values values;
+      for (const Partial& partial : partials)
+        values.insert(values.end(), partial.fields.begin(), partial.fields.end());
+      form = std::move(partials);
+      return values;
+    };
+    const Builder::Values values = b_.branch(
+        b_.both(inside(Op::gt, first), inside(Op::lt, behind)), [&] { return fields(masked()); },
+        [&] {
+          Partials all = tile_.fold_tile(rows[r]);
+          const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, first));
+          for (std::size_t f = 0; f < all.size(); ++f)
+            all[f] = tile_.keep_where(f, std::move(all[f]), there);
+          return fields(std::move(all));
+        });
+    std::size_t next = 0;
+    for (Partial& partial : form) {
+      for (ValueId& field : partial.fields) field = values[next++];
+    }
+    folded.push_back(tile_.reduce_ordered(std::move(form)));
+  }
+  return total(std::move(folded));
+}
+
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                          const std::function<void(std::size_t, std::vector<ValueId>)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
@@ -145,9 +210,8 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
 }
 
 void ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
-                             ValueId first) {
+                             ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
-  Carry carry = no_carry();
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     if (has_ends_) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
@@ -185,12 +249,13 @@ void ScanTile::store_ends(const Loaded& row, int r, const std::vector<ValueId>& 
     // Without heads anywhere, segments end with lanes, or at known elements of them.
     if (segment_ % row.width == 0 && i != row.width - 1) continue;
     if (row.width % segment_ == 0 && (i + 1) % segment_ != 0) continue;
-    const ValueId behind = b_.add(slot, b_.i32(i + 1));
+    const ValueId of_run = b_.add(slot, b_.i32(i + 1));
+    const ValueId behind = slot_ == kNoValue ? of_run : b_.add(of_run, slot_);
     ValueId mask = row.width % segment_ == 0
                        ? kNoValue
                        : b_.compute(Op::eq, {b_.rem(behind, b_.i32(size)), b_.i32(0)});
     if (count != kNoValue) {
-      mask = b_.both(mask, b_.compute(Op::le, {b_.convert(behind, DType::i64), count}));
+      mask = b_.both(mask, b_.compute(Op::le, {b_.convert(of_run, DType::i64), count}));
     }
     const ValueId segment = b_.sub(b_.div(behind, b_.i32(size)), b_.i32(1));
     for (std::size_t o = 0; o < ends.size(); ++o) {

@@ -59,13 +59,21 @@ class ScanTile {
   Partials total(const std::vector<Loaded>& rows);
   Partials fold_row(const Loaded& row);
   Partials total(std::vector<Partials> folded);
+  /// Rows of whole segments begin at slot `slot` (i32, uniform) behind a head from now on; else at
+  /// a head.
+  void begin_at(ValueId slot);
+  /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
+  /// in the scans' direction, which all have one.
+  Partials total_of_open_segment(const std::vector<Loaded>& rows);
   /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
   /// `extent` (i64): of their segment; `folded`: as values_of tells.
   Carry scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
              const std::vector<ValueId>& folded);
-  /// Stores all outputs of loaded rows of whole segments, from segment `first` (i64) on; `count` as
-  /// for load(), in whole loads.
-  void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first);
+  /// Stores all outputs of loaded rows of whole segments, the first one of which (of the block, if
+  /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads. `carry`:
+  /// the states of what comes before the rows.
+  void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
+                     Carry carry);
   /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
   std::vector<ValueId> values_of(const Partials& folds);
   /// Stores the outputs of segment `segment` (i64), from its folds, by one lane.
@@ -97,6 +105,7 @@ class ScanTile {
   const Plan& plan_;
   Plan narrow_;  // of ranges
   std::int64_t segment_;
+  ValueId slot_ = kNoValue;
   std::vector<bool> reverse_, is_scan_, asked_;     // one a fold; asked for by elements
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   TileLowering tile_, narrow_tile_;

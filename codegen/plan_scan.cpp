@@ -21,9 +21,18 @@ bool may_begin_anywhere(const Graph& graph) {
                       [](const Node& node) { return node.kind == NodeKind::index; });
 }
 
+bool may_begin_anywhere_in_blocks(const Graph& graph) {
+  if (!may_begin_anywhere(graph) || broadcasts(graph) || scans_both_ways(graph)) return false;
+  // Folds that are no scans go forward where segments begin anywhere.
+  auto any = [&](auto is) { return std::any_of(graph.nodes.begin(), graph.nodes.end(), is); };
+  return !any([](const Node& node) { return node.reverse; }) ||
+         !any([](const Node& node) { return node.kind == NodeKind::fold; });
+}
+
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
 
 bool fits_quads(const Plan& plan) {
+  if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0) return false;
   if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
   return plan.segment > 1 &&
          (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
@@ -62,6 +71,8 @@ std::string print_scan(const Plan& plan) {
   std::string text;
   if (plan.strategy == Strategy::scan_tile || plan.strategy == Strategy::scan_run)
     text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
+  if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)
+    text += fmt::format("  segments of a block {}\n", plan.tile_segments);
   if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
     text += fmt::format("  tile {} elements\n", plan.tile);
   if (plan.strategy == Strategy::look_ahead)
@@ -121,8 +132,16 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(s >= 1 && plan.tile_segments >= 1, "a warp owns segments");
       break;
     case Strategy::scan_block:
-      require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
-              "a block holds a segment, which begins on a load");
+      if (plan.tile_segments == 0) {
+        require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
+                "a block holds a segment, which begins on a load");
+        break;
+      }
+      require(s >= 1 && plan.tile_segments * s <= run * plan.warps &&
+                  plan.tile_segments * s % plan.load_width == 0,
+              "a block holds its segments, which begin on a load");
+      require(s % plan.load_width != 0 && may_begin_anywhere_in_blocks(graph),
+              "segments begin anywhere in loads of one direction");
       break;
     case Strategy::look_ahead:
       require(plan.stages >= 2 && plan.blocks >= 1 && plan.staged == plan.depth,

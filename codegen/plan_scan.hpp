@@ -7,7 +7,8 @@
 // scan_tile: a warp's run holds whole segments. Where the size of segments is no multiple of a
 //   load, a run holds as many as make it one, and heads lie anywhere in lanes.
 // scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds.
-// scan_block: a block owns a segment, its warps a run each.
+// scan_block: a block owns a segment, its warps a run each. Where the size of segments is no
+//   multiple of a load, a block may hold as many as make it one, with heads anywhere in lanes.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a
 //   run's rows the `staged` that are scanned last may come through shared memory, the others stay
 //   in registers.
@@ -73,6 +74,8 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph);
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target);
 /// Whether segments may begin within a lane's load.
 bool may_begin_anywhere(const Graph& graph);
+/// The same for the segments of a block, whose warps go on with each other's.
+bool may_begin_anywhere_in_blocks(const Graph& graph);
 /// Neighbours that a quad of lanes sums at once.
 std::int64_t quad_of(const Plan& plan);
 /// Whether the segments of rows begin and end with quads, or lie within them.

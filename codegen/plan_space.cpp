@@ -211,6 +211,33 @@ void add_ahead(Space& space, const Graph& graph, const Target& target, const Pla
   }
 }
 
+/// Blocks of several segments: wider loads than the best guess, if its rows are then enough, and
+/// narrower ones for fewer segments.
+void add_groups(Space& space, const PlanChoice& around, const Graph& graph, const Target& target,
+                const PlanRequest& request) {
+  auto add = [&](const PlanChoice& choice) {
+    const std::optional<Plan> plan = make_plan(graph, target, request, choice);
+    if (plan && plan->tile_segments > 0) space.add(choice);
+  };
+  struct Shape {
+    int warps, depth;
+  };
+  for (const int bytes : {16, 8, 4, 2, 1}) {
+    PlanChoice choice = around;
+    choice.bytes = bytes;
+    for (const int blocks : {around.blocks, 0}) {
+      choice.blocks = blocks;
+      add(choice);
+    }
+    for (const Shape shape :
+         {Shape{4, 7}, {5, 5}, {7, 7}, {8, 4}, {8, 8}, {16, 5}, {16, 9}, {22, 6}, {26, 5}}) {
+      choice.warps = shape.warps;
+      choice.depth = shape.depth;
+      add(choice);
+    }
+  }
+}
+
 /// Every strategy of scans around its own best guess.
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const bool one_warp = target.max_warps == 1;
@@ -230,6 +257,7 @@ void add_scans(Space& space, const Graph& graph, const Target& target, const Pla
                  {std::max(1, around->tile / 4), std::max(1, around->tile / 2), 2 * around->tile});
     }
     if (one_warp) continue;
+    if (strategy == Strategy::scan_block) add_groups(space, *around, graph, target, request);
     add_quads(space, strategy, graph, target, request);
     for (const int warps : {4, 8, 16, 32}) {
       PlanChoice choice = *around;

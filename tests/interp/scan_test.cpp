@@ -111,6 +111,52 @@ TEST_P(ScanShapes, OfDefaultPlansAreRight) {
   }
 }
 
+/// Blocks that hold several segments, which begin anywhere in loads: of the last one some may be
+/// missing. Segments are shorter than a row, longer than one, and longer than a warp's run.
+TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
+  std::mt19937_64 random(2026'11'22 + GetParam());
+  const auto pick = [&](std::initializer_list<int> values) {
+    return values.begin()[random() % values.size()];
+  };
+  constexpr int kRuns = 5;
+  constexpr std::int64_t kMostElements = 6000;
+  int runs = 0;
+  for (int turn = 0; turn < 200 && runs < kRuns; ++turn) {
+    const codegen::Target target = codegen::gpu_target(pick({75, 80, 90}));
+    const PlanChoice choice{.strategy = Strategy::scan_block,
+                            .warps = pick({1, 2, 3, 5, 8}),
+                            .depth = pick({1, 2, 3, 5}),
+                            .blocks = pick({0, 1}),
+                            .bytes = pick({4, 8, 16}),
+                            .mma = false};
+    InterpCase c{.choice = choice};
+    c.segment = pick({1 + static_cast<int>(random() % 33), 77, 98, 150, 255, 333, 401, 502});
+    const Computation computation = tested().over(segments(c.segment));
+    const codegen::Graph& graph = computation.graph();
+    c.base_alignment = pick({16, 8, codegen::widest_of_scan(graph)});
+    const auto plan = make_plan(graph, target,
+                                {.segment = c.segment, .base_alignment = c.base_alignment}, choice);
+    if (!plan || plan->tile_segments == 0) continue;
+    const std::int64_t held = plan->tile_segments;
+    const std::int64_t count =
+        held * pick({0, 1, 1}) + static_cast<std::int64_t>(random() % 3) % held;
+    c.elements = c.segment * count;
+    if (c.elements > kMostElements) continue;
+    c.fill = tested().fills[random() % tested().fills.size()];
+    c.seed = random() % 1000;
+    c.in_place = pick({0, 1}) == 1;
+    c.options = {.schedule = static_cast<Schedule>(random() % 3), .seed = random() % 1000};
+    expect_right(tested(), target, c);
+    ++runs;
+  }
+  // Positions are told by lanes; what elements ask for and both directions need whole rows.
+  const codegen::Graph& graph = tested().over(segments(3)).graph();
+  EXPECT_EQ(runs, codegen::may_begin_anywhere_in_blocks(graph) &&
+                          codegen::widest_of_scan(graph) < codegen::gpu_target(90).vector_bytes
+                      ? kRuns
+                      : 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ScanShapes, testing::Range(std::size_t{0}, scan_programs().size()),
                          [](const auto& info) { return scan_programs()[info.param].name; });
 
@@ -159,6 +205,7 @@ TEST(ScanSchedules, DoNotChangeTheBits) {
       {"scan_sum_f32", "sm_90", 0, 9000, "propagate warps=1 depth=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f64", "sm_90", 1000, 6000, "scan_block warps=8 depth=4 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 37, 3700, "scan_tile warps=2 depth=4 blocks=0 bytes=16 simt"},
+      {"scan_sum_f32", "sm_90", 333, 3330, "scan_block warps=3 depth=4 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "cpu", 0, 9000, "look_back warps=1 depth=4 tile=1 bytes=16 simt"},
   };
   for (const Case& tested : cases) {
@@ -203,6 +250,10 @@ TEST(ScanContainment, EarlierPrefixesAndOtherSegmentsAreUnharmed) {
       {"scan_back_out_f32", "sm_90", 37, 444, "scan_tile warps=1 depth=4 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 300, 900, "scan_block warps=4 depth=1 blocks=0 bytes=16 simt"},
       {"scan_back_out_f32", "sm_90", 300, 900, "scan_block warps=4 depth=1 blocks=0 bytes=16 simt"},
+      {"scan_sum_f16", "sm_90", 77, 77 * 13, "scan_block warps=3 depth=1 blocks=0 bytes=16 simt"},
+      {"scan_sum_f16", "sm_90", 333, 333 * 4, "scan_block warps=3 depth=4 blocks=0 bytes=8 simt"},
+      {"scan_back_out_f32", "sm_90", 401, 401 * 5,
+       "scan_block warps=5 depth=3 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 0, 1500, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_back_out_f32", "sm_90", 500, 1500, "look_back warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_back_out_f32", "sm_90", 500, 1500,
