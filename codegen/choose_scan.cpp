@@ -20,6 +20,8 @@ constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
 constexpr int kMostBlockWarps = 16;
 /// Warps of a tile, of which a processor has several: while one waits, others are under way.
 constexpr int kTileWarps = 8;
+/// Rows at once of the end of everything: the longest wait of a launch that has one.
+constexpr int kRaggedDepth = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
 /// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
@@ -189,7 +191,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.rows = 1;
   plan.launches = 1;
   plan.in_registers = true;
-  plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
   plan.stream_from = target.stream_bytes;
   plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
@@ -364,8 +366,20 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
-  if (!plan.in_registers) row += ceil_log2(rows);  // prefixes of a batch's rows come first
+  // Prefixes of a batch's rows come first.
+  const int range = kLaneLevels + ceil_log2(plan.range_depth);
+  row = plan.in_registers ? std::max(row, range) : range;
   return std::max(row, total) + kBehindCarry;
+}
+
+std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
+                              std::int64_t elements) {
+  constexpr std::int64_t kBlocks = 2;  // a processor
+  if (segment != 0 || target.max_warps == 1 || !has_scans(graph)) return 0;
+  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
+  const std::int64_t tile = Plan::kWarp * width * kRunRows * kTileWarps;
+  const std::int64_t most = kBlocks * target.processors * tile;
+  return elements <= most ? most : 0;
 }
 
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
@@ -492,7 +506,8 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
   for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})
     order.push_back({strategy});
   for (const Attempt& attempt : order) {
-    if (attempt.strategy == Strategy::look_back) {
+    // Of few elements every block has one tile or none, and small ones are there sooner.
+    if (attempt.strategy == Strategy::look_back && request.most_elements == 0) {
       const auto staged = staged_scan_choice(graph, target, request);
       if (staged && make_plan(graph, target, request, *staged)) return *staged;
     }

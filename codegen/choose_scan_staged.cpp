@@ -15,7 +15,9 @@ namespace {
 /// Rows of a run that stay in registers, and that a round of the scan takes from shared memory.
 constexpr int kKeptRows = 4, kRound = 4;
 /// Staged rows of a run at most: their fold is unrolled, and merges of many fields are long.
-constexpr int kMostStaged = 28, kMostStagedOfStates = 12;
+constexpr int kMostStaged = 28, kMostStagedOfMany = 16;
+/// Warps of a processor where what is made of rows leaves registers for rows to stay.
+constexpr int kManyWarps = 32;
 /// A block's warps: fewer are more blocks, of which some compute while others wait.
 constexpr int kBlockWarps = 8;
 /// Shared memory of a block besides its rows.
@@ -38,17 +40,18 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   if (std::min(target.vector_bytes, request.base_alignment) < width * element) return std::nullopt;
   if (request.segment % width != 0) return std::nullopt;
   choice->warps = kBlockWarps;
-  choice->blocks = scan_warps(graph, target, kKeptRows, width) / kBlockWarps;
+  const int warps = scan_warps(graph, target, kRound, width);
+  choice->blocks = warps / kBlockWarps;
   if (choice->blocks < 1) return std::nullopt;
+  const bool keeps = graph.folds.size() == 1 && warps >= kManyWarps;
   const std::int64_t of_block =
       target.processor_shared_bytes / choice->blocks - kReservedShared - kBesides;
   const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
   const std::int64_t row = std::int64_t{Plan::kWarp} * width * bytes;
-  const bool one_sum = graph.folds.size() == 1 && graph.folds[0].linear;
-  const std::int64_t most = one_sum ? kMostStaged : kMostStagedOfStates;
+  const std::int64_t most = keeps ? kMostStaged : kMostStagedOfMany;
   choice->staged = static_cast<int>(std::min(most, of_warp / row) / kRound * kRound);
   if (choice->staged == 0) return std::nullopt;
-  choice->depth = choice->staged + kKeptRows;
+  choice->depth = choice->staged + (keeps ? kKeptRows : 0);
   const std::int64_t tile = Plan::kWarp * width * std::int64_t{choice->depth} * choice->warps;
   const std::int64_t s = request.segment;
   if (s > 0 && (s <= tile || (s % tile != 0 && s < kManyTiles * tile))) return std::nullopt;

@@ -27,9 +27,9 @@ ValueId ScanRing::slot_of(ValueId number) {
 }
 
 void ScanRing::start(ValueId number, ValueId begin, ValueId count) {
-  const ValueId slot = slot_of(number), run = b_.i64(staged_elements(plan_));
+  const ValueId slot = slot_of(number);
   const bool all = count == kNoValue;
-  if (all || plan_.staged < plan_.depth) count = all ? run : b_.min(count, run);
+  if (all) count = b_.i64(staged_elements(plan_));
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     if (!run_.tile().uses_input(i)) continue;
     const auto index = static_cast<int>(i);

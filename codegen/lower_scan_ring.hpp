@@ -15,13 +15,13 @@ class ScanRing {
   /// a warp, each of plan.staged rows. `run` reads from there what it reads of rows.
   ScanRing(Builder& builder, Program& program, const Graph& graph, const Plan& plan, ScanTile& run);
 
-  /// Starts the copies of the warp's run of the block's tile `number` (i64, counted from 0): of
-  /// `count` elements (kNoValue: all) from `begin` on those that are staged. The slot's run before
-  /// is read, and gone.
+  /// Starts the copies of the warp's staged rows of the block's tile `number` (i64, counted from
+  /// 0): of `count` elements (kNoValue: all) from `begin` on. The slot's rows before are read, and
+  /// gone.
   void start(ValueId number, ValueId begin, ValueId count);
   /// Waits for these copies: once, and before those of the slot's next tile start.
   void wait(ValueId number);
-  /// Rows count from the run's first element, `begin` of the inputs, from now on.
+  /// Rows count from the first staged element, `begin` of the inputs, from now on.
   void read(ValueId number, ValueId begin);
 
  private:

@@ -83,10 +83,9 @@ ValueId ScanTile::row_position(ValueId place, int r) {
   return segment_ > 0 ? b_.rem(position, b_.i64(segment_)) : position;
 }
 
-std::vector<Loaded> ScanTile::load(ValueId begin, ValueId count, ValueId place, int first,
-                                   int rows) {
+std::vector<Loaded> ScanTile::load(ValueId begin, ValueId count, ValueId place, int rows) {
   std::vector<Loaded> loaded;
-  for (int r = first; r < first + rows; ++r)
+  for (int r = 0; r < rows; ++r)
     loaded.push_back(load_row(tile_, plan_.load_width, begin, r * row_elements(), count,
                               row_position(place, r)));
   return loaded;

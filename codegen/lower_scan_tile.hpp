@@ -50,10 +50,9 @@ class ScanTile {
   /// plan.depth rows from element `begin` (i64) on, of which `count` elements (i64; kNoValue: all)
   /// exist. `place`: the position of the first element in its segment (i64), where rows have one.
   std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place) {
-    return load(begin, count, place, 0, plan_.depth);
+    return load(begin, count, place, plan_.depth);
   }
-  /// `rows` of these, from row `first` on.
-  std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place, int first, int rows);
+  std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place, int rows);
   /// The position of the first element of each lane of row r of the same, where rows have one.
   ValueId row_position(ValueId place, int r);
   /// The fold of loaded rows; the same in two steps, of which the first needs one row at a time.

@@ -91,26 +91,41 @@ void ScanTiles::place(ValueId number) {
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
 }
 
-ValueId ScanTiles::rows_count() const {
+ValueId ScanTiles::count_from(Span span) {
   // Of ragged ends only tiles that are all there are rows.
   const bool all = ragged() || (plan_.segment > 0 && plan_.segment % plan_.tile == 0);
-  return all ? kNoValue : count_;
+  return all ? kNoValue : b_.sub(count_, b_.i64(elements_of(span.first)));
+}
+
+void ScanTiles::start_copies() {
+  ValueId count = count_from(staged());
+  if (count != kNoValue) {
+    const ValueId most = b_.i64(elements_of(staged_));
+    count = b_.compute(Op::max, {b_.i64(0), b_.min(count, most)});
+  }
+  ring_->start(b_.i64(0), begin_of(staged()), count);
 }
 
 Partials ScanTiles::fold_rows() {
-  const ValueId count = rows_count(), zero = b_.i64(0);
-  if (ring_ != nullptr) ring_->start(zero, begin_, count);
-  // While the copies are under way; from ScanRing::read on loads are those of the stage.
+  if (ring_ != nullptr) start_copies();
+  // Behind ScanRing::read loads are those of the stage.
   rows_.clear();
-  if (staged_ < plan_.depth) rows_ = scan_.load(begin_, count, at_, staged_, plan_.depth - staged_);
-  if (ring_ != nullptr) {
-    ring_->wait(zero);
-    ring_->read(zero, begin_);
-  }
-  std::vector<Partials> folded;
-  for (int r = 0; r < staged_; ++r)
-    folded.push_back(scan_.fold_row(scan_.load(zero, count, at_, r, 1)[0]));
+  if (kept().rows > 0)
+    rows_ = scan_.load(begin_of(kept()), count_from(kept()), place_of(kept()), kept().rows);
+  std::vector<Partials> folded, of_stage;
   for (const Loaded& row : rows_) folded.push_back(scan_.fold_row(row));
+  if (ring_ != nullptr) {
+    ring_->wait(b_.i64(0));
+    ring_->read(b_.i64(0), begin_of(staged()));
+  }
+  for (int r = 0; r < staged_; ++r) {
+    const Span row{staged().first + r, 1};
+    const std::vector<Loaded> loaded =
+        scan_.load(b_.i64(elements_of(r)), count_from(row), place_of(row), 1);
+    of_stage.push_back(scan_.fold_row(loaded[0]));
+  }
+  const auto where = scan_.reverse() ? folded.begin() : folded.end();
+  folded.insert(where, of_stage.begin(), of_stage.end());
   return scan_.total(std::move(folded));
 }
 
@@ -147,7 +162,7 @@ Partials ScanTiles::total() {
     for (ValueId& input : rows_[r].inputs) {
       if (input != kNoValue) input = both[next++];
     }
-    rows_[r].position = scan_.row_position(at_, staged_ + static_cast<int>(r));
+    rows_[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
   }
   return scan_.tile().unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)},
                                 true);
@@ -187,18 +202,18 @@ void ScanTiles::store_folds(const std::function<Partials()>& folds) {
       [] { return Builder::Values{}; });
 }
 
-Partials ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& folded) {
+void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& folded) {
   TileLowering& tile = scan_.tile();
-  if (ring_ != nullptr) ring_->read(b_.i64(0), begin_);  // its places are values of a branch
+  const Span span = staged();
+  if (ring_ != nullptr) ring_->read(b_.i64(0), begin_of(span));  // what is above is a branch's
   const int group = rows_at_once(staged_), groups = staged_ / group;
-  const ValueId count = rows_count();
+  const ValueId count = count_from(span), begin = begin_of(span), place = place_of(span);
   auto scan_group = [&](ValueId number, const Builder::Values& states) {
     const ValueId g = scan_.reverse() ? b_.sub(b_.i64(groups - 1), number) : number;
-    const ValueId offset = b_.mul(g, b_.i64(group * scan_.row_elements()));
-    const std::vector<Loaded> rows =
-        scan_.load(offset, count == kNoValue ? kNoValue : b_.sub(count, offset),
-                   b_.add(at_, offset), 0, group);
-    const Carry behind = scan_.scan(rows, b_.add(begin_, offset),
+    const ValueId offset = b_.mul(g, b_.i64(elements_of(group)));
+    const std::vector<Loaded> rows = scan_.load(
+        offset, count == kNoValue ? kNoValue : b_.sub(count, offset), b_.add(place, offset), group);
+    const Carry behind = scan_.scan(rows, b_.add(begin, offset),
                                     scan_.carry_of(tile.unflatten(states, true)), extent(), folded);
     Partials next;
     for (const std::optional<Partial>& state : behind) next.push_back(*state);
@@ -206,29 +221,20 @@ Partials ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId
   };
   const Builder::Values before = tile.flatten(carry);
   const ValueId zero = b_.i64(0);
-  return tile.unflatten(groups == 1 ? scan_group(zero, before)
-                                    : b_.loop(zero, b_.i64(groups), b_.i64(1), before, scan_group),
-                        true);
-}
-
-Partials ScanTiles::scan_kept(const Partials& carry, const std::vector<ValueId>& folded) {
-  const ValueId begin = b_.add(begin_, b_.i64(staged_ * scan_.row_elements()));
-  Partials behind;
-  for (auto& state : scan_.scan(rows_, begin, scan_.carry_of(carry), extent(), folded))
-    behind.push_back(*state);
-  return behind;
-}
-
-void ScanTiles::scan_rows(const Partials& carry, const std::vector<ValueId>& folded) {
-  if (rows_.empty()) {
-    scan_staged(carry, folded);
-  } else if (staged_ == 0) {
-    scan_kept(carry, folded);
-  } else if (scan_.reverse()) {
-    scan_staged(scan_kept(carry, folded), folded);
+  if (groups == 1) {
+    scan_group(zero, before);
   } else {
-    scan_kept(scan_staged(carry, folded), folded);
+    b_.loop(zero, b_.i64(groups), b_.i64(1), before, scan_group);
   }
+}
+
+void ScanTiles::scan_rows(Partials carry, const std::vector<ValueId>& folded) {
+  if (!rows_.empty()) {
+    const Carry behind =
+        scan_.scan(rows_, begin_of(kept()), scan_.carry_of(carry), extent(), folded);
+    for (std::size_t f = 0; f < carry.size(); ++f) carry[f] = *behind[f];
+  }
+  if (staged_ > 0) scan_staged(carry, folded);
 }
 
 void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) {

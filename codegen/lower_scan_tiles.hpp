@@ -40,7 +40,7 @@ class ScanTiles {
   /// The warp's run of it: the first element, and how many there are.
   [[nodiscard]] ValueId begin() const { return begin_; }
   [[nodiscard]] ValueId count() const { return count_; }
-  /// The first plan.staged rows come from shared memory from now on, once for the fold and once
+  /// plan.staged rows of the run come from shared memory from now on, once for the fold and once
   /// for the scan: by copies of the caller's (ScanRing), so that a tile may be folded before
   /// another one is scanned; or by copies of `ring`, for a block of one tile.
   void read_from_stage() { staged_ = plan_.staged; }
@@ -70,14 +70,28 @@ class ScanTiles {
  private:
   /// Whether rows in registers may end anywhere: the last tile is then a range.
   [[nodiscard]] bool ragged() const;
-  /// The warp's elements in rows of which some may not be there, else kNoValue.
-  [[nodiscard]] ValueId rows_count() const;
+  /// Rows of a run: `rows` of them from row `first` on.
+  struct Span {
+    int first, rows;
+  };
+  /// Those in registers, which are scanned first and leave theirs to what is made of the others.
+  [[nodiscard]] Span kept() const { return {scan_.reverse() ? staged_ : 0, plan_.depth - staged_}; }
+  [[nodiscard]] Span staged() const {
+    return {scan_.reverse() ? 0 : plan_.depth - staged_, staged_};
+  }
+  [[nodiscard]] std::int64_t elements_of(int rows) const { return rows * scan_.row_elements(); }
+  /// Elements of the run from the span's row on, where some of them may not be there, else
+  /// kNoValue.
+  ValueId count_from(Span span);
+  /// Where the span's elements begin: in the input, and in the segment.
+  ValueId begin_of(Span span) { return b_.add(begin_, b_.i64(elements_of(span.first))); }
+  ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
   /// Brings the run's rows, leaves those of registers in rows_, and folds all.
   Partials fold_rows();
+  void start_copies();
   /// Scans the rows behind `carry`.
-  void scan_rows(const Partials& carry, const std::vector<ValueId>& folded);
-  Partials scan_staged(const Partials& carry, const std::vector<ValueId>& folded);
-  Partials scan_kept(const Partials& carry, const std::vector<ValueId>& folded);
+  void scan_rows(Partials carry, const std::vector<ValueId>& folded);
+  void scan_staged(const Partials& carry, const std::vector<ValueId>& folded);
 
   Builder& b_;
   const Graph& graph_;
@@ -86,7 +100,7 @@ class ScanTiles {
   ScanTile scan_;
   int staged_ = 0;  // rows of a run
   ScanRing* ring_ = nullptr;
-  std::vector<Loaded> rows_;  // the others, which are scanned out of registers
+  std::vector<Loaded> rows_;  // kept()
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
   /// Of the warp's run: its first element, its place in the segment, and how many elements.

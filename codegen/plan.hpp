@@ -37,6 +37,8 @@ struct PlanRequest {
   bool allow_mma = true;    ///< false: SIMT only, for comparison
   /// Each input's rows (segments, or rows of the columns) lie as far apart as the launch says.
   bool strided = false;
+  /// The launch has no more elements (a class of most_elements_of); 0: any number.
+  std::int64_t most_elements = 0;
 };
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
@@ -108,7 +110,8 @@ struct Plan {
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
   int stages = 0;  ///< staged (a power of two), look_ahead: tiles in shared memory or on their way
-  /// look_back, look_ahead: of a run's rows the first ones, which come through shared memory.
+  /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
+  /// memory.
   int staged = 0;
   int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
   int resident = 0;               ///< staged: blocks a multiprocessor holds at once
@@ -210,6 +213,11 @@ bool is_short(const Graph& graph, NodeId id);
 /// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no
 /// plan meets.
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
+/// The class of sizes that a launch belongs to where defaults differ by it: scans over everything
+/// with one tile a block or less have tiles as small as is worth it, so that they fill the device.
+/// Returns PlanRequest::most_elements, the same for all launches of a class.
+std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
+                              std::int64_t elements);
 
 }  // namespace codegen
 }  // namespace chainfold

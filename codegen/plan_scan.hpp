@@ -10,7 +10,8 @@
 // scan_block: a block owns a segment, its warps a run each. Where the size of segments is no
 //   multiple of a load, a block may hold as many as make it one, with heads anywhere in lanes.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a
-//   run's rows the first `staged` may come through shared memory, the others stay in registers.
+//   run's rows the `staged` that are scanned last may come through shared memory, the others stay
+//   in registers.
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 // to
 //   shared memory under way; a tile's fold is published one tile before it is scanned.

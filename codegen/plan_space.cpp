@@ -169,7 +169,7 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
   struct Shape {
     int warps, staged, kept, blocks;
   };
-  constexpr Shape kShapes[] = {{8, 12, 4, 4},  {16, 12, 4, 2}, {8, 16, 8, 3}, {12, 16, 4, 2},
+  constexpr Shape kShapes[] = {{8, 12, 4, 4},  {16, 12, 4, 2}, {8, 16, 8, 3}, {8, 16, 4, 3},
                                {8, 24, 0, 2},  {4, 12, 4, 8},  {16, 8, 4, 2}, {8, 12, 8, 3},
                                {16, 12, 0, 2}, {8, 4, 4, 4}};
   constexpr int kRowBytes = 512, kMostRows = 32;

@@ -301,7 +301,9 @@ std::int64_t timed_elements(const TuningTask& task) {
   const std::int64_t segment = std::max<std::int64_t>(1, task.request.segment);
   const std::int64_t segments =
       task.elements > 0 ? task.elements / segment : timed_bytes(task) / bytes_of_segment(task);
-  return std::max<std::int64_t>(1, segments) * segment;
+  const std::int64_t elements = std::max<std::int64_t>(1, segments) * segment;
+  const std::int64_t most = task.request.most_elements;
+  return most > 0 ? std::min(elements, most) : elements;
 }
 
 std::optional<TuningResult> find_tuning(const TuningTask& task) {

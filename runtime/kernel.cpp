@@ -94,8 +94,12 @@ Kernel::State::Pieces Kernel::State::pieces(const runtime::Arguments& arguments,
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     Piece& piece = result.add();
     piece.graph = tail ? &*tail_graph : graph.get();
-    piece.variant = &variant(
-        {.tail = tail, .segment = args.segment, .strided = args.strided && in_place}, aligned);
+    piece.variant = &variant({.tail = tail,
+                              .segment = args.segment,
+                              .strided = args.strided && in_place,
+                              .most_elements = codegen::most_elements_of(
+                                  *piece.graph, target, args.segment, args.elements)},
+                             aligned);
     piece.arguments = args;
     piece.range = runtime::range_of(piece.variant->compiled.plan, args);
   };

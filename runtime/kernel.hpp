@@ -152,8 +152,9 @@ class Kernel {
 
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
-  /// synchronised; once prepare() or a launch of the same segment size and alignment has run,
-  /// nothing is compiled either, and the launch can be captured in a CUDA graph. Throws UserError
+  /// synchronised; once prepare() or a launch of the same segment size and alignment has run (of
+  /// scans over everything: also as long, or both above some millions of elements), nothing is
+  /// compiled either, and the launch can be captured in a CUDA graph. Throws UserError
   /// before anything is queued.
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented

@@ -37,9 +37,10 @@ struct Kernel::State {
 
   /// What kernels are specialised for besides the alignment of memory.
   struct Shape {
-    bool tail = false;         ///< of the tail's graph
-    std::int64_t segment = 0;  ///< elements a segment, or columns; 0: the whole
-    bool strided = false;      ///< inputs have strides
+    bool tail = false;               ///< of the tail's graph
+    std::int64_t segment = 0;        ///< elements a segment, or columns; 0: the whole
+    bool strided = false;            ///< inputs have strides
+    std::int64_t most_elements = 0;  ///< PlanRequest::most_elements
     auto operator<=>(const Shape&) const = default;
   };
   /// The variant for a shape in memory aligned to `alignment`.
@@ -63,7 +64,8 @@ struct Kernel::State {
             .determinism = options.determinism,
             .segment = shape.segment,
             .base_alignment = alignment,
-            .strided = shape.strided};
+            .strided = shape.strided,
+            .most_elements = shape.most_elements};
   }
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.

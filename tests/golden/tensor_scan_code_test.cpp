@@ -95,6 +95,21 @@ TEST(StayingScanCode, LeavesRegistersForItsBlocks) {
   }
 }
 
+/// Tiles in shared memory are scanned out of it in rounds: none of their rows is kept.
+TEST(StagedScanCode, LeavesRegistersForItsBlocks) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  for (const char* name : {"running_sum_to_f16", "scan_sum_f32"}) {
+    const Computation computation = program(name).over(whole());
+    const auto choice =
+        codegen::staged_scan_choice(computation.graph(), codegen::gpu_target(90), {});
+    ASSERT_TRUE(choice) << name;
+    const Code code = compiled(name, 0, to_text(*choice).c_str());
+    EXPECT_EQ(code.spills, 0) << name;
+    EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
+        << name << ", " << to_text(*choice) << ", " << code.instructions;
+  }
+}
+
 TEST(TensorScanCode, PublishedScansCompile) {
   if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
   struct Row {

@@ -212,6 +212,27 @@ TEST(ChoosePlan, WhatIsChosenForTheBestAlignmentHasAPlanForEveryOther) {
   EXPECT_GT(others, 100) << "wide loads alone serve some";
 }
 
+TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
+  const Computation scan = program("scan_sum_f16").over(whole());
+  const Computation fold = program("sum_f16").over(whole());
+  const Target gpu = codegen::gpu_target(90);
+  const std::int64_t most = codegen::most_elements_of(scan.graph(), gpu, 0, 1);
+  ASSERT_GT(most, 1 << 20);
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 0, most), most);
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 0, most + 1), 0);
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), codegen::cpu_target(2), 0, 1), 0);
+  EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, 1), 0);
+
+  const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
+  const Plan few = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = most});
+  EXPECT_GT(many.staged, 0);
+  EXPECT_EQ(few.staged, 0);
+  EXPECT_GT(many.tile, few.tile);
+  // A wave of blocks has a tile each, or none.
+  EXPECT_LE(most, few.tile * few.resident * gpu.processors);
+}
+
 TEST(ChoosePlan, AllowsNoMatrixInstructionsOnRequest) {
   const Computation computation = program("sum_f16").over(whole());
   for (std::int64_t segment : {0, 8, 64, 4096}) {
