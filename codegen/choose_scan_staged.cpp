@@ -22,8 +22,6 @@ constexpr int kManyWarps = 32;
 constexpr int kBlockWarps = 8;
 /// Shared memory of a block besides its rows.
 constexpr int kBesides = 2 * 1024;
-/// Tiles that a segment's last one may leave without work for most of its lanes.
-constexpr std::int64_t kManyTiles = 8;
 
 }  // namespace
 
@@ -52,9 +50,17 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   choice->staged = static_cast<int>(std::min(most, of_warp / row) / kRound * kRound);
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + (keeps ? kKeptRows : 0);
-  const std::int64_t tile = Plan::kWarp * width * std::int64_t{choice->depth} * choice->warps;
   const std::int64_t s = request.segment;
-  if (s > 0 && (s <= tile || (s % tile != 0 && s < kManyTiles * tile))) return std::nullopt;
+  if (s == 0) return choice;
+  // As many rows as share a segment evenly among its tiles.
+  const std::int64_t rows_of = Plan::kWarp * width * choice->warps;
+  const std::int64_t tiles = (s + rows_of * choice->depth - 1) / (rows_of * choice->depth);
+  if (tiles == 1) return std::nullopt;
+  const auto needed = static_cast<int>((s + rows_of * tiles - 1) / (rows_of * tiles));
+  const int kept = keeps ? (needed - 1) % kKeptRows + 1 : 0;
+  choice->staged = std::min(choice->staged, (needed - kept + kRound - 1) / kRound * kRound);
+  if (choice->staged == 0) return std::nullopt;
+  choice->depth = choice->staged + kept;
   return choice;
 }
 
