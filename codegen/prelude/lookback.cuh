@@ -90,8 +90,8 @@ CF_DEVICE void cf_publish_word(int lane, long long* word, unsigned long long pay
 // Lane l looks at slot l, of N words, and no more once it has seen it.
 // @helper cf_await_words
 template <int N>
-CF_DEVICE void cf_await_words(int lane, const long long* records, long long count,
-                              long long ticket, long long publisher, long long stride,
+CF_DEVICE void cf_await_words(int lane, const long long* records, long long count, long long ticket,
+                              long long publisher, long long stride,
                               unsigned long long (&words)[N]) {
   const bool wanted = lane < count && publisher + lane * stride < ticket;
   const long long* record = records + lane * (2 * N);
