@@ -150,7 +150,8 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
     ++runs;
   }
   // Positions are told by lanes; what elements ask for and both directions need whole rows.
-  const codegen::Graph& graph = tested().over(segments(3)).graph();
+  const Computation computation = tested().over(segments(3));
+  const codegen::Graph& graph = computation.graph();
   EXPECT_EQ(runs, codegen::may_begin_anywhere_in_blocks(graph) &&
                           codegen::widest_of_scan(graph) < codegen::gpu_target(90).vector_bytes
                       ? kRuns
