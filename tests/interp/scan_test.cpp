@@ -121,7 +121,7 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
   constexpr int kRuns = 5;
   constexpr std::int64_t kMostElements = 6000;
   int runs = 0;
-  for (int turn = 0; turn < 200 && runs < kRuns; ++turn) {
+  for (int turn = 0; turn < 1000 && runs < kRuns; ++turn) {
     const codegen::Target target = codegen::gpu_target(pick({75, 80, 90}));
     const PlanChoice choice{.strategy = Strategy::scan_block,
                             .warps = pick({1, 2, 3, 5, 8}),
