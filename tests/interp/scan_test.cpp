@@ -121,7 +121,7 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
   constexpr int kRuns = 5;
   constexpr std::int64_t kMostElements = 6000;
   int runs = 0;
-  for (int turn = 0; turn < 200 && runs < kRuns; ++turn) {
+  for (int turn = 0; turn < 1000 && runs < kRuns; ++turn) {
     const codegen::Target target = codegen::gpu_target(pick({75, 80, 90}));
     const PlanChoice choice{.strategy = Strategy::scan_block,
                             .warps = pick({1, 2, 3, 5, 8}),
@@ -150,7 +150,8 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
     ++runs;
   }
   // Positions are told by lanes; what elements ask for and both directions need whole rows.
-  const codegen::Graph& graph = tested().over(segments(3)).graph();
+  const Computation computation = tested().over(segments(3));
+  const codegen::Graph& graph = computation.graph();
   EXPECT_EQ(runs, codegen::may_begin_anywhere_in_blocks(graph) &&
                           codegen::widest_of_scan(graph) < codegen::gpu_target(90).vector_bytes
                       ? kRuns
