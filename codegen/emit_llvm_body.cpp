@@ -161,7 +161,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
       out_.let(fmt::format("atomicrmw add ptr {}, i64 1 monotonic", buffer_name(op.counter)))};
 }
 
-// A record's mark is that of its first word here: threads order what else is in it.
+// The mark of a record's first word orders what else is in it.
 void BodyEmitter::emit_op(const Instr&, const Publish& op) {
   if (op.values.empty()) {
     out_.line(fmt::format("store atomic i32 1, ptr {} release, align 4",
@@ -182,8 +182,13 @@ void BodyEmitter::emit_op(const Instr&, const Publish& op) {
     out_.line(fmt::format("store {} {}, ptr {}, align {}", t.elem == DType::boolean ? "i8" : elem,
                           value, field_pointer(record, layout.fields[i]), size_of(t.elem)));
   }
-  out_.line(fmt::format("store atomic i64 1, ptr {} release, align 8",
-                        out_.let(fmt::format("getelementptr i8, ptr {}, i64 8", record))));
+  constexpr int kWordBytes = 16, kMark = 8;
+  for (int w = layout.words; w-- > 0;) {
+    const std::string mark =
+        out_.let(fmt::format("getelementptr i8, ptr {}, i64 {}", record, w * kWordBytes + kMark));
+    out_.line(w > 0 ? fmt::format("store i64 1, ptr {}, align 8", mark)
+                    : fmt::format("store atomic i64 1, ptr {} release, align 8", mark));
+  }
 }
 
 std::string BodyEmitter::record_pointer(int buffer, const std::string& slot,

@@ -59,13 +59,22 @@ void Warp::execute(const Publish& op, const Instr&) {
   const bool first =
       context_->published.try_emplace({op.flags, index}, std::move(publication)).second;
   if (!first) fail(fmt::format("slot {} is published a second time", index));
-  // Every mark of a record; what it carries is known by the publication.
-  const std::int64_t words = record_layout(context_->program, op.values).words;
-  for (std::int64_t w = 0; w < std::max<std::int64_t>(words, 1); ++w) {
-    const std::int64_t mark = words == 0 ? index : 2 * (index * words + w) + 1;
+  const RecordLayout layout = record_layout(context_->program, op.values);
+  for (std::int64_t w = 0; w < std::max(layout.words, 1); ++w) {
+    const std::int64_t word = index * layout.elements() + 2 * w;
+    const std::int64_t mark = layout.words == 0 ? index : word + 1;
     GlobalArray& flags = check_word(op.flags, mark, who);
     if (flags.get(mark) != 0) fail(fmt::format("slot {} was not 0 when the launch started", index));
     flags.set(mark, 1);
+    if (layout.words == 0) continue;
+    Bits payload = 0;
+    for (std::size_t i = 0; i < op.values.size(); ++i) {
+      const auto [of, shift] = layout.fields[i];
+      const int bits = 8 * size_of(type(op.values[i]).elem);
+      const Bits mask = bits == 64 ? ~Bits{0} : (Bits{1} << bits) - 1;
+      if (of == w) payload |= (*slot(op.values[i]) & mask) << shift;
+    }
+    check_word(op.flags, word, who).set(word, payload);
   }
 }
 
