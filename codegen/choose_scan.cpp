@@ -374,11 +374,12 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
 
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements) {
-  constexpr std::int64_t kBlocks = 2;  // a processor
+  // Tiles a processor (measured on sm_90: 16 MB are scanned sooner by small tiles, 32 MB by large).
+  constexpr std::int64_t kTiles = 4;
   if (segment != 0 || target.max_warps == 1 || !has_scans(graph)) return 0;
   const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
   const std::int64_t tile = Plan::kWarp * width * kRunRows * kTileWarps;
-  const std::int64_t most = kBlocks * target.processors * tile;
+  const std::int64_t most = kTiles * target.processors * tile;
   return elements <= most ? most : 0;
 }
 

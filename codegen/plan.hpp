@@ -214,7 +214,7 @@ bool is_short(const Graph& graph, NodeId id);
 /// plan meets.
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The class of sizes that a launch belongs to where defaults differ by it: scans over everything
-/// with one tile a block or less have tiles as small as is worth it, so that they fill the device.
+/// of no more than a few tiles a block have small tiles, so that they fill the device.
 /// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);
