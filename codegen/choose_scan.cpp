@@ -106,7 +106,7 @@ std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int ro
     std::optional<Tile> best;
     double best_share = 0;
     // As many segments as leave the fewest lanes without work; of equals the fewest.
-    for (std::int64_t k = unit; k * segment <= row * rows; k += unit) {
+    for (std::int64_t k = unit; k <= row * rows / segment; k += unit) {
       const std::int64_t needed = (k * segment + row - 1) / row;
       const double share = static_cast<double>(k * segment) / static_cast<double>(needed * row);
       const bool enough = needed == rows || k + unit > row * rows / segment;
@@ -128,7 +128,7 @@ struct Group {
 std::optional<Group> choose_group(const Graph& graph, std::int64_t segment, int widest, int rows) {
   for (int width = widest; width >= 1; width /= 2) {
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
-    const std::int64_t units = std::int64_t{Plan::kWarp} * width * rows / (unit * segment);
+    const std::int64_t units = std::int64_t{Plan::kWarp} * width * rows / segment / unit;
     if (units == 0) continue;
     if (unit == 1) return Group{.width = width};
     if (may_begin_anywhere_in_blocks(graph)) return Group{.width = width, .segments = unit * units};
@@ -366,7 +366,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
-  // Prefixes of a batch's rows come first.
+  // Prefixes of a batch's rows come first; of a ragged end, whose total has as many levels.
   const int range = kLaneLevels + ceil_log2(plan.range_depth);
   row = plan.in_registers ? std::max(row, range) : range;
   return std::max(row, total) + kBehindCarry;
@@ -422,12 +422,14 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return std::nullopt;
       const std::int64_t row = std::int64_t{Plan::kWarp} * dividing_width(s, widest);
-      const std::int64_t needed = (s + row - 1) / row;
+      const std::int64_t needed = (s - 1) / row + 1;
       const int most_of_block =
           std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps});
       // Short segments by few warps, so that several blocks share a processor. What else has both
       // directions reads its input twice: there rows may be longer.
       const int most_rows = both_ways ? kMostRunRows : rows;
+      if (s > std::int64_t{Plan::kWarp} * widest * kMostRunRows * most_of_block)
+        return std::nullopt;
       // Where a block holds so many segments that they are whole loads, these are worth more.
       for (int width = widest; may_begin_anywhere_in_blocks(graph) && s % width != 0; width /= 2) {
         const std::int64_t unit = width / std::gcd(s, std::int64_t{width}) * s;

@@ -61,9 +61,9 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   if (s == 0) return choice;
   // As many rows as share a segment evenly among its tiles.
   const std::int64_t rows_of = Plan::kWarp * width * choice->warps;
-  const std::int64_t tiles = (s + rows_of * choice->depth - 1) / (rows_of * choice->depth);
+  const std::int64_t tiles = (s - 1) / (rows_of * choice->depth) + 1;
   if (tiles == 1) return std::nullopt;
-  const auto needed = static_cast<int>((s + rows_of * tiles - 1) / (rows_of * tiles));
+  const auto needed = static_cast<int>((s - 1) / (rows_of * tiles) + 1);
   const int kept = keeps ? (needed - 1) % most_kept + 1 : 0;
   choice->staged = std::min(choice->staged, (needed - kept + kRound - 1) / kRound * kRound);
   if (choice->staged == 0) return std::nullopt;

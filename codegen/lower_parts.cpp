@@ -29,7 +29,7 @@ constexpr std::size_t kManyFields = 4;
 int merge_warps(const Plan& plan) {
   if (plan.segment == 0) return kMergeWarps;
   constexpr std::int64_t kStates = std::int64_t{Plan::kWarp} * kStateLoads;
-  const std::int64_t quanta = (plan.segment + plan.part_quantum - 1) / plan.part_quantum;
+  const std::int64_t quanta = (plan.segment - 1) / plan.part_quantum + 1;
   const std::int64_t parts = std::min(plan.parts_wanted, quanta);
   return static_cast<int>(std::min<std::uint64_t>(
       kMergeWarps, std::bit_ceil(static_cast<std::uint64_t>((parts + kStates - 1) / kStates))));

@@ -35,7 +35,7 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   params.segment_count = SizeExpr::param(params.segments, "segments");
   if (plan.segment > 0) {
-    params.tiles = SizeExpr((plan.segment + plan.tile - 1) / plan.tile);
+    params.tiles = SizeExpr((plan.segment - 1) / plan.tile + 1);
     return params;
   }
   // No elements take a tile, too: there are outputs of segments, and carries.

@@ -45,7 +45,7 @@ std::int64_t staged_elements(const Plan& plan) {
 StageCopy run_copy(const Plan& plan, DType input) {
   const int size = size_of(input);
   const auto run = static_cast<int>(staged_elements(plan));
-  const bool exact = plan.base_alignment >= kCopyUnit && plan.segment * size % kCopyUnit == 0;
+  const bool exact = plan.base_alignment >= kCopyUnit && plan.segment % (kCopyUnit / size) == 0;
   return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
 }
 

@@ -158,7 +158,7 @@ class Kernel {
   /// before anything is queued.
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
-  /// folds.
+  /// folds. More elements may need less: ask for every size that is launched.
   [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
   /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
   /// launch.

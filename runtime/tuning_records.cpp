@@ -93,13 +93,13 @@ CacheKey tuning_key(const TuningTask& task) {
   // kernel_key adds the versions of this library and of the compiler.
   return kernel_key(
       fmt::format("{}\n{} {} {}\nsegment {} accuracy {} nonfinite {} determinism {} "
-                  "alignment {} mma {}{}{}\nelements {}\n",
+                  "alignment {} mma {}{} most {}\nelements {}\n",
                   print(*task.graph), device_text(task.device), task.target.arch,
                   task.target.processors, task.request.segment,
                   static_cast<int>(task.request.accuracy), static_cast<int>(task.request.nonfinite),
                   static_cast<int>(task.request.determinism), task.request.base_alignment,
                   task.request.allow_mma, task.request.strided ? " strided" : "",
-                  task.request.most_elements > 0 ? " few" : "", timed_elements(task)),
+                  task.request.most_elements, timed_elements(task)),
       task.target);
 }
 

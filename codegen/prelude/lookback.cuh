@@ -75,12 +75,18 @@ CF_DEVICE T cf_of_payload(unsigned long long payload) {
   return value;
 }
 
+// PTX has accesses of 128 bits since CUDA 12.3. Before, a vector of that size is the same
+// instruction of the machine.
 // @helper cf_publish_word
 CF_DEVICE void cf_publish_word(int lane, long long* word, unsigned long long payload) {
   if (lane == 0) {
     asm volatile(
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1203
         "{\n\t.reg .b128 w;\n\tmov.b128 w, {%1, %2};\n\t"
         "st.relaxed.gpu.global.b128 [%0], w;\n\t}"
+#else
+        "st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};"
+#endif
         :
         : "l"(word), "l"(payload), "l"(1ull)
         : "memory");
@@ -106,9 +112,14 @@ CF_DEVICE void cf_await_words(int lane, const long long* records, long long coun
 #pragma unroll
     for (int w = 0; w < N; ++w) {
       asm volatile(
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1203
           "{\n\t.reg .pred q;\n\t.reg .b128 w;\n\tsetp.eq.u64 q, %1, 0;\n\t"
           "mov.b128 w, {%0, %1};\n\t@q ld.relaxed.gpu.global.b128 w, [%2];\n\t"
           "mov.b128 {%0, %1}, w;\n\t}"
+#else
+          "{\n\t.reg .pred q;\n\tsetp.eq.u64 q, %1, 0;\n\t"
+          "@q ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];\n\t}"
+#endif
           : "+l"(words[w]), "+l"(marks[w])
           : "l"(record + 2 * w)
           : "memory");

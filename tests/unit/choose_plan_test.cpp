@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <span>
 
 #include "chainfold/codegen/compile.hpp"
@@ -210,6 +211,21 @@ TEST(ChoosePlan, WhatIsChosenForTheBestAlignmentHasAPlanForEveryOther) {
     }
   }
   EXPECT_GT(others, 100) << "wide loads alone serve some";
+}
+
+TEST(ChoosePlan, SegmentsNearTheEndOfTheirType) {
+  for (const char* name : {"sum_f16", "scan_sum_f16", "scan_sum_f32"}) {
+    const Computation computation = program(name).over(whole());
+    for (const Target& target : {codegen::gpu_target(90), codegen::cpu_target(2)}) {
+      for (const std::int64_t less : {0, 1, 7}) {
+        const std::int64_t segment = std::numeric_limits<std::int64_t>::max() - less;
+        const Plan plan = choose_plan(computation.graph(), target, {.segment = segment});
+        EXPECT_NO_THROW(verify(plan, computation.graph(), target)) << name << " " << target.name;
+        EXPECT_NO_THROW(compile_plan(computation.graph(), target, plan))
+            << name << " " << target.name;
+      }
+    }
+  }
 }
 
 TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
