@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/plan_scan.hpp"
-#include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -20,25 +20,6 @@ using codegen::Strategy;
 
 constexpr Strategy kStrategies[] = {Strategy::scan_tile, Strategy::scan_run,   Strategy::scan_block,
                                     Strategy::look_back, Strategy::look_ahead, Strategy::propagate};
-
-std::string words(const TestProgram& tested, const codegen::Target& target, const InterpCase& c) {
-  return fmt::format(
-      "{} on {}, segment {}, {} elements of {} (seed {}), aligned to {}{}, schedule {} (seed {}), "
-      "{} resident, {} chunks: {}",
-      tested.name, target.name, c.segment, c.elements, name_of(c.fill), c.seed, c.base_alignment,
-      c.in_place ? ", in place" : "", static_cast<int>(c.options.schedule), c.options.seed,
-      c.options.resident_blocks, c.chunks, c.choice ? to_text(*c.choice) : "the default");
-}
-
-void expect_right(const TestProgram& tested, const codegen::Target& target, const InterpCase& c) {
-  SCOPED_TRACE(words(tested, target, c));
-  try {
-    const Verdict verdict = check_interpreted(tested, target, c);
-    EXPECT_EQ(verdict.problems, "");
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << error.what();
-  }
-}
 
 class ScanShapes : public testing::TestWithParam<std::size_t> {
  protected:

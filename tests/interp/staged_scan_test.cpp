@@ -7,13 +7,12 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/plan_scan.hpp"
-#include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {
 namespace {
 
 using codegen::PlanChoice;
-using codegen::Schedule;
 using codegen::Strategy;
 
 PlanChoice staged(int warps, int depth, int rows, int bytes) {
@@ -23,26 +22,6 @@ PlanChoice staged(int warps, int depth, int rows, int bytes) {
           .staged = rows,
           .bytes = bytes,
           .mma = false};
-}
-
-/// The schedules in turn, with one resident block and with several.
-codegen::InterpOptions options_of(std::size_t turn) {
-  constexpr Schedule kSchedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
-  return {.schedule = kSchedules[turn % 3], .seed = turn, .resident_blocks = turn % 2 == 0 ? 1 : 3};
-}
-
-void expect_right(const TestProgram& tested, const codegen::Target& target, const InterpCase& c) {
-  SCOPED_TRACE(
-      fmt::format("{}, segment {}, {} elements, aligned to {}{}, schedule {} (seed {}), {} "
-                  "resident, {} chunks: {}",
-                  tested.name, c.segment, c.elements, c.base_alignment,
-                  c.in_place ? ", in place" : "", static_cast<int>(c.options.schedule),
-                  c.options.seed, c.options.resident_blocks, c.chunks, to_text(*c.choice)));
-  try {
-    EXPECT_EQ(check_interpreted(tested, target, c).problems, "");
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << error.what();
-  }
 }
 
 /// Every program of scans that has one direction and no folds of elements, with all rows staged,

@@ -1,0 +1,47 @@
+// What tests of scans in the interpreter share: cases told whole when they fail, and
+// schedules in turn.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <exception>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/interpreted.hpp"
+
+namespace chainfold::test {
+
+/// The schedules in turn, with one resident block and with several.
+inline codegen::InterpOptions options_of(std::size_t turn) {
+  using codegen::Schedule;
+  constexpr Schedule kSchedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
+  return {.schedule = kSchedules[turn % 3], .seed = turn, .resident_blocks = turn % 2 == 0 ? 1 : 3};
+}
+
+/// A case, told whole.
+inline std::string words(const TestProgram& tested, const codegen::Target& target,
+                         const InterpCase& c) {
+  return fmt::format(
+      "{} on {}, segment {}, {} elements of {} (seed {}), aligned to {}{}, schedule {} (seed {}), "
+      "{} resident, {} chunks: {}",
+      tested.name, target.name, c.segment, c.elements, name_of(c.fill), c.seed, c.base_alignment,
+      c.in_place ? ", in place" : "", static_cast<int>(c.options.schedule), c.options.seed,
+      c.options.resident_blocks, c.chunks, c.choice ? to_text(*c.choice) : "the default");
+}
+
+inline void expect_right(const TestProgram& tested, const codegen::Target& target,
+                         const InterpCase& c) {
+  SCOPED_TRACE(words(tested, target, c));
+  try {
+    const Verdict verdict = check_interpreted(tested, target, c);
+    EXPECT_EQ(verdict.problems, "");
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+}  // namespace chainfold::test
