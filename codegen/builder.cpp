@@ -74,13 +74,13 @@ ValueId Builder::param(int index) {
               {kParam, index});
 }
 
-ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask) {
+ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask, std::int64_t ahead) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  return emit(Load{buffer, at, mask}, codegen::lane(elem, width));
+  return emit(Load{buffer, at, mask, ahead}, codegen::lane(elem, width));
 }
 ValueId Builder::load_uniform(int buffer, ValueId base) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  return emit(Load{buffer, {base}, kNoValue}, uniform(elem));
+  return emit(Load{buffer, {base}, kNoValue, 0}, uniform(elem));
 }
 void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask, bool streams) {
   const ValueId wide = splat(value);

@@ -45,7 +45,8 @@ class Builder {
   ValueId param(int index);  ///< uniform
 
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.
-  ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue);
+  ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue,
+               std::int64_t ahead = 0);
   ValueId load_uniform(int buffer, ValueId base);
   void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue,
              bool streams = false);

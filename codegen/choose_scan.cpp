@@ -28,8 +28,10 @@ constexpr int kRunBytes = 128;
 /// bytes of them a processor, about half of which are under way (0009).
 constexpr int kMostStages = 8, kStages = 4;
 constexpr std::int64_t kStageBytes = 128 * 1024;
-/// A CPU's warp: what is read twice has to stay in a core's cache.
-constexpr int kCpuTileBytes = 128 * 1024;
+/// A CPU's warp: what is read twice has to stay in a core's cache, beside what is read ahead. Of
+/// few elements tiles are smaller, so that every thread has some.
+constexpr int kCpuTileBytes = 256 * 1024;
+constexpr int kCpuSmallTileBytes = 64 * 1024;
 constexpr int kCpuRangeDepth = 8;
 /// A CPU's task should take longer than starting it.
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
@@ -241,6 +243,10 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                       ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
                       : std::int64_t{choice.tile} * 1024;
       plan.launches = choice.strategy == Strategy::look_back ? 2 : 3;
+      // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
+      // threads.
+      if (choice.strategy == Strategy::look_back && !plan.in_registers)
+        plan.read_ahead = plan.tile * target.processors;
       if (choice.staged == 0) return true;
       if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
       plan.staged = choice.staged;
@@ -376,9 +382,10 @@ std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int
                               std::int64_t elements) {
   // Tiles a processor (measured on sm_90: 16 MB are scanned sooner by small tiles, 32 MB by large).
   constexpr std::int64_t kTiles = 4;
-  if (segment != 0 || target.max_warps == 1 || !has_scans(graph)) return 0;
+  if (segment != 0 || !has_scans(graph)) return 0;
   const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
-  const std::int64_t tile = Plan::kWarp * width * kRunRows * kTileWarps;
+  const std::int64_t tile = target.max_warps == 1 ? kCpuTileBytes / widest_of_scan(graph)
+                                                  : Plan::kWarp * width * kRunRows * kTileWarps;
   const std::int64_t most = kTiles * target.processors * tile;
   return elements <= most ? most : 0;
 }
@@ -461,8 +468,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         choice.warps = std::min(kTileWarps, warps);
         choice.blocks = warps / choice.warps;
       } else if (!both_ways) {
-        choice.tile = static_cast<int>(
-            std::max<std::int64_t>(1, kCpuTileBytes / (1024 * widest_of_scan(graph))));
+        const int tile_bytes = request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
+        choice.tile = std::max(1, tile_bytes / (1024 * widest_of_scan(graph)));
       }
       return choice;
     case Strategy::look_ahead: {

@@ -55,6 +55,8 @@ class BodyEmitter {
   template <class Unsupported>
   void emit_op(const Instr& instr, const Unsupported&);
 
+  /// Asks for the lines `distance` bytes behind a run of `bytes`.
+  void read_ahead(const std::string& pointer, std::int64_t distance, int bytes);
   std::string load_run(int buffer, const std::string& pointer, int count, const std::string& mask);
   /// The first element of a group of lanes.
   std::string pointer_to(int buffer, const Address& at, int group);

@@ -343,11 +343,13 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
   };
   const ValueId zero = b_.i64(0), one = b_.i64(1), step = b_.i64(batch);
   Builder::Values carried = narrow_tile_.flatten(carry);
+  narrow_tile_.read_ahead(ranges_reverse_ ? -plan_.read_ahead : plan_.read_ahead);
   carried = b_.loop(zero, batches, one, carried, [&](ValueId j, const Builder::Values& states) {
     const ValueId at = ranges_reverse_ ? b_.sub(end, b_.mul(b_.add(j, one), step))
                                        : b_.add(begin, b_.mul(j, step));
     return rows_from(at, narrow_.depth, kNoValue, states);
   });
+  narrow_tile_.read_ahead(0);
   // What is left is at the end that the scan reaches last.
   const ValueId done = b_.mul(batches, step), rest = b_.sub(count, done);
   const ValueId rest_at = ranges_reverse_ ? begin : b_.add(begin, done);

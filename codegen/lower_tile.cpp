@@ -121,8 +121,8 @@ Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId po
         place.stride = 0;
         place.step = steps_[i];
       }
-      value =
-          staged_ ? b_.shared_load(index, place, width, mask) : b_.load(index, place, width, mask);
+      value = staged_ ? b_.shared_load(index, place, width, mask)
+                      : b_.load(index, place, width, mask, mask == kNoValue ? ahead_ : 0);
     }
     tile.inputs.push_back(value);
   }

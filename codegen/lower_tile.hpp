@@ -70,6 +70,8 @@ class TileLowering {
     bases_ = std::move(bases);
     steps_ = std::move(steps);
   }
+  /// load() tells the processor that the elements so many behind are wanted soon, from now on.
+  void read_ahead(std::int64_t elements) { ahead_ = elements; }
   /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
   void place_at_row(ValueId row);
   /// Elements between the rows of an input, a parameter of strided plans.
@@ -210,6 +212,7 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
+  std::int64_t ahead_ = 0;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
   std::vector<ValueId> bases_;  // one an input, or none: addresses are the inputs' own

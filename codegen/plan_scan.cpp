@@ -79,6 +79,7 @@ std::string print_scan(const Plan& plan) {
     text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
                         plan.blocks);
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
+  if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (!plan.in_registers)
     return text + fmt::format("  rows {} at once, read twice\n", plan.range_depth);
   if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);

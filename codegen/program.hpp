@@ -118,6 +118,8 @@ struct Load {
   int buffer = 0;
   Address at;
   ValueId mask = kNoValue;
+  /// A hint: the elements that lie so many behind these will be read soon. Nothing need be there.
+  std::int64_t ahead = 0;
 };
 struct Store {
   int buffer = 0;

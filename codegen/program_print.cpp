@@ -113,7 +113,8 @@ class Printer {
     return "param " + named(program_.params, op.index);
   }
   std::string operation(const Load& op, const Instr&) const {
-    return fmt::format("load {}{}", named(program_.buffers, op.buffer), place(op.at, op.mask));
+    return fmt::format("load {}{}{}", named(program_.buffers, op.buffer), place(op.at, op.mask),
+                       op.ahead == 0 ? "" : fmt::format(", then {:+}", op.ahead));
   }
   std::string operation(const Store& op, const Instr&) const {
     return fmt::format("{} {}{}, {}", op.streams ? "stream" : "store",
