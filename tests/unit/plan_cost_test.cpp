@@ -43,7 +43,7 @@ double times_the_default(const Case& test, const std::string& plan) {
 
 Op op_of(const std::string& name) {
   for (const Op op : {Op::sum, Op::mean_var, Op::dot, Op::min_max, Op::filtered_sum, Op::mean_rms,
-                      Op::max, Op::q6}) {
+                      Op::max, Op::q6, Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max}) {
     if (bench::name_of(op) == name) return op;
   }
   throw std::invalid_argument(name);
@@ -89,6 +89,32 @@ TEST(PlanCost, NeverDropsWhatResultsShowNearTheBest) {
     checked += times > 0 ? 1 : 0;
   }
   EXPECT_GT(checked, 100);
+}
+
+/// Plans from level with the default to 800 times slower: what a tuning must not drop is near it.
+TEST(PlanCost, NeverTakesScansForSlowerThanTheyAre) {
+  constexpr double kOff = 1.34;  // "a third either way"
+  std::ifstream file(CHAINFOLD_SOURCE_DIR "/bench/results/h200/scan.json");
+  const auto rows = nlohmann::json::parse(file).at("rows");
+  std::map<std::string, double> standard;  // ms of the default plan, the first row of its case
+  int checked = 0;
+  for (const auto& row : rows) {
+    const std::string op = row.at("op");
+    if (row.at("impl") != "chainfold" || !row.at("ms").is_number() || op.ends_with("_in_place"))
+      continue;
+    // Small ones were measured with another default, that of few elements.
+    if (row.at("n").template get<std::int64_t>() < kElements) continue;
+    const Case test = make_case(
+        op_of(op), type_of(row.at("dtype")), type_of(row.at("out_dtype")), row.at("n"),
+        row.at("segment").is_string() ? 0 : row.at("segment").template get<std::int64_t>());
+    const double ms = row.at("ms");
+    const double best = standard.try_emplace(test.name(), ms).first->second;
+    const double times = times_the_default(test, row.at("plan"));
+    EXPECT_GT(times, 0) << test.name();
+    EXPECT_LE(times, kOff * ms / best) << test.name() << ": " << row.at("plan").dump();
+    ++checked;
+  }
+  EXPECT_GT(checked, 30);
 }
 
 struct Measured {
