@@ -1,5 +1,6 @@
 #include "chainfold/codegen/lower_block.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace chainfold::codegen {
@@ -29,6 +30,12 @@ Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials
     }
   }
   return tile.reduce_lanes(std::move(partials), 1, lanes);
+}
+
+int warps_for(std::int64_t items, std::int64_t each, int most) {
+  const auto needed = static_cast<std::uint64_t>((items + each - 1) / each);
+  return static_cast<int>(
+      std::min<std::uint64_t>(std::bit_floor(static_cast<unsigned>(most)), std::bit_ceil(needed)));
 }
 
 }  // namespace chainfold::codegen

@@ -1,6 +1,8 @@
 // What the warps of a block do together.
 #pragma once
 
+#include <cstdint>
+
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {
@@ -9,5 +11,9 @@ namespace chainfold::codegen {
 /// the first shared arrays of the program's last launch, one a field of the states, and declares
 /// them where there are none yet.
 Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials partials);
+
+/// Warps of a block that shares out `items` among its warps: as many, a power of two up to `most`,
+/// as let each do with `each` of them.
+int warps_for(std::int64_t items, std::int64_t each, int most);
 
 }  // namespace chainfold::codegen

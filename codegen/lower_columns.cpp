@@ -6,10 +6,10 @@
 // Rows are absolute, and `origin` is the row at which the input buffers begin, so that the host may
 // pass a long matrix piece by piece without changing any part's bounds.
 #include <algorithm>
-#include <bit>
 
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_band.hpp"
+#include "chainfold/codegen/lower_block.hpp"
 
 namespace chainfold::codegen {
 
@@ -22,10 +22,7 @@ constexpr int kStateLoads = 4;
 /// them all where that is possible, and blocks are small where they are many.
 int merge_warps(const Plan& plan, const Target& target) {
   constexpr std::int64_t kMostBytes = 16 * 1024;  // of states on their way to the first warp
-  const auto batches =
-      static_cast<std::uint64_t>((plan.parts_wanted + kStateLoads - 1) / kStateLoads);
-  auto warps = static_cast<int>(std::min<std::uint64_t>(
-      std::bit_floor(static_cast<unsigned>(target.max_warps)), std::bit_ceil(batches)));
+  int warps = warps_for(plan.parts_wanted, kStateLoads, target.max_warps);
   while (warps > 1 && warps / 2 * Plan::kWarp * plan.state_bytes > kMostBytes) warps /= 2;
   return warps;
 }

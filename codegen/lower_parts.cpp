@@ -7,7 +7,6 @@
 // piece without changing any part's bounds. Inputs with strides come whole: their segments begin
 // where the strides say.
 #include <algorithm>
-#include <bit>
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower.hpp"
@@ -31,8 +30,7 @@ int merge_warps(const Plan& plan) {
   constexpr std::int64_t kStates = std::int64_t{Plan::kWarp} * kStateLoads;
   const std::int64_t quanta = (plan.segment - 1) / plan.part_quantum + 1;
   const std::int64_t parts = std::min(plan.parts_wanted, quanta);
-  return static_cast<int>(std::min<std::uint64_t>(
-      kMergeWarps, std::bit_ceil(static_cast<std::uint64_t>((parts + kStates - 1) / kStates))));
+  return warps_for(parts, kStates, kMergeWarps);
 }
 
 struct PartParams {

@@ -247,13 +247,48 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
   return values;
 }
 
-double scratch_bytes(const Program& program, const std::vector<std::uint64_t>& params) {
-  double bytes = 0;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.role == BufferRole::scratch)
-      bytes += static_cast<double>(buffer.elements.evaluate(params)) * size_of(buffer.type);
+/// Bytes of each buffer of a program.
+std::vector<double> sizes_of(const Compiled& compiled, const Graph& graph, std::int64_t elements,
+                             const std::vector<std::uint64_t>& params) {
+  const Plan& plan = compiled.plan;
+  const std::int64_t segments = plan.segment == 0                    ? 1
+                                : plan.strategy == Strategy::columns ? plan.segment
+                                                                     : elements / plan.segment;
+  std::vector<double> sizes;
+  for (const Buffer& buffer : compiled.program.buffers) {
+    std::int64_t count = 0;
+    switch (buffer.role) {
+      case BufferRole::input: count = elements; break;
+      case BufferRole::output: {
+        const NodeId id = graph.outputs[static_cast<std::size_t>(buffer.index)];
+        count = graph.node(id).level == Level::element ? elements : segments;
+        break;
+      }
+      case BufferRole::scratch: count = buffer.elements.evaluate(params); break;
+      case BufferRole::carry_in:
+      case BufferRole::carry_out: break;
+    }
+    sizes.push_back(static_cast<double>(count) * size_of(buffer.type));
   }
-  return bytes;
+  return sizes;
+}
+
+/// Bytes that a launch moves, each array's once.
+struct Traffic {
+  double read = 0, written = 0;
+};
+Traffic traffic_of(const Launch& launch, const std::vector<double>& sizes) {
+  std::set<int> read, written;
+  for_each_instr(launch.body, [&](const Instr& instr) {
+    if (const auto* load = std::get_if<Load>(&instr.op)) read.insert(load->buffer);
+    if (const auto* copy = std::get_if<CopyAsync>(&instr.op)) read.insert(copy->buffer);
+    if (const auto* store = std::get_if<Store>(&instr.op)) written.insert(store->buffer);
+    if (const auto* add = std::get_if<AtomicAdd>(&instr.op)) written.insert(add->buffer);
+  });
+  Traffic traffic;
+  for (const int buffer : read) traffic.read += sizes[static_cast<std::size_t>(buffer)];
+  for (const int buffer : written) traffic.written += sizes[static_cast<std::size_t>(buffer)];
+  return traffic;
 }
 
 double resident_blocks(const Launch& launch, int registers, const Target& target) {
@@ -268,7 +303,7 @@ double resident_blocks(const Launch& launch, int registers, const Target& target
 }
 
 LaunchEstimate estimate_launch(const Program& program, const Launch& launch, const Target& target,
-                               const std::vector<std::uint64_t>& params, double bytes) {
+                               const std::vector<std::uint64_t>& params, const Traffic& traffic) {
   /// Registers of addresses, counters and what the compiler keeps for itself; and a thread's most.
   constexpr int kOwnRegisters = 16, kMostRegisters = 255;
   /// A warp issues every fourth cycle at best: it waits for its own results.
@@ -298,13 +333,12 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
       std::max(1.0, std::min(result.resident, result.blocks)) * launch.warps;
   const double issue = busy * std::min<double>(rates.issue, kOneWarp * warps_at_once);
   result.issue_cycles = result.slots * result.blocks / (processors * issue);
-  result.memory_cycles = bytes / (processors * rates.bytes_per_cycle);
-  if (rates.bytes_ahead > 0) {
-    result.memory_cycles *=
-        std::max(1.0, rates.bytes_ahead / std::max(1.0, at_once * result.bytes_ahead));
-  } else {
-    result.memory_cycles /= busy;
-  }
+  double reading = traffic.read;
+  // A launch whose loads the walk did not come by: how many are under way it cannot know either.
+  if (rates.bytes_ahead > 0 && result.bytes_ahead > 0)
+    reading *= std::max(1.0, rates.bytes_ahead / (at_once * result.bytes_ahead));
+  result.memory_cycles = (reading + traffic.written) / (processors * rates.bytes_per_cycle);
+  if (rates.bytes_ahead == 0) result.memory_cycles /= busy;
   return result;
 }
 
@@ -314,28 +348,18 @@ PlanEstimate estimate(const Compiled& compiled, const Graph& graph, const Target
                       std::int64_t elements) {
   const auto& [plan, program] = compiled;
   const std::vector<std::uint64_t> params = params_of(program, plan, graph, elements);
-  double input = 0, output = 0;
-  for (const GraphInput& each : graph.inputs) input += size_of(each.type);
-  for (const NodeId id : graph.outputs) output += size_of(graph.node(id).type);
-  const std::int64_t results = plan.segment == 0                    ? 1
-                               : plan.strategy == Strategy::columns ? plan.segment
-                                                                    : elements / plan.segment;
-  const double scratch = scratch_bytes(program, params);
+  const std::vector<double> sizes = sizes_of(compiled, graph, elements, params);
   PlanEstimate total;
-  for (std::size_t i = 0; i < program.launches.size(); ++i) {
-    // The first launch reads the inputs, the last one writes the outputs; scratch lies between.
-    double bytes = i == 0 ? input * static_cast<double>(elements) : scratch;
-    if (i + 1 == program.launches.size()) bytes += output * static_cast<double>(results);
-    if (i + 1 < program.launches.size()) bytes += scratch;
-    if (program.launches[i].grid.evaluate(params) == 0) {  // nothing is left for it to merge
+  for (const Launch& launch : program.launches) {
+    if (launch.grid.evaluate(params) == 0) {  // nothing is left for it to merge
       total.launches.emplace_back();
       continue;
     }
-    const LaunchEstimate launch =
-        estimate_launch(program, program.launches[i], target, params, bytes);
+    const LaunchEstimate estimated =
+        estimate_launch(program, launch, target, params, traffic_of(launch, sizes));
     total.cycles +=
-        std::max(launch.memory_cycles, launch.issue_cycles) + target.rates.launch_cycles;
-    total.launches.push_back(launch);
+        std::max(estimated.memory_cycles, estimated.issue_cycles) + target.rates.launch_cycles;
+    total.launches.push_back(estimated);
   }
   return total;
 }

@@ -2,9 +2,9 @@
 //
 // The estimate reads the program alone, so every strategy is judged by the same few laws, whose
 // constants stand in Target::rates:
-//   memory   the bytes that any plan must move and what it leaves in scratch, at the rate of
-//            memory; slower in proportion where the loads that resident warps have under way are
-//            fewer than what keeps memory busy (Little's law);
+//   memory   once each array that a launch loads from and once each that it stores to, at the rate
+//            of memory; loads slower in proportion where those that resident warps have under way
+//            are fewer than what keeps memory busy (Little's law);
 //   issue    instructions of all warps, weighted by the slots that their pipe takes, over what the
 //            processors issue, or what the resident warps can keep issuing;
 //   launches a fixed time each.

@@ -132,6 +132,15 @@ void for_each_region(const Operation& op, F&& fn) {
   for_each_region(const_cast<Operation&>(op), [&](Region& region) { fn(std::as_const(region)); });
 }
 
+/// Calls fn with every instruction of a region, those of the regions inside it included.
+template <class F>
+void for_each_instr(const Region& region, F&& fn) {
+  for (const Instr& instr : region.body) {
+    fn(instr);
+    for_each_region(instr.op, [&](const Region& inner) { for_each_instr(inner, fn); });
+  }
+}
+
 /// Whether an operation of one of these kinds stands in `region` or in a region inside it.
 template <class... Ops>
 bool contains(const Region& region) {

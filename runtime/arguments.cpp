@@ -179,13 +179,10 @@ std::int64_t checked_row(const Graph& graph, const Arguments& args) {
   return row;
 }
 
-}  // namespace
-
-Arguments dense_arguments(const Graph& graph, std::int64_t elements, std::int64_t segment) {
-  Arguments args;
+/// Counts of `elements` elements in rows of `segment`.
+void set_shape(Arguments& args, const Graph& graph, std::int64_t elements, std::int64_t segment) {
   args.elements = elements;
   args.segment = segment;
-  args.strides.fill(segment);
   if (segment == 0) {
     args.segments = 1;
   } else if (graph.partition.kind == codegen::Partition::Kind::columns) {
@@ -195,12 +192,20 @@ Arguments dense_arguments(const Graph& graph, std::int64_t elements, std::int64_
     args.segments = elements / segment;
     args.tail_elements = elements % segment;
   }
+}
+
+}  // namespace
+
+Arguments dense_arguments(const Graph& graph, std::int64_t elements, std::int64_t segment) {
+  Arguments args;
+  args.strides.fill(segment);
+  set_shape(args, graph, elements, segment);
   return args;
 }
 
 Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t elements) {
   check_names(graph, bindings);
-  Arguments bound;
+  Arguments args;
   const bool told = elements >= 0;
   for (const auto& input : graph.inputs) {
     const Binding* binding = find(bindings, input.name);
@@ -234,19 +239,19 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
                       graph.params[i].name, name_of(graph.params[i].type), graph.params[i].name),
           graph.params[i].name);
     }
-    bound.params[i] = parameter_bits(graph.params[i], *binding);
+    args.params[i] = parameter_bits(graph.params[i], *binding);
   }
   const codegen::Partition& partition = graph.partition;
   const bool columns = partition.kind == codegen::Partition::Kind::columns;
-  const std::int64_t row = checked_row(graph, bound);
+  const std::int64_t row = checked_row(graph, args);
 
   const codegen::GraphInput* first = nullptr;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const codegen::GraphInput& input = graph.inputs[i];
     const Binding& binding = *find(bindings, input.name);
     const std::int64_t stride = checked_stride(input, binding, partition.kind, row);
-    bound.strides[i] = stride;
-    bound.strided = bound.strided || stride != row;
+    args.strides[i] = stride;
+    args.strided = args.strided || stride != row;
     const std::int64_t has =
         binding.count() < 0 ? binding.count() : elements_in(binding.count(), row, stride);
     const std::int64_t needed = told ? checked_extent(input, elements, row, stride) : 0;
@@ -274,10 +279,7 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
                     "the expression reads no input, so run() cannot know how many elements there "
                     "are; use launch()");
   }
-  Arguments args = dense_arguments(graph, elements, row);
-  args.strides = bound.strides;
-  args.params = bound.params;
-  args.strided = bound.strided;
+  set_shape(args, graph, elements, row);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     args.inputs[i] =
         checked_input(graph.inputs[i], *find(bindings, graph.inputs[i].name), elements);

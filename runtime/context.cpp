@@ -9,6 +9,14 @@
 
 namespace chainfold::runtime {
 
+void KnownMemory::forget(std::uintptr_t begin, std::size_t bytes) noexcept {
+  for (std::atomic<std::uintptr_t>& entry : entries_) {
+    std::uintptr_t address = entry.load(std::memory_order_relaxed);
+    if (address - begin < bytes)
+      entry.compare_exchange_strong(address, 0, std::memory_order_relaxed);
+  }
+}
+
 Context::Context(const DeviceInfo& device) : device_(device), process_(getpid()) {
   check(driver().primary_context_retain(&handle_, device.handle), "cuDevicePrimaryCtxRetain",
         fmt::format("device {} ({})", device.ordinal, device.name));

@@ -2,9 +2,39 @@
 // PyTorch and most engines share: their pointers and streams are valid here.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
 #include "chainfold/runtime/device.hpp"
 
 namespace chainfold::runtime {
+
+/// Addresses that the driver has said to be memory of a device: a launch asks of each but once, as
+/// an answer takes longer than all else that a launch checks. A newer address may take the place of
+/// an older one. Freed memory is forgotten where this library freed it. Where its owner did, the
+/// address is vouched for still; drivers hand it out again as device memory, so that a mistake
+/// which would have been told at the launch then becomes the driver's to tell. Thread-safe.
+class KnownMemory {
+ public:
+  [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
+    return address != 0 && entries_[place(address)].load(std::memory_order_relaxed) == address;
+  }
+  void add(std::uintptr_t address) noexcept {
+    entries_[place(address)].store(address, std::memory_order_relaxed);
+  }
+  /// Forgets what lies in `bytes` bytes from `begin` on.
+  void forget(std::uintptr_t begin, std::size_t bytes) noexcept;
+
+ private:
+  static constexpr int kBits = 8;
+  static std::size_t place(std::uintptr_t address) noexcept {
+    // Allocations begin at multiples of 256 and more: all bits must count.
+    return static_cast<std::size_t>(address * 0x9E3779B97F4A7C15U >> (64 - kBits));
+  }
+  std::array<std::atomic<std::uintptr_t>, std::size_t{1} << kBits> entries_{};
+};
 
 /// A device's primary context. Retained once a process, never released: destructors of statics may
 /// still free device memory at exit, when CUDA itself is torn down.
@@ -18,6 +48,8 @@ class Context {
   [[nodiscard]] ContextHandle handle() const noexcept { return handle_; }
   /// The process that made the context, the only one that may use it.
   [[nodiscard]] int process() const noexcept { return process_; }
+  /// This device's memory.
+  [[nodiscard]] KnownMemory& known_memory() const noexcept { return known_memory_; }
 
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -27,6 +59,7 @@ class Context {
   const DeviceInfo& device_;
   ContextHandle handle_ = nullptr;
   int process_ = 0;
+  mutable KnownMemory known_memory_;
 };
 
 /// Makes a context current on this thread until the end of the scope, then restores what was

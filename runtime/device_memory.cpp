@@ -111,6 +111,7 @@ void DeviceBuffer::swap(DeviceBuffer& other) noexcept {
 
 void DeviceBuffer::release() noexcept {
   if (pointer_ == 0) return;
+  context_->known_memory().forget(pointer_, bytes_);
   quietly(context_, [this](const DriverApi& api) { api.mem_free(pointer_); });
   pointer_ = 0;
 }

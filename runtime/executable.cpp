@@ -43,8 +43,9 @@ class CudaExecutable final : public Executable {
       throw UserError(ErrorCode::invalid_argument,
                       "the launch needs more blocks than a grid holds; split the input");
     }
-    module_.launch(index, {.x = static_cast<unsigned>(blocks)}, threads_[index], shared_[index],
-                   static_cast<StreamHandle>(stream), slots, count, overlaps_[index]);
+    module_.launch_in_scope(index, {.x = static_cast<unsigned>(blocks)}, threads_[index],
+                            shared_[index], static_cast<StreamHandle>(stream), slots, count,
+                            overlaps_[index]);
   }
 
  private:

@@ -15,7 +15,8 @@ namespace chainfold::runtime {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Runs (CPU) or queues (GPU) one launch of the program over `blocks` blocks.
+  /// Runs (CPU) or queues (GPU) one launch of the program over `blocks` blocks. A GPU's context
+  /// must be current on this thread (ContextScope).
   virtual void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots,
                       std::size_t count, void* stream) const = 0;
   /// Milliseconds in the compiler; 0 for what came from the disk.

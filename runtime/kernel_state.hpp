@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
+#include "chainfold/runtime/inline_items.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/kernel_variant.hpp"
 #include "chainfold/runtime/launch_slots.hpp"
@@ -33,7 +35,8 @@ struct Kernel::State {
   std::optional<codegen::Graph> tail_graph;
   Options options;
   Target target;
-  int device = -1;  // < 0: the CPU
+  int device = -1;                            // < 0: the CPU
+  const runtime::Context* context = nullptr;  // a GPU's
 
   /// What kernels are specialised for besides the alignment of memory.
   struct Shape {
@@ -72,34 +75,27 @@ struct Kernel::State {
   struct Piece {
     const runtime::KernelVariant* variant = nullptr;
     const codegen::Graph* graph = nullptr;
-    runtime::Arguments arguments;
     runtime::Slots::Range range;
+    runtime::Arguments arguments;
   };
-  /// One or two of them, in inline storage: a launch allocates nothing.
-  class Pieces {
-   public:
-    Piece& add() { return items_[size_++]; }
-    [[nodiscard]] const Piece* begin() const { return items_.data(); }
-    [[nodiscard]] const Piece* end() const { return items_.data() + size_; }
-    [[nodiscard]] bool empty() const { return size_ == 0; }
-
-   private:
-    std::array<Piece, 2> items_;
-    std::size_t size_ = 0;
-  };
+  static constexpr std::size_t kMostPieces = 2;
+  using Pieces = runtime::InlineItems<Piece, kMostPieces>;
   /// The one or two pieces of a call, compiled; `alignment` that of the memory of inputs and of
   /// outputs with one value an element. `in_place`: the kernels work on that memory, not on copies
   /// that begin with each piece and have no gaps.
-  Pieces pieces(const runtime::Arguments& arguments, int alignment, bool in_place);
-  void launch_piece(const Piece& piece, void* stream, void* scratch, const void* carry_in = nullptr,
-                    void* carry_out = nullptr);
+  void add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
+                  Pieces& pieces);
 
   std::mutex mutex;
   struct Slot {
     std::once_flag once;
     runtime::KernelVariant variant;
+    Shape shape;
+    int alignment = 0;
   };
   std::map<std::pair<Shape, int>, std::unique_ptr<Slot>> variants;
+  /// The variant asked for last, compiled; and the tail's. Most launches are like the one before.
+  std::array<std::atomic<const Slot*>, 2> recent{};
   struct ChoiceSlot {
     std::once_flag once;
     Choice choice;

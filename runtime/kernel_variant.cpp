@@ -123,11 +123,18 @@ const Kernel::State::Choice& Kernel::State::choice(const Shape& shape) {
 }
 
 const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int alignment) {
+  std::atomic<const Slot*>& last_used = recent[shape.tail ? 1 : 0];
+  const Slot* const same = last_used.load(std::memory_order_acquire);
+  if (same != nullptr && same->alignment == alignment && same->shape == shape) return same->variant;
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex);
     auto& entry = variants[{shape, alignment}];
-    if (!entry) entry = std::make_unique<Slot>();
+    if (!entry) {
+      entry = std::make_unique<Slot>();
+      entry->shape = shape;
+      entry->alignment = alignment;
+    }
     slot = entry.get();
   }
   std::call_once(slot->once, [&] {
@@ -149,6 +156,7 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
     if (!shape.tail)
       last = {.shape = shape, .choice = std::move(chosen), .variant = &slot->variant};
   });
+  last_used.store(slot, std::memory_order_release);
   return slot->variant;
 }
 

@@ -22,7 +22,13 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
     : program_(program) {
   std::size_t next = program.buffers.size();
   if (size() > slots_.size()) throw InternalError("a program has more slots than a launch holds");
-  std::fill_n(slots_.begin(), next, 0);
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const auto index = static_cast<std::size_t>(program.buffers[i].index);
+    const void* pointer = nullptr;
+    if (program.buffers[i].role == BufferRole::input) pointer = arguments.inputs[index];
+    if (program.buffers[i].role == BufferRole::output) pointer = arguments.outputs[index];
+    slots_[i] = reinterpret_cast<std::uintptr_t>(pointer);
+  }
   for (const codegen::Param& param : program.params) {
     std::uint64_t bits = 0;
     const auto index = static_cast<std::size_t>(param.index);
@@ -43,10 +49,7 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
     }
     slots_[next++] = bits;
   }
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    set_buffer(BufferRole::input, static_cast<int>(i), arguments.inputs[i]);
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
-    set_buffer(BufferRole::output, static_cast<int>(o), arguments.outputs[o]);
+  place_scratch();
 }
 
 void Slots::set_buffer(BufferRole role, int index, const void* pointer) {
@@ -74,24 +77,23 @@ void Slots::set_carry(const void* in, const void* out) {
   }
 }
 
-std::int64_t Slots::scratch_bytes() const {
-  std::int64_t bytes = 0;
-  for (const codegen::Buffer& buffer : program_.buffers) {
+void Slots::place_scratch() {
+  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+    const codegen::Buffer& buffer = program_.buffers[i];
     if (buffer.role != BufferRole::scratch) continue;
-    bytes += buffer.elements.evaluate(params()) * size_of(buffer.type);
-    bytes = (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+    slots_[i] = static_cast<std::uint64_t>(scratch_bytes_);
+    scratch_bytes_ += buffer.elements.evaluate(params()) * size_of(buffer.type);
+    scratch_bytes_ =
+        (scratch_bytes_ + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
   }
-  return bytes;
 }
 
 void Slots::set_scratch(void* base) {
-  std::int64_t offset = 0;
-  for (const codegen::Buffer& buffer : program_.buffers) {
-    if (buffer.role != BufferRole::scratch) continue;
-    set_buffer(BufferRole::scratch, buffer.index, static_cast<std::byte*>(base) + offset);
-    offset += buffer.elements.evaluate(params()) * size_of(buffer.type);
-    offset = (offset + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+    if (program_.buffers[i].role == BufferRole::scratch) slots_[i] += address - scratch_base_;
   }
+  scratch_base_ = address;
 }
 
 std::int64_t Slots::grid(std::size_t launch) const {

@@ -31,7 +31,7 @@ class Slots {
   /// Cuts `base` into the program's scratch arrays.
   void set_scratch(void* base);
   /// Bytes that set_scratch needs.
-  [[nodiscard]] std::int64_t scratch_bytes() const;
+  [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
   [[nodiscard]] std::int64_t grid(std::size_t launch) const;
   [[nodiscard]] const std::uint64_t* data() const { return slots_.data(); }
   [[nodiscard]] std::size_t size() const {
@@ -42,7 +42,10 @@ class Slots {
   [[nodiscard]] std::span<const std::uint64_t> params() const {
     return std::span(slots_).subspan(program_.buffers.size(), program_.params.size());
   }
+  void place_scratch();
   const codegen::Program& program_;
+  std::int64_t scratch_bytes_ = 0;
+  std::uintptr_t scratch_base_ = 0;         // from which the slots of scratch arrays count
   std::array<std::uint64_t, kMost> slots_;  // the first size() of them are set
 };
 

@@ -151,6 +151,14 @@ int CudaModule::resident_blocks(std::size_t kernel, unsigned threads,
 void CudaModule::launch(std::size_t kernel, GridSize grid, unsigned threads,
                         unsigned dynamic_shared, StreamHandle stream, const std::uint64_t* slots,
                         std::size_t count, bool overlaps) const {
+  const ContextScope scope(context_);
+  launch_in_scope(kernel, grid, threads, dynamic_shared, stream, slots, count, overlaps);
+}
+
+void CudaModule::launch_in_scope(std::size_t kernel, GridSize grid, unsigned threads,
+                                 unsigned dynamic_shared, StreamHandle stream,
+                                 const std::uint64_t* slots, std::size_t count,
+                                 bool overlaps) const {
   const Kernel& k = at(kernel);
   if (k.parameters >= 0 && static_cast<std::size_t>(k.parameters) != count) {
     throw InternalError(
@@ -167,7 +175,6 @@ void CudaModule::launch(std::size_t kernel, GridSize grid, unsigned threads,
   }
   // The driver reads the slots and writes none; its signature is older than const.
   for (std::size_t i = 0; i < count; ++i) parameters[i] = const_cast<std::uint64_t*>(slots + i);
-  const ContextScope scope(context_);
   DriverLaunchAttribute overlap{.id = kProgrammaticSerialization};
   overlap.value.enabled = 1;
   const DriverLaunch config{.grid = {grid.x, grid.y, grid.z},

@@ -66,6 +66,11 @@ class CudaModule {
   void launch(std::size_t kernel, GridSize grid, unsigned threads, unsigned dynamic_shared,
               StreamHandle stream, const std::uint64_t* slots, std::size_t count,
               bool overlaps = false) const;
+  /// The same where the module's context is current on this thread (ContextScope), which the
+  /// driver is not asked again.
+  void launch_in_scope(std::size_t kernel, GridSize grid, unsigned threads, unsigned dynamic_shared,
+                       StreamHandle stream, const std::uint64_t* slots, std::size_t count,
+                       bool overlaps = false) const;
 
  private:
   struct Kernel {

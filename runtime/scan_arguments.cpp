@@ -16,17 +16,16 @@ using codegen::Graph;
 using codegen::NodeKind;
 using codegen::Partition;
 
-/// The bytes of an array, named for messages.
+/// The bytes of an array.
 struct Memory {
-  std::string name;
   std::uintptr_t begin = 0, end = 0;
   [[nodiscard]] bool overlaps(const Memory& other) const {
     return begin < other.end && other.begin < end;
   }
 };
-Memory memory_of(std::string name, const void* data, std::int64_t bytes) {
+Memory memory_of(const void* data, std::int64_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  return {std::move(name), begin, begin + static_cast<std::uintptr_t>(bytes)};
+  return {begin, begin + static_cast<std::uintptr_t>(bytes)};
 }
 
 bool is_given(const Carry& carry) { return carry.data != nullptr || carry.bytes != 0; }
@@ -92,9 +91,8 @@ void check_scan_strides(const Graph& graph, const Arguments& arguments) {
 void check_scan_memory(const Graph& graph, const Arguments& arguments) {
   if (!has_scans(graph)) return;
   auto output = [&](std::size_t o) {
-    return memory_of(
-        fmt::format("output {}", o), arguments.outputs[o],
-        output_values(graph, arguments, o) * size_of(graph.node(graph.outputs[o]).type));
+    return memory_of(arguments.outputs[o], output_values(graph, arguments, o) *
+                                               size_of(graph.node(graph.outputs[o]).type));
   };
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const Memory mine = output(o);
@@ -102,27 +100,28 @@ void check_scan_memory(const Graph& graph, const Arguments& arguments) {
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       const codegen::GraphInput& input = graph.inputs[i];
       const Memory theirs =
-          memory_of(input.name, arguments.inputs[i], arguments.elements * size_of(input.type));
+          memory_of(arguments.inputs[i], arguments.elements * size_of(input.type));
       const bool same = mine.begin == theirs.begin && per_element(graph, o);
       if (!mine.overlaps(theirs) || (same && size == size_of(input.type))) continue;
+      const std::string name = fmt::format("output {}", o);
       throw UserError(
           ErrorCode::invalid_argument,
           same ? fmt::format("{} is the memory of input '{}', but its elements have {} bytes and "
                              "those of the input {}; scan in place with elements of one size, or "
                              "give the output memory of its own",
-                             mine.name, input.name, size, size_of(input.type))
+                             name, input.name, size, size_of(input.type))
                : fmt::format("{} overlaps input '{}'; an output with one value an element may be "
                              "exactly an input's memory, others need memory of their own",
-                             mine.name, input.name),
-          mine.name);
+                             name, input.name),
+          name);
     }
     for (std::size_t other = 0; other < o; ++other) {
-      const Memory theirs = output(other);
-      if (!mine.overlaps(theirs)) continue;
+      if (!mine.overlaps(output(other))) continue;
+      const std::string name = fmt::format("output {}", o);
       throw UserError(
           ErrorCode::invalid_argument,
-          fmt::format("{} overlaps {}; give each output memory of its own", mine.name, theirs.name),
-          mine.name);
+          fmt::format("{} overlaps output {}; give each output memory of its own", name, other),
+          name);
     }
   }
 }
@@ -142,7 +141,7 @@ void check_carry(const Graph& graph, const Carry& in, const Carry& out) {
   check_one(in, "carry_in", needed);
   check_one(out, "carry_out", needed);
   if (is_given(in) && is_given(out) &&
-      memory_of("", in.data, needed).overlaps(memory_of("", out.data, needed))) {
+      memory_of(in.data, needed).overlaps(memory_of(out.data, needed))) {
     throw UserError(ErrorCode::invalid_argument,
                     "carry_out overlaps carry_in, which blocks may still read when it is written; "
                     "take two buffers in turn",

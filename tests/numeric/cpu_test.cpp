@@ -411,7 +411,8 @@ TEST_F(CpuNumeric, ConcurrentRunsShareOneKernel) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (std::int64_t segment :
-           {std::int64_t{4}, std::int64_t{100}, std::int64_t{t % 2 == 0 ? 1200 : 1500}}) {
+           {std::int64_t{4}, std::int64_t{100}, std::int64_t{t % 2 == 0 ? 1200 : 1500},
+            std::int64_t{100}, std::int64_t{100}, std::int64_t{4}}) {
         const auto [sums] = kernel.run<std::int64_t>({{"x", data}, {"S", segment}});
         for (std::size_t s = 0; s < sums.size(); ++s) {
           const auto first = static_cast<std::int64_t>(s) * segment;

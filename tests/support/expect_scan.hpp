@@ -1,4 +1,4 @@
-// What tests of scans in the interpreter share: cases told whole when they fail, and
+// What tests of programs in the interpreter share: cases told whole when they fail, and
 // schedules in turn.
 #pragma once
 
@@ -33,14 +33,17 @@ inline std::string words(const TestProgram& tested, const codegen::Target& targe
       c.options.resident_blocks, c.chunks, c.choice ? to_text(*c.choice) : "the default");
 }
 
-inline void expect_right(const TestProgram& tested, const codegen::Target& target,
-                         const InterpCase& c) {
+/// Runs one case; an exception is a failure like a wrong number. Returns what the check says.
+inline Verdict expect_right(const TestProgram& tested, const codegen::Target& target,
+                            const InterpCase& c) {
   SCOPED_TRACE(words(tested, target, c));
   try {
-    const Verdict verdict = check_interpreted(tested, target, c);
+    Verdict verdict = check_interpreted(tested, target, c);
     EXPECT_EQ(verdict.problems, "");
+    return verdict;
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
+    return {};
   }
 }
 

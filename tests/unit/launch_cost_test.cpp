@@ -57,6 +57,24 @@ TEST(LaunchCost, NothingIsAllocated) {
   EXPECT_EQ(allocations - before, 1U);
 }
 
+/// Arrays of scans are held against each other by their addresses, not by their names.
+TEST(LaunchCost, NothingIsAllocatedForScans) {
+  if (!runtime::cpu_plugin_available()) GTEST_SKIP() << "no CPU plugin";
+  const auto x = input<float>("a name longer than fifteen characters");
+  const Kernel kernel = compile(over(segments(64), inclusive_sum(x)),
+                                {.target = target("cpu"), .tuning = Tuning::off});
+  const std::vector<float> data(64 * 3, 1);
+  std::vector<float> sums(data.size());
+  const LaunchArgs args{.elements = data.size(),
+                        .inputs = {{"a name longer than fifteen characters", data}},
+                        .outputs = {{sums.data(), sums.size()}}};
+  kernel.launch(args);
+  const std::size_t before = allocations;
+  kernel.launch(args);
+  EXPECT_EQ(allocations - before, 0U);
+  EXPECT_EQ(sums[127], 64);
+}
+
 }  // namespace
 }  // namespace chainfold::test
 

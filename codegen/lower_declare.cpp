@@ -1,0 +1,53 @@
+// What every strategy declares: buffers and parameters of the graph, scratch for states.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "chainfold/codegen/lower_tile.hpp"
+
+namespace chainfold::codegen {
+
+int add_param(Program& program, std::string name, DType type, ParamRole role, int index) {
+  program.params.push_back({std::move(name), type, role, index});
+  return static_cast<int>(program.params.size()) - 1;
+}
+
+void declare_graph(Program& program, const Graph& graph, const Plan& plan) {
+  program.in_place = has_scans(graph);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const GraphInput& input = graph.inputs[i];
+    const int wide = std::min(16, plan.load_width * size_of(input.type));
+    program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
+                               static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const DType type = graph.node(graph.outputs[i]).type;
+    program.buffers.push_back({"out_" + std::to_string(i), type, BufferRole::output,
+                               static_cast<int>(i), size_of(type), 0});
+  }
+  for (std::size_t i = 0; i < graph.literals.size(); ++i) {
+    add_param(program, "literal_" + std::to_string(i), graph.literals[i].type, ParamRole::literal,
+              static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    add_param(program, "user_" + std::to_string(i), graph.params[i].type, ParamRole::user,
+              static_cast<int>(i));
+  }
+  for (std::size_t i = 0; plan.strided && i < graph.inputs.size(); ++i) {
+    add_param(program, "stride_" + std::to_string(i), DType::i64, ParamRole::stride,
+              static_cast<int>(i));
+  }
+}
+
+void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment) {
+  int scratch = 0;
+  for (const Fold& fold : graph.folds) {
+    for (const DType type : fold.state) {
+      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch,
+                                 scratch, std::max(alignment, size_of(type)), states});
+      ++scratch;
+    }
+  }
+}
+
+}  // namespace chainfold::codegen

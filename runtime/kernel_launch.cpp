@@ -1,0 +1,277 @@
+// What a kernel does at each call: checks the arguments, finds the pieces of work, launches them. A
+// launch allocates nothing, and asks the driver for nothing that an earlier one has asked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/scan_arguments.hpp"
+
+namespace chainfold {
+
+namespace {
+
+using runtime::kWidestLoad;
+
+/// Host memory that is not initialised first.
+struct FreeDeleter {
+  void operator()(void* pointer) const { std::free(pointer); }
+};
+using HostScratch = std::unique_ptr<void, FreeDeleter>;
+HostScratch host_scratch(std::int64_t bytes) {
+  if (bytes == 0) return {};
+  HostScratch memory(std::aligned_alloc(256, static_cast<std::size_t>((bytes + 255) / 256 * 256)));
+  if (!memory)
+    throw DeviceError(ErrorCode::out_of_memory,
+                      fmt::format("{} bytes of host scratch could not be allocated", bytes));
+  return memory;
+}
+
+/// The launches of a call's pieces, in inline storage.
+class Work {
+ public:
+  explicit Work(const Kernel::State::Pieces& pieces) : pieces_(pieces) {
+    for (const auto& piece : pieces) {
+      const runtime::Slots& slots = slots_.emplace(*piece.graph, piece.variant->compiled.program,
+                                                   piece.arguments, piece.range);
+      scratch_bytes_ = std::max(scratch_bytes_, slots.scratch_bytes());
+    }
+  }
+  /// That the pieces, one after the other, need.
+  [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
+  void launch(void* stream, void* scratch, const void* carry_in = nullptr,
+              void* carry_out = nullptr) {
+    runtime::Slots* next = slots_.begin();
+    for (const auto& piece : pieces_) {
+      runtime::Slots& slots = *next++;
+      slots.set_scratch(scratch);
+      slots.set_carry(carry_in, carry_out);
+      piece.variant->launch_all(slots, stream);
+    }
+  }
+
+ private:
+  const Kernel::State::Pieces& pieces_;
+  runtime::InlineItems<runtime::Slots, Kernel::State::kMostPieces> slots_;
+  std::int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace
+
+void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
+                               Pieces& pieces) {
+  if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
+  auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
+    const codegen::Graph& whole = tail ? *tail_graph : *graph;
+    const runtime::KernelVariant& compiled = variant(
+        {.tail = tail,
+         .segment = args.segment,
+         .strided = args.strided && in_place,
+         .most_elements = codegen::most_elements_of(whole, target, args.segment, args.elements)},
+        aligned);
+    pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
+  };
+  if (arguments.segments > 0) add(false, arguments, alignment);
+  if (arguments.tail_elements > 0) {
+    runtime::Arguments tail = arguments;
+    for (std::size_t i = 0; i < graph->inputs.size(); ++i) {
+      tail.inputs[i] += arguments.segments * arguments.strides[i] * size_of(graph->inputs[i].type);
+      tail.strides[i] = 0;
+    }
+    for (std::size_t o = 0; o < graph->outputs.size(); ++o) {
+      const std::int64_t before = runtime::per_element(*graph, o)
+                                      ? arguments.segments * arguments.segment
+                                      : arguments.segments;
+      if (tail.outputs[o] != nullptr)
+        tail.outputs[o] += before * size_of(graph->node(graph->outputs[o]).type);
+    }
+    tail.strided = false;
+    tail.elements = arguments.tail_elements;
+    tail.segment = 0;
+    tail.segments = 1;
+    tail.tail_elements = 0;
+    // In place, the tail begins wherever the segments end; staging begins it anew.
+    const bool anywhere = in_place && target.vector_bytes > 0;
+    add(true, tail,
+        anywhere ? std::min(alignment, runtime::common_alignment(*tail_graph, tail)) : alignment);
+  }
+}
+
+std::int64_t Kernel::output_count(const Bindings& bindings) const {
+  return runtime::resolve(*state_->graph, bindings, -1).all_segments();
+}
+
+std::int64_t Kernel::output_count(const Bindings& bindings, std::size_t output) const {
+  return output_counts(bindings).at(output);
+}
+
+std::vector<std::int64_t> Kernel::output_counts(const Bindings& bindings) const {
+  const codegen::Graph& graph = *state_->graph;
+  const runtime::Arguments arguments = runtime::resolve(graph, bindings, -1);
+  std::vector<std::int64_t> counts;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    counts.push_back(runtime::output_values(graph, arguments, o));
+  return counts;
+}
+
+void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
+  State& state = *state_;
+  runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
+  runtime::bind_outputs(*state.graph, outputs, arguments);
+  runtime::check_scan_strides(*state.graph, arguments);
+  runtime::check_scan_memory(*state.graph, arguments);
+  State::Pieces pieces;
+  state.add_pieces(arguments, kWidestLoad, state.device < 0, pieces);
+  if (state.device >= 0) {
+    runtime::run_staged(state, pieces);
+    return;
+  }
+  Work work(pieces);
+  const HostScratch scratch = host_scratch(work.scratch_bytes());
+  work.launch(nullptr, scratch.get());
+}
+
+namespace {
+
+/// Adds the pieces of a launch. Sizes may be asked for before there are any pointers.
+void add_pieces(Kernel::State& state, const LaunchArgs& args, bool sizes_only,
+                Kernel::State::Pieces& pieces) {
+  if (args.elements < 0) {
+    throw UserError(
+        ErrorCode::invalid_argument,
+        fmt::format("a launch of {} elements; the count must not be negative", args.elements.value),
+        "elements");
+  }
+  const auto resolved = [&](const Bindings& bindings) {
+    runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
+    runtime::check_scan_strides(*state.graph, arguments);
+    if (sizes_only) {
+      for (std::size_t o = 0; o < std::min(args.outputs.size(), state.graph->outputs.size()); ++o)
+        arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
+    } else {
+      runtime::bind_outputs(*state.graph, args.outputs, arguments);
+      runtime::check_scan_memory(*state.graph, arguments);
+      runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
+    }
+    const int alignment = runtime::common_alignment(*state.graph, arguments);
+    state.add_pieces(arguments, alignment, true, pieces);
+  };
+  if (!sizes_only) {
+    resolved(args.inputs);
+    return;
+  }
+  Bindings bindings = args.inputs;
+  for (const auto& input : state.graph->inputs) {
+    bool bound = false;
+    for (const Binding& binding : args.inputs)
+      bound = bound || (binding.name() == input.name && !binding.is_scalar());
+    // Any aligned address will do: nothing is read.
+    if (!bound)
+      bindings.push_back(
+          Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
+  }
+  resolved(bindings);
+}
+
+/// Memory of a launch as messages name it, put together only where one is thrown.
+struct MemoryName {
+  std::string_view kind;  ///< "input", "output" or "scratch"
+  std::string_view input{};
+  std::size_t output = 0;
+
+  [[nodiscard]] std::string what() const {
+    return kind == "input" ? fmt::format("input '{}'", input) : where();
+  }
+  [[nodiscard]] std::string where() const {
+    return kind == "input"    ? std::string(input)
+           : kind == "output" ? fmt::format("output {}", output)
+                              : std::string(kind);
+  }
+};
+
+void check_device_memory(const runtime::Context& context, const void* pointer,
+                         const MemoryName& name) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (context.known_memory().has(address)) return;
+  const runtime::PointerInfo info = runtime::pointer_info(context, pointer);
+  if (info.kind == runtime::PointerInfo::Kind::device && info.device != context.device().ordinal) {
+    throw UserError(
+        ErrorCode::wrong_memory,
+        fmt::format("{} lies on device {}, the kernel runs on device {}; copy it there, "
+                    "or compile for target(\"gpu:{}\")",
+                    name.what(), info.device, context.device().ordinal, info.device),
+        name.where());
+  }
+  if (info.kind == runtime::PointerInfo::Kind::pageable) {
+    throw UserError(ErrorCode::wrong_memory,
+                    fmt::format("{} is ordinary host memory, which a GPU kernel cannot reach; pass "
+                                "device memory to launch(), or "
+                                "use run() for host data",
+                                name.what()),
+                    name.where());
+  }
+  // Page-locked and managed memory may become ordinary memory at the same address.
+  if (info.kind == runtime::PointerInfo::Kind::device) context.known_memory().add(address);
+}
+
+}  // namespace
+
+void Kernel::launch(const LaunchArgs& args) const {
+  State& state = *state_;
+  State::Pieces pieces;
+  add_pieces(state, args, false, pieces);
+  if ((args.carry_in.data != nullptr || args.carry_out.data != nullptr) && !pieces.empty())
+    runtime::check_carries(pieces.begin()->variant->compiled.program);
+  Work work(pieces);
+  const std::int64_t needed = work.scratch_bytes();
+  if (args.scratch.bytes < needed || (needed > 0 && !args.scratch.data)) {
+    throw UserError(
+        needed > 0 && !args.scratch.data ? ErrorCode::null_pointer : ErrorCode::too_small,
+        fmt::format("the launch needs {} bytes of scratch, {} were given; ask scratch_bytes() with "
+                    "the same arguments",
+                    needed, args.scratch.data ? args.scratch.bytes.value : 0),
+        "scratch");
+  }
+  if (needed > 0 && reinterpret_cast<std::uintptr_t>(args.scratch.data) % kWidestLoad != 0) {
+    throw UserError(ErrorCode::misaligned,
+                    "scratch is not aligned to 16 bytes; device allocations are aligned to 256",
+                    "scratch");
+  }
+  if (state.device < 0) {
+    work.launch(nullptr, args.scratch.data, args.carry_in.data, args.carry_out.data);
+    return;
+  }
+  const runtime::Context& context = *state.context;
+  const runtime::ContextScope scope(context);
+  if (!pieces.empty()) {
+    const runtime::Arguments& arguments = pieces.begin()->arguments;
+    for (std::size_t i = 0; i < state.graph->inputs.size() && arguments.elements > 0; ++i) {
+      check_device_memory(context, arguments.inputs[i],
+                          {.kind = "input", .input = state.graph->inputs[i].name});
+    }
+    for (std::size_t i = 0; i < args.outputs.size(); ++i)
+      check_device_memory(context, args.outputs[i].data(), {.kind = "output", .output = i});
+    if (needed > 0) check_device_memory(context, args.scratch.data, {.kind = "scratch"});
+    if (args.carry_in.data) check_device_memory(context, args.carry_in.data, {.kind = "carry_in"});
+    if (args.carry_out.data)
+      check_device_memory(context, args.carry_out.data, {.kind = "carry_out"});
+  }
+  work.launch(args.stream, args.scratch.data, args.carry_in.data, args.carry_out.data);
+}
+
+std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const {
+  State::Pieces pieces;
+  add_pieces(*state_, args, true, pieces);
+  return Work(pieces).scratch_bytes();
+}
+void Kernel::prepare(const LaunchArgs& args) const {
+  State::Pieces pieces;
+  add_pieces(*state_, args, true, pieces);
+}
+std::int64_t Kernel::carry_bytes() const { return runtime::carry_bytes(*state_->graph); }
+
+}  // namespace chainfold
