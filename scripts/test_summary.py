@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Sums the results of a folder: ctest's JUnit files (*.xml) and single checks (*.check).
 
-NAME.again.xml holds second runs of tests of NAME.xml: each counts in place of the first.
 Prints why tests were skipped and which failed; the last line reads "N passed, N failed, N skipped".
 Exits with 1 if anything failed or nothing ran.
 """
@@ -33,18 +32,9 @@ def cases(path):
 def main():
     folder = pathlib.Path(sys.argv[1])
     passed, failed, reasons = 0, [], collections.defaultdict(list)
-    again, ran_twice = {}, []
-    for path in folder.glob("*.again.xml"):
-        for case in cases(path):
-            again[f"{path.name.removesuffix('.again.xml')}: {case.get('name')}"] = case
     for path in sorted(folder.glob("*.xml")):
-        if path.name.endswith(".again.xml"):
-            continue
         for case in cases(path):
             name = f"{path.stem}: {case.get('name')}"
-            if name in again:
-                case = again[name]
-                ran_twice.append(name)
             if case.find("skipped") is not None:
                 reasons[skip_reason(case)].append(name)
             elif case.get("status") == "run":
@@ -59,8 +49,6 @@ def main():
 
     for reason, names in reasons.items():
         print(f"{len(names)} skipped: {reason} ({names[0]}{', ...' if len(names) > 1 else ''})")
-    for name in ran_twice:
-        print(f"ran twice: {name}")
     for name in failed:
         print(f"FAILED {name}")
     print(f"{passed} passed, {len(failed)} failed, {sum(map(len, reasons.values()))} skipped")
