@@ -193,12 +193,16 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.in_registers = true;
   plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
   plan.stream_from = target.stream_bytes;
-  plan.load_width = s > 0 ? dividing_width(s, widest) : widest;
+  plan.heads = choice.heads > 0;
+  plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
   if (choice.depth > kMostRunRows) return false;
   if (choice.blocks * choice.warps > target.resident_warps) return false;
   const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
+  if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
+                     choice.tile > 0 || !heads_serve(graph, s)))
+    return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
@@ -516,8 +520,9 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     }
     const std::optional<PlanChoice> choice =
         scan_choice_of(attempt.strategy, graph, target, request);
-    if (choice && choice->depth <= attempt.most_rows && make_plan(graph, target, request, *choice))
-      return *choice;
+    if (!choice || choice->depth > attempt.most_rows) continue;
+    const std::optional<Plan> plan = make_plan(graph, target, request, *choice);
+    if (plan) return better_by_heads(graph, target, request, *plan).value_or(*choice);
   }
   throw InternalError("no strategy serves a scan", print(graph));
 }

@@ -108,68 +108,106 @@ Partials ScanTile::total(std::vector<Partials> folded) {
   return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
 }
 
-void ScanTile::begin_at(ValueId slot) {
+std::vector<Loaded> ScanTile::load_ends(ValueId begin, ValueId count, int rows) {
+  const int width = plan_.load_width;
+  std::vector<Loaded> loaded;
+  for (int r = 0; r < rows; ++r) {
+    const ValueId at = b_.add(begin, b_.i64(r * row_elements()));
+    const ValueId left = b_.sub(count, b_.i64(r * row_elements()));
+    std::vector<Builder::Values> parts(graph_.inputs.size());
+    for (int i = 0; i < width; ++i) {
+      const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(width)), b_.i32(i));
+      const Loaded part = tile_.load({.base = b_.add(at, b_.i64(i)), .group = 1, .stride = width},
+                                     1, b_.lt(b_.convert(slot, DType::i64), left), kNoValue);
+      for (std::size_t input = 0; input < parts.size(); ++input) {
+        if (part.inputs[input] != kNoValue) parts[input].push_back(part.inputs[input]);
+      }
+    }
+    Loaded row;
+    row.width = width;
+    for (Builder::Values& part : parts)
+      row.inputs.push_back(part.empty() ? kNoValue : b_.concat(std::move(part)));
+    loaded.push_back(std::move(row));
+  }
+  return loaded;
+}
+
+void ScanTile::begin_at(ValueId run, ValueId block) {
+  run_slot_ = run;
+  block_slot_ = block == kNoValue ? b_.i32(0) : block;
+  rows_at(run);
+}
+
+void ScanTile::rows_at(ValueId slot) {
   slot_ = slot;
   row_.begin_at(b_.rem(slot, b_.i32(static_cast<std::int32_t>(segment_))));
 }
 
+ValueId ScanTile::open_at(ValueId slot) {
+  const auto size = static_cast<std::int32_t>(segment_);
+  if (!ranges_reverse_) return b_.rem(slot, b_.i32(size));
+  return b_.sub(b_.i32(size - 1), b_.rem(b_.add(slot, b_.i32(size - 1)), b_.i32(size)));
+}
+
 Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
+  std::vector<Partials> folded;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    auto of_row = fold_open_row(rows[r], static_cast<int>(r));
+    if (of_row) folded.push_back(*std::move(of_row));
+  }
+  return total(std::move(folded));
+}
+
+std::optional<Partials> ScanTile::fold_open_row(const Loaded& loaded, int r) {
   const bool reverse = ranges_reverse_;
   const auto run = static_cast<std::int32_t>(elements());
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
   // The slot of the run at which that segment begins, or behind which it ends.
-  const ValueId edge = reverse
-                           ? b_.sub(size, b_.rem(slot_, size))
-                           : b_.sub(b_.i32(run - 1), b_.rem(b_.add(slot_, b_.i32(run - 1)), size));
+  const ValueId edge =
+      reverse ? b_.sub(size, b_.rem(run_slot_, size))
+              : b_.sub(b_.i32(run - 1), b_.rem(b_.add(run_slot_, b_.i32(run - 1)), size));
   auto inside = [&](Op op, std::int64_t slot) {
     return b_.compute(op, {edge, b_.i32(static_cast<std::int32_t>(slot))});
   };
-  std::vector<Partials> folded;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const std::int64_t first = static_cast<std::int64_t>(r) * row_elements();
-    const std::int64_t behind = first + row_elements();
-    if (reverse ? first >= segment_ : behind <= run - segment_) continue;
-    auto masked = [&] {
-      Loaded row = rows[r];
-      // Segments begin at multiples of what their size and loads have in common.
-      const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{row.width}));
-      const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(first))),
-                                  b_.mul(b_.lane(), b_.i32(row.width)));
-      Builder::Values valid;
-      for (int i = 0; i < row.width; ++i)
-        valid.push_back(b_.compute(reverse ? Op::gt : Op::le, {left, b_.i32(i / step * step)}));
-      row.valid = b_.concat(std::move(valid));
-      return tile_.fold_tile(row);
-    };
-    if (segment_ <= row_elements()) {
-      folded.push_back(tile_.reduce_ordered(masked()));
-      continue;
-    }
-    // The edge is in few rows.
-    Partials form;
-    auto fields = [&](Partials partials) {
-      Builder::Values values;
-      for (const Partial& partial : partials)
-        values.insert(values.end(), partial.fields.begin(), partial.fields.end());
-      form = std::move(partials);
-      return values;
-    };
-    const Builder::Values values = b_.branch(
-        b_.both(inside(Op::gt, first), inside(Op::lt, behind)), [&] { return fields(masked()); },
-        [&] {
-          Partials all = tile_.fold_tile(rows[r]);
-          const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, first));
-          for (std::size_t f = 0; f < all.size(); ++f)
-            all[f] = tile_.keep_where(f, std::move(all[f]), there);
-          return fields(std::move(all));
-        });
-    std::size_t next = 0;
-    for (Partial& partial : form) {
-      for (ValueId& field : partial.fields) field = values[next++];
-    }
-    folded.push_back(tile_.reduce_ordered(std::move(form)));
+  const std::int64_t first = static_cast<std::int64_t>(r) * row_elements();
+  const std::int64_t behind = first + row_elements();
+  if (reverse ? first >= segment_ : behind <= run - segment_) return std::nullopt;
+  auto masked = [&] {
+    Loaded row = loaded;
+    // Segments begin at multiples of what their size and loads have in common.
+    const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{row.width}));
+    const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(first))),
+                                b_.mul(b_.lane(), b_.i32(row.width)));
+    Builder::Values valid;
+    for (int i = 0; i < row.width; ++i)
+      valid.push_back(b_.compute(reverse ? Op::gt : Op::le, {left, b_.i32(i / step * step)}));
+    row.valid = b_.concat(std::move(valid));
+    return tile_.fold_tile(row);
+  };
+  if (segment_ <= row_elements()) return tile_.reduce_ordered(masked());
+  // The edge is in few rows.
+  Partials form;
+  auto fields = [&](Partials partials) {
+    Builder::Values values;
+    for (const Partial& partial : partials)
+      values.insert(values.end(), partial.fields.begin(), partial.fields.end());
+    form = std::move(partials);
+    return values;
+  };
+  const Builder::Values values = b_.branch(
+      b_.both(inside(Op::gt, first), inside(Op::lt, behind)), [&] { return fields(masked()); },
+      [&] {
+        Partials all = tile_.fold_tile(loaded);
+        const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, first));
+        for (std::size_t f = 0; f < all.size(); ++f)
+          all[f] = tile_.keep_where(f, std::move(all[f]), there);
+        return fields(std::move(all));
+      });
+  std::size_t next = 0;
+  for (Partial& partial : form) {
+    for (ValueId& field : partial.fields) field = values[next++];
   }
-  return total(std::move(folded));
+  return tile_.reduce_ordered(std::move(form));
 }
 
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
@@ -209,17 +247,20 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
   return carry;
 }
 
-void ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
-                             ValueId first, Carry carry) {
+Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                              ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     if (has_ends_) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
       if (asked_[f]) values[f] = broadcast_end(values[f], rows[r].width);
     }
-    store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
-              values, extent);
+    const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
+    const bool ends = count != kNoValue && rows[r].mask == kNoValue;
+    store_row(tile_, rows[r], b_.add(begin, b_.i64(slot)), values, extent,
+              ends ? b_.sub(count, b_.i64(slot)) : kNoValue);
   });
+  return carry;
 }
 
 ValueId ScanTile::broadcast_end(ValueId values, int width) {
@@ -286,8 +327,36 @@ void ScanTile::store_folds(const Partials& folds, ValueId segment, ValueId exten
 }
 
 void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                         const std::vector<ValueId>& values, ValueId extent) {
+                         const std::vector<ValueId>& values, ValueId extent, ValueId left) {
   const std::vector<ValueId> outputs = tile.finish_elements(row, values, extent);
+  if (left == kNoValue) return store_values(row, at, outputs);
+  b_.branch(
+      b_.compute(Op::ge, {left, b_.i64(std::int64_t{kWarpWidth} * row.width)}),
+      [&] {
+        store_values(row, at, outputs);
+        return Builder::Values{};
+      },
+      [&] {
+        store_ending(row, at, outputs, left);
+        return Builder::Values{};
+      });
+}
+
+void ScanTile::store_ending(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
+                            ValueId left) {
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o] == kNoValue) continue;
+    const ValueId value = b_.widen(outputs[o], row.width);
+    for (int i = 0; i < row.width; ++i) {
+      const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(row.width)), b_.i32(i));
+      b_.store(static_cast<int>(graph_.inputs.size() + o),
+               {.base = b_.add(at, b_.i64(i)), .group = 1, .stride = row.width},
+               b_.extract(value, i), b_.lt(b_.convert(slot, DType::i64), left));
+    }
+  }
+}
+
+void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);
