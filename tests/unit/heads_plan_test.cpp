@@ -58,7 +58,7 @@ TEST(HeadsPlan, IsLegalForSegmentsThatBeginAnywhere) {
   EXPECT_FALSE(legal("scan_sum_f32", 0, gpu)) << "it has no heads";
   EXPECT_FALSE(legal("scan_sum_f32", (1 << 30) + 1, gpu)) << "positions are of 32 bits";
   EXPECT_FALSE(legal("scan_sum_f32", 4099, codegen::cpu_target(2)));
-  EXPECT_TRUE(legal("scan_beside_fold_f32", 4099, gpu)) << "a fold is there where a segment ends";
+  EXPECT_TRUE(legal("scan_beside_sums_f16", 4099, gpu)) << "a fold is there where a segment ends";
   EXPECT_FALSE(legal("scan_back_beside_fold_i32", 4099, gpu));
   EXPECT_FALSE(legal("scan_index_i16", 4099, gpu));
   EXPECT_FALSE(legal("scan_share_f32", 4099, gpu)) << "its fold is not known in time";
@@ -93,12 +93,13 @@ TEST(HeadsPlan, IsTheDefaultWhereLoadsWouldBeNarrow) {
     const PlanChoice ampere = of(name, codegen::gpu_target(80), {.segment = 100'001});
     EXPECT_EQ(ampere.heads, 1);
     EXPECT_EQ(ampere.staged, 0) << "lanes make its copies";
-    for (const std::int64_t segment : {37, 777, 1000, 4096, 4099, 33'024, 1 << 20})
+    for (const std::int64_t segment : {37, 777, 1000, 4096, 33'024, 1 << 20})
       EXPECT_EQ(of(name, hopper, {.segment = segment}).heads, 0) << name << " " << segment;
     EXPECT_EQ(of(name, hopper, {.segment = 33'001, .base_alignment = 1}).heads, 0)
         << "loads are narrow anyway";
   }
   EXPECT_EQ(of("scan_share_f32", hopper, {.segment = 33'001}).heads, 0);
+  EXPECT_EQ(of("scan_sum_f32", hopper, {.segment = 4099}).heads, 0) << "a block holds several";
 }
 
 /// Both are offered where the size has them differ, so that measuring may tell.
