@@ -1,7 +1,6 @@
 #include "chainfold/codegen/lower_scan_tile.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace chainfold::codegen {
@@ -106,108 +105,6 @@ Partials ScanTile::total(std::vector<Partials> folded) {
   Partials total = tile_.merge_all(std::move(folded));
   if (plan_.combine_states) total = tile_.lift(std::move(total));
   return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
-}
-
-std::vector<Loaded> ScanTile::load_ends(ValueId begin, ValueId count, int rows) {
-  const int width = plan_.load_width;
-  std::vector<Loaded> loaded;
-  for (int r = 0; r < rows; ++r) {
-    const ValueId at = b_.add(begin, b_.i64(r * row_elements()));
-    const ValueId left = b_.sub(count, b_.i64(r * row_elements()));
-    std::vector<Builder::Values> parts(graph_.inputs.size());
-    for (int i = 0; i < width; ++i) {
-      const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(width)), b_.i32(i));
-      const Loaded part = tile_.load({.base = b_.add(at, b_.i64(i)), .group = 1, .stride = width},
-                                     1, b_.lt(b_.convert(slot, DType::i64), left), kNoValue);
-      for (std::size_t input = 0; input < parts.size(); ++input) {
-        if (part.inputs[input] != kNoValue) parts[input].push_back(part.inputs[input]);
-      }
-    }
-    Loaded row;
-    row.width = width;
-    for (Builder::Values& part : parts)
-      row.inputs.push_back(part.empty() ? kNoValue : b_.concat(std::move(part)));
-    loaded.push_back(std::move(row));
-  }
-  return loaded;
-}
-
-void ScanTile::begin_at(ValueId run, ValueId block) {
-  run_slot_ = run;
-  block_slot_ = block == kNoValue ? b_.i32(0) : block;
-  rows_at(run);
-}
-
-void ScanTile::rows_at(ValueId slot) {
-  slot_ = slot;
-  row_.begin_at(b_.rem(slot, b_.i32(static_cast<std::int32_t>(segment_))));
-}
-
-ValueId ScanTile::open_at(ValueId slot) {
-  const auto size = static_cast<std::int32_t>(segment_);
-  if (!ranges_reverse_) return b_.rem(slot, b_.i32(size));
-  return b_.sub(b_.i32(size - 1), b_.rem(b_.add(slot, b_.i32(size - 1)), b_.i32(size)));
-}
-
-Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
-  std::vector<Partials> folded;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    auto of_row = fold_open_row(rows[r], static_cast<int>(r));
-    if (of_row) folded.push_back(*std::move(of_row));
-  }
-  return total(std::move(folded));
-}
-
-std::optional<Partials> ScanTile::fold_open_row(const Loaded& loaded, int r) {
-  const bool reverse = ranges_reverse_;
-  const auto run = static_cast<std::int32_t>(elements());
-  const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
-  // The slot of the run at which that segment begins, or behind which it ends.
-  const ValueId edge =
-      reverse ? b_.sub(size, b_.rem(run_slot_, size))
-              : b_.sub(b_.i32(run - 1), b_.rem(b_.add(run_slot_, b_.i32(run - 1)), size));
-  auto inside = [&](Op op, std::int64_t slot) {
-    return b_.compute(op, {edge, b_.i32(static_cast<std::int32_t>(slot))});
-  };
-  const std::int64_t first = static_cast<std::int64_t>(r) * row_elements();
-  const std::int64_t behind = first + row_elements();
-  if (reverse ? first >= segment_ : behind <= run - segment_) return std::nullopt;
-  auto masked = [&] {
-    Loaded row = loaded;
-    // Segments begin at multiples of what their size and loads have in common.
-    const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{row.width}));
-    const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(first))),
-                                b_.mul(b_.lane(), b_.i32(row.width)));
-    Builder::Values valid;
-    for (int i = 0; i < row.width; ++i)
-      valid.push_back(b_.compute(reverse ? Op::gt : Op::le, {left, b_.i32(i / step * step)}));
-    row.valid = b_.concat(std::move(valid));
-    return tile_.fold_tile(row);
-  };
-  if (segment_ <= row_elements()) return tile_.reduce_ordered(masked());
-  // The edge is in few rows.
-  Partials form;
-  auto fields = [&](Partials partials) {
-    Builder::Values values;
-    for (const Partial& partial : partials)
-      values.insert(values.end(), partial.fields.begin(), partial.fields.end());
-    form = std::move(partials);
-    return values;
-  };
-  const Builder::Values values = b_.branch(
-      b_.both(inside(Op::gt, first), inside(Op::lt, behind)), [&] { return fields(masked()); },
-      [&] {
-        Partials all = tile_.fold_tile(loaded);
-        const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, first));
-        for (std::size_t f = 0; f < all.size(); ++f)
-          all[f] = tile_.keep_where(f, std::move(all[f]), there);
-        return fields(std::move(all));
-      });
-  std::size_t next = 0;
-  for (Partial& partial : form) {
-    for (ValueId& field : partial.fields) field = values[next++];
-  }
-  return tile_.reduce_ordered(std::move(form));
 }
 
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
