@@ -13,8 +13,8 @@ namespace {
 
 /// Copies are of whole units of so many bytes.
 constexpr int kCopyUnit = 16;
-/// Positions in segments, and a tile more, are 32-bit numbers.
-constexpr std::int64_t kLongestWithHeads = std::int64_t{1} << 30;
+/// Positions in segments, twice the longest one's and a tile more, are numbers of 32 bits.
+constexpr std::int64_t kLongestWithHeads = (std::int64_t{1} << 30) - (std::int64_t{1} << 20);
 
 }  // namespace
 
