@@ -1,4 +1,5 @@
 // Runs in which segments begin and end anywhere; ScanTile's part of it.
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -50,13 +51,13 @@ ValueId ScanTile::open_at(ValueId slot) {
 Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
   std::vector<Partials> folded;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    auto of_row = fold_open_row(rows[r], static_cast<int>(r));
-    if (of_row) folded.push_back(*std::move(of_row));
+    for (Partials& of_row : fold_open_rows({rows[r]}, static_cast<int>(r)))
+      folded.push_back(std::move(of_row));
   }
   return total(std::move(folded));
 }
 
-std::optional<Partials> ScanTile::fold_open_row(const Loaded& loaded, int r) {
+std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, int first) {
   const bool reverse = ranges_reverse_;
   const auto run = static_cast<std::int32_t>(elements());
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
@@ -67,14 +68,20 @@ std::optional<Partials> ScanTile::fold_open_row(const Loaded& loaded, int r) {
   auto inside = [&](Op op, std::int64_t slot) {
     return b_.compute(op, {edge, b_.i32(static_cast<std::int32_t>(slot))});
   };
-  const std::int64_t first = static_cast<std::int64_t>(r) * row_elements();
-  const std::int64_t behind = first + row_elements();
-  if (reverse ? first >= segment_ : behind <= run - segment_) return std::nullopt;
-  auto masked = [&] {
-    Loaded row = loaded;
+  auto begin_of = [&](std::size_t r) {
+    return (first + static_cast<std::int64_t>(r)) * row_elements();
+  };
+  std::vector<std::size_t> wanted;  // rows that the segment may reach
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::int64_t begin = begin_of(r), behind = begin + row_elements();
+    if (reverse ? begin < segment_ : behind > run - segment_) wanted.push_back(r);
+  }
+  if (wanted.empty()) return {};
+  auto masked = [&](std::size_t r) {
+    Loaded row = rows[r];
     // Segments begin at multiples of what their size and loads have in common.
     const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{row.width}));
-    const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(first))),
+    const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(begin_of(r)))),
                                 b_.mul(b_.lane(), b_.i32(row.width)));
     Builder::Values valid;
     for (int i = 0; i < row.width; ++i)
@@ -82,30 +89,64 @@ std::optional<Partials> ScanTile::fold_open_row(const Loaded& loaded, int r) {
     row.valid = b_.concat(std::move(valid));
     return tile_.fold_tile(row);
   };
-  if (segment_ <= row_elements()) return tile_.reduce_ordered(masked());
+  std::vector<Partials> folded;
+  if (segment_ <= row_elements()) {
+    for (const std::size_t r : wanted) folded.push_back(tile_.reduce_ordered(masked(r)));
+    return folded;
+  }
   // The edge is in few rows.
-  Partials form;
-  auto fields = [&](Partials partials) {
+  auto fields = [&](const std::function<Partials(std::size_t)>& of_row) {
     Builder::Values values;
-    for (const Partial& partial : partials)
-      values.insert(values.end(), partial.fields.begin(), partial.fields.end());
-    form = std::move(partials);
+    folded.clear();
+    for (const std::size_t r : wanted) {
+      folded.push_back(of_row(r));
+      for (const Partial& partial : folded.back())
+        values.insert(values.end(), partial.fields.begin(), partial.fields.end());
+    }
     return values;
   };
+  const std::int64_t begin = begin_of(wanted.front());
+  const std::int64_t behind = begin_of(wanted.back()) + row_elements();
   const Builder::Values values = b_.branch(
-      b_.both(inside(Op::gt, first), inside(Op::lt, behind)), [&] { return fields(masked()); },
+      b_.both(inside(Op::gt, begin), inside(Op::lt, behind)), [&] { return fields(masked); },
       [&] {
-        Partials all = tile_.fold_tile(loaded);
-        const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, first));
-        for (std::size_t f = 0; f < all.size(); ++f)
-          all[f] = tile_.keep_where(f, std::move(all[f]), there);
-        return fields(std::move(all));
+        return fields([&](std::size_t r) {
+          Partials all = tile_.fold_tile(rows[r]);
+          const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, begin));
+          for (std::size_t f = 0; f < all.size(); ++f)
+            all[f] = tile_.keep_where(f, std::move(all[f]), there);
+          return all;
+        });
       });
   std::size_t next = 0;
-  for (Partial& partial : form) {
-    for (ValueId& field : partial.fields) field = values[next++];
+  for (Partials& form : folded) {
+    for (Partial& partial : form) {
+      for (ValueId& field : partial.fields) field = values[next++];
+    }
+    form = tile_.reduce_ordered(std::move(form));
   }
-  return tile_.reduce_ordered(std::move(form));
+  return folded;
+}
+
+Carry ScanTile::scan_together(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                              ValueId first, const Partials& carry) {
+  const std::int64_t elements = static_cast<std::int64_t>(rows.size()) * row_elements();
+  const std::int64_t ends = has_ends_ ? 1 : 0;  // a segment's last element asks for more
+  if (segment_ <= elements + ends) return scan_segments(rows, begin, count, first, carry_of(carry));
+  auto scanned = [&](ScanRow::Known known, ValueId exist) {
+    row_.know(known);
+    const Carry behind = scan_segments(rows, begin, exist, first, carry_of(carry));
+    row_.know(ScanRow::Known::nothing);
+    Partials states;
+    for (const std::optional<Partial>& state : behind) states.push_back(*state);
+    return tile_.flatten(tile_.lift(std::move(states)));
+  };
+  const ValueId of_one = row_.within_one(0, elements + ends, ranges_reverse_);
+  const Builder::Values values = b_.branch(
+      b_.both(of_one, b_.compute(Op::ge, {count, b_.i64(elements)})),
+      [&] { return scanned(ScanRow::Known::of_one, kNoValue); },
+      [&] { return scanned(ScanRow::Known::asked, count); });
+  return carry_of(tile_.unflatten(values, true));
 }
 
 }  // namespace chainfold::codegen

@@ -148,7 +148,7 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
                               ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
-    if (has_ends_) store_ends(rows[r], static_cast<int>(r), values, count, first);
+    if (has_ends_ && !row_.of_one()) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
       if (asked_[f]) values[f] = broadcast_end(values[f], rows[r].width);
     }

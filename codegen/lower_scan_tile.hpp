@@ -75,10 +75,10 @@ class ScanTile {
   [[nodiscard]] ValueId run_slot() const { return run_slot_; }
   [[nodiscard]] ValueId block_slot() const { return block_slot_; }
   /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
-  /// in the scans' direction, which all have one. The same in steps: row r of the run, nothing if
-  /// it is known to have nothing of it.
+  /// in the scans' direction, which all have one. The same in steps: of the run's rows from `first`
+  /// on each that may have something of it.
   Partials total_of_open_segment(const std::vector<Loaded>& rows);
-  std::optional<Partials> fold_open_row(const Loaded& row, int r);
+  std::vector<Partials> fold_open_rows(const std::vector<Loaded>& rows, int first);
   /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
   /// `extent` (i64): of their segment; `folded`: as values_of tells.
   Carry scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
@@ -89,6 +89,9 @@ class ScanTile {
   /// which become those of what comes behind them.
   Carry scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
                       Carry carry);
+  /// The same of rows that one question serves: most of them have no heads, nor the memory's end.
+  Carry scan_together(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
+                      const Partials& carry);
   /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
   std::vector<ValueId> values_of(const Partials& folds);
   /// Stores the outputs of segment `segment` (i64), from its folds, by one lane.

@@ -150,6 +150,12 @@ void ScanTiles::start_copies() {
   ring_->start(b_.i64(0), begin_of(staged()), count);
 }
 
+int ScanTiles::together(int rows) const { return plan_.heads ? rows_at_once(rows) : 1; }
+
+std::vector<Loaded> ScanTiles::kept_rows(int first, int rows) const {
+  return {rows_.begin() + first, rows_.begin() + first + rows};
+}
+
 std::vector<Loaded> ScanTiles::load_kept() {
   const ValueId begin = begin_of(kept());
   auto whole = [&] { return scan_.load(begin, count_from(kept()), place_of(kept()), kept().rows); };
@@ -181,10 +187,13 @@ std::vector<Loaded> ScanTiles::load_kept() {
   return rows;
 }
 
-void ScanTiles::fold_row(const Loaded& row, int r, std::vector<Partials>& folded) {
-  if (!plan_.heads) return folded.push_back(scan_.fold_row(row));
-  auto open = scan_.fold_open_row(row, r);
-  if (open) folded.push_back(*std::move(open));
+void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first,
+                            std::vector<Partials>& folded) {
+  if (!plan_.heads) {
+    for (const Loaded& row : rows) folded.push_back(scan_.fold_row(row));
+    return;
+  }
+  for (Partials& open : scan_.fold_open_rows(rows, first)) folded.push_back(std::move(open));
 }
 
 Partials ScanTiles::fold_rows() {
@@ -193,17 +202,17 @@ Partials ScanTiles::fold_rows() {
   rows_.clear();
   if (kept().rows > 0) rows_ = load_kept();
   std::vector<Partials> folded, of_stage;
-  for (std::size_t r = 0; r < rows_.size(); ++r)
-    fold_row(rows_[r], kept().first + static_cast<int>(r), folded);
+  const int kept_together = together(kept().rows), staged_together = together(staged_);
+  for (int r = 0; r < kept().rows; r += kept_together)
+    fold_loaded(kept_rows(r, kept_together), kept().first + r, folded);
   if (ring_ != nullptr) {
     ring_->wait(b_.i64(0));
     ring_->read(b_.i64(0), begin_of(staged()));
   }
-  for (int r = 0; r < staged_; ++r) {
-    const Span row{staged().first + r, 1};
-    const std::vector<Loaded> loaded =
-        scan_.load(b_.i64(elements_of(r)), count_from(row), place_of(row), 1);
-    fold_row(loaded[0], row.first, of_stage);
+  for (int r = 0; r < staged_; r += staged_together) {
+    const Span rows{staged().first + r, staged_together};
+    fold_loaded(scan_.load(b_.i64(elements_of(r)), count_from(rows), place_of(rows), rows.rows),
+                rows.first, of_stage);
   }
   const auto where = scan_.reverse() ? folded.begin() : folded.end();
   folded.insert(where, of_stage.begin(), of_stage.end());
@@ -315,12 +324,16 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
   if (!plan_.heads) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
   const ValueId slot = b_.add(b_.i64(elements_of(span.first)), offset);
   scan_.go_to(b_.convert(slot, DType::i32));
-  return scan_.scan_segments(rows, begin, b_.sub(count_, slot), first_, scan_.carry_of(carry));
+  return scan_.scan_together(rows, begin, b_.sub(count_, slot), first_, carry);
 }
 
 void ScanTiles::scan_rows(Partials carry, const std::vector<ValueId>& folded) {
-  if (!rows_.empty()) {
-    const Carry behind = scan_loaded(rows_, kept(), b_.i64(0), carry, folded);
+  const Span span = kept();
+  const int step = plan_.heads ? together(span.rows) : span.rows;
+  for (int r = 0; r < span.rows; r += step) {
+    const int first = scan_.reverse() ? span.rows - step - r : r;
+    const Carry behind =
+        scan_loaded(kept_rows(first, step), {span.first + first, step}, b_.i64(0), carry, folded);
     for (std::size_t f = 0; f < carry.size(); ++f) carry[f] = *behind[f];
     carry = scan_.tile().lift(std::move(carry));
   }

@@ -102,8 +102,11 @@ class ScanTiles {
   Partials fold_rows();
   void start_copies();
   std::vector<Loaded> load_kept();
-  /// Adds the fold of row r of the run.
-  void fold_row(const Loaded& row, int r, std::vector<Partials>& folded);
+  [[nodiscard]] std::vector<Loaded> kept_rows(int first, int rows) const;
+  /// Of so many rows those that one question about heads serves.
+  [[nodiscard]] int together(int rows) const;
+  /// Adds the folds of the run's rows from `first` on.
+  void fold_loaded(const std::vector<Loaded>& rows, int first, std::vector<Partials>& folded);
   /// Scans the rows behind `carry`.
   void scan_rows(Partials carry, const std::vector<ValueId>& folded);
   /// Scans loaded rows, from element `offset` (i64) of the span on.
