@@ -1,8 +1,8 @@
 // ScanTiles: the blocks of a scan whose segments take several of them, or all elements in one.
 //
 // A tile is what a block handles: `warps` runs of elements. Tiles are counted in the scan's
-// direction, from the segment's first one (its last one, of backward scans); where plans say so
-// (Plan::heads), over all segments as if they were one, whose end is also that of a tile's segment.
+// direction, from the segment's first one (its last one, of backward scans). With heads
+// (Plan::heads) they are counted over all segments, one behind the other.
 #pragma once
 
 #include <functional>

@@ -99,16 +99,21 @@ TEST(HeadsScanShapes, SegmentsAndMemoryEndAnywhere) {
 /// More than 32 * 32 tiles of 32 elements, and segments that begin in groups of every level: what
 /// comes before a tile are slots of all three, from the middle of a group on.
 TEST(HeadsScanShapes, LookBackHasThreeLevels) {
-  for (const char* name : {"scan_sum_f32", "scan_back_out_f32", "scan_horner_back_u8"}) {
-    for (const std::int64_t segment : {67'001, 35'003}) {
-      const int size = codegen::widest_of_scan(program(name).over(segments(1)).graph());
-      InterpCase c{.segment = segment,
-                   .elements = 70'006 / segment * segment,
-                   .fill = Fill::whole,
-                   .choice = heads(1, 1, 0, 2 * size)};
-      c.options = {.schedule = codegen::Schedule::random, .seed = 5, .resident_blocks = 5};
-      expect_right(program(name), codegen::gpu_target(90), c);
-    }
+  struct Case {
+    const char* program;
+    std::int64_t segment;
+  };
+  for (const Case& tested : {Case{"scan_sum_f32", 67'001},
+                             {"scan_back_out_f32", 35'003},
+                             {"scan_horner_back_u8", 67'001}}) {
+    const TestProgram& scan = program(tested.program);
+    const Computation computation = scan.over(segments(tested.segment));
+    InterpCase c{.segment = tested.segment,
+                 .elements = 70'006 / tested.segment * tested.segment,
+                 .fill = Fill::whole,
+                 .choice = heads(1, 1, 0, 2 * codegen::widest_of_scan(computation.graph()))};
+    c.options = {.schedule = codegen::Schedule::random, .seed = 5, .resident_blocks = 5};
+    expect_right(scan, codegen::gpu_target(90), c);
   }
 }
 
