@@ -33,7 +33,7 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes) {
       cases.back().name = fmt::format("scan_small/{}/{}", chainfold::name_of(type), few);
     }
   }
-  for (const std::int64_t s : {500, 777, 4099})
+  for (const std::int64_t s : {500, 777, 4099, 33'001, 100'001})
     add("scan", Op::inclusive_sum, DType::f16, DType::f16, halves, s);
   for (const std::int64_t s : {1024, 0}) {
     add("scan_exclusive", Op::exclusive_sum, DType::f16, DType::f16, halves, s);

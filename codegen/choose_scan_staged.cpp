@@ -29,7 +29,7 @@ constexpr int kBesides = 2 * 1024;
 }  // namespace
 
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
-                                             const PlanRequest& request, bool mma) {
+                                             const PlanRequest& request, bool mma, bool heads) {
   if (!target.bulk_copies || graph.inputs.empty()) return std::nullopt;
   auto choice = scan_choice_of(Strategy::look_back, graph, target, request, mma);
   if (!choice) return std::nullopt;
@@ -39,7 +39,8 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   const int width = std::max(1, target.vector_bytes / element);
   // Where loads are narrow, rows are short and their merges outweigh the wait.
   if (std::min(target.vector_bytes, request.base_alignment) < width * element) return std::nullopt;
-  if (request.segment % width != 0) return std::nullopt;
+  if (!heads && request.segment % width != 0) return std::nullopt;
+  choice->heads = heads ? 1 : 0;
   choice->warps = kBlockWarps;
   const int warps = scan_warps(graph, target, kRound, width);
   choice->blocks = warps / kBlockWarps;
@@ -58,7 +59,7 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + most_kept;
   const std::int64_t s = request.segment;
-  if (s == 0) return choice;
+  if (s == 0 || heads) return choice;
   // As many rows as share a segment evenly among its tiles.
   const std::int64_t rows_of = Plan::kWarp * width * choice->warps;
   const std::int64_t tiles = (s - 1) / (rows_of * choice->depth) + 1;

@@ -38,7 +38,8 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
   const Partials in_block = block.before_warp();
   const Partials looked = tree.before(b, tiles, ticket, [&] { return block.all(); }, true);
   const Partials before = run.merge(tiles.carried_in(), looked);
-  tiles.scan(run.merge(before, in_block), std::vector<ValueId>(graph.folds.size(), kNoValue));
+  tiles.scan(run.merge(block.reaching_warp(before), in_block),
+             std::vector<ValueId>(graph.folds.size(), kNoValue));
   tiles.store_folds([&] { return run.merge(before, block.all()); });
   return program;
 }

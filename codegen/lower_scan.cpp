@@ -53,24 +53,6 @@ void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& s
 /// Lanes that hold what so many warps share.
 int lanes_for(int warps) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps))); }
 
-/// Of a warp whose run begins at slot `slot` (i32, uniform) of its block, the lanes whose warps'
-/// runs end in the segment that goes on in its own.
-ValueId reaching_warps(Builder& b, const Plan& plan, const ScanTile& scan, ScanBlock& block,
-                       ValueId slot) {
-  const auto run = static_cast<std::int32_t>(scan.elements());
-  const ValueId size = b.i32(static_cast<std::int32_t>(plan.segment)), warp = b.warp();
-  ValueId there = kNoValue, between = kNoValue;  // elements next to the run, warps
-  if (scan.reverse()) {
-    const ValueId last = b.rem(b.add(slot, b.i32(run - 1)), size);
-    there = b.sub(b.sub(size, b.i32(1)), last);
-    between = b.sub(block.held(), b.add(warp, b.i32(1)));
-  } else {
-    there = b.rem(slot, size);
-    between = b.sub(b.sub(warp, b.i32(1)), block.held());
-  }
-  return b.compute(Op::gt, {there, b.mul(between, b.i32(run))});
-}
-
 /// Blocks of several segments, which begin anywhere in loads.
 Program lower_scan_groups(const Graph& graph, const Plan& plan) {
   Program program = start(graph, plan, plan.tile_segments);
@@ -91,7 +73,7 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan) {
         scan.begin_at(slot);
         const std::vector<Loaded> rows = scan.load(begin, count, kNoValue);
         block.share(scan.total_of_open_segment(rows), lanes_for(plan.warps));
-        const Partials before = block.before_warp(reaching_warps(b, plan, scan, block, slot));
+        const Partials before = block.before_warp();
         scan.scan_segments(rows, begin, count, first, scan.carry_of(before));
         return Builder::Values{};
       },

@@ -38,8 +38,22 @@ ValueId ScanBlock::held() {
   return b_.compute(Op::bit_and, {b_.lane(), b_.i32(lanes_ - 1)});
 }
 
-Partials ScanBlock::before_warp(ValueId of) {
+ValueId ScanBlock::run_elements() { return b_.i32(static_cast<std::int32_t>(scan_.elements())); }
+
+ValueId ScanBlock::reaches_over(ValueId slot, ValueId runs) {
+  const ValueId there = scan_.open_at(slot);
+  return b_.compute(Op::gt, {there, b_.mul(runs, run_elements())});
+}
+
+Partials ScanBlock::before_warp() {
   Partials before;
+  ValueId of = kNoValue;  // lanes that hold what is wanted
+  if (scan_.begins_anywhere()) {
+    const ValueId slot = scan_.run_slot(), one = b_.i32(1);
+    of = scan_.reverse()
+             ? reaches_over(b_.add(slot, run_elements()), b_.sub(held(), b_.add(b_.warp(), one)))
+             : reaches_over(slot, b_.sub(b_.sub(b_.warp(), one), held()));
+  }
   const ValueId warp = b_.splat(b_.warp());
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     if (of_warps_.empty()) {
@@ -55,7 +69,31 @@ Partials ScanBlock::before_warp(ValueId of) {
 }
 
 Partials ScanBlock::all() {
-  return of_warps_.empty() ? own_ : scan_.tile().reduce_lanes(of_warps_, 1, lanes_);
+  if (of_warps_.empty()) return own_;
+  Partials wanted = of_warps_;
+  if (scan_.begins_anywhere()) {
+    const auto warps = static_cast<std::int32_t>(program_.launches.back().warps);
+    const ValueId slot = scan_.block_slot();
+    const ValueId of = scan_.reverse()
+                           ? reaches_over(slot, held())
+                           : reaches_over(b_.add(slot, b_.mul(b_.i32(warps), run_elements())),
+                                          b_.sub(b_.i32(warps - 1), held()));
+    for (std::size_t f = 0; f < wanted.size(); ++f)
+      wanted[f] = scan_.tile().keep_where(f, std::move(wanted[f]), of);
+  }
+  return scan_.tile().reduce_lanes(std::move(wanted), 1, lanes_);
+}
+
+Partials ScanBlock::reaching_warp(Partials before) {
+  const int warps = program_.launches.back().warps;
+  if (!scan_.begins_anywhere() || warps == 1) return before;
+  const ValueId slot = scan_.run_slot();
+  const ValueId reaches = scan_.reverse() ? reaches_over(b_.add(slot, run_elements()),
+                                                         b_.sub(b_.i32(warps - 1), b_.warp()))
+                                          : reaches_over(slot, b_.warp());
+  for (std::size_t f = 0; f < before.size(); ++f)
+    before[f] = scan_.tile().keep_where(f, std::move(before[f]), b_.splat(reaches));
+  return before;
 }
 
 }  // namespace chainfold::codegen

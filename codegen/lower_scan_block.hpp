@@ -22,15 +22,24 @@ class ScanBlock {
   void put(const Partials& totals, ValueId at);
   /// Behind a barrier.
   void get(ValueId at);
-  /// The fold of the block's runs that come before the warp's own in each scan's direction. `of`:
-  /// the lanes that hold what is wanted of them; kNoValue: all.
-  Partials before_warp(ValueId of = kNoValue);
-  /// The warp whose total a lane holds (lane i32).
-  ValueId held();
-  /// The fold of all runs.
+  /// The fold of the block's runs that come before the warp's own in each scan's direction. Where
+  /// segments begin anywhere in runs, totals are those of the segments that go on behind these, and
+  /// this is what the segment has that goes on in the warp's run.
+  Partials before_warp();
+  /// The fold of all runs, or of what they have of the segment that goes on behind the block.
   Partials all();
+  /// Of `before`, the fold of what comes before the block, what comes before the warp's run:
+  /// nothing where segments begin between the two.
+  Partials reaching_warp(Partials before);
 
  private:
+  /// The warp whose total a lane holds (lane i32).
+  ValueId held();
+  /// Whether the segment that goes on over the edge before slot `slot` reaches over `runs` runs
+  /// before it (i32).
+  ValueId reaches_over(ValueId slot, ValueId runs);
+  ValueId run_elements();
+
   Builder& b_;
   Program& program_;
   const Graph& graph_;

@@ -189,7 +189,14 @@ ValueId ScanRow::within_one(std::int64_t first, std::int64_t row, bool reverse) 
 ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first,
                       std::optional<Partial>& carry) {
   const std::int64_t elements = std::int64_t{kWarpWidth} * row.width, segment = segment_;
-  if (origin_ == kNoValue || segment <= elements || !carry)
+  auto as_of_one = [&](auto body) {
+    segment_ = 0;
+    auto values = body();
+    segment_ = segment;
+    return values;
+  };
+  if (known_ == Known::of_one) return as_of_one([&] { return scan_row(fold, row, first, carry); });
+  if (origin_ == kNoValue || segment <= elements || !carry || known_ == Known::asked)
     return scan_row(fold, row, first, carry);
   // Most rows of long segments have no heads.
   const Partial before = tile_.lift(fold, *carry);
@@ -200,14 +207,7 @@ ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first,
     return values;
   };
   const Builder::Values values = b_.branch(
-      within_one(first, elements, reverse_[fold]),
-      [&] {
-        segment_ = 0;
-        Builder::Values of_one = scanned();
-        segment_ = segment;
-        return of_one;
-      },
-      scanned);
+      within_one(first, elements, reverse_[fold]), [&] { return as_of_one(scanned); }, scanned);
   carry = before;
   carry->fields.assign(values.begin() + 1, values.end());
   return values[0];
@@ -290,6 +290,10 @@ Partial ScanRow::carry_behind(std::size_t fold, const std::optional<Partial>& ca
                               const Partial& last, std::int64_t first, std::int64_t row) {
   const bool reverse = reverse_[fold];
   if (segment_ == 0) return tile_.lift(fold, carry ? merge(fold, *carry, last, reverse) : last);
+  if (carry && segment_ > row && origin_ != kNoValue && known_ == Known::asked) {
+    const Partial merged = tile_.lift(fold, merge(fold, *carry, last, reverse));
+    return choose(fold, b_.splat(within_one(first, row, reverse)), merged, last);
+  }
   // A segment that began within the row is one rounded value so far.
   const std::int64_t end = reverse ? segment_ - 1 - first % segment_ : (first + row - 1) % segment_;
   if (!carry || segment_ <= row || origin_ != kNoValue || end < row) return last;

@@ -33,6 +33,15 @@ class ScanRow {
 
   /// Slots count from the place `origin` (i32, uniform) of a segment from now on.
   void begin_at(ValueId origin) { origin_ = origin; }
+  /// What is known of rows behind begin_at(): nothing (each row's branch asks), that they go on
+  /// with the segment before them, or that a branch around them has asked, so that they do not: the
+  /// exchanges of several rows may then run side by side.
+  enum class Known : std::uint8_t { nothing, of_one, asked };
+  void know(Known known) { known_ = known; }
+  [[nodiscard]] bool of_one() const { return known_ == Known::of_one; }
+  /// Whether `row` elements from slot `first` on go on with the segment before them, to its end
+  /// (boolean, uniform).
+  ValueId within_one(std::int64_t first, std::int64_t row, bool reverse);
   /// The scan of fold `fold` over a row: a value an element of each lane. `elements` are the
   /// fold's partials of the elements by themselves (TileLowering::fold_elements); `first` is the
   /// slot of the row's first element, counted from where a segment begins. `carry` is the state of
@@ -89,8 +98,6 @@ class ScanRow {
   /// The state of what comes before the row behind one that ends with `last`.
   Partial carry_behind(std::size_t fold, const std::optional<Partial>& carry, const Partial& last,
                        std::int64_t first, std::int64_t row);
-  /// Whether a row goes on with the segment before it, to its end (boolean, uniform).
-  ValueId within_one(std::int64_t first, std::int64_t row, bool reverse);
   ValueId scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
                    std::optional<Partial>& carry);
   std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Partials>& rows,
@@ -102,6 +109,7 @@ class ScanRow {
   const Graph& graph_;
   std::int64_t segment_;
   ValueId origin_ = kNoValue;
+  Known known_ = Known::nothing;
   std::vector<bool> reverse_, exclusive_;  // one a fold
 };
 

@@ -1,7 +1,6 @@
 #include "chainfold/codegen/lower_scan_tile.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace chainfold::codegen {
@@ -108,70 +107,6 @@ Partials ScanTile::total(std::vector<Partials> folded) {
   return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
 }
 
-void ScanTile::begin_at(ValueId slot) {
-  slot_ = slot;
-  row_.begin_at(b_.rem(slot, b_.i32(static_cast<std::int32_t>(segment_))));
-}
-
-Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
-  const bool reverse = ranges_reverse_;
-  const auto run = static_cast<std::int32_t>(elements());
-  const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
-  // The slot of the run at which that segment begins, or behind which it ends.
-  const ValueId edge = reverse
-                           ? b_.sub(size, b_.rem(slot_, size))
-                           : b_.sub(b_.i32(run - 1), b_.rem(b_.add(slot_, b_.i32(run - 1)), size));
-  auto inside = [&](Op op, std::int64_t slot) {
-    return b_.compute(op, {edge, b_.i32(static_cast<std::int32_t>(slot))});
-  };
-  std::vector<Partials> folded;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const std::int64_t first = static_cast<std::int64_t>(r) * row_elements();
-    const std::int64_t behind = first + row_elements();
-    if (reverse ? first >= segment_ : behind <= run - segment_) continue;
-    auto masked = [&] {
-      Loaded row = rows[r];
-      // Segments begin at multiples of what their size and loads have in common.
-      const auto step = static_cast<int>(std::gcd(segment_, std::int64_t{row.width}));
-      const ValueId left = b_.sub(b_.sub(edge, b_.i32(static_cast<std::int32_t>(first))),
-                                  b_.mul(b_.lane(), b_.i32(row.width)));
-      Builder::Values valid;
-      for (int i = 0; i < row.width; ++i)
-        valid.push_back(b_.compute(reverse ? Op::gt : Op::le, {left, b_.i32(i / step * step)}));
-      row.valid = b_.concat(std::move(valid));
-      return tile_.fold_tile(row);
-    };
-    if (segment_ <= row_elements()) {
-      folded.push_back(tile_.reduce_ordered(masked()));
-      continue;
-    }
-    // The edge is in few rows.
-    Partials form;
-    auto fields = [&](Partials partials) {
-      Builder::Values values;
-      for (const Partial& partial : partials)
-        values.insert(values.end(), partial.fields.begin(), partial.fields.end());
-      form = std::move(partials);
-      return values;
-    };
-    const Builder::Values values = b_.branch(
-        b_.both(inside(Op::gt, first), inside(Op::lt, behind)), [&] { return fields(masked()); },
-        [&] {
-          Partials all = tile_.fold_tile(rows[r]);
-          const ValueId there = b_.splat(reverse ? inside(Op::ge, behind) : inside(Op::le, first));
-          for (std::size_t f = 0; f < all.size(); ++f)
-            all[f] = tile_.keep_where(f, std::move(all[f]), there);
-          return fields(std::move(all));
-        });
-    std::size_t next = 0;
-    for (Partial& partial : form) {
-      for (ValueId& field : partial.fields) field = values[next++];
-    }
-    folded.push_back(tile_.reduce_ordered(std::move(form)));
-  }
-  return total(std::move(folded));
-}
-
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                          const std::function<void(std::size_t, std::vector<ValueId>)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
@@ -209,17 +144,20 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
   return carry;
 }
 
-void ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
-                             ValueId first, Carry carry) {
+Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                              ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
-    if (has_ends_) store_ends(rows[r], static_cast<int>(r), values, count, first);
+    if (has_ends_ && !row_.of_one()) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
       if (asked_[f]) values[f] = broadcast_end(values[f], rows[r].width);
     }
-    store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
-              values, extent);
+    const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
+    const bool ends = count != kNoValue && rows[r].mask == kNoValue;
+    store_row(tile_, rows[r], b_.add(begin, b_.i64(slot)), values, extent,
+              ends ? b_.sub(count, b_.i64(slot)) : kNoValue);
   });
+  return carry;
 }
 
 ValueId ScanTile::broadcast_end(ValueId values, int width) {
@@ -286,8 +224,36 @@ void ScanTile::store_folds(const Partials& folds, ValueId segment, ValueId exten
 }
 
 void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                         const std::vector<ValueId>& values, ValueId extent) {
+                         const std::vector<ValueId>& values, ValueId extent, ValueId left) {
   const std::vector<ValueId> outputs = tile.finish_elements(row, values, extent);
+  if (left == kNoValue) return store_values(row, at, outputs);
+  b_.branch(
+      b_.compute(Op::ge, {left, b_.i64(std::int64_t{kWarpWidth} * row.width)}),
+      [&] {
+        store_values(row, at, outputs);
+        return Builder::Values{};
+      },
+      [&] {
+        store_ending(row, at, outputs, left);
+        return Builder::Values{};
+      });
+}
+
+void ScanTile::store_ending(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
+                            ValueId left) {
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o] == kNoValue) continue;
+    const ValueId value = b_.widen(outputs[o], row.width);
+    for (int i = 0; i < row.width; ++i) {
+      const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(row.width)), b_.i32(i));
+      b_.store(static_cast<int>(graph_.inputs.size() + o),
+               {.base = b_.add(at, b_.i64(i)), .group = 1, .stride = row.width},
+               b_.extract(value, i), b_.lt(b_.convert(slot, DType::i64), left));
+    }
+  }
+}
+
+void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);

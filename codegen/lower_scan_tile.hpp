@@ -59,21 +59,39 @@ class ScanTile {
   Partials total(const std::vector<Loaded>& rows);
   Partials fold_row(const Loaded& row);
   Partials total(std::vector<Partials> folded);
-  /// Rows of whole segments begin at slot `slot` (i32, uniform) behind a head from now on; else at
-  /// a head.
-  void begin_at(ValueId slot);
+  /// The rows of a run whose ends are not known, of which `count` (i64, perhaps fewer than none)
+  /// elements exist: one element a lane at a time, and zeros for the others.
+  std::vector<Loaded> load_ends(ValueId begin, ValueId count, int rows);
+  /// Segments begin anywhere in rows from now on: the warp's run and its rows at slot `run`, its
+  /// block at slot `block` (i32, uniform; kNoValue: 0) behind a head that is not behind the block.
+  /// Else rows begin at a head.
+  void begin_at(ValueId run, ValueId block = kNoValue);
+  /// The rows that come next begin `slots` (i32, uniform) behind the run's beginning.
+  void go_to(ValueId slots) { rows_at(b_.add(run_slot_, slots)); }
+  [[nodiscard]] bool begins_anywhere() const { return run_slot_ != kNoValue; }
+  /// Behind begin_at(): elements of the segment that goes on over the edge before slot `slot` which
+  /// come before it in the scans' direction.
+  ValueId open_at(ValueId slot);
+  [[nodiscard]] ValueId run_slot() const { return run_slot_; }
+  [[nodiscard]] ValueId block_slot() const { return block_slot_; }
   /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
-  /// in the scans' direction, which all have one.
+  /// in the scans' direction, which all have one. The same in steps: of the run's rows from `first`
+  /// on each that may have something of it.
   Partials total_of_open_segment(const std::vector<Loaded>& rows);
+  std::vector<Partials> fold_open_rows(const std::vector<Loaded>& rows, int first);
   /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
   /// `extent` (i64): of their segment; `folded`: as values_of tells.
   Carry scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
              const std::vector<ValueId>& folded);
   /// Stores all outputs of loaded rows of whole segments, the first one of which (of the block, if
-  /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads. `carry`:
-  /// the states of what comes before the rows.
-  void scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
-                     Carry carry);
+  /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads, or any
+  /// number where rows were loaded without it. `carry`: the states of what comes before the rows,
+  /// which become those of what comes behind them.
+  Carry scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
+                      Carry carry);
+  /// The same of rows that one question serves: most of them have no heads, nor the memory's end.
+  Carry scan_together(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
+                      const Partials& carry);
   /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
   std::vector<ValueId> values_of(const Partials& folds);
   /// Stores the outputs of segment `segment` (i64), from its folds, by one lane.
@@ -92,8 +110,14 @@ class ScanTile {
   /// fold, before the next row begins, so that few of them are there at once.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, std::vector<ValueId>)>& done);
+  /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
   void store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                 const std::vector<ValueId>& values, ValueId extent);
+                 const std::vector<ValueId>& values, ValueId extent, ValueId left = kNoValue);
+  void store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs);
+  /// The same of the row in which the memory ends: one element a lane at a time.
+  void store_ending(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
+                    ValueId left);
+  void rows_at(ValueId slot);
   /// Stores what segments have that end in a row: `values` where they end.
   void store_ends(const Loaded& row, int r, const std::vector<ValueId>& values, ValueId count,
                   ValueId first);
@@ -105,7 +129,7 @@ class ScanTile {
   const Plan& plan_;
   Plan narrow_;  // of ranges
   std::int64_t segment_;
-  ValueId slot_ = kNoValue;
+  ValueId slot_ = kNoValue, run_slot_ = kNoValue, block_slot_ = kNoValue;  // of rows, run, block
   std::vector<bool> reverse_, is_scan_, asked_;     // one a fold; asked for by elements
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   TileLowering tile_, narrow_tile_;

@@ -34,6 +34,11 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
   params.elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   params.segment_count = SizeExpr::param(params.segments, "segments");
+  if (plan.heads) {
+    params.tiles = ceil_div(params.segment_count * plan.segment, plan.tile);
+    params.segment_count = 1;
+    return params;
+  }
   if (plan.segment > 0) {
     params.tiles = SizeExpr((plan.segment - 1) / plan.tile + 1);
     return params;
@@ -61,15 +66,25 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
 
 ScanTiles::ScanTiles(Builder& builder, Program&, const Graph& graph, const Plan& plan,
                      const TileParams& params)
-    : b_(builder), graph_(graph), plan_(plan), params_(params), scan_(builder, graph, plan, 0) {}
+    : b_(builder),
+      graph_(graph),
+      plan_(plan),
+      params_(params),
+      scan_(builder, graph, plan, plan.heads ? plan.segment : 0) {}
 
 ValueId ScanTiles::extent() {
   return plan_.segment > 0 ? b_.i64(plan_.segment) : b_.param(params_.elements);
 }
 
+ValueId ScanTiles::elements() {
+  return plan_.heads ? b_.mul(b_.param(params_.segments), extent()) : extent();
+}
+
+ValueId ScanTiles::counts() { return plan_.heads ? b_.i64(1) : b_.param(params_.segments); }
+
 ValueId ScanTiles::tiles() {
   const ValueId tile = b_.i64(plan_.tile);
-  const ValueId count = b_.div(b_.add(extent(), b_.sub(tile, b_.i64(1))), tile);
+  const ValueId count = b_.div(b_.add(elements(), b_.sub(tile, b_.i64(1))), tile);
   return plan_.segment > 0 ? count : b_.compute(Op::max, {count, b_.i64(1)});
 }
 
@@ -77,28 +92,57 @@ bool ScanTiles::ragged() const { return plan_.segment == 0 && plan_.load_width >
 
 void ScanTiles::place(ValueId number) {
   const ValueId all = tiles();
-  segment_ = plan_.segment > 0 ? b_.div(number, all) : b_.i64(0);
-  index_ = plan_.segment > 0 ? b_.rem(number, all) : number;
+  const bool counted_once = plan_.segment == 0 || plan_.heads;
+  segment_ = counted_once ? b_.i64(0) : b_.div(number, all);
+  index_ = counted_once ? number : b_.rem(number, all);
   const ValueId tile =
       scan_.reverse() ? b_.sub(b_.sub(all, b_.i64(1)), index_) : index_;  // in memory
-  const std::int64_t elements = plan_.tile, run = elements / plan_.warps;
-  const ValueId tile_at = b_.mul(tile, b_.i64(elements));
-  const ValueId left = b_.sub(extent(), tile_at);
-  full_ = b_.compute(Op::ge, {left, b_.i64(elements)});
+  const std::int64_t of_tile = plan_.tile, run = of_tile / plan_.warps;
+  const ValueId tile_at = b_.mul(tile, b_.i64(of_tile));
+  const ValueId left = b_.sub(elements(), tile_at);
+  full_ = b_.compute(Op::ge, {left, b_.i64(of_tile)});
   const ValueId mine = b_.mul(b_.convert(b_.warp(), DType::i64), b_.i64(run));
   at_ = b_.add(tile_at, mine);
   begin_ = b_.add(b_.mul(segment_, extent()), at_);
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
+  if (plan_.heads) place_heads(tile_at, all);
+}
+
+void ScanTiles::place_heads(ValueId tile_at, ValueId all) {
+  const ValueId size = extent(), tile = b_.i64(plan_.tile), one = b_.i64(1);
+  first_ = b_.div(tile_at, size);
+  const ValueId begins = b_.mul(first_, size);
+  const ValueId last = b_.div(b_.add(tile_at, b_.sub(tile, one)), size);
+  of_one_ = b_.compute(Op::eq, {first_, last});
+  if (scan_.reverse()) {  // from the end of the segment of the tile's last element
+    const ValueId end = b_.min(b_.mul(b_.add(last, one), size), elements());
+    origin_ = b_.sub(b_.sub(all, one), b_.div(b_.sub(end, one), tile));
+  } else {
+    origin_ = b_.div(begins, tile);
+  }
+  const auto run = static_cast<std::int32_t>(scan_.elements());
+  const ValueId block = b_.convert(b_.sub(tile_at, begins), DType::i32);
+  scan_.begin_at(b_.add(block, b_.mul(b_.warp(), b_.i32(run))), block);
+}
+
+Partials ScanTiles::join(Partials before, const Partials& own) {
+  if (plan_.heads) {
+    for (std::size_t f = 0; f < before.size(); ++f)
+      before[f] = scan_.tile().keep_where(f, std::move(before[f]), b_.splat(of_one_));
+  }
+  return scan_.merge(before, own);
 }
 
 ValueId ScanTiles::count_from(Span span) {
   // Of ragged ends only tiles that are all there are rows.
-  const bool all = ragged() || (plan_.segment > 0 && plan_.segment % plan_.tile == 0);
+  const bool whole = plan_.segment > 0 && plan_.segment % plan_.tile == 0;
+  const bool all = ragged() || plan_.heads || whole;
   return all ? kNoValue : b_.sub(count_, b_.i64(elements_of(span.first)));
 }
 
 void ScanTiles::start_copies() {
   ValueId count = count_from(staged());
+  if (plan_.heads) count = b_.sub(count_, b_.i64(elements_of(staged().first)));
   if (count != kNoValue) {
     const ValueId most = b_.i64(elements_of(staged_));
     count = b_.compute(Op::max, {b_.i64(0), b_.min(count, most)});
@@ -106,23 +150,69 @@ void ScanTiles::start_copies() {
   ring_->start(b_.i64(0), begin_of(staged()), count);
 }
 
+int ScanTiles::together(int rows) const { return plan_.heads ? rows_at_once(rows) : 1; }
+
+std::vector<Loaded> ScanTiles::kept_rows(int first, int rows) const {
+  return {rows_.begin() + first, rows_.begin() + first + rows};
+}
+
+std::vector<Loaded> ScanTiles::load_kept() {
+  const ValueId begin = begin_of(kept());
+  auto whole = [&] { return scan_.load(begin, count_from(kept()), place_of(kept()), kept().rows); };
+  if (!plan_.heads) return whole();
+  // The memory ends anywhere in the last tile's rows; what is behind it belongs to no segment.
+  std::vector<Loaded> rows;
+  auto inputs = [&](std::vector<Loaded> loaded) {
+    Builder::Values values;
+    for (const Loaded& row : loaded) {
+      for (const ValueId input : row.inputs) {
+        if (input != kNoValue) values.push_back(input);
+      }
+    }
+    rows = std::move(loaded);
+    return values;
+  };
+  const Builder::Values values = b_.branch(
+      full_, [&] { return inputs(whole()); },
+      [&] {
+        const ValueId count = b_.sub(count_, b_.i64(elements_of(kept().first)));
+        return inputs(scan_.load_ends(begin, count, kept().rows));
+      });
+  std::size_t next = 0;
+  for (Loaded& row : rows) {
+    for (ValueId& input : row.inputs) {
+      if (input != kNoValue) input = values[next++];
+    }
+  }
+  return rows;
+}
+
+void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first,
+                            std::vector<Partials>& folded) {
+  if (!plan_.heads) {
+    for (const Loaded& row : rows) folded.push_back(scan_.fold_row(row));
+    return;
+  }
+  for (Partials& open : scan_.fold_open_rows(rows, first)) folded.push_back(std::move(open));
+}
+
 Partials ScanTiles::fold_rows() {
   if (ring_ != nullptr) start_copies();
   // Behind ScanRing::read loads are those of the stage.
   rows_.clear();
-  if (kept().rows > 0)
-    rows_ = scan_.load(begin_of(kept()), count_from(kept()), place_of(kept()), kept().rows);
+  if (kept().rows > 0) rows_ = load_kept();
   std::vector<Partials> folded, of_stage;
-  for (const Loaded& row : rows_) folded.push_back(scan_.fold_row(row));
+  const int kept_together = together(kept().rows), staged_together = together(staged_);
+  for (int r = 0; r < kept().rows; r += kept_together)
+    fold_loaded(kept_rows(r, kept_together), kept().first + r, folded);
   if (ring_ != nullptr) {
     ring_->wait(b_.i64(0));
     ring_->read(b_.i64(0), begin_of(staged()));
   }
-  for (int r = 0; r < staged_; ++r) {
-    const Span row{staged().first + r, 1};
-    const std::vector<Loaded> loaded =
-        scan_.load(b_.i64(elements_of(r)), count_from(row), place_of(row), 1);
-    of_stage.push_back(scan_.fold_row(loaded[0]));
+  for (int r = 0; r < staged_; r += staged_together) {
+    const Span rows{staged().first + r, staged_together};
+    fold_loaded(scan_.load(b_.i64(elements_of(r)), count_from(rows), place_of(rows), rows.rows),
+                rows.first, of_stage);
   }
   const auto where = scan_.reverse() ? folded.begin() : folded.end();
   folded.insert(where, of_stage.begin(), of_stage.end());
@@ -184,6 +274,7 @@ void ScanTiles::carry_out(const Partials& states) {
 }
 
 void ScanTiles::store_folds(const std::function<Partials()>& folds) {
+  if (plan_.heads) return;  // they were stored where segments end
   const bool has_folds =
       std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
                   [&](NodeId output) { return graph_.node(output).level == Level::segment; });
@@ -207,14 +298,13 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
   const Span span = staged();
   if (ring_ != nullptr) ring_->read(b_.i64(0), begin_of(span));  // what is above is a branch's
   const int group = rows_at_once(staged_), groups = staged_ / group;
-  const ValueId count = count_from(span), begin = begin_of(span), place = place_of(span);
+  const ValueId count = count_from(span), place = place_of(span);
   auto scan_group = [&](ValueId number, const Builder::Values& states) {
     const ValueId g = scan_.reverse() ? b_.sub(b_.i64(groups - 1), number) : number;
     const ValueId offset = b_.mul(g, b_.i64(elements_of(group)));
     const std::vector<Loaded> rows = scan_.load(
         offset, count == kNoValue ? kNoValue : b_.sub(count, offset), b_.add(place, offset), group);
-    const Carry behind = scan_.scan(rows, b_.add(begin, offset),
-                                    scan_.carry_of(tile.unflatten(states, true)), extent(), folded);
+    const Carry behind = scan_loaded(rows, span, offset, tile.unflatten(states, true), folded);
     Partials next;
     for (const std::optional<Partial>& state : behind) next.push_back(*state);
     return tile.flatten(tile.lift(std::move(next)));
@@ -228,11 +318,24 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
   }
 }
 
+Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId offset,
+                             const Partials& carry, const std::vector<ValueId>& folded) {
+  const ValueId begin = b_.add(begin_of(span), offset);
+  if (!plan_.heads) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
+  const ValueId slot = b_.add(b_.i64(elements_of(span.first)), offset);
+  scan_.go_to(b_.convert(slot, DType::i32));
+  return scan_.scan_together(rows, begin, b_.sub(count_, slot), first_, carry);
+}
+
 void ScanTiles::scan_rows(Partials carry, const std::vector<ValueId>& folded) {
-  if (!rows_.empty()) {
+  const Span span = kept();
+  const int step = plan_.heads ? together(span.rows) : span.rows;
+  for (int r = 0; r < span.rows; r += step) {
+    const int first = scan_.reverse() ? span.rows - step - r : r;
     const Carry behind =
-        scan_.scan(rows_, begin_of(kept()), scan_.carry_of(carry), extent(), folded);
+        scan_loaded(kept_rows(first, step), {span.first + first, step}, b_.i64(0), carry, folded);
     for (std::size_t f = 0; f < carry.size(); ++f) carry[f] = *behind[f];
+    carry = scan_.tile().lift(std::move(carry));
   }
   if (staged_ > 0) scan_staged(carry, folded);
 }

@@ -1,7 +1,8 @@
 // ScanTiles: the blocks of a scan whose segments take several of them, or all elements in one.
 //
 // A tile is what a block handles: `warps` runs of elements. Tiles are counted in the scan's
-// direction, from the segment's first one (its last one, of backward scans).
+// direction, from the segment's first one (its last one, of backward scans). With heads
+// (Plan::heads) they are counted over all segments, one behind the other.
 #pragma once
 
 #include <functional>
@@ -16,9 +17,9 @@ class ScanRing;
 /// Parameters of programs over tiles, and how many tiles there are.
 struct TileParams {
   int elements = 0, segments = 0;
-  SizeExpr tiles;                      ///< a segment
+  SizeExpr tiles;                      ///< a segment, or of all where tiles are of all segments
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
-  SizeExpr segment_count;
+  SizeExpr segment_count;              ///< as many times `tiles`
   /// Of a launch that stores an element for each of the inputs'.
   [[nodiscard]] Streams streams(const Plan& plan) const;
   /// Scans of everything go on from launch to launch: buffers of states, and whether they are
@@ -32,9 +33,11 @@ class ScanTiles {
   ScanTiles(Builder& builder, Program& program, const Graph& graph, const Plan& plan,
             const TileParams& params);
 
-  /// Tiles of a segment, and elements (i64).
-  ValueId tiles();
+  /// Elements of a segment (i64).
   ValueId extent();
+  /// Tiles are counted from 0 so many times, as many each time: for each segment, or once (i64).
+  ValueId counts();
+  ValueId tiles();
   /// Works on tile `number` (i64) of all segments from now on.
   void place(ValueId number);
   /// The warp's run of it: the first element, and how many there are.
@@ -48,10 +51,15 @@ class ScanTiles {
     staged_ = plan_.staged;
     ring_ = &ring;
   }
+  /// The tile's number: which count it belongs to, and its index there.
   [[nodiscard]] ValueId segment() const { return segment_; }
   [[nodiscard]] ValueId index() const { return index_; }
+  /// The first tile of what comes before the tile and belongs to its first segment; kNoValue: 0.
+  [[nodiscard]] ValueId origin() const { return origin_; }
+  /// The fold that tiles hand on which end with this one: `before`, of those before it, and `own`.
+  Partials join(Partials before, const Partials& own);
 
-  /// Loads the tile and folds the warp's run.
+  /// Loads the tile and folds the warp's run: with heads, the segment that goes on behind it.
   Partials total();
   /// Scans the run behind `carry`, which covers all that comes before it, and stores its elements'
   /// outputs; `folded` as for ScanTile.
@@ -68,6 +76,10 @@ class ScanTiles {
   [[nodiscard]] ScanTile& run() { return scan_; }
 
  private:
+  /// Tells where segments begin in the tile, which begins at element `tile_at` of `all` tiles.
+  void place_heads(ValueId tile_at, ValueId all);
+  /// Elements that tiles are of (i64).
+  ValueId elements();
   /// Whether rows in registers may end anywhere: the last tile is then a range.
   [[nodiscard]] bool ragged() const;
   /// Rows of a run: `rows` of them from row `first` on.
@@ -89,8 +101,17 @@ class ScanTiles {
   /// Brings the run's rows, leaves those of registers in rows_, and folds all.
   Partials fold_rows();
   void start_copies();
+  std::vector<Loaded> load_kept();
+  [[nodiscard]] std::vector<Loaded> kept_rows(int first, int rows) const;
+  /// Of so many rows those that one question about heads serves.
+  [[nodiscard]] int together(int rows) const;
+  /// Adds the folds of the run's rows from `first` on.
+  void fold_loaded(const std::vector<Loaded>& rows, int first, std::vector<Partials>& folded);
   /// Scans the rows behind `carry`.
   void scan_rows(Partials carry, const std::vector<ValueId>& folded);
+  /// Scans loaded rows, from element `offset` (i64) of the span on.
+  Carry scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId offset,
+                    const Partials& carry, const std::vector<ValueId>& folded);
   void scan_staged(const Partials& carry, const std::vector<ValueId>& folded);
 
   Builder& b_;
@@ -103,6 +124,8 @@ class ScanTiles {
   std::vector<Loaded> rows_;  // kept()
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
+  // With heads: the segment of the tile's first element, whether it is that of all, and origin().
+  ValueId first_ = kNoValue, of_one_ = kNoValue, origin_ = kNoValue;
   /// Of the warp's run: its first element, its place in the segment, and how many elements.
   ValueId begin_ = kNoValue, at_ = kNoValue, count_ = kNoValue;
 };

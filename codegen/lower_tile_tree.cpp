@@ -58,15 +58,15 @@ void TileTree::lower_clear(const Target& target) {
                                .grid = ceil_div(params_.all(), std::int64_t{warps} * kWarpWidth),
                                .warps = warps});
   Builder b(program_);
+  ScanTiles tiles(b, program_, graph_, plan_, params_);
   const ValueId warp = b.add(b.mul(b.block(), b.i64(program_.launches.back().warps)),
                              b.convert(b.warp(), DType::i64));
   const ValueId at = b.mul(warp, b.i64(kWarpWidth));
-  const ValueId lane = b.convert(b.lane(), DType::i64), segments = b.param(params_.segments);
-  ScanTiles tiles(b, program_, graph_, plan_, params_);
+  const ValueId lane = b.convert(b.lane(), DType::i64), counts = tiles.counts();
   const int words = record_layout(state_types()).words;
   const ValueId zeros = b.splat(b.widen(b.constant(DType::i64, 0), 2));  // a word
   for (int level = 0; level < kLevels; ++level) {
-    const ValueId slots = b.mul(segments, slots_of(b, tiles.tiles(), level));
+    const ValueId slots = b.mul(counts, slots_of(b, tiles.tiles(), level));
     const ValueId all = b.mul(slots, b.i64(words)), first = b.mul(at, b.i64(words));
     for (int w = 0; w < words; ++w) {
       const ValueId word = b.add(first, b.i64(std::int64_t{w} * kWarpWidth));
@@ -85,7 +85,11 @@ TileTree::Slots TileTree::slots(Builder& b, ScanTiles& tiles, int level) {
   const ValueId digit =
       level == kLevels - 1 ? index : b.compute(Op::bit_and, {index, b.i64(kRadix - 1)});
   const ValueId own = b.add(base, index);
-  return {.own = own, .group = b.sub(own, digit), .before = digit};
+  if (tiles.origin() == kNoValue) return {.own = own, .group = b.sub(own, digit), .before = digit};
+  const ValueId origin =
+      b.compute(Op::shr, {tiles.origin(), b.i64(std::int64_t{level} * kDigitBits)});
+  const ValueId from = b.compute(Op::max, {b.sub(own, digit), b.add(base, origin)});
+  return {.own = own, .group = from, .before = b.sub(own, from)};
 }
 
 void TileTree::publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Partials& own) const {
@@ -168,7 +172,7 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
     for (int level = 0; level < kLevels; ++level) {
       folds.push_back(look_at(b, tiles, level, ticket));
       if (level + 1 == kLevels) continue;
-      group = run.merge(folds.back(), group);
+      group = tiles.join(folds.back(), group);
       publish_group(level + 1, group);
     }
   } else {
@@ -185,7 +189,7 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
             if (publishes) publish(b, tiles, ticket, mine);
             const Partials before = look_at(b, tiles, 0, ticket);
             shared.store_one(b, run.tile(), b.i64(0), before);
-            const Partials group = run.merge(before, mine);
+            const Partials group = tiles.join(before, mine);
             shared.store_one(b, run.tile(), b.i64(kLevels), group);
             publish_group(1, group);
             return Builder::Values{};
@@ -199,7 +203,7 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
     on_first_warp(b, warps, [&] {
       Partials group = shared.load_one(b, run.tile(), b.i64(kLevels));
       for (int level = 2; level < kLevels; ++level) {
-        group = run.merge(folds[static_cast<std::size_t>(level) - 1], group);
+        group = tiles.join(folds[static_cast<std::size_t>(level) - 1], group);
         publish_group(level, group);
       }
     });

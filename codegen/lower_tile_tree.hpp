@@ -6,6 +6,10 @@
 // level (of the last level all there are): the tree depends on the tile alone, so that sums have
 // the same bits however the blocks happen to run, and no tile waits for a chain of others. Levels
 // are looked at by a warp each.
+//
+// Where tiles are of all segments (Plan::heads), a slot has the fold of what follows the last head
+// in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots, those
+// from the one on in which its segment begins; none of others is looked at or waited for.
 #pragma once
 
 #include <functional>
@@ -34,10 +38,11 @@ class TileTree {
  private:
   static constexpr int kLevels = 3;
 
-  /// A slot's number, and that of the first one of its group at this level.
+  /// A slot's number, and that of the first one of its group at this level that tells of its
+  /// segment.
   struct Slots {
     ValueId own = kNoValue, group = kNoValue;
-    ValueId before = kNoValue;  ///< slots of the group before the own one
+    ValueId before = kNoValue;  ///< slots from there to the own one
   };
   static Slots slots(Builder& b, ScanTiles& tiles, int level);
   void publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,

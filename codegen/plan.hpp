@@ -124,6 +124,8 @@ struct Plan {
   std::int64_t strip = 0;
   std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
   std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
+  /// look_back: tiles are of all segments, one behind the other, which begin anywhere in them.
+  bool heads = false;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers

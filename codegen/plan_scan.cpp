@@ -13,6 +13,8 @@ namespace {
 
 /// Copies are of whole units of so many bytes.
 constexpr int kCopyUnit = 16;
+/// Positions in segments, twice the longest one's and a tile more, are numbers of 32 bits.
+constexpr std::int64_t kLongestWithHeads = (std::int64_t{1} << 30) - (std::int64_t{1} << 20);
 
 }  // namespace
 
@@ -29,10 +31,14 @@ bool may_begin_anywhere_in_blocks(const Graph& graph) {
          !any([](const Node& node) { return node.kind == NodeKind::fold; });
 }
 
+bool heads_serve(const Graph& graph, std::int64_t segment) {
+  return segment >= 1 && segment <= kLongestWithHeads && may_begin_anywhere_in_blocks(graph);
+}
+
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
 
 bool fits_quads(const Plan& plan) {
-  if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0) return false;
+  if (plan.heads || (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)) return false;
   if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
   return plan.segment > 1 &&
          (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
@@ -45,7 +51,8 @@ std::int64_t staged_elements(const Plan& plan) {
 StageCopy run_copy(const Plan& plan, DType input) {
   const int size = size_of(input);
   const auto run = static_cast<int>(staged_elements(plan));
-  const bool exact = plan.base_alignment >= kCopyUnit && plan.segment % (kCopyUnit / size) == 0;
+  const bool on_units = plan.heads || plan.segment % (kCopyUnit / size) == 0;
+  const bool exact = plan.base_alignment >= kCopyUnit && on_units;
   return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
 }
 
@@ -74,7 +81,7 @@ std::string print_scan(const Plan& plan) {
   if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)
     text += fmt::format("  segments of a block {}\n", plan.tile_segments);
   if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
-    text += fmt::format("  tile {} elements\n", plan.tile);
+    text += fmt::format("  tile {} elements{}\n", plan.tile, plan.heads ? " of all segments" : "");
   if (plan.strategy == Strategy::look_ahead)
     text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
                         plan.blocks);
@@ -113,6 +120,9 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
             "what comes before an element is guarded against its NaN");
   }
   const bool stays = plan.strategy == Strategy::look_ahead;
+  require(!plan.heads ||
+              (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
+          "segments begin anywhere in the rows of tiles that wait");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
           "only tiles that wait are staged");
   require(plan.staged >= 0 && plan.staged <= plan.depth && (plan.staged == 0 || plan.stages >= 1),
@@ -149,7 +159,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
               "all rows of tiles are staged, more than one tile's");
       [[fallthrough]];
     default:
-      require(plan.tile >= 1 && (s == 0 || s % plan.load_width == 0), "tiles begin on loads");
+      require(plan.tile >= 1 && (s == 0 || plan.heads || s % plan.load_width == 0),
+              "tiles begin on loads");
       require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
       require(plan.in_registers || plan.warps == 1, "a range is one warp's");
       require(!scans_both_ways(graph) || (plan.in_registers && (s > 0 || plan.load_width == 1)),

@@ -11,7 +11,8 @@
 //   multiple of a load, a block may hold as many as make it one, with heads anywhere in lanes.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a
 //   run's rows the `staged` that are scanned last may come through shared memory, the others stay
-//   in registers.
+//   in registers. Where loads of segments would be narrow, tiles are of all segments, one behind
+//   the other (`heads`): they lie on lines of memory, and segments begin anywhere in them.
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 // to
 //   shared memory under way; a tile's fold is published one tile before it is scanned.
@@ -58,8 +59,19 @@ int widest_of_scan(const Graph& graph);
 
 /// look_back whose tiles come through shared memory for the most part, so that more bytes are on
 /// their way than registers hold. Nothing where registers serve as well, as far as rules can tell.
+/// `heads`: tiles are of all segments.
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
-                                             const PlanRequest& request, bool mma = false);
+                                             const PlanRequest& request, bool mma = false,
+                                             bool heads = false);
+/// look_back over tiles of all segments, where the loads of `plan`, which is legal, are so much
+/// narrower than theirs that they serve better, as far as rules can tell.
+std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
+                                          const PlanRequest& request, const Plan& plan);
+/// The best guess of look_back over tiles of all segments, if it may be legal.
+std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& target,
+                                            const PlanRequest& request);
+/// Whether tiles may be of all segments.
+bool heads_serve(const Graph& graph, std::int64_t segment);
 /// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
 /// made of them.
 int scan_warps(const Graph& graph, const Target& target, int rows, int width);

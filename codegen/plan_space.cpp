@@ -163,9 +163,8 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
 }
 
 /// The same with most of a tile in shared memory, where a processor has room for more bytes on
-/// their way; shares of it in rows of 512 bytes.
-void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
-                      const PlanRequest& request) {
+/// their way; shares of it in rows of 512 bytes. `row`: bytes of a row.
+void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
   struct Shape {
     int warps, staged, kept, blocks;
   };
@@ -173,27 +172,50 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
                                {8, 24, 0, 2},  {4, 12, 4, 8},  {16, 8, 4, 2}, {8, 12, 8, 3},
                                {16, 12, 0, 2}, {8, 4, 4, 4}};
   constexpr int kRowBytes = 512, kMostRows = 32;
+  for (const Shape& shape : kShapes) {
+    const int rows = (shape.staged + shape.kept) * kRowBytes;
+    PlanChoice choice = around;
+    choice.warps = shape.warps;
+    choice.blocks = shape.blocks;
+    choice.depth = std::min(kMostRows, rows / row);
+    choice.staged = choice.depth * shape.staged / (shape.staged + shape.kept);
+    if (choice.staged > 0) space.add(choice);
+  }
+}
+
+/// Bytes of a row of loads as wide as the target's, of elements of `element` bytes.
+int row_bytes(const Graph& graph, const Target& target, const PlanRequest& request, int element) {
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  if (!target.bulk_copies || bytes == 0) return;
+  const int width = std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
+  return Plan::kWarp * width * bytes;
+}
+
+void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
+                      const PlanRequest& request) {
+  if (!target.bulk_copies || graph.inputs.empty()) return;
   for (const bool mma : {false, true}) {
     if (mma && !target.has_mma) continue;
     const auto around = scan_choice_of(Strategy::look_back, graph, target, request, mma);
     if (!around) return;
     if (const auto staged = staged_scan_choice(graph, target, request, mma)) space.add(*staged);
     const int element = mma ? widest_input(graph) : widest_of_scan(graph);
-    const int width = std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
-    const int row = Plan::kWarp * width * bytes;
-    for (const Shape& shape : kShapes) {
-      const int rows = (shape.staged + shape.kept) * kRowBytes;
-      PlanChoice choice = *around;
-      choice.warps = shape.warps;
-      choice.blocks = shape.blocks;
-      choice.depth = std::min(kMostRows, rows / row);
-      choice.staged = choice.depth * shape.staged / (shape.staged + shape.kept);
-      if (choice.staged > 0) space.add(choice);
-    }
+    add_staged_shapes(space, *around, row_bytes(graph, target, request, element));
   }
+}
+
+/// Tiles of all segments, where those of one have narrower loads.
+void add_heads(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
+  const auto around = heads_scan_choice(graph, target, request);
+  const int element = widest_of_scan(graph);
+  const int width = std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
+  if (!around || request.segment % width == 0) return;
+  space.add(*around);
+  PlanChoice in_registers = *around;
+  in_registers.staged = 0;
+  space.vary(in_registers, &PlanChoice::depth, {4, 8});
+  if (target.bulk_copies && !graph.inputs.empty())
+    add_staged_shapes(space, *around, row_bytes(graph, target, request, element));
 }
 
 /// Blocks that stay, by lanes and on tensor cores: their decisions are about what is in shared
@@ -245,7 +267,10 @@ void add_scans(Space& space, const Graph& graph, const Target& target, const Pla
                                   Strategy::look_back, Strategy::propagate}) {
     if (!one_warp && (strategy == Strategy::look_back || strategy == Strategy::propagate)) {
       add_tiles(space, strategy, graph, target, request);
-      if (strategy == Strategy::look_back) add_staged_tiles(space, graph, target, request);
+      if (strategy == Strategy::look_back) {
+        add_staged_tiles(space, graph, target, request);
+        add_heads(space, graph, target, request);
+      }
       continue;
     }
     const std::optional<PlanChoice> around = scan_choice_of(strategy, graph, target, request);

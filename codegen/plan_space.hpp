@@ -25,6 +25,7 @@ struct PlanChoice {
   int lanes = 0;     ///< staged: lanes that share a segment
   int stages = 0;    ///< staged, look_ahead: tiles of a warp in shared memory
   int staged = 0;    ///< look_back: of the depth, loads that come through shared memory
+  int heads = 0;     ///< look_back: 1: tiles of all segments, which begin anywhere in them
   int burst = 0;     ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;    ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
   int parts = 0;     ///< parts, columns: how many of them fill the target

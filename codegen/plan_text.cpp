@@ -15,6 +15,7 @@ namespace {
 struct Field {
   std::string_view name;
   int PlanChoice::* value;
+  bool told_at_zero = true;
 };
 constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},
@@ -44,8 +45,9 @@ constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
                             {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
 constexpr Field kBack[] = {{"warps", &PlanChoice::warps},   {"depth", &PlanChoice::depth},
-                           {"staged", &PlanChoice::staged}, {"tile", &PlanChoice::tile},
-                           {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
+                           {"staged", &PlanChoice::staged}, {"heads", &PlanChoice::heads, false},
+                           {"tile", &PlanChoice::tile},     {"blocks", &PlanChoice::blocks},
+                           {"bytes", &PlanChoice::bytes}};
 constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
                             {"depth", &PlanChoice::depth},
                             {"stages", &PlanChoice::stages},
@@ -152,8 +154,10 @@ std::string to_text(const PlanChoice& choice) {
       *std::find_if(std::begin(kStrategies), std::end(kStrategies),
                     [&](const StrategyText& known) { return known.strategy == choice.strategy; });
   std::string text(row.name);
-  for (const Field& field : row.fields)
-    text += fmt::format(" {}={}", field.name, choice.*(field.value));
+  for (const Field& field : row.fields) {
+    const int value = choice.*(field.value);
+    if (value != 0 || field.told_at_zero) text += fmt::format(" {}={}", field.name, value);
+  }
   return text + (choice.mma ? " mma" : " simt");
 }
 

@@ -135,7 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
     Programs, NvrtcScans,
     testing::Combine(testing::Values("scan_sum_f16", "scan_several_f16", "scan_widths",
                                      "scan_longest_run_f32", "scan_backward_i64"),
-                     testing::Values(std::int64_t{0}, std::int64_t{37}, std::int64_t{4096})),
+                     testing::Values(std::int64_t{0}, std::int64_t{37}, std::int64_t{4096},
+                                     std::int64_t{33'001})),
     [](const auto& info) {
       return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param));
     });

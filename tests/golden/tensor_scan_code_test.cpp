@@ -16,7 +16,7 @@ namespace chainfold::test {
 namespace {
 
 struct Code {
-  std::size_t mma = 0, shuffles = 0, instructions = 0;
+  std::size_t mma = 0, shuffles = 0, instructions = 0, wide_loads = 0;
   int registers = 0, spills = 0;
 };
 
@@ -39,6 +39,7 @@ Code compiled(const char* name, std::int64_t segment, const char* plan_text,
   for (const KernelCode& kernel : read_cubin(cubin.image)) {
     code.mma += kernel.count("HMMA") + kernel.count("IMMA");
     code.shuffles += kernel.count("SHFL");
+    code.wide_loads += kernel.count_wide("LDG", 16);
     code.instructions += kernel.instructions;
   }
   return code;
@@ -108,6 +109,21 @@ TEST(StagedScanCode, LeavesRegistersForItsBlocks) {
     EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
         << name << ", " << to_text(*choice) << ", " << code.instructions;
   }
+}
+
+/// Tiles of all segments as well, though their rows have two codes, with heads and without; and
+/// rows of all but the last tile come by wide loads.
+TEST(HeadsScanCode, LeavesRegistersForItsBlocks) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  const Computation computation = program("scan_sum_f64").over(segments(33'001));
+  const auto choice =
+      codegen::heads_scan_choice(computation.graph(), codegen::gpu_target(90), {.segment = 33'001});
+  ASSERT_TRUE(choice);
+  const Code code = compiled("scan_sum_f64", 33'001, to_text(*choice).c_str());
+  EXPECT_EQ(code.spills, 0);
+  EXPECT_GE(code.wide_loads, static_cast<std::size_t>(choice->depth - choice->staged));
+  EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
+      << to_text(*choice) << ", " << code.instructions;
 }
 
 TEST(TensorScanCode, PublishedScansCompile) {

@@ -57,6 +57,7 @@ const SpaceCase kSpaces[] = {
     {"scan_sum_f32", 0},         {"scan_sum_f32", 777},        {"scan_sum_f16", 4096},
     {"scan_backward_i64", 0},    {"scan_backward_i64", 1000},  {"scan_horner_back_u8", 5000},
     {"scan_longest_run_f32", 0}, {"scan_longest_run_f32", 33}, {"scan_both_ways_i32", 500},
+    {"scan_sum_i32", 33'001},
 };
 
 class GpuScanSpace : public GpuScan, public testing::WithParamInterface<std::size_t> {};
@@ -116,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuScanSpace, testing::Range(std::size_t{0}, std::
 class GpuScanPrograms : public GpuScan, public testing::WithParamInterface<std::size_t> {};
 
 TEST_P(GpuScanPrograms, AgreeWithTheReference) {
-  constexpr std::int64_t kSegments[] = {1, 3, 8, 31, 37, 100, 777, 1000, 4096, 33'000};
+  constexpr std::int64_t kSegments[] = {1, 3, 8, 31, 37, 100, 777, 1000, 4096, 33'000, 33'001};
   const TestProgram& tested = scan_programs()[GetParam()];
   std::vector<DeviceCase> cases;
   std::size_t turn = GetParam();
@@ -207,15 +208,21 @@ TEST_F(GpuScan, InTheInputsMemory) {
 TEST_F(GpuScan, HasTheSameBitsEveryTime) {
   const runtime::Context& context = runtime::Context::of(0);
   const runtime::ContextScope scope(context);
-  for (const std::int64_t segment : {std::int64_t{0}, std::int64_t{70'000}}) {
+  const std::vector<const char*> by_segment = {
+      "look_back warps=4 depth=2 tile=0 blocks=4 bytes=8 simt",
+      "look_ahead warps=4 depth=2 stages=4 blocks=2 bytes=8 simt",
+      "look_ahead warps=4 depth=2 stages=3 blocks=4 bytes=8 simt"};
+  const std::vector<const char*> of_all = {
+      "look_back warps=4 depth=2 heads=1 tile=0 blocks=4 bytes=8 simt",
+      "look_back warps=4 depth=2 staged=2 heads=1 tile=0 blocks=4 bytes=8 simt",
+      "look_back warps=4 depth=2 staged=1 heads=1 tile=0 blocks=2 bytes=8 simt"};
+  for (const std::int64_t segment : {0, 70'000, 70'001}) {
     const Computation computation = computation_of(program("scan_sum_f16"), segment);
     const codegen::Graph& graph = computation.graph();
     const std::int64_t elements = segment > 0 ? 50 * segment : 3'000'001;
     const std::vector<Column> inputs = make_inputs(graph, elements, Fill::normal, 5);
     std::vector<std::byte> first, again;  // tiles, and the tree of their folds, are the same
-    for (const char* plan : {"look_back warps=4 depth=2 tile=0 blocks=4 bytes=8 simt",
-                             "look_ahead warps=4 depth=2 stages=4 blocks=2 bytes=8 simt",
-                             "look_ahead warps=4 depth=2 stages=3 blocks=4 bytes=8 simt"}) {
+    for (const char* plan : segment == 70'001 ? of_all : by_segment) {
       SCOPED_TRACE(plan);
       const Kernel kernel = compile(computation, pinned(plan));
       DeviceLaunch launch(kernel, graph, inputs, {}, elements, elements);

@@ -241,6 +241,15 @@ void add_others(Programs& list) {
                         cf::exclusive(cf::fold(first_and_last(), cf::cast<double>(x))));
       },
       {Fill::uniform, Fill::nonfinite});
+  // Forward and without positions: segments may begin anywhere.
+  add(
+      "scan_beside_sums_f16",
+      [](const P& p) {
+        auto x = cf::input<f16>("x");
+        return cf::over(p, cf::sum(x), cf::inclusive_sum(x), cf::exclusive(cf::max(x)),
+                        cf::min(x) + cf::mean(x));
+      },
+      kFloatFills);
 }
 
 Programs make() {

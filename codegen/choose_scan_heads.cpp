@@ -1,0 +1,41 @@
+// Plans of look_back whose tiles are of all segments.
+//
+// A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold so
+// many of them that these begin on loads together. Tiles of all segments have the widest loads
+// whatever the size is.
+#include <algorithm>
+
+#include "chainfold/codegen/plan_scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Of older ones nothing was ever measured: they keep the plans that wait least.
+constexpr int kFirstArch = 80;
+
+}  // namespace
+
+std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& target,
+                                            const PlanRequest& request) {
+  if (!heads_serve(graph, request.segment)) return std::nullopt;
+  auto choice = staged_scan_choice(graph, target, request, false, true);
+  if (!choice) choice = scan_choice_of(Strategy::look_back, graph, target, request);
+  if (choice) choice->heads = 1;
+  return choice;
+}
+
+std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
+                                          const PlanRequest& request, const Plan& plan) {
+  if (target.max_warps == 1 || target.arch < kFirstArch || request.segment < 1) return std::nullopt;
+  const int widest =
+      std::max(1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+  // Loads of half the width serve, where no block waits for another.
+  const bool waits = plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate;
+  if (plan.load_width * (waits ? 1 : 2) >= widest) return std::nullopt;
+  const auto choice = heads_scan_choice(graph, target, request);
+  if (!choice || !make_plan(graph, target, request, *choice)) return std::nullopt;
+  return choice;
+}
+
+}  // namespace chainfold::codegen

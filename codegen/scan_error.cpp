@@ -1,0 +1,71 @@
+// What prefixes of sums may err: proven bounds of plans of scans.
+#include <algorithm>
+#include <bit>
+
+#include "chainfold/codegen/const_matrix.hpp"
+#include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+int ceil_log2(std::int64_t value) {
+  return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
+}
+
+/// The longest ways of an element through rounded additions to a prefix, to first order, in units.
+double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan& how) {
+  const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+  // One instruction, and the sum of a lane's halves.
+  const double quad = mma_sum_error_bound(row, target.arch) + (QuadLayout(row).halves > 1 ? 1 : 0);
+  const bool tile = plan.strategy == Strategy::scan_tile;
+  if (tile && plan.segment <= quad_of(plan)) return quad;
+  const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;
+  const bool crosses = !tile || of_row % plan.segment != 0;
+  constexpr int kQuadLevels = 3;
+  const int levels = crosses ? kQuadLevels : ceil_log2(plan.segment / quad_of(plan));
+  // Then it is added to a prefix, behind a carry as the high part of a state.
+  constexpr double kSecondOrder = 0.25;
+  double bound = quad + levels + 1 + (crosses ? 1 + kSecondOrder : 0);
+  if (!tile) {  // from the fold of the run before
+    const double total = quad + (plan.combine_states ? 0 : 1 + kQuadLevels);
+    bound = std::max(bound, total + 2 + kSecondOrder);
+  }
+  return bound;
+}
+
+}  // namespace
+
+double scan_error_bound(const Graph& graph, const Plan& plan, const Target& target,
+                        std::size_t fold) {
+  const Fold& f = graph.folds[fold];
+  if (!is_float(f.result()) || !f.linear) return 0;
+  if (plan.folds[fold].unit == Unit::mma_scan) {
+    Plan lanes = plan;  // what is not finite, and the rest of a range
+    lanes.folds[fold] = {};
+    return std::max(quads_error_bound(plan, target, plan.folds[fold]),
+                    scan_error_bound(graph, lanes, target, fold));
+  }
+  constexpr int kLaneLevels = 5;
+  // Rounded additions within a row; then a state, its rounding, and what is added to it.
+  constexpr double kBehindCarry = 4;
+  int row = ceil_log2(plan.load_width) + kLaneLevels;
+  if (plan.strategy == Strategy::scan_tile) {
+    const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
+    row = std::min(row, ceil_log2(plan.segment) + 1);
+    // The last tile's segments are ranges, of batches of rows.
+    const bool batches = plan.range_depth > 1 && plan.segment > Plan::kWarp;
+    const double range = batches ? kLaneLevels + ceil_log2(plan.range_depth) + kBehindCarry : 0;
+    return std::max(row + (crosses ? kBehindCarry : 1), range);
+  }
+  const int rows = plan.in_registers ? plan.depth : plan.range_depth;
+  int total = ceil_log2(plan.load_width) + ceil_log2(rows);
+  if (!plan.combine_states) total += kLaneLevels;
+  // Prefixes of a batch's rows come first; of a ragged end, whose total has as many levels.
+  const int range = kLaneLevels + ceil_log2(plan.range_depth);
+  row = plan.in_registers ? std::max(row, range) : range;
+  return std::max(row, total) + kBehindCarry;
+}
+
+}  // namespace chainfold::codegen
