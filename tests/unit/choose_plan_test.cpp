@@ -237,7 +237,6 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 0, most), most);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 0, most + 1), 0);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), codegen::cpu_target(2), 0, 1), 0);
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
@@ -246,6 +245,33 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   EXPECT_EQ(few.staged, 0);
   EXPECT_GT(many.tile, few.tile);
   EXPECT_LE(most, 4 * few.tile * gpu.processors);
+}
+
+TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {
+  const Computation scan = program("scan_sum_f16").over(whole());
+  const Target cpu = codegen::cpu_target(6);
+  const std::int64_t most = codegen::most_elements_of(scan.graph(), cpu, 0, 1);
+  const Plan many = choose_plan(scan.graph(), cpu, {.segment = 0});
+  const Plan few = choose_plan(scan.graph(), cpu, {.segment = 0, .most_elements = most});
+  EXPECT_GT(many.tile, few.tile);
+  EXPECT_EQ(most, 4 * many.tile * cpu.processors);  // from there on every thread has large ones
+}
+
+// Six threads take tiles in turn, so that each reads every sixth one or so.
+TEST(ChoosePlan, ACpuReadsTheTileAheadThatItsThreadTakesNext) {
+  const Target cpu = codegen::cpu_target(6);
+  for (const char* name : {"scan_sum_f16", "scan_back_out_f32"}) {
+    const Computation scan = program(name).over(whole());
+    const Plan plan = choose_plan(scan.graph(), cpu, {.segment = 0});
+    ASSERT_EQ(plan.strategy, Strategy::look_back) << name;
+    EXPECT_EQ(plan.read_ahead, 6 * plan.tile) << name;
+    const std::string text = codegen::print(compile_plan(scan.graph(), cpu, plan).program);
+    const bool forward = std::string_view(name).find("back") == std::string_view::npos;
+    const std::string ahead = fmt::format(", then {:+}", forward ? 6 * plan.tile : -6 * plan.tile);
+    EXPECT_NE(text.find(ahead), std::string::npos) << name << text;
+  }
+  const Computation fold = program("sum_f16").over(whole());
+  EXPECT_EQ(choose_plan(fold.graph(), cpu, {.segment = 0}).read_ahead, 0);
 }
 
 TEST(ChoosePlan, AllowsNoMatrixInstructionsOnRequest) {

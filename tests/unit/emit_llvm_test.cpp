@@ -52,6 +52,21 @@ TEST(EmitLlvm, ArgumentsComeFromSlotsOfEightBytes) {
   EXPECT_TRUE(contains(text, "%param1 = icmp ne i8 %param1.byte, 0"));
 }
 
+// A row of 128 bytes on two lines, 1024 elements behind and 96 before what is read.
+TEST(EmitLlvm, AsksForEveryLineOfWhatIsReadAhead) {
+  for (const std::int64_t ahead : {1024, -96, 0}) {
+    Program program = copy_program();
+    Builder b(program);
+    b.store(1, {b.i64(0)}, b.load(0, {b.i64(64)}, 1, kNoValue, ahead));
+    const std::string text = emit_llvm(program).text;
+    EXPECT_EQ(contains(text, "@llvm.prefetch.p0(ptr %t"), ahead != 0) << text;
+    if (ahead == 0) continue;
+    for (const std::int64_t line : {4 * ahead, 4 * ahead + 64})
+      EXPECT_TRUE(contains(text, ", i64 " + std::to_string(line) + "\n")) << text;
+    EXPECT_FALSE(contains(text, ", i64 " + std::to_string(4 * ahead + 128) + "\n")) << text;
+  }
+}
+
 TEST(EmitLlvm, OnlyInputsAreReadOnly) {
   const std::string text = emit_llvm(copy_program()).text;
   EXPECT_TRUE(contains(text, "ptr noalias nocapture readonly align 16 %buffer0"));

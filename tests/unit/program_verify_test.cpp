@@ -152,6 +152,7 @@ const Broken kBroken[] = {
     {"type_width", "broken type", [](Program& p) { result_type<Load>(p).width = 0; }},
     {"fragment_row", "no row", [](Program& p) { result_type<Mma>(p).mma_row = 99; }},
     {"fragment_width", "does not fit its row", [](Program& p) { result_type<Mma>(p).width = 8; }},
+    {"ahead_of_some", "whole rows", [](Program& p) { op<Load>(p).ahead = 256; }},
     // Visibility
     {"defined_twice", "defined twice",
      [](Program& p) {
