@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::codegen {
@@ -26,8 +27,6 @@ constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
 constexpr int kCpuLoads = 128;
 /// States that a CPU's second-level cache holds beside the rows that pass by.
 constexpr std::int64_t kStripBytes = 128 * 1024;
-
-bool power(std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); }
 
 std::int64_t state_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
@@ -101,7 +100,7 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
     plan.strip = strip_of(graph, plan.segment, plan.columns_per_block());
     plan.launches = 2;
   }
-  return power(choice.depth);
+  return is_power_of_two(choice.depth);
 }
 
 PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request) {

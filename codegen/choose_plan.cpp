@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
@@ -28,10 +29,6 @@ constexpr std::int64_t kCpuQuantumLoads = 128;
 constexpr int kMostDepth = 64, kMostRows = 32;
 /// Loads of a segment that are held at once, because moments then need no merges.
 constexpr int kMostLoadsOfMoments = 16;
-
-int ceil_log2(std::int64_t value) {
-  return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
-}
 
 /// Loads of one input that a lane issues before their first use. Where each feeds several folds, or
 /// comes with loads of other inputs, fewer do: their code would grow without keeping more bytes in
@@ -271,13 +268,12 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   const bool scan_of_papers = is_published_scan(choice.strategy);
   if ((scan || scan_of_papers) != has_scans(graph)) return std::nullopt;
   if (has_scans(graph) && request.strided) return std::nullopt;
-  auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
   const bool from_papers = is_published(choice.strategy);
   if (!parts && !from_papers && !has_scans(graph) && request.segment < 1) return std::nullopt;
   const bool any_warps = choice.strategy == Strategy::scan_block && choice.warps > 0;
-  if (!any_warps && !power(choice.warps)) return {};
-  if (choice.warps > target.max_warps || !power(choice.rows)) return {};
-  if (!staged && !scan && (!power(choice.depth) || choice.depth > kMostDepth)) return {};
+  if (!any_warps && !is_power_of_two(choice.warps)) return {};
+  if (choice.warps > target.max_warps || !is_power_of_two(choice.rows)) return {};
+  if (!staged && !scan && (!is_power_of_two(choice.depth) || choice.depth > kMostDepth)) return {};
   if (scan && choice.depth < 1) return {};
   if (choice.rows > kMostRows) return {};
   if ((parts || columns) && (choice.parts < 1 || choice.parts > kMostParts)) return {};

@@ -1,11 +1,11 @@
 // The published strategies' decisions, where they serve, and their bounds.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
 
@@ -124,8 +124,6 @@ double bound_of(const Plan& plan, const Target& target) {
   return bound;
 }
 
-bool power(int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); }
-
 }  // namespace
 
 const Published* published(Strategy strategy) {
@@ -189,7 +187,7 @@ bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, c
     plan.depth = static_cast<int>(std::min<std::int64_t>(choice.depth, squares_of(plan.segment)));
   } else {
     const bool whole = strategy == Strategy::grid256n;
-    if (choice.chain < 0 || (choice.chain > 0 && !power(choice.chain))) return false;
+    if (choice.chain < 0 || (choice.chain > 0 && !is_power_of_two(choice.chain))) return false;
     if (whole && choice.chain == 0) return false;
     plan.chain = choice.chain;
     plan.depth = choice.depth;
@@ -289,7 +287,8 @@ void verify_published(const Plan& plan, const Graph& graph, const Target& target
   require(row_for(graph, target) >= 0 && row >= 0, "the strategy serves the graph");
   require(target.arch >= mma_table()[static_cast<std::size_t>(row)].first_arch,
           "the architecture has the matrix instruction");
-  require(power(plan.rows) && plan.depth <= kMostDepth && plan.chain >= 0, "rows, depth and chain");
+  require(is_power_of_two(plan.rows) && plan.depth <= kMostDepth && plan.chain >= 0,
+          "rows, depth and chain");
   require(plan.load_width <= (is_square(plan.strategy) ? 8 : 4), "loads fit the square");
   require(!rounds_sums(plan) || plan.accuracy == Accuracy::as_published,
           "sums are rounded to the inputs' type under as_published alone");

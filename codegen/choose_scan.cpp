@@ -331,6 +331,8 @@ std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int
   // Tiles a processor (measured on sm_90: 16 MB are scanned sooner by small tiles, 32 MB by large).
   constexpr std::int64_t kTiles = 4;
   if (segment != 0 || !has_scans(graph)) return 0;
+  // A CPU has small tiles so that every thread has some; scans of both directions have no ranges.
+  if (target.max_warps == 1 && (target.processors == 1 || scans_both_ways(graph))) return 0;
   const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
   const std::int64_t tile = target.max_warps == 1 ? kCpuTileBytes / widest_of_scan(graph)
                                                   : Plan::kWarp * width * kRunRows * kTileWarps;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::codegen {
@@ -39,8 +40,6 @@ constexpr int kWideBytes = 8;
 constexpr std::int64_t kLongestWide = 2 * 1024, kLongestHalf = 8 * 1024, kLongestNarrow = 6 * 1024;
 /// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
 constexpr std::int64_t kMostMerges = 1024;
-
-bool power(std::int64_t v) { return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v)); }
 
 int sum_of_inputs(const Graph& graph) {
   int bytes = 0;
@@ -126,7 +125,9 @@ std::int64_t merge_steps(const Graph& graph) {
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                   int widest) {
   if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
-  if (!power(choice.lanes) || choice.lanes > Plan::kWarp || !power(choice.stages)) return false;
+  if (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp ||
+      !is_power_of_two(choice.stages))
+    return false;
   if (choice.burst < 1 || choice.blocks < 1) return false;
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =

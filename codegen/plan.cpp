@@ -1,11 +1,11 @@
 #include "chainfold/codegen/plan.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
@@ -200,10 +200,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   auto require = [&](bool holds, const char* rule) {
     if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
   };
-  auto power = [](std::int64_t v) {
-    return v > 0 && std::has_single_bit(static_cast<std::uint64_t>(v));
-  };
-  require(power(plan.load_width) && power(plan.lanes_per_segment) && power(plan.rows),
+  require(is_power_of_two(plan.load_width) && is_power_of_two(plan.lanes_per_segment) &&
+              is_power_of_two(plan.rows),
           "load_width, lanes_per_segment and rows are powers of two");
   require(plan.lanes_per_segment <= Plan::kWarp, "lanes_per_segment is at most a warp");
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
@@ -230,7 +228,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
             "a tile's loads are issued together");
-    require(power(plan.stages) && plan.burst >= 1 && plan.blocks >= 1, "stages, burst and blocks");
+    require(is_power_of_two(plan.stages) && plan.burst >= 1 && plan.blocks >= 1,
+            "stages, burst and blocks");
     require(target.async_copies && staged_bytes(plan, graph) <= target.shared_bytes,
             "stages fit the target's shared memory");
     for (const GraphInput& input : graph.inputs) {
@@ -241,7 +240,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     }
   } else if (plan.strategy == Strategy::columns) {
     require(plan.segment >= 1 && !plan.edges, "columns have a number");
-    require(power(plan.depth) && power(plan.warps), "warps and depth are powers of two");
+    require(is_power_of_two(plan.depth) && is_power_of_two(plan.warps),
+            "warps and depth are powers of two");
     require(plan.rows == 1 || plan.lanes_per_segment == 1, "several runs need whole warps");
     require(plan.columns_per_block() <= plan.segment ||
                 (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),

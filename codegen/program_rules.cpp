@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <string_view>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 
 namespace chainfold::codegen {
 
@@ -21,10 +21,6 @@ void fail(const Broken& where, std::string_view rule) {
 namespace {
 
 constexpr int kMaxAccessBytes = 16;
-
-bool power_of_two(std::int64_t x) {
-  return x > 0 && std::has_single_bit(static_cast<std::uint64_t>(x));
-}
 
 /// The rules of one instruction.
 class Rules {
@@ -86,8 +82,9 @@ class Rules {
       check(type_of(at.offset) == lane(DType::i32), "an address's offset is a lane i32");
     check(type.shape != Shape::fragment && type.elem == elem,
           "the value is not of the memory's type");
-    check(power_of_two(at.group) && at.group <= kWarpWidth, "a group is a power of two up to 32");
-    check(power_of_two(type.width), "the width of an access is a power of two");
+    check(is_power_of_two(at.group) && at.group <= kWarpWidth,
+          "a group is a power of two up to 32");
+    check(is_power_of_two(type.width), "the width of an access is a power of two");
     check(type.width * size_of(elem) <= kMaxAccessBytes, "an access is wider than 16 bytes");
     check(at.group == kWarpWidth || at.stride % type.width == 0,
           "the stride misaligns a wide access");
@@ -297,7 +294,7 @@ class Rules {
     index_of_copy(slot);
   }
   void operation(const Misalignment& op, const Instr& instr) const {
-    check(power_of_two(op.unit) && op.unit >= size_of(buffer(op.buffer).type),
+    check(is_power_of_two(op.unit) && op.unit >= size_of(buffer(op.buffer).type),
           "a boundary's unit is a power of two of at least an element");
     index_of_copy(op.first);
     expect(instr, uniform(DType::i64));
@@ -311,7 +308,7 @@ class Rules {
     check(array(op.array).type == from.type, "a copy does not convert");
     check(op.elements > 0 && op.elements * size_of(from.type) % kMaxAccessBytes == 0,
           "a copy is of whole units of 16 bytes");
-    check(power_of_two(op.unit) && op.unit >= kMaxAccessBytes,
+    check(is_power_of_two(op.unit) && op.unit >= kMaxAccessBytes,
           "a copy begins on a boundary of at least 16 bytes");
     index_of_copy(op.first);
     index_of_copy(op.to);

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "chainfold/codegen/block_uniform.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/look_back_rules.hpp"
 #include "chainfold/codegen/program_rules.hpp"
 
@@ -14,10 +14,6 @@ namespace chainfold::codegen {
 namespace {
 
 constexpr int kMaxWarps = 32;
-
-bool power_of_two(std::int64_t x) {
-  return x > 0 && std::has_single_bit(static_cast<std::uint64_t>(x));
-}
 
 bool is_identifier(std::string_view name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -75,7 +71,7 @@ class Verifier {
 
   void check_declarations() {
     for (const Buffer& buffer : program_.buffers) {
-      check(power_of_two(buffer.alignment) && buffer.alignment >= size_of(buffer.type),
+      check(is_power_of_two(buffer.alignment) && buffer.alignment >= size_of(buffer.type),
             "a buffer's alignment must be a power of two of at least its element's size");
     }
     for (std::size_t i = 0; i < program_.values.size(); ++i) {

@@ -1,18 +1,14 @@
 // What prefixes of sums may err: proven bounds of plans of scans.
 #include <algorithm>
-#include <bit>
 
 #include "chainfold/codegen/const_matrix.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
-
-int ceil_log2(std::int64_t value) {
-  return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
-}
 
 /// The longest ways of an element through rounded additions to a prefix, to first order, in units.
 double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan& how) {

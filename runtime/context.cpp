@@ -9,6 +9,17 @@
 
 namespace chainfold::runtime {
 
+void KnownMemory::add(std::uintptr_t address) noexcept {
+  const std::size_t set = set_of(address);
+  for (std::size_t way = 0; way < kWays; ++way) {
+    std::uintptr_t free = 0;
+    if (entries_[set + way].compare_exchange_strong(free, address, std::memory_order_relaxed))
+      return;
+  }
+  const std::size_t way = next_way_.fetch_add(1, std::memory_order_relaxed) % kWays;
+  entries_[set + way].store(address, std::memory_order_relaxed);
+}
+
 void KnownMemory::forget(std::uintptr_t begin, std::size_t bytes) noexcept {
   for (std::atomic<std::uintptr_t>& entry : entries_) {
     std::uintptr_t address = entry.load(std::memory_order_relaxed);

@@ -19,21 +19,25 @@ namespace chainfold::runtime {
 class KnownMemory {
  public:
   [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
-    return address != 0 && entries_[place(address)].load(std::memory_order_relaxed) == address;
+    if (address == 0) return false;
+    const std::size_t set = set_of(address);
+    for (std::size_t way = 0; way < kWays; ++way)
+      if (entries_[set + way].load(std::memory_order_relaxed) == address) return true;
+    return false;
   }
-  void add(std::uintptr_t address) noexcept {
-    entries_[place(address)].store(address, std::memory_order_relaxed);
-  }
+  void add(std::uintptr_t address) noexcept;
   /// Forgets what lies in `bytes` bytes from `begin` on.
   void forget(std::uintptr_t begin, std::size_t bytes) noexcept;
 
  private:
-  static constexpr int kBits = 8;
-  static std::size_t place(std::uintptr_t address) noexcept {
+  static constexpr int kSetBits = 7;
+  static constexpr std::size_t kWays = 8;  // a line of 64 bytes: the addresses of a launch stay
+  static std::size_t set_of(std::uintptr_t address) noexcept {
     // Allocations begin at multiples of 256 and more: all bits must count.
-    return static_cast<std::size_t>(address * 0x9E3779B97F4A7C15U >> (64 - kBits));
+    return kWays * static_cast<std::size_t>(address * 0x9E3779B97F4A7C15U >> (64 - kSetBits));
   }
-  std::array<std::atomic<std::uintptr_t>, std::size_t{1} << kBits> entries_{};
+  alignas(64) std::array<std::atomic<std::uintptr_t>, kWays << kSetBits> entries_{};
+  std::atomic<std::size_t> next_way_{0};  // whose turn it is where a set is full
 };
 
 /// A device's primary context. Retained once a process, never released: destructors of statics may

@@ -28,10 +28,12 @@ class InlineItems {
     ++size_;
     return *item;
   }
-  [[nodiscard]] T* begin() { return std::launder(reinterpret_cast<T*>(memory_.data())); }
+  [[nodiscard]] T* begin() {
+    return empty() ? nullptr : std::launder(reinterpret_cast<T*>(memory_.data()));
+  }
   [[nodiscard]] T* end() { return begin() + size_; }
   [[nodiscard]] const T* begin() const {
-    return std::launder(reinterpret_cast<const T*>(memory_.data()));
+    return empty() ? nullptr : std::launder(reinterpret_cast<const T*>(memory_.data()));
   }
   [[nodiscard]] const T* end() const { return begin() + size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }

@@ -120,8 +120,10 @@ struct KernelStats {
 
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
 /// compiled for a segment size when it is first needed: at compile() where the expression fixes the
-/// size, else at the first run, launch or prepare() with that size. The code is unloaded with the
-/// last copy: keep one until what launch() queued has run, and as long as a CUDA graph holds it.
+/// size, else at the first run, launch or prepare() with that size; scans over everything have code
+/// of their own for few elements, which is compiled at the first run of so few. The code is
+/// unloaded with the last copy: keep one until what launch() queued has run, and as long as a CUDA
+/// graph holds it.
 class Kernel {
  public:
   struct State;  ///< opaque
@@ -154,8 +156,9 @@ class Kernel {
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
   /// synchronised; once prepare() or a launch of the same segment size and alignment has run (of
   /// scans over everything: also as long, or both above some millions of elements), nothing is
-  /// compiled either, and the launch can be captured in a CUDA graph. Throws UserError
-  /// before anything is queued.
+  /// compiled either, and the launch can be captured in a CUDA graph. Throws UserError before
+  /// anything is queued; memory that was the device's in an earlier launch is not asked about
+  /// again, so what happens if it was freed since is for the driver to tell.
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
   /// folds. More elements may need less: ask for every size that is launched.

@@ -1,5 +1,5 @@
 // What a kernel does at each call: checks the arguments, finds the pieces of work, launches them. A
-// launch allocates nothing, and asks the driver for nothing that an earlier one has asked.
+// launch allocates nothing, and asks the driver about device memory but once.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -255,6 +255,9 @@ TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {
   const Plan few = choose_plan(scan.graph(), cpu, {.segment = 0, .most_elements = most});
   EXPECT_GT(many.tile, few.tile);
   EXPECT_EQ(most, 4 * many.tile * cpu.processors);  // from there on every thread has large ones
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), codegen::cpu_target(1), 0, 1), 0);
+  const Computation both = program("scan_both_ways_i32").over(whole());
+  EXPECT_EQ(codegen::most_elements_of(both.graph(), cpu, 0, 1), 0);
 }
 
 // Six threads take tiles in turn, so that each reads every sixth one or so.

@@ -1,0 +1,17 @@
+// Powers of two.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace chainfold::codegen {
+
+[[nodiscard]] constexpr bool is_power_of_two(std::int64_t value) {
+  return value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
+}
+/// The least n with 2^n >= value; 0 for values up to 1.
+[[nodiscard]] constexpr int ceil_log2(std::int64_t value) {
+  return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
+}
+
+}  // namespace chainfold::codegen
