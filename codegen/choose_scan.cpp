@@ -180,6 +180,10 @@ int widest_of_scan(const Graph& graph) {
   return bytes;
 }
 
+int widest_load(const Target& target, const PlanRequest& request, int element) {
+  return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
+}
+
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest) {
   const std::int64_t s = plan.segment;
@@ -352,8 +356,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   choice.mma = mma;
   choice.bytes = target.vector_bytes;
   const bool one_warp = target.max_warps == 1, both_ways = scans_both_ways(graph);
-  const int widest = std::max(1, std::min(target.vector_bytes, request.base_alignment) /
-                                     (mma ? widest_input(graph) : widest_of_scan(graph)));
+  const int widest =
+      widest_load(target, request, mma ? widest_input(graph) : widest_of_scan(graph));
   const std::int64_t s = request.segment;
   // Rows that registers hold: of all inputs, as they come from memory.
   int bytes = 0;
@@ -454,8 +458,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     if (s < Plan::kWarp) order.push_back({Strategy::scan_tile});
     if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});
   } else if (s > 0) {
-    const int widest =
-        std::max(1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+    const int widest = widest_load(target, request, widest_of_scan(graph));
     // Segments that fill a warp's rows have no use for heads among them.
     const bool fill_rows =
         s % widest == 0 && s > std::int64_t{kTileRows - 1} * Plan::kWarp * widest;

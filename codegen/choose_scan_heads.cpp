@@ -3,8 +3,6 @@
 // A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold so
 // many of them that these begin on loads together. Tiles of all segments have the widest loads
 // whatever the size is.
-#include <algorithm>
-
 #include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
@@ -28,8 +26,7 @@ std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& ta
 std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
                                           const PlanRequest& request, const Plan& plan) {
   if (target.max_warps == 1 || target.arch < kFirstArch || request.segment < 1) return std::nullopt;
-  const int widest =
-      std::max(1, std::min(target.vector_bytes, request.base_alignment) / widest_of_scan(graph));
+  const int widest = widest_load(target, request, widest_of_scan(graph));
   // Loads of half the width serve, where no block waits for another.
   const bool waits = plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate;
   if (plan.load_width * (waits ? 1 : 2) >= widest) return std::nullopt;

@@ -56,6 +56,9 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
                         std::size_t fold);
 /// Bytes an element of the widest input or output with a value an element.
 int widest_of_scan(const Graph& graph);
+/// Elements of `element` bytes that a lane loads at once at most, one at least, with pointers
+/// aligned as the request says.
+int widest_load(const Target& target, const PlanRequest& request, int element);
 
 /// look_back whose tiles come through shared memory for the most part, so that more bytes are on
 /// their way than registers hold. Nothing where registers serve as well, as far as rules can tell.

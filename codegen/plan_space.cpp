@@ -187,8 +187,7 @@ void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
 int row_bytes(const Graph& graph, const Target& target, const PlanRequest& request, int element) {
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  const int width = std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
-  return Plan::kWarp * width * bytes;
+  return Plan::kWarp * widest_load(target, request, element) * bytes;
 }
 
 void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
@@ -208,8 +207,7 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
 void add_heads(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const auto around = heads_scan_choice(graph, target, request);
   const int element = widest_of_scan(graph);
-  const int width = std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
-  if (!around || request.segment % width == 0) return;
+  if (!around || request.segment % widest_load(target, request, element) == 0) return;
   space.add(*around);
   PlanChoice in_registers = *around;
   in_registers.staged = 0;

@@ -179,7 +179,7 @@ void add_pieces(Kernel::State& state, const LaunchArgs& args, bool sizes_only,
 
 /// Memory of a launch as messages name it, put together only where one is thrown.
 struct MemoryName {
-  std::string_view kind;  ///< "input", "output" or "scratch"
+  std::string_view kind;  ///< "input", "output", or the name itself: "scratch", "carry_in"
   std::string_view input{};
   std::size_t output = 0;
 
