@@ -205,6 +205,8 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
                      choice.tile > 0 || !heads_serve(graph, s)))
     return false;
+  plan.near = choice.near;
+  if (!near_serves(plan)) return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;

@@ -153,7 +153,7 @@ Fold float_sum(DType type) {
 }  // namespace
 
 Fold make_sum(DType type) {
-  require(type == sum_type(type), "sum", type);
+  require(type == sum_type(type) || type == DType::i32, "sum", type);
   if (is_float(type)) return float_sum(type);
   Fold fold = plain("sum", type, Op::add, 0);
   fold.linear = true;

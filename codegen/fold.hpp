@@ -57,8 +57,9 @@ struct Fold {
   [[nodiscard]] DType result() const { return finalize.type(finalize.results[0]); }
 };
 
-/// Sum in `type` (a sum_type). Integers wrap. Floats keep (high, low) by TwoSum (Knuth), so merging
-/// n states costs a rounding error that does not grow with n (to first order).
+/// Sum in `type` (a sum_type, or i32 for the low bits of one). Integers wrap. Floats keep (high,
+/// low) by TwoSum (Knuth), so merging n states costs a rounding error that does not grow with n (to
+/// first order).
 Fold make_sum(DType type);
 /// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN
 /// wins.

@@ -167,7 +167,8 @@ class GraphBuilder {
   [[nodiscard]] Level level(NodeId id) const { return graph_.node(id).level; }
   /// The position of a parameter's node among the parameters, for Partition::size_param.
   [[nodiscard]] int param_index(NodeId id) const { return graph_.node(id).index; }
-  /// Ends the writing: sets outputs and partition, drops unused nodes, verifies.
+  /// Ends the writing: sets outputs and partition, computes sums no wider than they are read,
+  /// drops unused nodes, verifies.
   Graph finish(std::vector<NodeId> outputs, Partition partition);
 
  private:
@@ -175,6 +176,8 @@ class GraphBuilder {
   NodeId name(NodeKind kind, std::string_view name, DType type);
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
+  /// For every node the one that takes its place (graph_narrow.cpp).
+  std::vector<NodeId> narrow_sums(const std::vector<NodeId>& outputs);
   NodeId fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter);
   [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
     return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;

@@ -78,22 +78,34 @@ void TileTree::lower_clear(const Target& target) {
   b.store(counter_, {b.i64(0)}, b.i64(0), first);
 }
 
-TileTree::Slots TileTree::slots(Builder& b, ScanTiles& tiles, int level) {
+ValueId TileTree::own_slot(Builder& b, ScanTiles& tiles, int level) {
   const ValueId base = b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level));
-  const ValueId index =
-      b.compute(Op::shr, {tiles.index(), b.i64(std::int64_t{level} * kDigitBits)});
-  const ValueId digit =
-      level == kLevels - 1 ? index : b.compute(Op::bit_and, {index, b.i64(kRadix - 1)});
-  const ValueId own = b.add(base, index);
-  if (tiles.origin() == kNoValue) return {.own = own, .group = b.sub(own, digit), .before = digit};
-  const ValueId origin =
-      b.compute(Op::shr, {tiles.origin(), b.i64(std::int64_t{level} * kDigitBits)});
-  const ValueId from = b.compute(Op::max, {b.sub(own, digit), b.add(base, origin)});
-  return {.own = own, .group = from, .before = b.sub(own, from)};
+  const std::int64_t bits = std::int64_t{level} * kDigitBits;
+  return b.add(base, b.compute(Op::shr, {tiles.index(), b.i64(bits)}));
+}
+
+int TileTree::near(int level) const {
+  if (plan_.near == 0 || level >= kLevels - 1) return 0;
+  return level == 0 ? plan_.near : kNearAbove;
+}
+
+int TileTree::looks_before(int level) const {
+  int looks = 0;
+  for (int l = 0; l < level; ++l) looks += 1 + near(l);
+  return looks;
+}
+
+ValueId TileTree::end_of(Builder& b, ScanTiles& tiles, int level) const {
+  ValueId end = tiles.index();
+  for (int l = 0; l < level; ++l) {
+    end = b.compute(Op::shr, {end, b.i64(kDigitBits)});
+    if (near(l) > 0) end = b.compute(Op::max, {b.i64(0), b.sub(end, b.i64(near(l)))});
+  }
+  return end;
 }
 
 void TileTree::publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Partials& own) const {
-  publish_at(b, tiles.run(), 0, slots(b, tiles, 0).own, ticket, own);
+  publish_at(b, tiles.run(), 0, own_slot(b, tiles, 0), ticket, own);
 }
 
 void TileTree::publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
@@ -129,22 +141,39 @@ Partials TileTree::fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId f
   return run.tile().reduce_lanes(std::move(states), 1, kWarpWidth);
 }
 
-Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId ticket) const {
-  const Slots at = slots(b, tiles, level);
-  const ValueId in_segment =
-      b.sub(at.group, b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level)));
+Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId back,
+                           ValueId ticket) const {
+  const ValueId base = b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level));
+  ValueId end = end_of(b, tiles, level), from = b.i64(0);
+  if (level < kLevels - 1) {
+    from = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
+    if (back != kNoValue) {
+      from = b.sub(from, b.mul(back, b.i64(kRadix)));
+      end = b.add(from, b.i64(kRadix));
+    }
+  }
+  if (tiles.origin() != kNoValue) {
+    const std::int64_t bits = std::int64_t{level} * kDigitBits;
+    from = b.compute(Op::max, {from, b.compute(Op::shr, {tiles.origin(), b.i64(bits)})});
+  }
+  ValueId count = b.sub(end, from);
+  // Groups further back may not be there, nor, of heads, what lies before the segment.
+  if (back != kNoValue) {
+    count = b.select(b.compute(Op::ge, {from, b.i64(0)}), count, b.i64(0));
+  }
+  if (plan_.near > 0 && tiles.origin() != kNoValue) count = b.compute(Op::max, {b.i64(0), count});
   if (level < kLevels - 1)
-    return fold_slots(b, tiles, level, at.group, at.before, ticket, in_segment);
+    return fold_slots(b, tiles, level, b.add(base, from), count, ticket, from);
   ScanTile& run = tiles.run();
   const Partials start = run.tile().identities();
-  const Builder::Values folded =
-      b.loop(b.i64(0), at.before, b.i64(kRadix), run.tile().flatten(start),
-             [&](ValueId done, const Builder::Values& carried) {
-               const ValueId count = b.min(b.i64(kRadix), b.sub(at.before, done));
-               const Partials next = fold_slots(b, tiles, level, b.add(at.group, done), count,
-                                                ticket, b.add(in_segment, done));
-               return run.tile().flatten(run.merge(run.tile().unflatten(carried, true), next));
-             });
+  const Builder::Values folded = b.loop(
+      b.i64(0), count, b.i64(kRadix), run.tile().flatten(start),
+      [&](ValueId done, const Builder::Values& carried) {
+        const ValueId left = b.min(b.i64(kRadix), b.sub(count, done));
+        const ValueId first = b.add(from, done);
+        const Partials next = fold_slots(b, tiles, level, b.add(base, first), left, ticket, first);
+        return run.tile().flatten(run.merge(run.tile().unflatten(carried, true), next));
+      });
   return run.tile().unflatten(folded, true);
 }
 
@@ -160,57 +189,79 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
     b.branch(
         digits_are_last(level),
         [&] {
-          publish_at(b, run, level, slots(b, tiles, level).own, ticket, fold);
+          publish_at(b, run, level, own_slot(b, tiles, level), ticket, fold);
           return Builder::Values{};
         },
         [] { return Builder::Values{}; });
   };
   std::vector<Partials> folds;
+  auto fold_of = [&](int level, int back) {
+    return folds[static_cast<std::size_t>(looks_before(level) + back)];
+  };
   if (warps == 1) {
     Partials group = own();
     if (publishes) publish(b, tiles, ticket, group);
     for (int level = 0; level < kLevels; ++level) {
-      folds.push_back(look_at(b, tiles, level, ticket));
+      folds.push_back(look_at(b, tiles, level, kNoValue, ticket));
       if (level + 1 == kLevels) continue;
       group = tiles.join(folds.back(), group);
       publish_group(level + 1, group);
     }
   } else {
-    const auto shared = StateArrays::in_shared(program_, graph_, "before", kLevels + 1);
+    const int looks = looks_before(kLevels);
+    const auto shared = StateArrays::in_shared(program_, graph_, "before", looks + 1);
+    auto put = [&](ValueId at, const Partials& fold) {
+      shared.store_one(b, run.tile(), at, fold);
+      return Builder::Values{};
+    };
     for (int level = 0; level < kLevels; ++level) {
+      const int look = looks_before(level);
       b.branch(
-          b.compute(Op::eq, {b.warp(), b.i32(level % warps)}),
+          b.compute(Op::eq, {b.warp(), b.i32(look % warps)}),
           [&] {
-            if (level > 0) {
-              shared.store_one(b, run.tile(), b.i64(level), look_at(b, tiles, level, ticket));
-              return Builder::Values{};
-            }
+            if (level > 0) return put(b.i64(look), look_at(b, tiles, level, kNoValue, ticket));
             const Partials mine = own();
             if (publishes) publish(b, tiles, ticket, mine);
-            const Partials before = look_at(b, tiles, 0, ticket);
-            shared.store_one(b, run.tile(), b.i64(0), before);
+            const Partials before = look_at(b, tiles, 0, kNoValue, ticket);
+            put(b.i64(0), before);
             const Partials group = tiles.join(before, mine);
-            shared.store_one(b, run.tile(), b.i64(kLevels), group);
+            put(b.i64(looks), group);
             publish_group(1, group);
             return Builder::Values{};
           },
           [] { return Builder::Values{}; });
+      if (near(level) == 0) continue;
+      const ValueId warp = b.warp();
+      b.branch(
+          b.both(b.compute(Op::gt, {warp, b.i32(look)}),
+                 b.compute(Op::le, {warp, b.i32(look + near(level))})),
+          [&] {
+            const ValueId at = b.convert(warp, DType::i64);
+            return put(at, look_at(b, tiles, level, b.sub(at, b.i64(look)), ticket));
+          },
+          [] { return Builder::Values{}; });
     }
     b.barrier();
-    for (int level = 0; level < kLevels; ++level)
-      folds.push_back(shared.load_one(b, run.tile(), b.i64(level)));
-    // Higher groups wait for two warps' folds.
+    for (int look = 0; look < looks; ++look)
+      folds.push_back(shared.load_one(b, run.tile(), b.i64(look)));
+    // Higher groups wait for several warps' folds: what lies between the slots of a level and the
+    // own group are the groups that are looked at one by one.
     on_first_warp(b, warps, [&] {
-      Partials group = shared.load_one(b, run.tile(), b.i64(kLevels));
+      Partials group = shared.load_one(b, run.tile(), b.i64(looks));
       for (int level = 2; level < kLevels; ++level) {
-        group = tiles.join(folds[static_cast<std::size_t>(level) - 1], group);
+        Partials before = fold_of(level - 1, 0);
+        for (int back = near(level - 2); back > 0; --back)
+          before = run.merge(before, fold_of(level - 2, back));
+        group = tiles.join(std::move(before), group);
         publish_group(level, group);
       }
     });
   }
   Partials before = folds.back();
-  for (int level = kLevels - 2; level >= 0; --level)
-    before = run.merge(before, folds[static_cast<std::size_t>(level)]);
+  for (int level = kLevels - 2; level >= 0; --level) {
+    for (int back = near(level); back >= 0; --back)
+      before = run.merge(before, fold_of(level, back));
+  }
   return before;
 }
 

@@ -7,6 +7,10 @@
 // the same bits however the blocks happen to run, and no tile waits for a chain of others. Levels
 // are looked at by a warp each.
 //
+// A group's fold is there one round trip later than the last of its tiles'. Where a block has warps
+// enough it looks at some groups before its own (Plan::near) slot by slot as well, a warp a group,
+// and at the level above only at what was published long ago.
+//
 // Where tiles are of all segments (Plan::heads), a slot has the fold of what follows the last head
 // in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots, those
 // from the one on in which its segment begins; none of others is looked at or waited for.
@@ -37,14 +41,17 @@ class TileTree {
 
  private:
   static constexpr int kLevels = 3;
+  /// Of plans that look at groups slot by slot (Plan::near), how many of the level above.
+  static constexpr int kNearAbove = 1;
 
-  /// A slot's number, and that of the first one of its group at this level that tells of its
-  /// segment.
-  struct Slots {
-    ValueId own = kNoValue, group = kNoValue;
-    ValueId before = kNoValue;  ///< slots from there to the own one
-  };
-  static Slots slots(Builder& b, ScanTiles& tiles, int level);
+  /// Groups before the own one of whose slots at this level each is looked at.
+  [[nodiscard]] int near(int level) const;
+  /// Looks at the levels below: each is of 32 slots at most.
+  [[nodiscard]] int looks_before(int level) const;
+  /// The slot of the tile, or of its group, at a level.
+  static ValueId own_slot(Builder& b, ScanTiles& tiles, int level);
+  /// One behind the last slot of the segment at this level of which a tile takes account.
+  ValueId end_of(Builder& b, ScanTiles& tiles, int level) const;
   void publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
                   const Partials& states) const;
   [[nodiscard]] std::vector<DType> state_types() const;
@@ -52,8 +59,9 @@ class TileTree {
   /// `offset` slots behind the group's beginning.
   Partials fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,
                       ValueId ticket, ValueId offset) const;
-  /// The fold of the slots before the tile's own at one level, within its group there.
-  Partials look_at(Builder& b, ScanTiles& tiles, int level, ValueId ticket) const;
+  /// The fold of the slots before that one in its group of 32 (at the last level of all), or of the
+  /// group that lies `back` (i64) groups before it; nothing where there is none.
+  Partials look_at(Builder& b, ScanTiles& tiles, int level, ValueId back, ValueId ticket) const;
 
   Program& program_;
   const Graph& graph_;

@@ -126,6 +126,8 @@ struct Plan {
   std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
   /// look_back: tiles are of all segments, one behind the other, which begin anywhere in them.
   bool heads = false;
+  /// look_back: groups of 32 tiles before the own one whose tiles are looked at one by one.
+  int near = 0;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers

@@ -35,6 +35,13 @@ bool heads_serve(const Graph& graph, std::int64_t segment) {
   return segment >= 1 && segment <= kLongestWithHeads && may_begin_anywhere_in_blocks(graph);
 }
 
+bool near_serves(const Plan& plan) {
+  constexpr int kGroup = 32, kOtherLooks = 4;
+  if (plan.near == 0) return true;
+  return plan.strategy == Strategy::look_back && plan.near > 0 && plan.near < kGroup &&
+         plan.near + kOtherLooks <= plan.warps;
+}
+
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
 
 bool fits_quads(const Plan& plan) {
@@ -62,10 +69,10 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
   std::int64_t bytes = 0;
   for (const GraphInput& input : graph.inputs)  // runs off the copies' unit bring a unit more
     bytes += slots * (run * size_of(input.type) + kCopyUnit + 8) + kCopyUnit;
-  // Totals of two tiles' warps, folds of four levels, the ticket.
+  // Totals of two tiles' warps, folds of what is looked at, the ticket.
   std::int64_t fields = 0;
   for (const Fold& fold : graph.folds) fields += static_cast<std::int64_t>(fold.state.size());
-  return bytes + (2 * plan.warps + 4) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
+  return bytes + (2 * plan.warps + 5 + plan.near) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
 }
 
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
@@ -85,6 +92,7 @@ std::string print_scan(const Plan& plan) {
   if (plan.strategy == Strategy::look_ahead)
     text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
                         plan.blocks);
+  if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (!plan.in_registers)
@@ -123,6 +131,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.heads ||
               (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
           "segments begin anywhere in the rows of tiles that wait");
+  require(near_serves(plan), "a warp looks at each group of tiles that wait");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
           "only tiles that wait are staged");
   require(plan.staged >= 0 && plan.staged <= plan.depth && (plan.staged == 0 || plan.stages >= 1),

@@ -75,6 +75,9 @@ std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& ta
                                             const PlanRequest& request);
 /// Whether tiles may be of all segments.
 bool heads_serve(const Graph& graph, std::int64_t segment);
+/// Whether a block has warps for what Plan::near asks: one a group, one for the groups' and one for
+/// each level of what lies before these.
+bool near_serves(const Plan& plan);
 /// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
 /// made of them.
 int scan_warps(const Graph& graph, const Target& target, int rows, int width);

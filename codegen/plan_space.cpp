@@ -150,6 +150,7 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     const auto around = scan_choice_of(strategy, graph, target, request, mma);
     if (!around) return;
     space.add(*around);
+    if (strategy == Strategy::look_back) space.vary(*around, &PlanChoice::near, {0, 3});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
         PlanChoice choice = *around;
@@ -197,7 +198,10 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
     if (mma && !target.has_mma) continue;
     const auto around = scan_choice_of(Strategy::look_back, graph, target, request, mma);
     if (!around) return;
-    if (const auto staged = staged_scan_choice(graph, target, request, mma)) space.add(*staged);
+    if (const auto staged = staged_scan_choice(graph, target, request, mma)) {
+      space.add(*staged);
+      space.vary(*staged, &PlanChoice::near, {0, 1, 3, 4});
+    }
     const int element = mma ? widest_input(graph) : widest_of_scan(graph);
     add_staged_shapes(space, *around, row_bytes(graph, target, request, element));
   }
@@ -209,6 +213,7 @@ void add_heads(Space& space, const Graph& graph, const Target& target, const Pla
   const int element = widest_of_scan(graph);
   if (!around || request.segment % widest_load(target, request, element) == 0) return;
   space.add(*around);
+  space.vary(*around, &PlanChoice::near, {0, 1, 3, 4});
   PlanChoice in_registers = *around;
   in_registers.staged = 0;
   space.vary(in_registers, &PlanChoice::depth, {4, 8});

@@ -18,20 +18,21 @@ namespace chainfold::codegen {
 
 struct PlanChoice {
   Strategy strategy = Strategy::rows;
-  int warps = 1;     ///< a block
-  int depth = 1;     ///< loads of each input along a segment before their first use, at most
-  int rows = 1;      ///< rows, staged: segments that a group of lanes handles at once;
-                     ///< columns: runs of columns that a warp handles at once
-  int lanes = 0;     ///< staged: lanes that share a segment
-  int stages = 0;    ///< staged, look_ahead: tiles of a warp in shared memory
-  int staged = 0;    ///< look_back: of the depth, loads that come through shared memory
-  int heads = 0;     ///< look_back: 1: tiles of all segments, which begin anywhere in them
-  int burst = 0;     ///< staged: tiles of a warp whose results are stored together
-  int blocks = 0;    ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
-  int parts = 0;     ///< parts, columns: how many of them fill the target
-  int tile = 0;      ///< look_back, propagate: 1024 elements of a block's tile that is read twice
-  int chain = 0;     ///< published: products that one accumulator takes; 0: as many as there are
-  int product = 0;   ///< published: 1: a second product adds up the columns of a square
+  int warps = 1;    ///< a block
+  int depth = 1;    ///< loads of each input along a segment before their first use, at most
+  int rows = 1;     ///< rows, staged: segments that a group of lanes handles at once;
+                    ///< columns: runs of columns that a warp handles at once
+  int lanes = 0;    ///< staged: lanes that share a segment
+  int stages = 0;   ///< staged, look_ahead: tiles of a warp in shared memory
+  int staged = 0;   ///< look_back: of the depth, loads that come through shared memory
+  int heads = 0;    ///< look_back: 1: tiles of all segments, which begin anywhere in them
+  int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
+  int burst = 0;    ///< staged: tiles of a warp whose results are stored together
+  int blocks = 0;   ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
+  int parts = 0;    ///< parts, columns: how many of them fill the target
+  int tile = 0;     ///< look_back, propagate: 1024 elements of a block's tile that is read twice
+  int chain = 0;    ///< published: products that one accumulator takes; 0: as many as there are
+  int product = 0;  ///< published: 1: a second product adds up the columns of a square
   int fraction = 0;  ///< split: of the elements, those on tensor cores, in percent
   int bytes = 16;    ///< a lane's load, at most
   bool mma = true;   ///< tensor cores for the folds that they serve

@@ -44,10 +44,10 @@ constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
                             {"tile", &PlanChoice::tile},
                             {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
-constexpr Field kBack[] = {{"warps", &PlanChoice::warps},   {"depth", &PlanChoice::depth},
-                           {"staged", &PlanChoice::staged}, {"heads", &PlanChoice::heads, false},
-                           {"tile", &PlanChoice::tile},     {"blocks", &PlanChoice::blocks},
-                           {"bytes", &PlanChoice::bytes}};
+constexpr Field kBack[] = {{"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
+                           {"staged", &PlanChoice::staged},    {"heads", &PlanChoice::heads, false},
+                           {"near", &PlanChoice::near, false}, {"tile", &PlanChoice::tile},
+                           {"blocks", &PlanChoice::blocks},    {"bytes", &PlanChoice::bytes}};
 constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
                             {"depth", &PlanChoice::depth},
                             {"stages", &PlanChoice::stages},

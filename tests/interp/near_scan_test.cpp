@@ -1,0 +1,110 @@
+// look_back that looks at groups of tiles before its own one slot by slot: more than 32 * 32 tiles,
+// so that what comes before a tile lies at every level, over everything and in segments, of one and
+// of all, forward and backward, under every schedule.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/expect_scan.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Strategy;
+
+struct Case {
+  const char* program;
+  std::int64_t segment, elements;
+  int near, heads = 0;
+};
+
+std::string words(const Case& tested) {
+  return fmt::format("{} S={} n={} near={} heads={}", tested.program, tested.segment,
+                     tested.elements, tested.near, tested.heads);
+}
+
+Computation computation_of(const Case& tested) {
+  const TestProgram& scan = program(tested.program);
+  return tested.segment > 0 ? scan.over(segments(tested.segment)) : scan.over(whole());
+}
+
+/// Loads of single elements (of heads two): the smallest tiles there are.
+PlanChoice choice_of(const Case& tested) {
+  const Computation computation = computation_of(tested);
+  const int element = codegen::widest_of_scan(computation.graph());
+  return {.strategy = Strategy::look_back,
+          .warps = 8,
+          .depth = 1,
+          .heads = tested.heads,
+          .near = tested.near,
+          .bytes = (1 + tested.heads) * element,
+          .mma = false};
+}
+
+TEST(NearScan, IsRightAtEveryLevel) {
+  std::size_t turn = 0;
+  for (const Case& tested : {Case{"scan_sum_f32", 0, 1059 * 256 + 7, 1},
+                             {"scan_sum_f32", 0, 2090 * 256 - 1, 4},
+                             {"scan_horner_back_u8", 280'000, 280'000, 1},
+                             {"scan_back_out_f32", 0, 1100 * 256 + 3, 3},
+                             {"scan_horner_u8", 0, 1030 * 256 + 100, 4},
+                             {"scan_sum_f16", 90'000, 270'000, 3},
+                             {"scan_sum_f32", 67'001, 67'001 * 8, 1, 1},
+                             {"scan_back_out_f32", 200'003, 600'009, 3, 1},
+                             {"scan_horner_back_u8", 571'001, 571'001, 2, 1}}) {
+    SCOPED_TRACE(words(tested));
+    InterpCase c{.segment = tested.segment,
+                 .elements = tested.elements,
+                 .fill = Fill::whole,
+                 .choice = choice_of(tested)};
+    c.options = {.schedule = codegen::Schedule::random, .seed = turn++, .resident_blocks = 5};
+    expect_right(program(tested.program), codegen::gpu_target(90), c);
+  }
+}
+
+TEST(NearScan, HasTheSameBitsUnderEverySchedule) {
+  for (const Case& tested : {Case{"scan_sum_f32", 0, 150 * 256 + 9, 2},
+                             {"scan_variance_f32", 21'000, 42'000, 1},
+                             {"scan_back_out_f32", 70'011, 140'022, 3, 1}}) {
+    SCOPED_TRACE(words(tested));
+    const Computation computation = computation_of(tested);
+    const codegen::Graph& graph = computation.graph();
+    const codegen::Target target = codegen::gpu_target(90);
+    const auto inputs = make_inputs(graph, tested.elements, Fill::normal, 3);
+    const auto plan = make_plan(graph, target, {.segment = tested.segment}, choice_of(tested));
+    ASSERT_TRUE(plan);
+    ASSERT_EQ(plan->near, tested.near);
+    std::vector<Column> first;
+    for (std::size_t turn = 0; turn < 6; ++turn) {
+      InterpCase c{.segment = tested.segment, .elements = tested.elements};
+      c.options = options_of(turn);
+      auto outputs =
+          interpret_graph(graph, codegen::compile_plan(graph, target, *plan), inputs, {}, c);
+      if (first.empty()) first = std::move(outputs);
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
+          ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
+      }
+    }
+  }
+}
+
+TEST(NearScan, NeedsAWarpALook) {
+  const Case tested{"scan_sum_f32", 0, 0, 4};
+  const Computation computation = computation_of(tested);
+  const auto legal = [&](const PlanChoice& choice) {
+    return make_plan(computation.graph(), codegen::gpu_target(90), {}, choice).has_value();
+  };
+  PlanChoice choice = choice_of(tested);
+  EXPECT_TRUE(legal(choice));
+  choice.near = 5;
+  EXPECT_FALSE(legal(choice)) << "nine looks of eight warps";
+  choice.near = 4;
+  choice.strategy = Strategy::propagate;
+  EXPECT_FALSE(legal(choice)) << "nothing is looked at";
+}
+
+}  // namespace
+}  // namespace chainfold::test
