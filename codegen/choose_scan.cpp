@@ -15,6 +15,8 @@ namespace {
 
 /// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
 constexpr int kMostRunRows = 32;
+/// With those in shared memory, of which each is a piece of the fold's code.
+constexpr int kMostRows = 64;
 constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
@@ -24,6 +26,13 @@ constexpr int kTileWarps = 8;
 constexpr int kRaggedDepth = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
+/// Classes of few elements: rows of a run, of which a processor has so many tiles at most. Measured
+/// on sm_90: with few tiles the launch takes as long as one, and 16 MB are scanned sooner by small
+/// ones that fill the device, 32 MB by large.
+struct FewElements {
+  int rows, tiles;
+};
+constexpr FewElements kFewElements[] = {{kRunRows / 2, 1}, {kRunRows, 4}};
 /// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
 /// bytes of them a processor, about half of which are under way (0009).
 constexpr int kMostStages = 8, kStages = 4;
@@ -199,7 +208,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
-  if (choice.depth > kMostRunRows) return false;
+  if (choice.depth > kMostRows || choice.depth - choice.staged > kMostRunRows) return false;
   if (choice.blocks * choice.warps > target.resident_warps) return false;
   const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
   if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
@@ -334,16 +343,19 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
 
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements) {
-  // Tiles a processor (measured on sm_90: 16 MB are scanned sooner by small tiles, 32 MB by large).
-  constexpr std::int64_t kTiles = 4;
   if (segment != 0 || !has_scans(graph)) return 0;
+  const bool one_warp = target.max_warps == 1;
   // A CPU has small tiles so that every thread has some; scans of both directions have no ranges.
-  if (target.max_warps == 1 && (target.processors == 1 || scans_both_ways(graph))) return 0;
-  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
-  const std::int64_t tile = target.max_warps == 1 ? kCpuTileBytes / widest_of_scan(graph)
-                                                  : Plan::kWarp * width * kRunRows * kTileWarps;
-  const std::int64_t most = kTiles * target.processors * tile;
-  return elements <= most ? most : 0;
+  if (one_warp && (target.processors == 1 || scans_both_ways(graph))) return 0;
+  for (const FewElements& few : kFewElements) {
+    if (one_warp && few.rows != kRunRows) continue;
+    const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
+    const std::int64_t tile = one_warp ? kCpuTileBytes / widest_of_scan(graph)
+                                       : Plan::kWarp * width * few.rows * kTileWarps;
+    const std::int64_t most = few.tiles * target.processors * tile;
+    if (elements <= most) return most;
+  }
+  return 0;
 }
 
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
@@ -423,6 +435,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         const int warps = std::min(most_warps(graph, registers), target.resident_warps);
         choice.warps = std::min(kTileWarps, warps);
         choice.blocks = warps / choice.warps;
+        const bool fewest = request.most_elements > 0 &&
+                            request.most_elements == most_elements_of(graph, target, 0, 0);
+        if (fewest) choice.depth = std::min(choice.depth, kFewElements[0].rows);
       } else if (!both_ways) {
         const int tile_bytes = request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
         choice.tile = std::max(1, tile_bytes / (1024 * widest_of_scan(graph)));
@@ -474,7 +489,8 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     // Of few elements every block has one tile or none, and small ones are there sooner.
     if (attempt.strategy == Strategy::look_back && request.most_elements == 0) {
       const auto staged = staged_scan_choice(graph, target, request);
-      if (staged && make_plan(graph, target, request, *staged)) return *staged;
+      const auto plan = staged ? make_plan(graph, target, request, *staged) : std::optional<Plan>();
+      if (plan) return better_by_heads(graph, target, request, *plan).value_or(*staged);
     }
     const std::optional<PlanChoice> choice =
         scan_choice_of(attempt.strategy, graph, target, request);

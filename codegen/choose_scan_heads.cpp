@@ -1,8 +1,8 @@
 // Plans of look_back whose tiles are of all segments.
 //
 // A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold so
-// many of them that these begin on loads together. Tiles of all segments have the widest loads
-// whatever the size is.
+// many of them that these begin on loads together; and tiles of one segment rarely share it evenly.
+// Tiles of all segments have the widest loads and are all full, whatever the size is.
 #include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
@@ -11,6 +11,17 @@ namespace {
 
 /// Of older ones nothing was ever measured: they keep the plans that wait least.
 constexpr int kFirstArch = 80;
+/// Larger blocks that own segments have too few of their loads on the way: a processor has one or
+/// two of them.
+constexpr int kMostOwningWarps = 8;
+constexpr int kFewWarps = 16;
+
+/// Whether tiles with copies under way are sooner done than `plan`: as measured on sm_90.
+bool gains_from_tiles(const Plan& plan, int widest) {
+  if (plan.strategy != Strategy::scan_block) return plan.strategy != Strategy::scan_tile;
+  if (plan.tile_segments == 0) return plan.warps > kMostOwningWarps;
+  return plan.load_width < widest || plan.warps * plan.resident < kFewWarps;
+}
 
 }  // namespace
 
@@ -27,11 +38,12 @@ std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& targ
                                           const PlanRequest& request, const Plan& plan) {
   if (target.max_warps == 1 || target.arch < kFirstArch || request.segment < 1) return std::nullopt;
   const int widest = widest_load(target, request, widest_of_scan(graph));
+  const auto choice = heads_scan_choice(graph, target, request);
+  if (!choice || !make_plan(graph, target, request, *choice)) return std::nullopt;
+  if (choice->staged > 0) return gains_from_tiles(plan, widest) ? choice : std::nullopt;
   // Loads of half the width serve, where no block waits for another.
   const bool waits = plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate;
   if (plan.load_width * (waits ? 1 : 2) >= widest) return std::nullopt;
-  const auto choice = heads_scan_choice(graph, target, request);
-  if (!choice || !make_plan(graph, target, request, *choice)) return std::nullopt;
   return choice;
 }
 

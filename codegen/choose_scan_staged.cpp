@@ -12,19 +12,49 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rows of a run that stay in registers, and that a round of the scan takes from shared memory.
-constexpr int kKeptRows = 4, kRound = 4;
-/// Over everything, of whole loads: three blocks hold more than four, for whose rows registers are
-/// few (measured on sm_90: f32 .904 of the copy ceiling instead of .885, f64 .890 and .861).
-constexpr int kLongRunRows = 8, kLongRunBlocks = 3;
-/// Staged rows of a run at most: their fold is unrolled, and merges of many fields are long.
-constexpr int kMostStaged = 28, kMostStagedOfMany = 16;
-/// Warps of a processor where what is made of rows leaves registers for rows to stay.
+/// Where a run's rows are, found by measuring on sm_90 (docs/decisions/0010-scans.md).
+struct Shape {
+  int blocks;  ///< a processor
+  int kept;    ///< rows in registers
+  int staged;  ///< rows in shared memory, at most: their fold is unrolled
+  int round;   ///< staged rows are a multiple
+  int near;    ///< Plan::near
+};
+constexpr Shape kEverything{4, 8, 28, 1, 3};
+/// States of 64 bits leave registers for fewer blocks.
+constexpr Shape kEverythingWide{3, 8, 28, 1, 1};
+/// Rows much shorter than what is stored for them.
+constexpr Shape kEverythingShort{3, 4, 60, 1, 3};
+constexpr Shape kAllSegments{3, 8, 28, 2, 0};
+/// Of one segment, or where tiles hold whole ones, so that nobody waits.
+constexpr Shape kSegments{4, 4, 28, 4, 0};
+/// Several folds: what is made of rows leaves no registers for rows to stay.
+constexpr Shape kSeveral{4, 0, 16, 4, 0};
+
+/// Warps of a processor with registers enough for rows to stay.
 constexpr int kManyWarps = 32;
 /// A block's warps: fewer are more blocks, of which some compute while others wait.
 constexpr int kBlockWarps = 8;
+/// Rows of which registers are there for the exchanges.
+constexpr int kRound = 4;
 /// Shared memory of a block besides its rows.
 constexpr int kBesides = 2 * 1024;
+
+/// `row` elements of `bytes` bytes a row.
+Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request, int warps,
+               std::int64_t row, int bytes, bool heads) {
+  if (graph.folds.size() > 1 || warps < kManyWarps) return kSeveral;
+  const std::vector<DType>& state = graph.folds[0].state;
+  const bool is_wide =
+      std::any_of(state.begin(), state.end(), [](DType type) { return size_of(type) > 4; });
+  const bool is_short = row * bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
+  if (request.segment == 0)
+    return is_short ? kEverythingShort : is_wide ? kEverythingWide : kEverything;
+  if (!heads || is_wide || is_short) return kSegments;
+  constexpr int kStaged = 12;  // as many as four blocks have room for
+  const std::int64_t tile = row * kBlockWarps * (kStaged + kSegments.kept);
+  return tile % request.segment == 0 ? kSegments : kAllSegments;
+}
 
 }  // namespace
 
@@ -40,33 +70,32 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   // Where loads are narrow, rows are short and their merges outweigh the wait.
   if (std::min(target.vector_bytes, request.base_alignment) < width * element) return std::nullopt;
   if (!heads && request.segment % width != 0) return std::nullopt;
-  choice->heads = heads ? 1 : 0;
-  choice->warps = kBlockWarps;
   const int warps = scan_warps(graph, target, kRound, width);
-  choice->blocks = warps / kBlockWarps;
+  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+  const Shape shape = shape_of(graph, target, request, warps, row, bytes, heads);
+  choice->heads = heads ? 1 : 0;
+  choice->near = shape.near;
+  choice->warps = kBlockWarps;
+  choice->blocks = std::min(warps / kBlockWarps, shape.blocks);
   if (choice->blocks < 1) return std::nullopt;
-  const bool keeps = graph.folds.size() == 1 && warps >= kManyWarps;
-  const std::int64_t row = std::int64_t{Plan::kWarp} * width * bytes;
-  const bool long_runs =
-      keeps && request.segment == 0 && row >= std::int64_t{Plan::kWarp} * target.vector_bytes;
-  if (long_runs) choice->blocks = std::min(choice->blocks, kLongRunBlocks);
-  const int most_kept = keeps ? (long_runs ? kLongRunRows : kKeptRows) : 0;
   const std::int64_t of_block =
       target.processor_shared_bytes / choice->blocks - kReservedShared - kBesides;
   const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
-  const std::int64_t most = keeps ? kMostStaged : kMostStagedOfMany;
-  choice->staged = static_cast<int>(std::min(most, of_warp / row) / kRound * kRound);
+  auto rounds = [&](std::int64_t rows) {
+    return static_cast<int>(rows / shape.round * shape.round);
+  };
+  choice->staged = rounds(std::min<std::int64_t>(shape.staged, of_warp / (row * bytes)));
   if (choice->staged == 0) return std::nullopt;
-  choice->depth = choice->staged + most_kept;
+  choice->depth = choice->staged + shape.kept;
   const std::int64_t s = request.segment;
   if (s == 0 || heads) return choice;
   // As many rows as share a segment evenly among its tiles.
-  const std::int64_t rows_of = Plan::kWarp * width * choice->warps;
-  const std::int64_t tiles = (s - 1) / (rows_of * choice->depth) + 1;
+  const std::int64_t of_block_row = row * choice->warps;
+  const std::int64_t tiles = (s - 1) / (of_block_row * choice->depth) + 1;
   if (tiles == 1) return std::nullopt;
-  const auto needed = static_cast<int>((s - 1) / (rows_of * tiles) + 1);
-  const int kept = keeps ? (needed - 1) % most_kept + 1 : 0;
-  choice->staged = std::min(choice->staged, (needed - kept + kRound - 1) / kRound * kRound);
+  const auto needed = static_cast<int>((s - 1) / (of_block_row * tiles) + 1);
+  const int kept = shape.kept > 0 ? (needed - 1) % shape.kept + 1 : 0;
+  choice->staged = std::min(choice->staged, rounds(needed - kept + shape.round - 1));
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + kept;
   return choice;

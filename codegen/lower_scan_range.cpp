@@ -18,9 +18,9 @@ std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Partials
       continue;
     }
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      std::optional<Partial> state = states[f];
-      values[r][f] = scan(f, rows[r][f], 1, 0, state);
-      states[f] = *state;
+      RowCarry carry{.state = states[f]};
+      values[r][f] = scan(f, rows[r][f], 1, 0, carry);
+      states[f] = *settled(f, carry);
     }
   }
   return values;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chainfold/codegen/lower_quads.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -169,7 +170,7 @@ ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, 
 }
 
 ValueId ScanRow::scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
-                      std::optional<Partial>& carry) {
+                      RowCarry& carry) {
   Prefixes lanes;
   lanes.values = within_lanes(fold, elements, width, first, reverse_[fold]);
   lanes.total = lanes.values.back();
@@ -186,8 +187,7 @@ ValueId ScanRow::within_one(std::int64_t first, std::int64_t row, bool reverse) 
   return b_.both(there, b_.compute(Op::le, {begin, b_.i32(size - static_cast<std::int32_t>(row))}));
 }
 
-ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first,
-                      std::optional<Partial>& carry) {
+ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first, RowCarry& carry) {
   const std::int64_t elements = std::int64_t{kWarpWidth} * row.width, segment = segment_;
   auto as_of_one = [&](auto body) {
     segment_ = 0;
@@ -196,25 +196,27 @@ ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first,
     return values;
   };
   if (known_ == Known::of_one) return as_of_one([&] { return scan_row(fold, row, first, carry); });
-  if (origin_ == kNoValue || segment <= elements || !carry || known_ == Known::asked)
+  const std::optional<Partial> state = settled(fold, carry);
+  if (origin_ == kNoValue || segment <= elements || !state || known_ == Known::asked)
     return scan_row(fold, row, first, carry);
   // Most rows of long segments have no heads.
-  const Partial before = tile_.lift(fold, *carry);
+  const Partial before = tile_.lift(fold, *state);
   auto scanned = [&] {
-    std::optional<Partial> behind = before;
-    Builder::Values values = {scan_row(fold, row, first, behind)};
-    for (const ValueId field : tile_.lift(fold, *behind).fields) values.push_back(b_.splat(field));
+    RowCarry through{.state = before};
+    Builder::Values values = {scan_row(fold, row, first, through)};
+    const Partial next = tile_.lift(fold, *settled(fold, through));
+    for (const ValueId field : next.fields) values.push_back(b_.splat(field));
     return values;
   };
   const Builder::Values values = b_.branch(
       within_one(first, elements, reverse_[fold]), [&] { return as_of_one(scanned); }, scanned);
-  carry = before;
-  carry->fields.assign(values.begin() + 1, values.end());
+  carry = {.state = before};
+  carry.state->fields.assign(values.begin() + 1, values.end());
   return values[0];
 }
 
 ValueId ScanRow::scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
-                          std::optional<Partial>& carry) {
+                          RowCarry& carry) {
   if (!tile_.by_quads(fold, row))
     return scan(fold, tile_.fold_elements(row)[fold], row.width, first, carry);
   return join(fold, within_quads(fold, row, first), row.width, first, carry);
@@ -300,8 +302,44 @@ Partial ScanRow::carry_behind(std::size_t fold, const std::optional<Partial>& ca
   return tile_.lift(fold, merge(fold, *carry, last, reverse));
 }
 
+std::optional<Partial> ScanRow::settled(std::size_t fold, const RowCarry& carry) {
+  if (!carry.rows) return carry.state;
+  if (!carry.state) return tile_.lift(fold, *carry.rows);
+  return tile_.lift(fold, merge(fold, *carry.state, *carry.rows, reverse_[fold]));
+}
+
+Partial ScanRow::behind(std::size_t fold, const RowCarry& carry, const Partial& part) {
+  const bool reverse = reverse_[fold];
+  if (!graph_.folds[fold].tile || part.lifted) {
+    const std::optional<Partial> state = settled(fold, carry);
+    return state ? merge(fold, *state, part, reverse) : part;
+  }
+  // What comes before the row first: it is known sooner.
+  std::optional<Partial> before = carry.rows;
+  if (carry.state) {
+    for (std::size_t i = carry.state->fields.size(); i-- > 0;) {
+      const Partial field{.fields = {carry.state->fields[i]}};
+      before = before ? merge(fold, field, *before, reverse) : field;
+    }
+  }
+  return before ? merge(fold, *before, part, reverse) : part;
+}
+
+void ScanRow::pass(std::size_t fold, RowCarry& carry, const Partial& last, std::int64_t first,
+                   std::int64_t row) {
+  // A state of one field is merged at the cost of a value.
+  const bool later =
+      segment_ == 0 && graph_.folds[fold].tile && graph_.folds[fold].state.size() > 1;
+  if (!later || last.lifted) {
+    carry = {.state = carry_behind(fold, settled(fold, carry), last, first, row)};
+    return;
+  }
+  carry.rows = carry.rows ? merge(fold, *carry.rows, last, reverse_[fold]) : last;
+  if (++carry.count == kRowsAState) carry = {.state = settled(fold, carry)};
+}
+
 ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t first,
-                      std::optional<Partial>& carry) {
+                      RowCarry& carry) {
   const bool reverse = reverse_[fold], exclusive = exclusive_[fold];
   const Heads how = heads(width);
   std::vector<Partial>& prefixes = within.values;
@@ -337,15 +375,15 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
     const ValueId follows = how == Heads::none ? b_.compute(Op::ge, {lane, b_.i32(lanes)})
                                                : b_.compute(Op::ge, {before_first, b_.i32(unit)});
     before = tile_.keep_where(fold, shuffled(total, lanes, reverse), follows);
-    if (carry) {
-      const Partial joined = merge(fold, *carry, before, reverse);
+    if (carry.state || carry.rows) {
+      const Partial joined = behind(fold, carry, before);
       if (how == Heads::none) {
         before = joined;
       } else if (crosses) {
         before = choose(fold, b_.compute(Op::gt, {since, slot}), joined, before);
       }
     }
-    if (crosses) carry = carry_behind(fold, carry, broadcast_last(total, reverse), first, row);
+    if (crosses) pass(fold, carry, broadcast_last(total, reverse), first, row);
     if (graph_.folds[fold].tile) before = tile_.collapse(fold, std::move(before));
     for (int i = 0; i < width; ++i) {
       Partial& prefix = prefixes[static_cast<std::size_t>(i)];

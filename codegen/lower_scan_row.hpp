@@ -12,6 +12,10 @@
 // that is not finite is done by lanes, which a vote tells before anything is added to the quads'
 // sums.
 //
+// Merges of compensated states take ten times as long as additions and wait for each other. So what
+// comes before a row is added up as plain values from the state and the few rows since it was
+// taken, and the state is merged once in so many rows (kRowsAState).
+//
 // Backward scans are the same in mirrored order: the first element is a lane's last one, the first
 // lane the 32nd. Merges still have the earlier element of memory on their left.
 #pragma once
@@ -22,6 +26,13 @@
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {
+
+/// What comes before a row: a state, and the plain fold of the rows since it was taken.
+struct RowCarry {
+  std::optional<Partial> state{};
+  std::optional<Partial> rows{};
+  int count = 0;  ///< of those rows
+};
 
 class ScanRow {
  public:
@@ -44,13 +55,14 @@ class ScanRow {
   ValueId within_one(std::int64_t first, std::int64_t row, bool reverse);
   /// The scan of fold `fold` over a row: a value an element of each lane. `elements` are the
   /// fold's partials of the elements by themselves (TileLowering::fold_elements); `first` is the
-  /// slot of the row's first element, counted from where a segment begins. `carry` is the state of
-  /// what comes before the row, or none, and becomes that of what comes before the next.
+  /// slot of the row's first element, counted from where a segment begins. `carry` is what comes
+  /// before the row, or nothing, and becomes what comes before the next.
   ValueId scan(std::size_t fold, const Partial& elements, int width, std::int64_t first,
-               std::optional<Partial>& carry);
+               RowCarry& carry);
   /// The same of a loaded row, by the fold's unit.
-  ValueId scan(std::size_t fold, const Loaded& row, std::int64_t first,
-               std::optional<Partial>& carry);
+  ValueId scan(std::size_t fold, const Loaded& row, std::int64_t first, RowCarry& carry);
+  /// The state of all that comes before the next row.
+  std::optional<Partial> settled(std::size_t fold, const RowCarry& carry);
   /// Rows of one element a lane that are all of one segment, in the scan's order: partials[r][f]
   /// to values[r][f]. `states`, one a fold, are those of what comes before the rows, and become
   /// those of what comes before the next. `batched`: of folds whose values are merged at less cost
@@ -93,13 +105,17 @@ class ScanRow {
   Prefixes within_quads(std::size_t fold, const Loaded& row, std::int64_t first);
   Prefixes within_quads_by_lanes(std::size_t fold, const Loaded& row, std::int64_t first,
                                  int lanes);
-  ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first,
-               std::optional<Partial>& carry);
+  ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first, RowCarry& carry);
+  /// `part`, of a row, behind what comes before that. Where the fields of a state are what its
+  /// value is the fold of, and `part` is one value, one value.
+  Partial behind(std::size_t fold, const RowCarry& carry, const Partial& part);
+  /// Takes account of a row whose last lane's prefix is `last`.
+  void pass(std::size_t fold, RowCarry& carry, const Partial& last, std::int64_t first,
+            std::int64_t row);
   /// The state of what comes before the row behind one that ends with `last`.
   Partial carry_behind(std::size_t fold, const std::optional<Partial>& carry, const Partial& last,
                        std::int64_t first, std::int64_t row);
-  ValueId scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
-                   std::optional<Partial>& carry);
+  ValueId scan_row(std::size_t fold, const Loaded& row, std::int64_t first, RowCarry& carry);
   std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Partials>& rows,
                                   Partial& state);
   ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);

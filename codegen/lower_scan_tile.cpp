@@ -111,6 +111,8 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                          const std::function<void(std::size_t, std::vector<ValueId>)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
   std::vector<std::vector<ValueId>> values(count, std::vector<ValueId>(folds, kNoValue));
+  std::vector<RowCarry> before;
+  for (const std::optional<Partial>& state : carry) before.push_back({.state = state});
   auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
   auto scan_all = [&](bool reverse, bool last) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -118,7 +120,7 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
       for (std::size_t f = 0; f < folds; ++f) {
         if (!scanned(f) || reverse_[f] != reverse) continue;
         values[r][f] =
-            row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), carry[f]);
+            row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]);
       }
       if (last) done(r, std::move(values[r]));
     }
@@ -130,6 +132,7 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
   }
   if (reverse) scan_all(true, !forward);
   if (forward) scan_all(false, true);
+  for (std::size_t f = 0; f < folds; ++f) carry[f] = row_.settled(f, before[f]);
 }
 
 Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,

@@ -11,13 +11,13 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Staged rows that a round of the scan loads before it uses the first: enough to have the others'
-/// work beside their exchanges, few enough for their registers.
-int rows_at_once(int rows) {
-  constexpr int kMost = 4;
-  int group = kMost;
-  while (rows % group != 0) --group;
-  return group;
+/// Rows that a round loads before it uses the first, and that one question about heads serves:
+/// enough to have the others' work beside their exchanges, few enough for registers and, as rows
+/// with and without heads have code of their own, for an instruction cache. Measured on sm_90: two
+/// of four or more elements a lane, four of two.
+int rows_at_once(int width) {
+  constexpr int kElements = 8, kLeast = 2, kMost = 4;
+  return std::clamp(kElements / width, kLeast, kMost);
 }
 
 }  // namespace
@@ -150,7 +150,9 @@ void ScanTiles::start_copies() {
   ring_->start(b_.i64(0), begin_of(staged()), count);
 }
 
-int ScanTiles::together(int rows) const { return plan_.heads ? rows_at_once(rows) : 1; }
+int ScanTiles::together(int rows) const {
+  return plan_.heads ? std::min(rows, rows_at_once(plan_.load_width)) : rows;
+}
 
 std::vector<Loaded> ScanTiles::kept_rows(int first, int rows) const {
   return {rows_.begin() + first, rows_.begin() + first + rows};
@@ -202,15 +204,15 @@ Partials ScanTiles::fold_rows() {
   rows_.clear();
   if (kept().rows > 0) rows_ = load_kept();
   std::vector<Partials> folded, of_stage;
-  const int kept_together = together(kept().rows), staged_together = together(staged_);
-  for (int r = 0; r < kept().rows; r += kept_together)
-    fold_loaded(kept_rows(r, kept_together), kept().first + r, folded);
+  const int step = plan_.heads ? together(plan_.depth) : 1;
+  for (int r = 0; r < kept().rows; r += step)
+    fold_loaded(kept_rows(r, std::min(step, kept().rows - r)), kept().first + r, folded);
   if (ring_ != nullptr) {
     ring_->wait(b_.i64(0));
     ring_->read(b_.i64(0), begin_of(staged()));
   }
-  for (int r = 0; r < staged_; r += staged_together) {
-    const Span rows{staged().first + r, staged_together};
+  for (int r = 0; r < staged_; r += step) {
+    const Span rows{staged().first + r, std::min(step, staged_ - r)};
     fold_loaded(scan_.load(b_.i64(elements_of(r)), count_from(rows), place_of(rows), rows.rows),
                 rows.first, of_stage);
   }
@@ -297,25 +299,28 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
   TileLowering& tile = scan_.tile();
   const Span span = staged();
   if (ring_ != nullptr) ring_->read(b_.i64(0), begin_of(span));  // what is above is a branch's
-  const int group = rows_at_once(staged_), groups = staged_ / group;
+  const int group = std::min(rows_at_once(plan_.load_width), staged_), groups = staged_ / group,
+            rest = staged_ % group;
   const ValueId count = count_from(span), place = place_of(span);
-  auto scan_group = [&](ValueId number, const Builder::Values& states) {
-    const ValueId g = scan_.reverse() ? b_.sub(b_.i64(groups - 1), number) : number;
-    const ValueId offset = b_.mul(g, b_.i64(elements_of(group)));
+  auto scan_some = [&](ValueId offset, int some, const Builder::Values& states) {
     const std::vector<Loaded> rows = scan_.load(
-        offset, count == kNoValue ? kNoValue : b_.sub(count, offset), b_.add(place, offset), group);
+        offset, count == kNoValue ? kNoValue : b_.sub(count, offset), b_.add(place, offset), some);
     const Carry behind = scan_loaded(rows, span, offset, tile.unflatten(states, true), folded);
     Partials next;
     for (const std::optional<Partial>& state : behind) next.push_back(*state);
     return tile.flatten(tile.lift(std::move(next)));
   };
-  const Builder::Values before = tile.flatten(carry);
-  const ValueId zero = b_.i64(0);
-  if (groups == 1) {
-    scan_group(zero, before);
-  } else {
-    b_.loop(zero, b_.i64(groups), b_.i64(1), before, scan_group);
-  }
+  auto scan_group = [&](ValueId number, const Builder::Values& states) {
+    const ValueId g = scan_.reverse() ? b_.sub(b_.i64(groups - 1), number) : number;
+    return scan_some(b_.mul(g, b_.i64(elements_of(group))), group, states);
+  };
+  // Rows that make no group lie behind all that do.
+  Builder::Values states = tile.flatten(carry);
+  const ValueId zero = b_.i64(0), behind = b_.i64(elements_of(groups * group));
+  if (rest > 0 && scan_.reverse()) states = scan_some(behind, rest, states);
+  states = groups == 1 ? scan_group(zero, states)
+                       : b_.loop(zero, b_.i64(groups), b_.i64(1), states, scan_group);
+  if (rest > 0 && !scan_.reverse()) scan_some(behind, rest, states);
 }
 
 Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId offset,
@@ -329,11 +334,12 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
 
 void ScanTiles::scan_rows(Partials carry, const std::vector<ValueId>& folded) {
   const Span span = kept();
-  const int step = plan_.heads ? together(span.rows) : span.rows;
+  const int step = together(span.rows);
   for (int r = 0; r < span.rows; r += step) {
-    const int first = scan_.reverse() ? span.rows - step - r : r;
+    const int some = std::min(step, span.rows - r);
+    const int first = scan_.reverse() ? span.rows - r - some : r;
     const Carry behind =
-        scan_loaded(kept_rows(first, step), {span.first + first, step}, b_.i64(0), carry, folded);
+        scan_loaded(kept_rows(first, some), {span.first + first, some}, b_.i64(0), carry, folded);
     for (std::size_t f = 0; f < carry.size(); ++f) carry[f] = *behind[f];
     carry = scan_.tile().lift(std::move(carry));
   }

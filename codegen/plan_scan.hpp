@@ -50,6 +50,9 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
 /// choice is not legal.
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest);
+/// Rows of one segment that are added up as plain values before the state of what comes before them
+/// is merged: its merges wait for each other, and each row more is a rounding more.
+inline constexpr int kRowsAState = 4;
 /// The proven error of every prefix of a sum, in units of the fold's rounding unit times the sum of
 /// absolute values.
 double scan_error_bound(const Graph& graph, const Plan& plan, const Target& target,

@@ -150,7 +150,6 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     const auto around = scan_choice_of(strategy, graph, target, request, mma);
     if (!around) return;
     space.add(*around);
-    if (strategy == Strategy::look_back) space.vary(*around, &PlanChoice::near, {0, 3});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
         PlanChoice choice = *around;
@@ -169,9 +168,9 @@ void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
   struct Shape {
     int warps, staged, kept, blocks;
   };
-  constexpr Shape kShapes[] = {{8, 12, 4, 4},  {16, 12, 4, 2}, {8, 16, 8, 3}, {8, 16, 4, 3},
-                               {8, 24, 0, 2},  {4, 12, 4, 8},  {16, 8, 4, 2}, {8, 12, 8, 3},
-                               {16, 12, 0, 2}, {8, 4, 4, 4}};
+  constexpr Shape kShapes[] = {{8, 12, 4, 4}, {16, 12, 4, 2}, {8, 16, 8, 3}, {8, 13, 8, 4},
+                               {8, 24, 0, 2}, {4, 12, 4, 8},  {16, 8, 4, 2}, {8, 18, 8, 3},
+                               {8, 13, 5, 4}, {8, 4, 4, 4}};
   constexpr int kRowBytes = 512, kMostRows = 32;
   for (const Shape& shape : kShapes) {
     const int rows = (shape.staged + shape.kept) * kRowBytes;
@@ -200,7 +199,7 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
     if (!around) return;
     if (const auto staged = staged_scan_choice(graph, target, request, mma)) {
       space.add(*staged);
-      space.vary(*staged, &PlanChoice::near, {0, 1, 3, 4});
+      space.vary(*staged, &PlanChoice::near, {0, 1, 3});
     }
     const int element = mma ? widest_input(graph) : widest_of_scan(graph);
     add_staged_shapes(space, *around, row_bytes(graph, target, request, element));
@@ -211,9 +210,12 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
 void add_heads(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   const auto around = heads_scan_choice(graph, target, request);
   const int element = widest_of_scan(graph);
-  if (!around || request.segment % widest_load(target, request, element) == 0) return;
+  // Those of one segment are as good where they begin and end with tiles of whole loads.
+  constexpr std::int64_t kShort = 2048;
+  const bool whole_loads = request.segment % widest_load(target, request, element) == 0;
+  if (!around || (whole_loads && request.segment <= kShort)) return;
   space.add(*around);
-  space.vary(*around, &PlanChoice::near, {0, 1, 3, 4});
+  space.vary(*around, &PlanChoice::near, {1});
   PlanChoice in_registers = *around;
   in_registers.staged = 0;
   space.vary(in_registers, &PlanChoice::depth, {4, 8});

@@ -232,19 +232,28 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   const Computation scan = program("scan_sum_f16").over(whole());
   const Computation fold = program("sum_f16").over(whole());
   const Target gpu = codegen::gpu_target(90);
-  const std::int64_t most = codegen::most_elements_of(scan.graph(), gpu, 0, 1);
-  ASSERT_GT(most, 1 << 20);
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 0, most), most);
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 0, most + 1), 0);
+  auto class_of = [&](std::int64_t elements) {
+    return codegen::most_elements_of(scan.graph(), gpu, 0, elements);
+  };
+  const std::int64_t fewest = class_of(1), few = class_of(fewest + 1);
+  ASSERT_GT(fewest, 1 << 18);
+  ASSERT_GT(few, 1 << 20);
+  EXPECT_EQ(class_of(fewest), fewest);
+  EXPECT_EQ(class_of(few), few);
+  EXPECT_EQ(class_of(few + 1), 0);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
-  const Plan few = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = most});
   EXPECT_GT(many.staged, 0);
-  EXPECT_EQ(few.staged, 0);
-  EXPECT_GT(many.tile, few.tile);
-  EXPECT_LE(most, 4 * few.tile * gpu.processors);
+  std::int64_t tile = many.tile;
+  for (const std::int64_t most : {few, fewest}) {
+    const Plan small = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = most});
+    EXPECT_EQ(small.staged, 0);
+    EXPECT_LT(small.tile, tile) << most;
+    EXPECT_LE(most, 4 * small.tile * gpu.processors);
+    tile = small.tile;
+  }
 }
 
 TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {

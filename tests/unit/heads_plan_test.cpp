@@ -79,11 +79,11 @@ TEST(HeadsPlan, IsLegalForSegmentsThatBeginAnywhere) {
   EXPECT_FALSE(legal("scan_sum_f32", 4099, gpu, two));
 }
 
-/// Where loads of a segment would be narrower than half of what memory wants.
-TEST(HeadsPlan, IsTheDefaultWhereLoadsWouldBeNarrow) {
+/// Where tiles of one segment, or blocks that own segments, have narrower loads or too few of them.
+TEST(HeadsPlan, IsTheDefaultWhereOtherTilesAreSlower) {
   const Target hopper = codegen::gpu_target(90);
-  for (const char* name : {"running_sum_f16", "scan_sum_f32", "scan_back_out_f32", "scan_sum_i8"}) {
-    for (const std::int64_t segment : {33'001, 50'001, 100'001, 1'000'003}) {
+  for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_back_out_f32", "scan_sum_i8"}) {
+    for (const std::int64_t segment : {4099, 33'001, 33'024, 100'001, 1'000'003, 1 << 20}) {
       const PlanChoice choice = of(name, hopper, {.segment = segment});
       EXPECT_EQ(choice.heads, 1) << name << " " << segment << ": " << to_text(choice);
       EXPECT_GT(choice.staged, 0) << name << " " << segment << ": " << to_text(choice);
@@ -93,13 +93,27 @@ TEST(HeadsPlan, IsTheDefaultWhereLoadsWouldBeNarrow) {
     const PlanChoice ampere = of(name, codegen::gpu_target(80), {.segment = 100'001});
     EXPECT_EQ(ampere.heads, 1);
     EXPECT_EQ(ampere.staged, 0) << "lanes make its copies";
-    for (const std::int64_t segment : {37, 777, 1000, 4096, 33'024, 1 << 20})
+    EXPECT_EQ(of(name, codegen::gpu_target(80), {.segment = 1 << 20}).heads, 0);
+    for (const std::int64_t segment : {37, 777, 1000, 4096})
       EXPECT_EQ(of(name, hopper, {.segment = segment}).heads, 0) << name << " " << segment;
     EXPECT_EQ(of(name, hopper, {.segment = 33'001, .base_alignment = 1}).heads, 0)
         << "loads are narrow anyway";
   }
   EXPECT_EQ(of("scan_share_f32", hopper, {.segment = 33'001}).heads, 0);
-  EXPECT_EQ(of("scan_sum_f32", hopper, {.segment = 4099}).heads, 0) << "a block holds several";
+  EXPECT_EQ(of("scan_sum_f32", hopper, {.segment = 3001}).heads, 0) << "a block holds several";
+  EXPECT_EQ(of("running_sum_to_f16", hopper, {.segment = 3001}).heads, 1)
+      << "a processor has one such block";
+}
+
+/// Of segments that a tile holds whole, none waits.
+TEST(HeadsPlan, HasTilesOfWholeSegmentsWhereTheyFit) {
+  const Target hopper = codegen::gpu_target(90);
+  for (const std::int64_t segment : {32'768, 65'536}) {
+    const Computation computation = program("running_sum_to_f16").over(segments(segment));
+    const codegen::Plan plan = choose_plan(computation.graph(), hopper, {.segment = segment});
+    EXPECT_TRUE(plan.heads);
+    EXPECT_EQ(plan.tile % segment == 0, segment == 32'768) << print(plan, computation.graph());
+  }
 }
 
 /// Both are offered where the size has them differ, so that measuring may tell.
@@ -119,7 +133,8 @@ TEST(HeadsPlan, IsOfferedBesideTilesOfOneSegment) {
   EXPECT_GE(offered(33'001, 90), 5);
   EXPECT_GE(offered(4099, 90), 5);
   EXPECT_GE(offered(33'001, 80), 2);
-  EXPECT_EQ(offered(33'024, 90), 0);
+  EXPECT_GE(offered(33'024, 90), 5);
+  EXPECT_EQ(offered(1024, 90), 0);
 }
 
 }  // namespace
