@@ -6,7 +6,9 @@
 
 #include "chainfold/bench/gpu_case.hpp"
 #include "chainfold/bench/suite.hpp"
+#include "chainfold/codegen/program.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/module.hpp"
 
 namespace chainfold::bench {
 namespace {
@@ -103,25 +105,42 @@ void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels
   }
 }
 
-/// What a launch costs the host, once everything is compiled.
-void measure_launch(const runtime::Context& context, const runtime::Stream& stream,
-                    Report& report) {
+/// What a call of `launch`, which queues a small kernel, costs the host.
+void measure_host(const char* impl, const runtime::Stream& stream, Report& report,
+                  const std::function<void()>& launch) {
   using Clock = std::chrono::steady_clock;
   constexpr int kRounds = 15, kLaunches = 200;
+  std::vector<double> times;
+  for (int r = -1; r < kRounds; ++r) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kLaunches; ++i) launch();
+    const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
+    stream.synchronize();
+    if (r >= 0) times.push_back(spent.count() / kLaunches);
+  }
+  report.rows.push_back(make_plain_row("launch (host)", impl, median(times), times.size()));
+}
+
+/// What a launch costs the host, once everything is compiled, and what of it the driver does: the
+/// launch of a kernel without parameters.
+void measure_launch(const runtime::Context& context, const runtime::Stream& stream,
+                    Report& report) {
   const Case test = make_case(Op::sum, DType::f16, DType::f16, 4096, 64);
   std::vector<runtime::DeviceBuffer> inputs;
   inputs.emplace_back(context, 4096 * 2);
   runtime::fill_bytes(context, inputs[0].pointer(), 0, inputs[0].bytes(), stream.handle());
   const Prepared prepared(test, context, stream, inputs, {});
-  std::vector<double> times;
-  for (int r = -1; r < kRounds; ++r) {
-    const auto start = Clock::now();
-    for (int i = 0; i < kLaunches; ++i) prepared.launch();
-    const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
-    stream.synchronize();
-    if (r >= 0) times.push_back(spent.count() / kLaunches);
-  }
-  report.rows.push_back(make_plain_row("launch (host)", "chainfold", median(times), times.size()));
+  measure_host("chainfold", stream, report, [&] { prepared.launch(); });
+  const std::vector<std::string> names{"nothing"};
+  const runtime::CudaModule module(
+      context,
+      runtime::compile_cubin("extern \"C\" __global__ void nothing() {}",
+                             {.arch = context.device().arch()})
+          .image,
+      names);
+  measure_host("driver", stream, report, [&] {
+    module.launch_in_scope(0, {.x = 1}, codegen::kWarpWidth, 0, stream.handle(), nullptr, 0);
+  });
 }
 
 }  // namespace

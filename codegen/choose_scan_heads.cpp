@@ -11,16 +11,18 @@ namespace {
 
 /// Of older ones nothing was ever measured: they keep the plans that wait least.
 constexpr int kFirstArch = 80;
-/// Larger blocks that own segments have too few of their loads on the way: a processor has one or
-/// two of them.
-constexpr int kMostOwningWarps = 8;
-constexpr int kFewWarps = 16;
+/// Blocks that own segments, of so many warps, have too few of their loads on the way: a processor
+/// has few of them, and each waits for its slowest warp. Those that own several segments have the
+/// work of heads besides.
+constexpr int kSlowWarps = 16, kSlowWarpsOfSeveral = 8;
 
 /// Whether tiles with copies under way are sooner done than `plan`: as measured on sm_90.
-bool gains_from_tiles(const Plan& plan, int widest) {
+bool gains_from_tiles(const Plan& plan, const Graph& graph, int widest) {
   if (plan.strategy != Strategy::scan_block) return plan.strategy != Strategy::scan_tile;
-  if (plan.tile_segments == 0) return plan.warps > kMostOwningWarps;
-  return plan.load_width < widest || plan.warps * plan.resident < kFewWarps;
+  if (plan.tile_segments == 0) return plan.warps >= kSlowWarps;
+  if (plan.load_width < widest) return true;
+  // Tiles of wide states are shorter.
+  return plan.warps >= (has_wide_states(graph) ? kSlowWarps : kSlowWarpsOfSeveral);
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& targ
   const int widest = widest_load(target, request, widest_of_scan(graph));
   const auto choice = heads_scan_choice(graph, target, request);
   if (!choice || !make_plan(graph, target, request, *choice)) return std::nullopt;
-  if (choice->staged > 0) return gains_from_tiles(plan, widest) ? choice : std::nullopt;
+  if (choice->staged > 0) return gains_from_tiles(plan, graph, widest) ? choice : std::nullopt;
   // Loads of half the width serve, where no block waits for another.
   const bool waits = plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate;
   if (plan.load_width * (waits ? 1 : 2) >= widest) return std::nullopt;

@@ -25,7 +25,7 @@ constexpr Shape kEverything{4, 8, 28, 1, 3};
 constexpr Shape kEverythingWide{3, 8, 28, 1, 1};
 /// Rows much shorter than what is stored for them.
 constexpr Shape kEverythingShort{3, 4, 60, 1, 3};
-constexpr Shape kAllSegments{3, 8, 28, 2, 0};
+constexpr Shape kAllSegments{3, 8, 16, 4, 0};
 /// Of one segment, or where tiles hold whole ones, so that nobody waits.
 constexpr Shape kSegments{4, 4, 28, 4, 0};
 /// Several folds: what is made of rows leaves no registers for rows to stay.
@@ -44,9 +44,7 @@ constexpr int kBesides = 2 * 1024;
 Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request, int warps,
                std::int64_t row, int bytes, bool heads) {
   if (graph.folds.size() > 1 || warps < kManyWarps) return kSeveral;
-  const std::vector<DType>& state = graph.folds[0].state;
-  const bool is_wide =
-      std::any_of(state.begin(), state.end(), [](DType type) { return size_of(type) > 4; });
+  const bool is_wide = has_wide_states(graph);
   const bool is_short = row * bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
   if (request.segment == 0)
     return is_short ? kEverythingShort : is_wide ? kEverythingWide : kEverything;
@@ -57,6 +55,14 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
 }
 
 }  // namespace
+
+bool has_wide_states(const Graph& graph) {
+  constexpr int kRegister = 4;
+  return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return std::any_of(fold.state.begin(), fold.state.end(),
+                       [](DType type) { return size_of(type) > kRegister; });
+  });
+}
 
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
                                              const PlanRequest& request, bool mma, bool heads) {

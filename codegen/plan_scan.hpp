@@ -69,8 +69,10 @@ int widest_load(const Target& target, const PlanRequest& request, int element);
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
                                              const PlanRequest& request, bool mma = false,
                                              bool heads = false);
-/// look_back over tiles of all segments, where the loads of `plan`, which is legal, are so much
-/// narrower than theirs that they serve better, as far as rules can tell.
+/// Whether a field of a state takes more than a register.
+bool has_wide_states(const Graph& graph);
+/// look_back over tiles of all segments, where they serve better than `plan`, which is legal, as
+/// far as rules can tell.
 std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
                                           const PlanRequest& request, const Plan& plan);
 /// The best guess of look_back over tiles of all segments, if it may be legal.

@@ -210,6 +210,7 @@ TEST_F(GpuScan, HasTheSameBitsEveryTime) {
   const runtime::ContextScope scope(context);
   const std::vector<const char*> by_segment = {
       "look_back warps=4 depth=2 tile=0 blocks=4 bytes=8 simt",
+      "look_back warps=8 depth=2 staged=1 near=3 tile=0 blocks=4 bytes=8 simt",
       "look_ahead warps=4 depth=2 stages=4 blocks=2 bytes=8 simt",
       "look_ahead warps=4 depth=2 stages=3 blocks=4 bytes=8 simt"};
   const std::vector<const char*> of_all = {
@@ -221,9 +222,9 @@ TEST_F(GpuScan, HasTheSameBitsEveryTime) {
     const codegen::Graph& graph = computation.graph();
     const std::int64_t elements = segment > 0 ? 50 * segment : 3'000'001;
     const std::vector<Column> inputs = make_inputs(graph, elements, Fill::normal, 5);
-    std::vector<std::byte> first, again;  // tiles, and the tree of their folds, are the same
     for (const char* plan : segment == 70'001 ? of_all : by_segment) {
       SCOPED_TRACE(plan);
+      std::vector<std::byte> first, again;
       const Kernel kernel = compile(computation, pinned(plan));
       DeviceLaunch launch(kernel, graph, inputs, {}, elements, elements);
       const runtime::Stream stream(context);

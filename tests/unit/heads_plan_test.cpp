@@ -82,7 +82,8 @@ TEST(HeadsPlan, IsLegalForSegmentsThatBeginAnywhere) {
 /// Where tiles of one segment, or blocks that own segments, have narrower loads or too few of them.
 TEST(HeadsPlan, IsTheDefaultWhereOtherTilesAreSlower) {
   const Target hopper = codegen::gpu_target(90);
-  for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_back_out_f32", "scan_sum_i8"}) {
+  for (const char* name :
+       {"running_sum_to_f16", "scan_sum_f32", "scan_back_out_f32", "scan_sum_i8"}) {
     for (const std::int64_t segment : {4099, 33'001, 33'024, 100'001, 1'000'003, 1 << 20}) {
       const PlanChoice choice = of(name, hopper, {.segment = segment});
       EXPECT_EQ(choice.heads, 1) << name << " " << segment << ": " << to_text(choice);
@@ -100,9 +101,8 @@ TEST(HeadsPlan, IsTheDefaultWhereOtherTilesAreSlower) {
         << "loads are narrow anyway";
   }
   EXPECT_EQ(of("scan_share_f32", hopper, {.segment = 33'001}).heads, 0);
-  EXPECT_EQ(of("scan_sum_f32", hopper, {.segment = 3001}).heads, 0) << "a block holds several";
-  EXPECT_EQ(of("running_sum_to_f16", hopper, {.segment = 3001}).heads, 1)
-      << "a processor has one such block";
+  EXPECT_EQ(of("scan_sum_f32", hopper, {.segment = 1001}).heads, 0) << "small blocks hold several";
+  EXPECT_EQ(of("scan_sum_f32", hopper, {.segment = 3001}).heads, 1) << "large ones would";
 }
 
 /// Of segments that a tile holds whole, none waits.
