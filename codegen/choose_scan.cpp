@@ -26,13 +26,13 @@ constexpr int kTileWarps = 8;
 constexpr int kRaggedDepth = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
-/// Classes of few elements: rows of a run, of which a processor has so many tiles at most. Measured
-/// on sm_90: with few tiles the launch takes as long as one, and 16 MB are scanned sooner by small
-/// ones that fill the device, 32 MB by large.
+/// Classes of few elements: rows of a run, and of such tiles a processor has so many quarters of
+/// one at most. Measured on sm_90: a few small tiles take as long as one; 16 MB are scanned sooner
+/// by small ones that fill the device, 32 MB by large.
 struct FewElements {
-  int rows, tiles;
+  int rows, quarters;
 };
-constexpr FewElements kFewElements[] = {{kRunRows / 2, 1}, {kRunRows, 4}};
+constexpr FewElements kFewElements[] = {{2, 1}, {4, 4}, {8, 16}};
 /// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
 /// bytes of them a processor, about half of which are under way (0009).
 constexpr int kMostStages = 8, kStages = 4;
@@ -46,6 +46,13 @@ constexpr int kCpuRangeDepth = 8;
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// Longer segments than this give a CPU's threads too few tasks.
 constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
+
+/// Elements of a class.
+std::int64_t most_of(const FewElements& few, const Graph& graph, const Target& target) {
+  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
+  const std::int64_t tile = std::int64_t{Plan::kWarp} * width * few.rows * kTileWarps;
+  return few.quarters * target.processors * tile / 4;
+}
 
 /// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
 /// the copies of states that wait in a scan with a carry. What it is compared with was found by
@@ -215,7 +222,9 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                      choice.tile > 0 || !heads_serve(graph, s)))
     return false;
   plan.near = choice.near;
-  if (!near_serves(plan)) return false;
+  plan.direct = choice.direct > 0;
+  if (!near_serves(plan) || choice.direct > 1) return false;
+  if (plan.direct && !direct_serves(plan, graph)) return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
@@ -257,7 +266,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       plan.tile = plan.in_registers
                       ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
                       : std::int64_t{choice.tile} * 1024;
-      plan.launches = choice.strategy == Strategy::look_back ? 2 : 3;
+      plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
       // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
       // threads.
       if (choice.strategy == Strategy::look_back && !plan.in_registers)
@@ -344,15 +353,15 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements) {
   if (segment != 0 || !has_scans(graph)) return 0;
-  const bool one_warp = target.max_warps == 1;
-  // A CPU has small tiles so that every thread has some; scans of both directions have no ranges.
-  if (one_warp && (target.processors == 1 || scans_both_ways(graph))) return 0;
+  if (target.max_warps == 1) {
+    // Small tiles, so that every thread has some; scans of both directions have no ranges.
+    if (target.processors == 1 || scans_both_ways(graph)) return 0;
+    const std::int64_t most =
+        std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph);
+    return elements <= most ? most : 0;
+  }
   for (const FewElements& few : kFewElements) {
-    if (one_warp && few.rows != kRunRows) continue;
-    const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
-    const std::int64_t tile = one_warp ? kCpuTileBytes / widest_of_scan(graph)
-                                       : Plan::kWarp * width * few.rows * kTileWarps;
-    const std::int64_t most = few.tiles * target.processors * tile;
+    const std::int64_t most = most_of(few, graph, target);
     if (elements <= most) return most;
   }
   return 0;
@@ -435,9 +444,10 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         const int warps = std::min(most_warps(graph, registers), target.resident_warps);
         choice.warps = std::min(kTileWarps, warps);
         choice.blocks = warps / choice.warps;
-        const bool fewest = request.most_elements > 0 &&
-                            request.most_elements == most_elements_of(graph, target, 0, 0);
-        if (fewest) choice.depth = std::min(choice.depth, kFewElements[0].rows);
+        for (const FewElements& few : kFewElements) {
+          if (request.most_elements == most_of(few, graph, target))
+            choice.depth = std::min(choice.depth, few.rows);
+        }
       } else if (!both_ways) {
         const int tile_bytes = request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
         choice.tile = std::max(1, tile_bytes / (1024 * widest_of_scan(graph)));
@@ -471,6 +481,12 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     int most_rows = kMostRunRows;
   };
   std::vector<Attempt> order;
+  if (request.most_elements > 0 && !one_warp) {
+    // Tiles that wait have a launch that clears their slots, and tickets; these have neither.
+    auto choice = scan_choice_of(Strategy::propagate, graph, target, request);
+    if (choice) choice->direct = 1;
+    if (choice && make_plan(graph, target, request, *choice)) return *choice;
+  }
   if (s > 0 && one_warp) {
     if (s < Plan::kWarp) order.push_back({Strategy::scan_tile});
     if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});

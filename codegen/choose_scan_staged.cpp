@@ -35,23 +35,31 @@ constexpr Shape kSeveral{4, 0, 16, 4, 0};
 constexpr int kManyWarps = 32;
 /// A block's warps: fewer are more blocks, of which some compute while others wait.
 constexpr int kBlockWarps = 8;
-/// Rows of which registers are there for the exchanges.
-constexpr int kRound = 4;
+/// Rows for whose exchanges there are registers.
+constexpr int kRowsUnderWay = 4;
 /// Shared memory of a block besides its rows.
 constexpr int kBesides = 2 * 1024;
 
-/// `row` elements of `bytes` bytes a row.
+/// Rows of `bytes` bytes that have room in shared memory.
+int staged_rows(const Target& target, const Shape& shape, int blocks, std::int64_t bytes) {
+  const std::int64_t of_block = target.processor_shared_bytes / blocks - kReservedShared - kBesides;
+  const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
+  const std::int64_t rows = std::min<std::int64_t>(shape.staged, of_warp / bytes);
+  return static_cast<int>(rows / shape.round * shape.round);
+}
+
+/// `row` elements and `bytes` bytes a row.
 Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request, int warps,
-               std::int64_t row, int bytes, bool heads) {
+               std::int64_t row, std::int64_t bytes, bool heads) {
   if (graph.folds.size() > 1 || warps < kManyWarps) return kSeveral;
   const bool is_wide = has_wide_states(graph);
-  const bool is_short = row * bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
+  const bool is_short = bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
   if (request.segment == 0)
     return is_short ? kEverythingShort : is_wide ? kEverythingWide : kEverything;
   if (!heads || is_wide || is_short) return kSegments;
-  constexpr int kStaged = 12;  // as many as four blocks have room for
-  const std::int64_t tile = row * kBlockWarps * (kStaged + kSegments.kept);
-  return tile % request.segment == 0 ? kSegments : kAllSegments;
+  const int rows = staged_rows(target, kSegments, kSegments.blocks, bytes) + kSegments.kept;
+  const bool whole_segments = row * kBlockWarps * rows % request.segment == 0;
+  return whole_segments ? kSegments : kAllSegments;
 }
 
 }  // namespace
@@ -76,21 +84,15 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   // Where loads are narrow, rows are short and their merges outweigh the wait.
   if (std::min(target.vector_bytes, request.base_alignment) < width * element) return std::nullopt;
   if (!heads && request.segment % width != 0) return std::nullopt;
-  const int warps = scan_warps(graph, target, kRound, width);
+  const int warps = scan_warps(graph, target, kRowsUnderWay, width);
   const std::int64_t row = std::int64_t{Plan::kWarp} * width;
-  const Shape shape = shape_of(graph, target, request, warps, row, bytes, heads);
+  const Shape shape = shape_of(graph, target, request, warps, row, row * bytes, heads);
   choice->heads = heads ? 1 : 0;
   choice->near = shape.near;
   choice->warps = kBlockWarps;
   choice->blocks = std::min(warps / kBlockWarps, shape.blocks);
   if (choice->blocks < 1) return std::nullopt;
-  const std::int64_t of_block =
-      target.processor_shared_bytes / choice->blocks - kReservedShared - kBesides;
-  const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
-  auto rounds = [&](std::int64_t rows) {
-    return static_cast<int>(rows / shape.round * shape.round);
-  };
-  choice->staged = rounds(std::min<std::int64_t>(shape.staged, of_warp / (row * bytes)));
+  choice->staged = staged_rows(target, shape, choice->blocks, row * bytes);
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + shape.kept;
   const std::int64_t s = request.segment;
@@ -101,7 +103,8 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   if (tiles == 1) return std::nullopt;
   const auto needed = static_cast<int>((s - 1) / (of_block_row * tiles) + 1);
   const int kept = shape.kept > 0 ? (needed - 1) % shape.kept + 1 : 0;
-  choice->staged = std::min(choice->staged, rounds(needed - kept + shape.round - 1));
+  const int wanted = (needed - kept + shape.round - 1) / shape.round * shape.round;
+  choice->staged = std::min(choice->staged, wanted);
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + kept;
   return choice;

@@ -176,8 +176,10 @@ class GraphBuilder {
   NodeId name(NodeKind kind, std::string_view name, DType type);
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
-  /// For every node the one that takes its place (graph_narrow.cpp).
+  /// The outputs with sums no wider than they are read (graph_narrow.cpp).
   std::vector<NodeId> narrow_sums(const std::vector<NodeId>& outputs);
+  /// The low 32 bits of an integer, computed in 32 bits as far as that is the same.
+  NodeId low_bits(NodeId value);
   NodeId fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter);
   [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
     return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;

@@ -19,12 +19,7 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
                     "e.g. cf::sum(x), or scan it, e.g. cf::inclusive_sum(x)",
                     i));
   }
-  const std::vector<NodeId> stands_for = narrow_sums(outputs);
-  auto standing_for = [&](NodeId id) {
-    const auto at = static_cast<std::size_t>(id);
-    return at < stands_for.size() ? stands_for[at] : id;
-  };
-  for (NodeId& output : outputs) output = standing_for(output);
+  outputs = narrow_sums(outputs);
   Graph out;
   std::vector<NodeId> renamed(graph_.nodes.size(), kNoNode);
   std::vector<int> input_at(graph_.inputs.size(), -1), param_at(graph_.params.size(), -1);
@@ -57,13 +52,11 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
       }
       if (visit.next < children) {
         const std::size_t child = visit.next++;
-        stack.push_back(
-            {child < node.operands.size() ? standing_for(node.operands[child]) : node.filter, 0});
+        stack.push_back({child < node.operands.size() ? node.operands[child] : node.filter, 0});
         continue;
       }
       Node copy = node;
-      for (NodeId& operand : copy.operands)
-        operand = renamed[static_cast<std::size_t>(standing_for(operand))];
+      for (NodeId& operand : copy.operands) operand = renamed[static_cast<std::size_t>(operand)];
       if (copy.filter != kNoNode) copy.filter = renamed[static_cast<std::size_t>(copy.filter)];
       switch (copy.kind) {
         case NodeKind::input:

@@ -1,6 +1,7 @@
 // lower_propagate: scans of segments of several tiles in three launches: the folds of all tiles,
 // the scan of these folds, and the scan of every tile behind what comes before it. Its input is
-// read twice, and no block waits for another.
+// read twice, and no block waits for another. Where tiles are few (Plan::direct) the second launch
+// is spared: every tile folds the states before its own itself.
 //
 // Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
 // whose grid-level scan has these three steps.
@@ -22,6 +23,8 @@ class Propagate {
         params_(declare_tiles(program, graph, plan)) {
     const auto states = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
+    states_ = {StateArrays::Memory::global, states};
+    if (plan.direct) return;
     // Of whole segments: as many arrays again.
     const auto totals = static_cast<int>(program.buffers.size());
     for (int i = states; i < totals; ++i) {
@@ -31,7 +34,6 @@ class Propagate {
       total.elements = params_.segment_count;
       program.buffers.push_back(std::move(total));
     }
-    states_ = {StateArrays::Memory::global, states};
     totals_ = {StateArrays::Memory::global, totals};
   }
   [[nodiscard]] const TileParams& params() const { return params_; }
@@ -82,6 +84,25 @@ class Propagate {
     totals_.store_one(b, run.tile(), b.block(), folds);
   }
 
+  /// Behind the fold of the states before the tile, which each block computes.
+  void lower_direct_scan() {
+    Builder b(program_);
+    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    ScanTile& run = tiles.run();
+    tiles.place(b.block());
+    const auto shared = StateArrays::in_shared(program_, graph_, "before", plan_.warps);
+    shared.store_one(b, run.tile(), b.convert(b.warp(), DType::i64), fold_of_states(b, tiles));
+    const Partials own = tiles.total();
+    ScanBlock block(b, program_, graph_, run);
+    block.share(own);
+    Partials before = tiles.carried_in();
+    for (int w = 0; w < plan_.warps; ++w)
+      before = run.merge(before, shared.load_one(b, run.tile(), b.i64(w)));
+    tiles.scan(run.merge(before, block.before_warp()),
+               std::vector<ValueId>(graph_.folds.size(), kNoValue));
+    tiles.store_folds([&] { return run.merge(before, block.all()); });
+  }
+
   void lower_scan() {
     Builder b(program_);
     ScanTiles tiles(b, program_, graph_, plan_, params_);
@@ -98,6 +119,34 @@ class Propagate {
   }
 
  private:
+  /// Of the states before the tile those that are the warp's share, a run of them.
+  Partials fold_of_states(Builder& b, ScanTiles& tiles) {
+    ScanTile& run = tiles.run();
+    const ValueId count = tiles.index(), width = b.i64(kWarpWidth);
+    const ValueId first = b.sub(b.block(), count),
+                  all = b.i64(std::int64_t{kWarpWidth} * plan_.warps);
+    const ValueId each = b.mul(b.div(b.add(count, b.sub(all, b.i64(1))), all), width);
+    const ValueId begin = b.mul(b.convert(b.warp(), DType::i64), each);
+    const ValueId end = b.min(count, b.add(begin, each));
+    const Partials start = run.tile().identities();
+    const Builder::Values folded =
+        b.loop(begin, end, width, run.tile().flatten(start),
+               [&](ValueId at, const Builder::Values& carried) {
+                 const ValueId left = b.min(width, b.sub(end, at));
+                 // States follow the scan's direction; lower lanes are merged as what is first in
+                 // memory.
+                 const Address place =
+                     run.reverse() ? Address{.base = b.sub(b.add(first, b.add(at, left)), b.i64(1)),
+                                             .group = 1,
+                                             .stride = -1}
+                                   : Address{.base = b.add(first, at)};
+                 const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), left);
+                 const Partials next = run.tile().reduce_lanes(
+                     states_.load(b, run.tile(), place, mask), 1, kWarpWidth);
+                 return run.tile().flatten(run.merge(run.tile().unflatten(carried, true), next));
+               });
+    return run.tile().unflatten(folded, true);
+  }
   /// Lane l's state merged with those of the lanes below it.
   Partial scan_states(Builder& b, ScanTile& run, std::size_t f, Partial state) {
     for (int distance = 1; distance < kWarpWidth; distance *= 2) {
@@ -141,18 +190,24 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
                               .warps = plan.warps,
                               .min_blocks = plan.resident});
   lowering.lower_fold();
-  program.launches.push_back({.name = "scan_states",
-                              .grid = params.segment_count,
-                              .warps = 1,
-                              .overlaps = target.overlaps});
-  lowering.lower_states();
+  if (!plan.direct) {
+    program.launches.push_back({.name = "scan_states",
+                                .grid = params.segment_count,
+                                .warps = 1,
+                                .overlaps = target.overlaps});
+    lowering.lower_states();
+  }
   program.launches.push_back({.name = "scan_tiles",
                               .grid = params.all(),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .overlaps = target.overlaps,
                               .streams = params.streams(plan)});
-  lowering.lower_scan();
+  if (plan.direct) {
+    lowering.lower_direct_scan();
+  } else {
+    lowering.lower_scan();
+  }
   return program;
 }
 

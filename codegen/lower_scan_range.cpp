@@ -58,11 +58,8 @@ std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Par
     // What comes before the row, rounded at most twice: the state's fields are its sum.
     std::optional<Partial> before;
     if (r > 0) before = totals[r - 1];
-    for (std::size_t i = state.fields.size(); i-- > 0;) {
-      const Partial field{.fields = {state.fields[i]}};
-      before = before ? merge(fold, field, *before, reverse) : field;
-    }
-    values.push_back(merge(fold, *before, prefixes[r], reverse).fields[0]);
+    const Partial all = behind_state(fold, state, std::move(before));
+    values.push_back(merge(fold, all, prefixes[r], reverse).fields[0]);
   }
   state = merge(fold, state, totals.back(), reverse);
   return values;

@@ -196,11 +196,11 @@ ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first, R
     return values;
   };
   if (known_ == Known::of_one) return as_of_one([&] { return scan_row(fold, row, first, carry); });
-  const std::optional<Partial> state = settled(fold, carry);
-  if (origin_ == kNoValue || segment <= elements || !state || known_ == Known::asked)
+  const bool begins = !carry.state && !carry.rows;
+  if (origin_ == kNoValue || segment <= elements || begins || known_ == Known::asked)
     return scan_row(fold, row, first, carry);
   // Most rows of long segments have no heads.
-  const Partial before = tile_.lift(fold, *state);
+  const Partial before = tile_.lift(fold, *settled(fold, carry));
   auto scanned = [&] {
     RowCarry through{.state = before};
     Builder::Values values = {scan_row(fold, row, first, through)};
@@ -308,20 +308,29 @@ std::optional<Partial> ScanRow::settled(std::size_t fold, const RowCarry& carry)
   return tile_.lift(fold, merge(fold, *carry.state, *carry.rows, reverse_[fold]));
 }
 
+bool ScanRow::adds_values(std::size_t fold) const {
+  const Fold& f = graph_.folds[fold];
+  // Values that a matrix instruction has rounded have no error left for more plain additions.
+  return f.tile && (tile_.how(fold).unit == Unit::simt || !is_float(f.result()));
+}
+
+Partial ScanRow::behind_state(std::size_t fold, const Partial& state, std::optional<Partial> rows) {
+  for (std::size_t i = state.fields.size(); i-- > 0;) {
+    const Partial field{.fields = {state.fields[i]}};
+    rows = rows ? merge(fold, field, *rows, reverse_[fold]) : field;
+  }
+  return *rows;
+}
+
 Partial ScanRow::behind(std::size_t fold, const RowCarry& carry, const Partial& part) {
   const bool reverse = reverse_[fold];
-  if (!graph_.folds[fold].tile || part.lifted) {
+  if (!adds_values(fold) || part.lifted) {
     const std::optional<Partial> state = settled(fold, carry);
     return state ? merge(fold, *state, part, reverse) : part;
   }
   // What comes before the row first: it is known sooner.
   std::optional<Partial> before = carry.rows;
-  if (carry.state) {
-    for (std::size_t i = carry.state->fields.size(); i-- > 0;) {
-      const Partial field{.fields = {carry.state->fields[i]}};
-      before = before ? merge(fold, field, *before, reverse) : field;
-    }
-  }
+  if (carry.state) before = behind_state(fold, *carry.state, std::move(before));
   return before ? merge(fold, *before, part, reverse) : part;
 }
 
@@ -329,8 +338,8 @@ void ScanRow::pass(std::size_t fold, RowCarry& carry, const Partial& last, std::
                    std::int64_t row) {
   // A state of one field is merged at the cost of a value.
   const bool later =
-      segment_ == 0 && graph_.folds[fold].tile && graph_.folds[fold].state.size() > 1;
-  if (!later || last.lifted) {
+      segment_ == 0 && adds_values(fold) && graph_.folds[fold].state.size() > 1 && !last.lifted;
+  if (!later) {
     carry = {.state = carry_behind(fold, settled(fold, carry), last, first, row)};
     return;
   }

@@ -106,8 +106,12 @@ class ScanRow {
   Prefixes within_quads_by_lanes(std::size_t fold, const Loaded& row, std::int64_t first,
                                  int lanes);
   ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first, RowCarry& carry);
-  /// `part`, of a row, behind what comes before that. Where the fields of a state are what its
-  /// value is the fold of, and `part` is one value, one value.
+  /// Whether what comes before a row may be added up as plain values. Then the fields of a state
+  /// are what its value is the fold of.
+  [[nodiscard]] bool adds_values(std::size_t fold) const;
+  /// Plain values, if any, behind a state of such a fold: one value.
+  Partial behind_state(std::size_t fold, const Partial& state, std::optional<Partial> rows);
+  /// `part`, of a row, behind what comes before that; one value where both are plain.
   Partial behind(std::size_t fold, const RowCarry& carry, const Partial& part);
   /// Takes account of a row whose last lane's prefix is `last`.
   void pass(std::size_t fold, RowCarry& carry, const Partial& last, std::int64_t first,

@@ -38,7 +38,7 @@ TileTree::TileTree(Program& program, const Graph& graph, const Plan& plan, const
   counter_ = declare("tickets", DType::i64, 1);
   const std::int64_t record = record_layout(state_types()).elements();
   std::int64_t tiles = 1;  // of a slot
-  for (int level = 0; level < kLevels; ++level, tiles *= kRadix) {
+  for (int level = 0; level < kTreeLevels; ++level, tiles *= kRadix) {
     const SizeExpr slots = params.segment_count * ceil_div(params.tiles, tiles);
     records_[level] = declare("published_" + std::to_string(level), DType::i64, slots * record);
     program.buffers.back().alignment = kRecordAlignment;
@@ -65,7 +65,7 @@ void TileTree::lower_clear(const Target& target) {
   const ValueId lane = b.convert(b.lane(), DType::i64), counts = tiles.counts();
   const int words = record_layout(state_types()).words;
   const ValueId zeros = b.splat(b.widen(b.constant(DType::i64, 0), 2));  // a word
-  for (int level = 0; level < kLevels; ++level) {
+  for (int level = 0; level < kTreeLevels; ++level) {
     const ValueId slots = b.mul(counts, slots_of(b, tiles.tiles(), level));
     const ValueId all = b.mul(slots, b.i64(words)), first = b.mul(at, b.i64(words));
     for (int w = 0; w < words; ++w) {
@@ -84,14 +84,11 @@ ValueId TileTree::own_slot(Builder& b, ScanTiles& tiles, int level) {
   return b.add(base, b.compute(Op::shr, {tiles.index(), b.i64(bits)}));
 }
 
-int TileTree::near(int level) const {
-  if (plan_.near == 0 || level >= kLevels - 1) return 0;
-  return level == 0 ? plan_.near : kNearAbove;
-}
+int TileTree::near(int level) const { return tree_looks(plan_, level) - 1; }
 
 int TileTree::looks_before(int level) const {
   int looks = 0;
-  for (int l = 0; l < level; ++l) looks += 1 + near(l);
+  for (int l = 0; l < level; ++l) looks += tree_looks(plan_, l);
   return looks;
 }
 
@@ -145,7 +142,7 @@ Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId back
                            ValueId ticket) const {
   const ValueId base = b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level));
   ValueId end = end_of(b, tiles, level), from = b.i64(0);
-  if (level < kLevels - 1) {
+  if (level < kTreeLevels - 1) {
     from = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
     if (back != kNoValue) {
       from = b.sub(from, b.mul(back, b.i64(kRadix)));
@@ -155,14 +152,13 @@ Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId back
   if (tiles.origin() != kNoValue) {
     const std::int64_t bits = std::int64_t{level} * kDigitBits;
     from = b.compute(Op::max, {from, b.compute(Op::shr, {tiles.origin(), b.i64(bits)})});
+  } else if (back != kNoValue) {
+    from = b.compute(Op::max, {from, b.i64(0)});
   }
   ValueId count = b.sub(end, from);
   // Groups further back may not be there, nor, of heads, what lies before the segment.
-  if (back != kNoValue) {
-    count = b.select(b.compute(Op::ge, {from, b.i64(0)}), count, b.i64(0));
-  }
-  if (plan_.near > 0 && tiles.origin() != kNoValue) count = b.compute(Op::max, {b.i64(0), count});
-  if (level < kLevels - 1)
+  if (plan_.near > 0) count = b.compute(Op::max, {count, b.i64(0)});
+  if (level < kTreeLevels - 1)
     return fold_slots(b, tiles, level, b.add(base, from), count, ticket, from);
   ScanTile& run = tiles.run();
   const Partials start = run.tile().identities();
@@ -201,20 +197,20 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
   if (warps == 1) {
     Partials group = own();
     if (publishes) publish(b, tiles, ticket, group);
-    for (int level = 0; level < kLevels; ++level) {
+    for (int level = 0; level < kTreeLevels; ++level) {
       folds.push_back(look_at(b, tiles, level, kNoValue, ticket));
-      if (level + 1 == kLevels) continue;
+      if (level + 1 == kTreeLevels) continue;
       group = tiles.join(folds.back(), group);
       publish_group(level + 1, group);
     }
   } else {
-    const int looks = looks_before(kLevels);
+    const int looks = looks_before(kTreeLevels);
     const auto shared = StateArrays::in_shared(program_, graph_, "before", looks + 1);
     auto put = [&](ValueId at, const Partials& fold) {
       shared.store_one(b, run.tile(), at, fold);
       return Builder::Values{};
     };
-    for (int level = 0; level < kLevels; ++level) {
+    for (int level = 0; level < kTreeLevels; ++level) {
       const int look = looks_before(level);
       b.branch(
           b.compute(Op::eq, {b.warp(), b.i32(look % warps)}),
@@ -248,7 +244,7 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
     // own group are the groups that are looked at one by one.
     on_first_warp(b, warps, [&] {
       Partials group = shared.load_one(b, run.tile(), b.i64(looks));
-      for (int level = 2; level < kLevels; ++level) {
+      for (int level = 2; level < kTreeLevels; ++level) {
         Partials before = fold_of(level - 1, 0);
         for (int back = near(level - 2); back > 0; --back)
           before = run.merge(before, fold_of(level - 2, back));
@@ -258,7 +254,7 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
     });
   }
   Partials before = folds.back();
-  for (int level = kLevels - 2; level >= 0; --level) {
+  for (int level = kTreeLevels - 2; level >= 0; --level) {
     for (int back = near(level); back >= 0; --back)
       before = run.merge(before, fold_of(level, back));
   }

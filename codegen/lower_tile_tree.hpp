@@ -19,6 +19,7 @@
 #include <functional>
 
 #include "chainfold/codegen/lower_scan_tiles.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -40,10 +41,6 @@ class TileTree {
                   const std::function<Partials()>& own, bool publishes) const;
 
  private:
-  static constexpr int kLevels = 3;
-  /// Of plans that look at groups slot by slot (Plan::near), how many of the level above.
-  static constexpr int kNearAbove = 1;
-
   /// Groups before the own one of whose slots at this level each is looked at.
   [[nodiscard]] int near(int level) const;
   /// Looks at the levels below: each is of 32 slots at most.
@@ -68,7 +65,7 @@ class TileTree {
   const Plan& plan_;
   const TileParams& params_;
   int counter_ = 0;
-  int records_[kLevels] = {};  ///< slots that carry states
+  int records_[kTreeLevels] = {};  ///< slots that carry states
 };
 
 }  // namespace chainfold::codegen

@@ -128,6 +128,8 @@ struct Plan {
   bool heads = false;
   /// look_back: groups of 32 tiles before the own one whose tiles are looked at one by one.
   int near = 0;
+  /// propagate: every tile folds the states of those before it; no launch does between.
+  bool direct = false;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers

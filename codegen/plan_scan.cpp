@@ -35,11 +35,31 @@ bool heads_serve(const Graph& graph, std::int64_t segment) {
   return segment >= 1 && segment <= kLongestWithHeads && may_begin_anywhere_in_blocks(graph);
 }
 
+int tree_looks(const Plan& plan, int level) {
+  constexpr int kNearAbove = 1;
+  if (plan.near == 0 || level == kTreeLevels - 1) return 1;
+  return 1 + (level == 0 ? plan.near : kNearAbove);
+}
+
+namespace {
+
+int all_tree_looks(const Plan& plan) {
+  int looks = 0;
+  for (int level = 0; level < kTreeLevels; ++level) looks += tree_looks(plan, level);
+  return looks;
+}
+
+}  // namespace
+
 bool near_serves(const Plan& plan) {
-  constexpr int kGroup = 32, kOtherLooks = 4;
+  constexpr int kGroup = 32;
   if (plan.near == 0) return true;
   return plan.strategy == Strategy::look_back && plan.near > 0 && plan.near < kGroup &&
-         plan.near + kOtherLooks <= plan.warps;
+         all_tree_looks(plan) <= plan.warps;
+}
+
+bool direct_serves(const Plan& plan, const Graph& graph) {
+  return plan.strategy == Strategy::propagate && !broadcasts(graph) && !scans_both_ways(graph);
 }
 
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
@@ -72,7 +92,8 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
   // Totals of two tiles' warps, folds of what is looked at, the ticket.
   std::int64_t fields = 0;
   for (const Fold& fold : graph.folds) fields += static_cast<std::int64_t>(fold.state.size());
-  return bytes + (2 * plan.warps + 5 + plan.near) * plan.state_bytes + (2 * fields + 1) * kCopyUnit;
+  return bytes + (2 * plan.warps + all_tree_looks(plan) + 1) * plan.state_bytes +
+         (2 * fields + 1) * kCopyUnit;
 }
 
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
@@ -92,6 +113,7 @@ std::string print_scan(const Plan& plan) {
   if (plan.strategy == Strategy::look_ahead)
     text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
                         plan.blocks);
+  if (plan.direct) text += "  tiles fold the states before them\n";
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
@@ -131,6 +153,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.heads ||
               (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
           "segments begin anywhere in the rows of tiles that wait");
+  require(!plan.direct || direct_serves(plan, graph),
+          "tiles that fold what is before them know nothing of what is behind");
   require(near_serves(plan), "a warp looks at each group of tiles that wait");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
           "only tiles that wait are staged");

@@ -80,9 +80,14 @@ std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& ta
                                             const PlanRequest& request);
 /// Whether tiles may be of all segments.
 bool heads_serve(const Graph& graph, std::int64_t segment);
-/// Whether a block has warps for what Plan::near asks: one a group, one for the groups' and one for
-/// each level of what lies before these.
+/// Levels of the tree in which tiles that wait are folded (lower_tile_tree.hpp), and the groups at
+/// a level of whose slots a tile looks at each: its own, and those that Plan::near says.
+inline constexpr int kTreeLevels = 3;
+int tree_looks(const Plan& plan, int level);
+/// Whether a block has a warp for each such group.
 bool near_serves(const Plan& plan);
+/// Whether Plan::direct is legal: what a tile needs lies before it.
+bool direct_serves(const Plan& plan, const Graph& graph);
 /// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
 /// made of them.
 int scan_warps(const Graph& graph, const Target& target, int rows, int width);

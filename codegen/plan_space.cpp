@@ -150,6 +150,7 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     const auto around = scan_choice_of(strategy, graph, target, request, mma);
     if (!around) return;
     space.add(*around);
+    if (request.most_elements > 0) space.vary(*around, &PlanChoice::direct, {0, 1});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
         PlanChoice choice = *around;
@@ -171,7 +172,7 @@ void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
   constexpr Shape kShapes[] = {{8, 12, 4, 4}, {16, 12, 4, 2}, {8, 16, 8, 3}, {8, 13, 8, 4},
                                {8, 24, 0, 2}, {4, 12, 4, 8},  {16, 8, 4, 2}, {8, 18, 8, 3},
                                {8, 13, 5, 4}, {8, 4, 4, 4}};
-  constexpr int kRowBytes = 512, kMostRows = 32;
+  constexpr int kRowBytes = 512, kMostRows = 64;
   for (const Shape& shape : kShapes) {
     const int rows = (shape.staged + shape.kept) * kRowBytes;
     PlanChoice choice = around;

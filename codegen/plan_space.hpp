@@ -27,6 +27,7 @@ struct PlanChoice {
   int staged = 0;   ///< look_back: of the depth, loads that come through shared memory
   int heads = 0;    ///< look_back: 1: tiles of all segments, which begin anywhere in them
   int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
+  int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;   ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
   int parts = 0;    ///< parts, columns: how many of them fill the target

@@ -39,11 +39,9 @@ constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},
                            {"blocks", &PlanChoice::blocks},
                            {"bytes", &PlanChoice::bytes}};
-constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},
-                            {"depth", &PlanChoice::depth},
-                            {"tile", &PlanChoice::tile},
-                            {"blocks", &PlanChoice::blocks},
-                            {"bytes", &PlanChoice::bytes}};
+constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},          {"depth", &PlanChoice::depth},
+                            {"direct", &PlanChoice::direct, false}, {"tile", &PlanChoice::tile},
+                            {"blocks", &PlanChoice::blocks},        {"bytes", &PlanChoice::bytes}};
 constexpr Field kBack[] = {{"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
                            {"staged", &PlanChoice::staged},    {"heads", &PlanChoice::heads, false},
                            {"near", &PlanChoice::near, false}, {"tile", &PlanChoice::tile},

@@ -147,11 +147,17 @@ inline constexpr GoldenCase kGoldenCases[] = {
      "look_back warps=8 depth=6 staged=4 tile=0 blocks=4 bytes=16 simt"},
     {"scan_sum_f32", 3000, "sm_80",
      "look_back warps=2 depth=9 staged=8 tile=0 blocks=2 bytes=16 simt"},
+    // Groups of tiles before the own one, tile by tile.
+    {"scan_sum_f32", 0, "sm_90",
+     "look_back warps=8 depth=3 staged=2 near=1 tile=0 blocks=4 bytes=16 simt"},
     // Tiles of all segments, which begin anywhere in them.
     {"scan_sum_f32", 1001, "sm_90",
      "look_back warps=2 depth=3 staged=2 heads=1 tile=0 blocks=2 bytes=16 simt"},
     {"scan_sum_i32", 0, "sm_90", "look_ahead warps=2 depth=1 stages=3 blocks=2 bytes=16 simt"},
     {"scan_back_out_f32", 5000, "sm_90", "propagate warps=2 depth=1 tile=0 blocks=0 bytes=4 simt"},
+    // Tiles that fold the states before them themselves.
+    {"scan_back_out_f32", 0, "sm_90",
+     "propagate warps=4 depth=2 direct=1 tile=0 blocks=4 bytes=16 simt"},
     // On tensor cores, by quads of lanes.
     {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };

@@ -42,6 +42,35 @@ TEST(NarrowSums, AreNoWiderThanWhatReadsThem) {
   EXPECT_EQ(folds_of(over(whole(), cast<std::int32_t>(sum(input<float>("f"))))), Names{"sum.f32"});
 }
 
+/// Products and sums that were widened by hand need no more than the low bits of their operands.
+TEST(NarrowSums, ReadNarrowOperands) {
+  const auto x = input<std::int8_t>("x"), y = input<std::int8_t>("y");
+  const auto wide = [](const auto& e) { return cast<std::int64_t>(e); };
+  const Computation computation = over(segments(1024), cast<std::int32_t>(sum(wide(x) * wide(y))));
+  for (const codegen::Node& node : computation.graph().nodes)
+    EXPECT_LE(size_of(node.type), 4) << codegen::print(computation.graph());
+  const Computation plain = over(segments(1024), cast<std::int32_t>(dot(x, y)));
+  EXPECT_EQ(codegen::print(computation.graph()), codegen::print(plain.graph()));
+  // What lies in the high bits comes down by shifts and quotients.
+  const auto z = input<std::int64_t>("z");
+  const Computation shifted = over(segments(64), cast<std::int32_t>(sum((z >> 40) + z / 3)));
+  EXPECT_EQ(folds_of(shifted), Names{"sum.i32"});
+  bool divides = false;
+  for (const codegen::Node& node : shifted.graph().nodes)
+    divides = divides || (node.kind == codegen::NodeKind::compute && node.op == codegen::Op::div &&
+                          node.type == DType::i64);
+  EXPECT_TRUE(divides) << codegen::print(shifted.graph());
+}
+
+TEST(NarrowSums, AreOneWhereTheyAreEqual) {
+  const auto x = input<std::uint32_t>("x");
+  const auto a = -cast<std::int32_t>(sum(x));
+  const auto b = -cast<std::int32_t>(sum(cast<std::int64_t>(x)));
+  EXPECT_EQ(folds_of(over(whole(), a, b)).size(), 1U);
+  const Computation both = over(whole(), a, b);
+  EXPECT_EQ(both.graph().outputs[0], both.graph().outputs[1]) << codegen::print(both.graph());
+}
+
 TEST(NarrowSums, DoNotDependOnTheOrderOfWriting) {
   const auto x = input<std::int32_t>("x"), y = input<std::int32_t>("y");
   const auto a = cast<std::int32_t>(sum(x)), b = cast<std::int32_t>(sum(y));

@@ -91,6 +91,47 @@ TEST(NearScan, HasTheSameBitsUnderEverySchedule) {
   }
 }
 
+/// The same of tiles that fold the states of all before them: of none, of a warp's lanes, of more
+/// than a block has at once.
+TEST(DirectScan, IsRight) {
+  std::size_t turn = 0;
+  for (const char* name : {"scan_sum_f32", "scan_back_out_f32", "scan_horner_u8",
+                           "scan_horner_back_u8", "scan_variance_f32", "scan_beside_fold_f32"}) {
+    for (const std::int64_t elements : {1, 63, 64, 65, 2000, 4200, 36'100}) {
+      SCOPED_TRACE(fmt::format("{} of {}", name, elements));
+      InterpCase c{.elements = elements, .fill = Fill::whole, .in_place = turn % 2 == 1};
+      const Computation computation = program(name).over(whole());
+      c.choice = {.strategy = Strategy::propagate,
+                  .warps = 1 << turn % 3,
+                  .depth = 2,
+                  .direct = 1,
+                  .bytes = codegen::widest_of_scan(computation.graph()),
+                  .mma = false};
+      c.options = options_of(turn++);
+      expect_right(program(name), codegen::gpu_target(90), c);
+    }
+  }
+}
+
+TEST(DirectScan, NeedsNothingFromBehind) {
+  PlanChoice choice{.strategy = Strategy::propagate, .warps = 2, .depth = 2, .direct = 1};
+  choice.mma = false;
+  auto legal = [&](const char* name, std::int64_t segment) {
+    const Computation computation = program(name).over(segment > 0 ? segments(segment) : whole());
+    return make_plan(computation.graph(), codegen::gpu_target(90), {.segment = segment}, choice)
+        .has_value();
+  };
+  EXPECT_TRUE(legal("scan_sum_f32", 0));
+  EXPECT_TRUE(legal("scan_sum_f32", 5000));
+  EXPECT_FALSE(legal("scan_share_f32", 5000)) << "elements ask for their segment's sum";
+  EXPECT_FALSE(legal("scan_both_ways_i32", 5000));
+  choice.direct = 2;
+  EXPECT_FALSE(legal("scan_sum_f32", 0));
+  choice.direct = 1;
+  choice.strategy = Strategy::look_back;
+  EXPECT_FALSE(legal("scan_sum_f32", 0));
+}
+
 TEST(NearScan, NeedsAWarpALook) {
   const Case tested{"scan_sum_f32", 0, 0, 4};
   const Computation computation = computation_of(tested);

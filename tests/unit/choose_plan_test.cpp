@@ -235,25 +235,31 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   auto class_of = [&](std::int64_t elements) {
     return codegen::most_elements_of(scan.graph(), gpu, 0, elements);
   };
-  const std::int64_t fewest = class_of(1), few = class_of(fewest + 1);
-  ASSERT_GT(fewest, 1 << 18);
-  ASSERT_GT(few, 1 << 20);
-  EXPECT_EQ(class_of(fewest), fewest);
-  EXPECT_EQ(class_of(few), few);
-  EXPECT_EQ(class_of(few + 1), 0);
+  std::vector<std::int64_t> classes;
+  for (std::int64_t most = class_of(1); most > 0; most = class_of(most + 1)) {
+    EXPECT_EQ(class_of(most), most);
+    classes.push_back(most);
+  }
+  ASSERT_EQ(classes.size(), 3U);
+  EXPECT_GT(classes.front(), 1 << 16);
+  EXPECT_GT(classes.back(), 1 << 22);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
   EXPECT_GT(many.staged, 0);
   std::int64_t tile = many.tile;
-  for (const std::int64_t most : {few, fewest}) {
-    const Plan small = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = most});
-    EXPECT_EQ(small.staged, 0);
-    EXPECT_LT(small.tile, tile) << most;
-    EXPECT_LE(most, 4 * small.tile * gpu.processors);
+  for (std::size_t i = classes.size(); i-- > 0;) {
+    const Plan small = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[i]});
+    EXPECT_TRUE(small.direct);
+    EXPECT_EQ(small.launches, 2);
+    EXPECT_LT(small.tile, tile) << classes[i];
+    EXPECT_LE(classes[i], 4 * small.tile * gpu.processors);
     tile = small.tile;
   }
+  const Computation both = program("scan_both_ways_i32").over(whole());
+  const Plan twice = choose_plan(both.graph(), gpu, {.segment = 0, .most_elements = classes[0]});
+  EXPECT_FALSE(twice.direct) << "what lies behind is not known in time";
 }
 
 TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {
