@@ -106,8 +106,8 @@ class GpuContest final : public Contest {
 
   double load_ours(const Way& way, const OurPlans& plans, Entrant& entrant, Runner& runner) {
     runner.kernel = plans.compile(test_, way);
-    entrant.plan = runner.kernel->plan();
     const std::int64_t bytes = runner.kernel->scratch_bytes(memory_.args(0));
+    entrant.plan = runner.kernel->plan();  // of the variant for so many elements
     runner.scratch = runtime::DeviceBuffer(context_, static_cast<std::size_t>(bytes));
     std::vector<LaunchArgs> sets;
     for (std::int64_t set = 0; set < memory_.sets(); ++set) {

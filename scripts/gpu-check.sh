@@ -46,6 +46,11 @@ bench="$build/bin/chainfold_bench"
 WORK="$(mktemp -d)"
 DEADLINE=$((EPOCHSECONDS + seconds - 10))  # ten seconds for the end
 export TESTS WORK
+# What was packed, not what happens to be checked out here.
+if [[ -z ${CHAINFOLD_COMMIT:-} && -s $build/commit ]]; then
+  CHAINFOLD_COMMIT="$(<"$build/commit")"
+  export CHAINFOLD_COMMIT
+fi
 export CHAINFOLD_CACHE_DIR=""  # what is compiled here is not found on a disk
 summary=() failed=0
 
