@@ -127,5 +127,24 @@ TEST(NarrowSums, WrapAsWideOnesOnceCast) {
   }
 }
 
+TEST(NarrowSums, WrapBackward) {
+  constexpr std::int64_t kElements = 3001;
+  const auto x = input<std::int64_t>("x");
+  const Computation computation = over(whole(), cast<std::int32_t>(exclusive_sum(x, backward)));
+  const codegen::Graph& graph = computation.graph();
+  EXPECT_EQ(folds_of(computation), Names{"sum.i32"});
+  const std::vector<Column> inputs = make_inputs(graph, kElements, Fill::uniform, 7);
+  for (const codegen::Target& target : {codegen::gpu_target(90), codegen::cpu_target(2)}) {
+    const InterpCase c{.elements = kElements};
+    const auto outputs =
+        interpret_graph(graph, codegen::compile_graph(graph, target, {}), inputs, {}, c);
+    std::uint64_t behind = 0;
+    for (std::int64_t i = kElements; i-- > 0;) {
+      ASSERT_EQ(static_cast<std::int32_t>(outputs[0].get(i)), static_cast<std::int32_t>(behind));
+      behind += static_cast<std::uint64_t>(inputs[0].get(i));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::test

@@ -35,7 +35,7 @@ PlanChoice choice_of(const Case& tested) {
   const Computation computation = computation_of(tested);
   const int element = codegen::widest_of_scan(computation.graph());
   return {.strategy = Strategy::look_back,
-          .warps = 8,
+          .warps = tested.near <= 4 ? 8 : 32,
           .depth = 1,
           .heads = tested.heads,
           .near = tested.near,
@@ -51,6 +51,7 @@ TEST(NearScan, IsRightAtEveryLevel) {
                              {"scan_back_out_f32", 0, 1100 * 256 + 3, 3},
                              {"scan_horner_u8", 0, 1030 * 256 + 100, 4},
                              {"scan_sum_f16", 90'000, 270'000, 3},
+                             {"scan_horner_u8", 0, 1060 * 1024 + 5, 28},
                              {"scan_sum_f32", 67'001, 67'001 * 8, 1, 1},
                              {"scan_back_out_f32", 200'003, 600'009, 3, 1},
                              {"scan_horner_back_u8", 571'001, 571'001, 2, 1}}) {
