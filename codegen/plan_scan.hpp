@@ -11,12 +11,13 @@
 //   multiple of a load, a block may hold as many as make it one, with heads anywhere in lanes.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a
 //   run's rows the `staged` that are scanned last may come through shared memory, the others stay
-//   in registers. Where loads of segments would be narrow, tiles are of all segments, one behind
-//   the other (`heads`): they lie on lines of memory, and segments begin anywhere in them.
+//   in registers. Tiles may be of all segments, one behind the other (`heads`): they lie on lines
+//   of memory, and segments begin anywhere in them. `near` groups of tiles before the own one are
+//   looked at tile by tile, others by their folds.
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
-// to
-//   shared memory under way; a tile's fold is published one tile before it is scanned.
-// propagate: the same without waiting, in three launches, and the input is read twice.
+//   to shared memory under way; a tile's fold is published one tile before it is scanned.
+// propagate: the same without waiting, in three launches, and the input is read twice. Where tiles
+//   are few, two (`direct`): each tile folds the states before it itself.
 //
 // Sums of inputs that a matrix instruction takes may be scanned by quads (Unit::mma_scan, of
 // choices that say mma): a lane's load is then its fragment of operand A, so the instruction says

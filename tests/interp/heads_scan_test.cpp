@@ -130,26 +130,11 @@ TEST(HeadsScanShapes, HaveTheSameBitsUnderEverySchedule) {
                              {"scan_variance_f32", 1501, 2, 2, 2, 8}}) {
     SCOPED_TRACE(tested.program);
     const Computation computation = program(tested.program).over(segments(tested.segment));
-    const codegen::Graph& graph = computation.graph();
-    const codegen::Target target = codegen::gpu_target(90);
-    const std::int64_t elements = tested.segment * tested.count;
-    const auto inputs = make_inputs(graph, elements, Fill::normal, 3);
-    std::vector<Column> first;
-    for (std::size_t turn = 0; turn < 4; ++turn) {
-      const auto plan =
-          make_plan(graph, target, {.segment = tested.segment},
-                    heads(tested.warps, tested.depth, turn < 2 ? 0 : tested.depth, tested.bytes));
-      ASSERT_TRUE(plan);
-      InterpCase c{.segment = tested.segment, .elements = elements};
-      c.options = options_of(turn);
-      auto outputs =
-          interpret_graph(graph, codegen::compile_plan(graph, target, *plan), inputs, {}, c);
-      if (first.empty()) first = std::move(outputs);
-      for (std::size_t o = 0; o < outputs.size(); ++o) {
-        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
-          ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
-      }
-    }
+    expect_same_bits(computation.graph(), codegen::gpu_target(90), tested.segment,
+                     tested.segment * tested.count, 4, [&](std::size_t turn) {
+                       return heads(tested.warps, tested.depth, turn < 2 ? 0 : tested.depth,
+                                    tested.bytes);
+                     });
   }
 }
 

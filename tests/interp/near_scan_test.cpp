@@ -73,22 +73,11 @@ TEST(NearScan, HasTheSameBitsUnderEverySchedule) {
     const Computation computation = computation_of(tested);
     const codegen::Graph& graph = computation.graph();
     const codegen::Target target = codegen::gpu_target(90);
-    const auto inputs = make_inputs(graph, tested.elements, Fill::normal, 3);
     const auto plan = make_plan(graph, target, {.segment = tested.segment}, choice_of(tested));
     ASSERT_TRUE(plan);
     ASSERT_EQ(plan->near, tested.near);
-    std::vector<Column> first;
-    for (std::size_t turn = 0; turn < 6; ++turn) {
-      InterpCase c{.segment = tested.segment, .elements = tested.elements};
-      c.options = options_of(turn);
-      auto outputs =
-          interpret_graph(graph, codegen::compile_plan(graph, target, *plan), inputs, {}, c);
-      if (first.empty()) first = std::move(outputs);
-      for (std::size_t o = 0; o < outputs.size(); ++o) {
-        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
-          ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
-      }
-    }
+    expect_same_bits(graph, target, tested.segment, tested.elements, 6,
+                     [&](std::size_t) { return choice_of(tested); });
   }
 }
 

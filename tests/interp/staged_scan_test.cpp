@@ -96,24 +96,10 @@ TEST(StagedScan, HasTheSameBitsUnderEverySchedule) {
     SCOPED_TRACE(tested.program);
     const Computation computation =
         program(tested.program).over(tested.segment > 0 ? segments(tested.segment) : whole());
-    const codegen::Graph& graph = computation.graph();
-    const codegen::Target target = codegen::gpu_target(90);
-    const auto inputs = make_inputs(graph, tested.elements, Fill::normal, 3);
-    const auto plan = make_plan(graph, target, {.segment = tested.segment},
-                                staged(tested.warps, tested.depth, tested.staged, tested.bytes));
-    ASSERT_TRUE(plan);
-    const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
-    std::vector<Column> expected;
-    for (std::size_t turn = 0; turn < 6; ++turn) {
-      InterpCase c{.segment = tested.segment, .elements = tested.elements};
-      c.options = options_of(turn);
-      auto outputs = interpret_graph(graph, compiled, inputs, {}, c);
-      if (expected.empty()) expected = std::move(outputs);
-      for (std::size_t o = 0; o < outputs.size(); ++o) {
-        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
-          ASSERT_EQ(outputs[o].get(i), expected[o].get(i)) << "value " << i << ", turn " << turn;
-      }
-    }
+    expect_same_bits(computation.graph(), codegen::gpu_target(90), tested.segment, tested.elements,
+                     6, [&](std::size_t) {
+                       return staged(tested.warps, tested.depth, tested.staged, tested.bytes);
+                     });
   }
 }
 

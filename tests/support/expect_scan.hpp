@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -44,6 +47,29 @@ inline Verdict expect_right(const TestProgram& tested, const codegen::Target& ta
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
     return {};
+  }
+}
+
+/// Runs a scan of normal data under `turns` schedules, the plan of each as `plan_of` says: every
+/// value has the bits of the first run.
+template <class PlanOf>
+void expect_same_bits(const codegen::Graph& graph, const codegen::Target& target,
+                      std::int64_t segment, std::int64_t elements, std::size_t turns,
+                      const PlanOf& plan_of) {
+  const auto inputs = make_inputs(graph, elements, Fill::normal, 3);
+  std::vector<Column> first;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    const auto plan = make_plan(graph, target, {.segment = segment}, plan_of(turn));
+    ASSERT_TRUE(plan) << to_text(plan_of(turn));
+    InterpCase c{.segment = segment, .elements = elements};
+    c.options = options_of(turn);
+    auto outputs =
+        interpret_graph(graph, codegen::compile_plan(graph, target, *plan), inputs, {}, c);
+    if (first.empty()) first = std::move(outputs);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      for (std::int64_t i = 0; i < outputs[o].count(); ++i)
+        ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
+    }
   }
 }
 
