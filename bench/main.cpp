@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <regex>
 #include <string>
 
 #include "chainfold/bench/machines.hpp"
 #include "chainfold/bench/papers_cases.hpp"
+#include "chainfold/bench/plans_cases.hpp"
 #include "chainfold/bench/suite.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
@@ -60,7 +62,7 @@ constexpr const char* kAbout =
     "units of rounding of the output's type times the sum of absolute values.";
 
 struct Arguments {
-  std::string suite = "first", target = "gpu", only, impl;
+  std::string suite = "first", target = "gpu", only, impl, plans;
   std::optional<std::string> out, energy;
   std::int64_t elements = 0;
   std::optional<double> seconds, void_above;
@@ -72,10 +74,10 @@ void add_options(CLI::App& app, Arguments& a) {
   app.add_option(
          "--suite", a.suite,
          "what to measure: first (folds of every kind, compile, launch), reduce (folds of every "
-         "size and type by every strategy, and the peers), scan (running folds, likewise) or "
+         "size and type by every strategy, and the peers), scan (running folds, likewise), "
          "papers (what others published about "
-         "sums and scans by tensor cores, once more)")
-      ->check(CLI::IsMember({"first", "reduce", "scan", "papers"}))
+         "sums and scans by tensor cores, once more) or plans (what --plans lists)")
+      ->check(CLI::IsMember({"first", "reduce", "scan", "papers", "plans"}))
       ->capture_default_str();
   app.add_option("--target", a.target, "gpu (device 0) or cpu")
       ->check(CLI::IsMember({"gpu", "cpu"}))
@@ -100,6 +102,11 @@ void add_options(CLI::App& app, Arguments& a) {
   reduce.add_option("--impl", a.impl,
                     "regular expression: only these ways, such as 'chainfold chosen', 'forced "
                     "parts', 'cub'");
+  reduce
+      .add_option("--plans", a.plans,
+                  "of the suite plans: a file with a line 'OP IN OUT SEGMENT ELEMENTS [WAY]' for "
+                  "each row, such as 'sum f16 f16 64 0 rows warps=8 depth=8'")
+      ->check(CLI::ExistingFile);
   reduce.add_option("--energy", a.energy,
                     "regular expression: measure energy, too, where it is found in case and way, "
                     "such as 'sum/f16/64 (cub$|chainfold chosen)'; 2 s a row");
@@ -136,6 +143,16 @@ int run_first(const Arguments& a) {
   return 0;
 }
 
+std::vector<chainfold::bench::NamedCase> cases_of(const Arguments& a, std::int64_t bytes) {
+  using namespace chainfold::bench;
+  if (a.suite == "papers") return papers_cases(bytes, chainfold::target(a.target));
+  if (a.suite == "scan") return scan_cases(bytes);
+  if (a.suite == "reduce") return reduce_cases(bytes, a.target == "gpu" ? 0 : cpu_cached_bytes());
+  if (a.plans.empty()) throw std::runtime_error("the suite plans needs --plans FILE");
+  std::ifstream list(a.plans);
+  return plans_cases(list, bytes);
+}
+
 int run_contests(const Arguments& a) {
   using namespace chainfold::bench;
   const bool gpu = a.target == "gpu";
@@ -148,10 +165,7 @@ int run_contests(const Arguments& a) {
                         .budget = a.budget,
                         .void_above = a.void_above.value_or(gpu ? 0.01 : 0.1)};
   if (a.energy) options.energy = std::regex(*a.energy);
-  const std::vector<NamedCase> cases =
-      a.suite == "papers" ? papers_cases(bytes, chainfold::target(a.target))
-      : a.suite == "scan" ? scan_cases(bytes)
-                          : reduce_cases(bytes, gpu ? 0 : cpu_cached_bytes());
+  const std::vector<NamedCase> cases = cases_of(a, bytes);
   if (a.list) {
     for (const NamedCase& named : cases)
       if (std::regex_search(named.name, options.only)) fmt::print("{}\n", named.name);
@@ -162,7 +176,8 @@ int run_contests(const Arguments& a) {
   head.target = a.target;
   for (const std::string_view name : chainfold::codegen::strategy_names()) {
     const auto strategy = chainfold::codegen::parse_choice(name).strategy;
-    if (a.suite == "papers" || chainfold::codegen::is_scan(strategy) == (a.suite == "scan"))
+    if (a.suite == "papers" || a.suite == "plans" ||
+        chainfold::codegen::is_scan(strategy) == (a.suite == "scan"))
       head.strategies.emplace_back(name);
   }
   describe_build(head);

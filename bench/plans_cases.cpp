@@ -1,0 +1,86 @@
+#include "chainfold/bench/plans_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <istream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::bench {
+namespace {
+
+Op op_of(const std::string& word) {
+  for (const Op op : {Op::sum, Op::mean_var, Op::dot, Op::min_max, Op::filtered_sum,
+                      Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max}) {
+    if (word == name_of(op)) return op;
+  }
+  throw std::runtime_error(fmt::format("there is no op '{}'", word));
+}
+
+DType type_of(const std::string& word) {
+  for (const DType type : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i32})
+    if (word == chainfold::name_of(type)) return type;
+  throw std::runtime_error(fmt::format("'{}' is no type that is measured", word));
+}
+
+std::int64_t number_of(const std::string& word, const char* what) {
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || number < 0)
+    throw std::runtime_error(fmt::format("'{}' is no number of {}", word, what));
+  return number;
+}
+
+Way way_of(const std::string& text) {
+  if (text.empty()) return {.impl = "chainfold", .kind = "chosen", .strategy = {}};
+  if (text.starts_with("cub")) return {.impl = text, .kind = {}, .strategy = {}};
+  static_cast<void>(codegen::parse_choice(text));  // throws what is wrong with it
+  return {.impl = "chainfold", .kind = "pinned", .strategy = text};
+}
+
+NamedCase case_of(const std::string& op, const std::string& in, const std::string& out,
+                  const std::string& segment, const std::string& elements, std::int64_t bytes) {
+  const DType from = type_of(in), to = type_of(out);
+  std::int64_t count = number_of(elements, "elements");
+  const bool scan = is_scan(op_of(op));
+  if (count == 0) count = bytes / std::max(size_of(from), scan ? size_of(to) : 1);
+  const std::string name = fmt::format("{}/{}/{}/{}", op, in, segment, count);
+  constexpr std::string_view kColumns = "columns=";
+  if (segment.starts_with(kColumns)) {
+    const std::int64_t columns = number_of(segment.substr(kColumns.size()), "columns");
+    if (columns == 0 || scan) throw std::runtime_error("columns are of folds, and at least one");
+    return {name, make_columns_case(op_of(op), from, to, count, columns)};
+  }
+  const std::int64_t size = segment == "whole" ? 0 : number_of(segment, "elements of a segment");
+  return {name, make_case(op_of(op), from, to, count, size)};
+}
+
+}  // namespace
+
+std::vector<NamedCase> plans_cases(std::istream& list, std::int64_t bytes) {
+  std::vector<NamedCase> cases;
+  std::string line;
+  for (int number = 1; std::getline(list, line); ++number) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string op, in, out, segment, elements, way, word;
+    if (!(words >> op)) continue;
+    try {
+      if (!(words >> in >> out >> segment >> elements))
+        throw std::runtime_error("OP IN OUT SEGMENT ELEMENTS are needed");
+      while (words >> word) way += (way.empty() ? "" : " ") + word;
+      NamedCase named = case_of(op, in, out, segment, elements, bytes);
+      if (cases.empty() || cases.back().name != named.name) cases.push_back(std::move(named));
+      cases.back().ways.push_back(way_of(way));
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format("line {} of the list: {}", number, error.what()));
+    }
+  }
+  return cases;
+}
+
+}  // namespace chainfold::bench
