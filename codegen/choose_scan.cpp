@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/const_matrix.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
-#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -18,41 +18,23 @@ constexpr int kMostRunRows = 32;
 /// With those in shared memory, of which each is a piece of the fold's code.
 constexpr int kMostRows = 64;
 constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
+/// Blocks of scan_tile: rows of all warps, and warps at most. Rows of fewer bytes are two at least.
+constexpr int kShortRows = 8, kShortWarps = 4, kLeastRowBytes = 256;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
-/// Warps of a tile, of which a processor has several: while one waits, others are under way.
-constexpr int kTileWarps = 8;
 /// Rows at once of the end of everything: the longest wait of a launch that has one.
 constexpr int kRaggedDepth = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
-/// Classes of few elements: rows of a run, and of such tiles a processor has so many quarters of
-/// one at most. Measured on sm_90: a few small tiles take as long as one; 16 MB are scanned sooner
-/// by small ones that fill the device, 32 MB by large.
-struct FewElements {
-  int rows, quarters;
-};
-constexpr FewElements kFewElements[] = {{2, 1}, {4, 4}, {8, 16}};
 /// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
 /// bytes of them a processor, about half of which are under way (0009).
 constexpr int kMostStages = 8, kStages = 4;
 constexpr std::int64_t kStageBytes = 128 * 1024;
-/// A CPU's warp: what is read twice has to stay in a core's cache, beside what is read ahead. Of
-/// few elements tiles are smaller, so that every thread has some.
-constexpr int kCpuTileBytes = 256 * 1024;
-constexpr int kCpuSmallTileBytes = 64 * 1024;
 constexpr int kCpuRangeDepth = 8;
 /// A CPU's task should take longer than starting it.
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// Longer segments than this give a CPU's threads too few tasks.
 constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
-
-/// Elements of a class.
-std::int64_t most_of(const FewElements& few, const Graph& graph, const Target& target) {
-  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
-  const std::int64_t tile = std::int64_t{Plan::kWarp} * width * few.rows * kTileWarps;
-  return few.quarters * target.processors * tile / 4;
-}
 
 /// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
 /// the copies of states that wait in a scan with a carry. What it is compared with was found by
@@ -88,89 +70,6 @@ int most_warps(const Graph& graph, int lane_registers) {
   constexpr int kFitsInto64 = 64, kFitsInto128 = 104;
   if (lane_registers <= kFitsInto64 && !keeps_lifted_rows(graph)) return 32;
   return lane_registers <= kFitsInto128 ? 16 : 8;
-}
-
-/// Whether rows hold whole segments, which begin with lanes or end within them.
-bool fills_rows(std::int64_t segment, int width) {
-  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
-  return row % segment == 0 && (segment % width == 0 || width % segment == 0);
-}
-
-/// The widest load that divides the segment.
-int dividing_width(std::int64_t segment, int widest) {
-  int width = widest;
-  while (segment % width != 0) width /= 2;
-  return width;
-}
-
-/// Segments of a warp's run of at most `rows` rows, and the width of its loads.
-struct Tile {
-  int width = 1;
-  std::int64_t segments = 0;
-  int rows = 1;
-};
-std::optional<Tile> choose_tile(const Graph& graph, std::int64_t segment, int rows, int widest) {
-  for (int width = widest; width >= 1; width /= 2) {
-    if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
-    // The last tile has the rows of the others, some of which are not there: whole loads.
-    if (segment % width != 0 && scans_both_ways(graph)) continue;
-    if (broadcasts(graph) && !fills_rows(segment, width)) continue;
-    const std::int64_t row = std::int64_t{Plan::kWarp} * width;
-    const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
-    std::optional<Tile> best;
-    double best_share = 0;
-    // As many segments as leave the fewest lanes without work; of equals the fewest.
-    for (std::int64_t k = unit; k <= row * rows / segment; k += unit) {
-      const std::int64_t needed = (k * segment + row - 1) / row;
-      const double share = static_cast<double>(k * segment) / static_cast<double>(needed * row);
-      const bool enough = needed == rows || k + unit > row * rows / segment;
-      if (share > best_share + 0.01 || (enough && share >= best_share - 0.01)) {
-        best = {.width = width, .segments = k, .rows = static_cast<int>(needed)};
-        best_share = std::max(best_share, share);
-      }
-    }
-    if (best) return best;
-  }
-  return std::nullopt;
-}
-
-/// Segments of a block of `rows` rows and the widest loads with which it holds them; none: one.
-struct Group {
-  int width = 1;
-  std::int64_t segments = 0;
-};
-std::optional<Group> choose_group(const Graph& graph, std::int64_t segment, int widest, int rows) {
-  for (int width = widest; width >= 1; width /= 2) {
-    const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
-    const std::int64_t units = std::int64_t{Plan::kWarp} * width * rows / segment / unit;
-    if (units == 0) continue;
-    if (unit == 1) return Group{.width = width};
-    if (may_begin_anywhere_in_blocks(graph)) return Group{.width = width, .segments = unit * units};
-  }
-  return std::nullopt;
-}
-
-/// A block's warps and their rows.
-struct BlockShape {
-  int warps = 1, depth = 1;
-};
-/// Of a block that holds a multiple of `unit` elements, with rows of `row`: the one that leaves the
-/// fewest lanes without work; of equals the smallest.
-std::optional<BlockShape> choose_shape(std::int64_t unit, std::int64_t row, int most_warps,
-                                       int most_rows) {
-  constexpr int kLeastRows = 4;  // shorter runs have too few loads on their way
-  std::optional<BlockShape> best;
-  double best_share = 0;
-  for (int warps = 1; warps <= most_warps; ++warps) {
-    for (int depth = std::min(kLeastRows, most_rows); depth <= most_rows; ++depth) {
-      const std::int64_t room = row * warps * depth, units = room / unit;
-      const double share = static_cast<double>(units * unit) / static_cast<double>(room);
-      if (share <= best_share + 0.03) continue;
-      best = {.warps = warps, .depth = depth};
-      best_share = share;
-    }
-  }
-  return best;
 }
 
 }  // namespace
@@ -228,7 +127,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
-      const auto tile = choose_tile(graph, s, choice.depth, widest);
+      const auto tile = choose_run(graph, s, choice.depth, widest);
       if (!tile) return false;
       plan.load_width = tile->width;
       plan.depth = tile->rows;
@@ -350,23 +249,6 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
   return lanes;
 }
 
-std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
-                              std::int64_t elements) {
-  if (segment != 0 || !has_scans(graph)) return 0;
-  if (target.max_warps == 1) {
-    // Small tiles, so that every thread has some; scans of both directions have no ranges.
-    if (target.processors == 1 || scans_both_ways(graph)) return 0;
-    const std::int64_t most =
-        std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph);
-    return elements <= most ? most : 0;
-  }
-  for (const FewElements& few : kFewElements) {
-    const std::int64_t most = most_of(few, graph, target);
-    if (elements <= most) return most;
-  }
-  return 0;
-}
-
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
   return std::min(most_warps(graph, lane_registers(graph, rows, width)), target.resident_warps);
 }
@@ -396,7 +278,14 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       if (s < 1) return std::nullopt;
       for (int depth = choice.depth; depth <= kMostRunRows; depth *= 2) {
         choice.depth = depth;
-        if (choose_tile(graph, s, depth, widest)) return choice;
+        const auto run = choose_run(graph, s, depth, widest);
+        if (!run) continue;
+        if (!one_warp && depth <= kTileRows) {
+          const int least = bytes * widest * Plan::kWarp >= kLeastRowBytes ? 1 : 2;
+          choice.depth = choose_short_run(graph, s, *run, least).rows;
+          choice.warps = std::clamp(kShortRows / choice.depth, 1, kShortWarps);
+        }
+        return choice;
       }
       return std::nullopt;
     case Strategy::scan_run:
@@ -417,7 +306,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       // Where a block holds so many segments that they are whole loads, these are worth more.
       for (int width = widest; may_begin_anywhere_in_blocks(graph) && s % width != 0; width /= 2) {
         const std::int64_t unit = width / std::gcd(s, std::int64_t{width}) * s;
-        const auto shape = choose_shape(unit, std::int64_t{Plan::kWarp} * width, most_of_block,
+        const auto shape = choose_block(unit, std::int64_t{Plan::kWarp} * width, most_of_block,
                                         std::min(kMostGroupRows, rows * widest / width));
         if (!shape) continue;
         choice.warps = shape->warps;
@@ -444,13 +333,10 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         const int warps = std::min(most_warps(graph, registers), target.resident_warps);
         choice.warps = std::min(kTileWarps, warps);
         choice.blocks = warps / choice.warps;
-        for (const FewElements& few : kFewElements) {
-          if (request.most_elements == most_of(few, graph, target))
-            choice.depth = std::min(choice.depth, few.rows);
-        }
+        const int few = rows_of_few(graph, target, request);
+        if (few > 0) choice.depth = std::min(choice.depth, few);
       } else if (!both_ways) {
-        const int tile_bytes = request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
-        choice.tile = std::max(1, tile_bytes / (1024 * widest_of_scan(graph)));
+        choice.tile = std::max(1, cpu_tile_bytes(request) / (1024 * widest_of_scan(graph)));
       }
       return choice;
     case Strategy::look_ahead: {
@@ -481,7 +367,8 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     int most_rows = kMostRunRows;
   };
   std::vector<Attempt> order;
-  if (request.most_elements > 0 && !one_warp) {
+  const bool few = rows_of_few(graph, target, request) > 0;
+  if (few) {
     // Tiles that wait have a launch that clears their slots, and tickets; these have neither.
     auto choice = scan_choice_of(Strategy::propagate, graph, target, request);
     if (choice) choice->direct = 1;
@@ -503,7 +390,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     order.push_back({strategy});
   for (const Attempt& attempt : order) {
     // Of few elements every block has one tile or none, and small ones are there sooner.
-    if (attempt.strategy == Strategy::look_back && request.most_elements == 0) {
+    if (attempt.strategy == Strategy::look_back && !few) {
       const auto staged = staged_scan_choice(graph, target, request);
       const auto plan = staged ? make_plan(graph, target, request, *staged) : std::optional<Plan>();
       if (plan) return better_by_heads(graph, target, request, *plan).value_or(*staged);

@@ -14,17 +14,23 @@ namespace {
 
 /// Where a run's rows are, found by measuring on sm_90 (docs/decisions/0010-scans.md).
 struct Shape {
-  int blocks;  ///< a processor
-  int kept;    ///< rows in registers
-  int staged;  ///< rows in shared memory, at most: their fold is unrolled
-  int round;   ///< staged rows are a multiple
-  int near;    ///< Plan::near
+  int blocks;     ///< a processor
+  int kept;       ///< rows in registers
+  int staged;     ///< rows in shared memory, at most: their fold is unrolled
+  int round;      ///< staged rows are a multiple
+  int near;       ///< Plan::near
+  int waves = 0;  ///< of such tiles on the device up to which they serve; 0: any number
 };
-constexpr Shape kEverything{4, 8, 28, 1, 3};
+/// Of everything: tiles for any number of elements, and smaller ones, so that what begins and ends
+/// with the first and the last wave of them is less.
+struct Everything {
+  Shape many, few;
+};
+constexpr Everything kEverything{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
 /// States of 64 bits leave registers for fewer blocks.
-constexpr Shape kEverythingWide{3, 8, 28, 1, 1};
+constexpr Everything kEverythingWide{{3, 8, 28, 1, 1}, {3, 8, 8, 1, 1, 6}};
 /// Rows much shorter than what is stored for them.
-constexpr Shape kEverythingShort{3, 4, 60, 1, 3};
+constexpr Everything kEverythingShort{{3, 4, 60, 1, 3}, {3, 4, 28, 1, 3, 8}};
 constexpr Shape kAllSegments{3, 8, 16, 4, 0};
 /// Of one segment, or where tiles hold whole ones, so that nobody waits.
 constexpr Shape kSegments{4, 4, 28, 4, 0};
@@ -48,21 +54,47 @@ int staged_rows(const Target& target, const Shape& shape, int blocks, std::int64
   return static_cast<int>(rows / shape.round * shape.round);
 }
 
-/// `row` elements and `bytes` bytes a row.
-Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request, int warps,
-               std::int64_t row, std::int64_t bytes, bool heads) {
-  if (graph.folds.size() > 1 || warps < kManyWarps) return kSeveral;
+/// A row of the widest loads, and the warps of a processor that have registers for such rows.
+struct StagedRow {
+  int width, warps;
+  std::int64_t elements, bytes;
+};
+StagedRow staged_row(const Graph& graph, const Target& target, bool mma) {
+  int bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  const int element = mma ? widest_input(graph) : widest_of_scan(graph);
+  const int width = std::max(1, target.vector_bytes / element);
+  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+  return {width, scan_warps(graph, target, kRowsUnderWay, width), row, row * bytes};
+}
+
+Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request,
+               const StagedRow& row, bool heads) {
+  if (graph.folds.size() > 1 || row.warps < kManyWarps) return kSeveral;
   const bool is_wide = has_wide_states(graph);
-  const bool is_short = bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
-  if (request.segment == 0)
-    return is_short ? kEverythingShort : is_wide ? kEverythingWide : kEverything;
+  const bool is_short = row.bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
+  if (request.segment == 0) {
+    const Everything& of = is_short ? kEverythingShort : is_wide ? kEverythingWide : kEverything;
+    return request.most_elements > 0 ? of.few : of.many;
+  }
   if (!heads || is_wide || is_short) return kSegments;
-  const int rows = staged_rows(target, kSegments, kSegments.blocks, bytes) + kSegments.kept;
-  const bool whole_segments = row * kBlockWarps * rows % request.segment == 0;
+  const int rows = staged_rows(target, kSegments, kSegments.blocks, row.bytes) + kSegments.kept;
+  const bool whole_segments = row.elements * kBlockWarps * rows % request.segment == 0;
   return whole_segments ? kSegments : kAllSegments;
 }
 
 }  // namespace
+
+std::int64_t most_of_small_tiles(const Graph& graph, const Target& target) {
+  if (scans_both_ways(graph) || broadcasts(graph)) return 0;
+  const PlanRequest request{.segment = 0, .most_elements = 1};
+  const auto choice = staged_scan_choice(graph, target, request);
+  if (!choice) return 0;
+  const StagedRow row = staged_row(graph, target, false);
+  const Shape shape = shape_of(graph, target, request, row, false);
+  const std::int64_t tile = row.elements * choice->warps * choice->depth;
+  return shape.waves * tile * target.processors * choice->blocks;
+}
 
 bool has_wide_states(const Graph& graph) {
   constexpr int kRegister = 4;
@@ -77,28 +109,25 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   if (!target.bulk_copies || graph.inputs.empty()) return std::nullopt;
   auto choice = scan_choice_of(Strategy::look_back, graph, target, request, mma);
   if (!choice) return std::nullopt;
-  int bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  const int element = mma ? widest_input(graph) : widest_of_scan(graph);
-  const int width = std::max(1, target.vector_bytes / element);
+  const StagedRow row = staged_row(graph, target, mma);
   // Where loads are narrow, rows are short and their merges outweigh the wait.
-  if (std::min(target.vector_bytes, request.base_alignment) < width * element) return std::nullopt;
-  if (!heads && request.segment % width != 0) return std::nullopt;
-  const int warps = scan_warps(graph, target, kRowsUnderWay, width);
-  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
-  const Shape shape = shape_of(graph, target, request, warps, row, row * bytes, heads);
+  const int element = mma ? widest_input(graph) : widest_of_scan(graph);
+  if (std::min(target.vector_bytes, request.base_alignment) < row.width * element)
+    return std::nullopt;
+  if (!heads && request.segment % row.width != 0) return std::nullopt;
+  const Shape shape = shape_of(graph, target, request, row, heads);
   choice->heads = heads ? 1 : 0;
   choice->near = shape.near;
   choice->warps = kBlockWarps;
-  choice->blocks = std::min(warps / kBlockWarps, shape.blocks);
+  choice->blocks = std::min(row.warps / kBlockWarps, shape.blocks);
   if (choice->blocks < 1) return std::nullopt;
-  choice->staged = staged_rows(target, shape, choice->blocks, row * bytes);
+  choice->staged = staged_rows(target, shape, choice->blocks, row.bytes);
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + shape.kept;
   const std::int64_t s = request.segment;
   if (s == 0 || heads) return choice;
   // As many rows as share a segment evenly among its tiles.
-  const std::int64_t of_block_row = row * choice->warps;
+  const std::int64_t of_block_row = row.elements * choice->warps;
   const std::int64_t tiles = (s - 1) / (of_block_row * choice->depth) + 1;
   if (tiles == 1) return std::nullopt;
   const auto needed = static_cast<int>((s - 1) / (of_block_row * tiles) + 1);

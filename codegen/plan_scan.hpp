@@ -70,6 +70,9 @@ int widest_load(const Target& target, const PlanRequest& request, int element);
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
                                              const PlanRequest& request, bool mma = false,
                                              bool heads = false);
+/// Elements of everything up to which smaller tiles serve better (PlanRequest::most_elements); 0:
+/// no such class.
+std::int64_t most_of_small_tiles(const Graph& graph, const Target& target);
 /// Whether a field of a state takes more than a register.
 bool has_wide_states(const Graph& graph);
 /// look_back over tiles of all segments, where they serve better than `plan`, which is legal, as

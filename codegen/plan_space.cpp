@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 
@@ -150,7 +151,7 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     const auto around = scan_choice_of(strategy, graph, target, request, mma);
     if (!around) return;
     space.add(*around);
-    if (request.most_elements > 0) space.vary(*around, &PlanChoice::direct, {0, 1});
+    if (rows_of_few(graph, target, request) > 0) space.vary(*around, &PlanChoice::direct, {0, 1});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
         PlanChoice choice = *around;

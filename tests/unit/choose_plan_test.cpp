@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
@@ -228,8 +229,13 @@ TEST(ChoosePlan, SegmentsNearTheEndOfTheirType) {
   }
 }
 
+/// Loads and stores of the same width.
+Computation running_halves() {
+  return over(whole(), cast<f16>(inclusive_sum(input<f16>("x"))));
+}
+
 TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
-  const Computation scan = program("scan_sum_f16").over(whole());
+  const Computation scan = running_halves();
   const Computation fold = program("sum_f16").over(whole());
   const Target gpu = codegen::gpu_target(90);
   auto class_of = [&](std::int64_t elements) {
@@ -240,15 +246,21 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
     EXPECT_EQ(class_of(most), most);
     classes.push_back(most);
   }
-  ASSERT_EQ(classes.size(), 3U);
+  ASSERT_EQ(classes.size(), 4U);
   EXPECT_GT(classes.front(), 1 << 16);
-  EXPECT_GT(classes.back(), 1 << 22);
+  EXPECT_GT(classes[2], 1 << 22);
+  EXPECT_GE(classes[3], 1 << 28);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
   EXPECT_GT(many.staged, 0);
-  std::int64_t tile = many.tile;
+  const Plan some = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[3]});
+  EXPECT_FALSE(some.direct);
+  EXPECT_GT(some.staged, 0);
+  EXPECT_LT(some.tile, many.tile);
+  classes.pop_back();  // the others' tiles wait for nobody
+  std::int64_t tile = some.tile;
   for (std::size_t i = classes.size(); i-- > 0;) {
     const Plan small = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[i]});
     EXPECT_TRUE(small.direct);
@@ -260,6 +272,34 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   const Computation both = program("scan_both_ways_i32").over(whole());
   const Plan twice = choose_plan(both.graph(), gpu, {.segment = 0, .most_elements = classes[0]});
   EXPECT_FALSE(twice.direct) << "what lies behind is not known in time";
+  EXPECT_EQ(codegen::most_elements_of(both.graph(), gpu, 0, classes.back() + 1), 0);
+}
+
+TEST(ChoosePlan, ShortSegmentsOfScansHaveRunsOfAsFewRowsAsHaveWork) {
+  const Computation scan = running_halves();
+  const Target gpu = codegen::gpu_target(90);
+  auto shape = [&](std::int64_t segment) {
+    const Plan plan = choose_plan(scan.graph(), gpu, {.segment = segment});
+    EXPECT_EQ(plan.strategy, Strategy::scan_tile) << segment;
+    return std::pair<int, int>(plan.warps, plan.depth);
+  };
+  for (const std::int64_t fills_a_row : {16, 64, 256, 24, 20})
+    EXPECT_EQ(shape(fills_a_row), std::pair(4, 1)) << fills_a_row;
+  for (const std::int64_t fills_two : {512, 100, 200, 96})
+    EXPECT_EQ(shape(fills_two), std::pair(4, 2)) << fills_two;
+  // An odd size begins on loads every eighth time, a size of 4k every second time.
+  for (const std::int64_t needs_four : {33, 500})
+    EXPECT_EQ(shape(needs_four), std::pair(2, 4)) << needs_four;
+}
+
+TEST(ChoosePlan, PartsKeepAGpuBusyWithSixteenWarpsAProcessor) {
+  const Target gpu = codegen::gpu_target(90);
+  for (const char* name : {"sum_f16", "variance_f32"}) {
+    const Computation fold = program(name).over(whole());
+    const Plan plan = choose_plan(fold.graph(), gpu, {.segment = 0});
+    EXPECT_EQ(plan.parts_wanted * plan.warps, 16 * gpu.processors) << name;
+    EXPECT_EQ(plan.depth, 8) << name;
+  }
 }
 
 TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {

@@ -1,0 +1,54 @@
+// What the files of choose_scan share: shapes of runs and blocks, and the classes of few elements.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "chainfold/codegen/plan_scan.hpp"
+
+namespace chainfold::codegen {
+
+/// The widest load that divides the segment.
+int dividing_width(std::int64_t segment, int widest);
+
+/// Segments of a warp's run of at most so many rows, and the width of its loads.
+struct RunShape {
+  int width = 1;
+  std::int64_t segments = 0;
+  int rows = 1;
+};
+/// Nothing where a run holds no segment.
+std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int rows, int widest);
+/// That of fewer rows than `most`, if it has the same loads and most of its lanes have work: runs
+/// of a row or two are many on their way at once, and none ends much later than the others.
+RunShape choose_short_run(const Graph& graph, std::int64_t segment, const RunShape& most,
+                          int least_rows);
+
+/// Segments of a block of `rows` rows and the widest loads with which it holds them; none: one.
+struct GroupShape {
+  int width = 1;
+  std::int64_t segments = 0;
+};
+std::optional<GroupShape> choose_group(const Graph& graph, std::int64_t segment, int widest,
+                                       int rows);
+
+/// A block's warps and their rows.
+struct BlockShape {
+  int warps = 1, depth = 1;
+};
+/// Of a block that holds a multiple of `unit` elements, with rows of `row`: the one that leaves the
+/// fewest lanes without work; of equals the smallest.
+std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int most_warps,
+                                       int most_rows);
+
+/// Warps of a tile of several rows, of which a processor has several: while one waits, others are
+/// under way.
+inline constexpr int kTileWarps = 8;
+/// Rows of a run of a class of few elements, whose tiles wait for nobody; 0 where the request's is
+/// none.
+int rows_of_few(const Graph& graph, const Target& target, const PlanRequest& request);
+/// Bytes of a CPU's tile: what is read twice has to stay in a core's cache, beside what is read
+/// ahead. Of few elements they are smaller, so that every thread has some.
+int cpu_tile_bytes(const PlanRequest& request);
+
+}  // namespace chainfold::codegen

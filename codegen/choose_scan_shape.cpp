@@ -1,0 +1,95 @@
+// Shapes of the runs and blocks of scans.
+#include <algorithm>
+#include <numeric>
+
+#include "chainfold/codegen/choose_scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Whether rows hold whole segments, which begin with lanes or end within them.
+bool fills_rows(std::int64_t segment, int width) {
+  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+  return row % segment == 0 && (segment % width == 0 || width % segment == 0);
+}
+
+}  // namespace
+
+int dividing_width(std::int64_t segment, int widest) {
+  int width = widest;
+  while (segment % width != 0) width /= 2;
+  return width;
+}
+
+std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int rows, int widest) {
+  for (int width = widest; width >= 1; width /= 2) {
+    if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
+    // The last tile has the rows of the others, some of which are not there: whole loads.
+    if (segment % width != 0 && scans_both_ways(graph)) continue;
+    if (broadcasts(graph) && !fills_rows(segment, width)) continue;
+    const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+    const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
+    std::optional<RunShape> best;
+    double best_share = 0;
+    // As many segments as leave the fewest lanes without work; of equals the fewest.
+    for (std::int64_t k = unit; k <= row * rows / segment; k += unit) {
+      const std::int64_t needed = (k * segment + row - 1) / row;
+      const double share = static_cast<double>(k * segment) / static_cast<double>(needed * row);
+      const bool enough = needed == rows || k + unit > row * rows / segment;
+      if (share > best_share + 0.01 || (enough && share >= best_share - 0.01)) {
+        best = {.width = width, .segments = k, .rows = static_cast<int>(needed)};
+        best_share = std::max(best_share, share);
+      }
+    }
+    if (best) return best;
+  }
+  return std::nullopt;
+}
+
+RunShape choose_short_run(const Graph& graph, std::int64_t segment, const RunShape& most,
+                          int least_rows) {
+  // Measured on sm_90 (docs/decisions/0010-scans.md): a row pays if nearly all of its lanes have
+  // work, two pay with three quarters of them.
+  constexpr double kShares[] = {0.9, 0.75};
+  for (int rows = least_rows; rows < most.rows && rows <= 2; ++rows) {
+    const auto run = choose_run(graph, segment, rows, most.width);
+    if (!run || run->width != most.width) continue;
+    const double share = static_cast<double>(run->segments * segment) /
+                         static_cast<double>(std::int64_t{Plan::kWarp} * run->width * run->rows);
+    if (share >= kShares[rows - 1]) return *run;
+  }
+  return most;
+}
+
+std::optional<GroupShape> choose_group(const Graph& graph, std::int64_t segment, int widest,
+                                       int rows) {
+  for (int width = widest; width >= 1; width /= 2) {
+    const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
+    const std::int64_t units = std::int64_t{Plan::kWarp} * width * rows / segment / unit;
+    if (units == 0) continue;
+    if (unit == 1) return GroupShape{.width = width};
+    if (may_begin_anywhere_in_blocks(graph))
+      return GroupShape{.width = width, .segments = unit * units};
+  }
+  return std::nullopt;
+}
+
+std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int most_warps,
+                                       int most_rows) {
+  constexpr int kLeastRows = 4;  // shorter runs have too few loads on their way
+  std::optional<BlockShape> best;
+  double best_share = 0;
+  for (int warps = 1; warps <= most_warps; ++warps) {
+    for (int depth = std::min(kLeastRows, most_rows); depth <= most_rows; ++depth) {
+      const std::int64_t room = row * warps * depth, units = room / unit;
+      const double share = static_cast<double>(units * unit) / static_cast<double>(room);
+      if (share <= best_share + 0.03) continue;
+      best = {.warps = warps, .depth = depth};
+      best_share = share;
+    }
+  }
+  return best;
+}
+
+}  // namespace chainfold::codegen
