@@ -243,7 +243,13 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     choice.depth /= 2;
     choice.parts = kCpuParts;
   } else {
-    choice.depth = std::min(choice.depth, kPartLoads);
+    // Merges of several fields, and loads of many inputs, are long and take many registers.
+    const bool is_long =
+        graph.inputs.size() > 2 ||
+        std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+          return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
+        });
+    choice.depth = is_long ? choice.depth / 2 : std::min(choice.depth, kPartLoads);
     choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
   }
   return choice;

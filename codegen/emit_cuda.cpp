@@ -226,7 +226,6 @@ std::string kernel_text(const Program& program, const Launch& launch, bool overl
     text += "  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);\n";
   for (const std::string& slot : slots) text += slot;
   if (overlapped) text += "  cf_let_next_start();\n";
-  if (launch.overlaps) text += "  cf_wait_for_last();\n";
   return text + shared_text(launch) + body + "}\n";
 }
 

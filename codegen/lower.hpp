@@ -32,4 +32,9 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
 /// gone.
 void eliminate_dead(Program& program);
 
+/// Pass. Before: launches that overlap have no WaitForLaunch. After: each has one, in front of its
+/// first instruction that touches more than inputs which do not change, or of the loop or branch in
+/// which that stands: what is before it is done while the launch before still runs.
+void place_waits(Program& program);
+
 }  // namespace chainfold::codegen

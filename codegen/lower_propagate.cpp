@@ -90,9 +90,10 @@ class Propagate {
     ScanTiles tiles(b, program_, graph_, plan_, params_);
     ScanTile& run = tiles.run();
     tiles.place(b.block());
+    // The tile first: it comes while the launch before ends, whose states are waited for.
+    const Partials own = tiles.total();
     const auto shared = StateArrays::in_shared(program_, graph_, "before", plan_.warps);
     shared.store_one(b, run.tile(), b.convert(b.warp(), DType::i64), fold_of_states(b, tiles));
-    const Partials own = tiles.total();
     ScanBlock block(b, program_, graph_, run);
     block.share(own);
     Partials before = tiles.carried_in();

@@ -197,6 +197,9 @@ struct Mma {
   ValueId a, b, c;
 };  ///< a fragment C of the row
 struct Barrier {};  ///< all warps of the block
+/// The launch before has ended, and what it stored is there. Once in each launch that overlaps,
+/// outside of loops and branches; before it a block touches nothing but inputs that do not change.
+struct WaitForLaunch {};
 /// Elements between the last boundary of memory at or before element `first` of a buffer and that
 /// element; there is a boundary every `unit` bytes. Uniform i64, 0 to unit / size - 1.
 struct Misalignment {
@@ -278,7 +281,7 @@ struct If {
 using Operation =
     std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
                  Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
-                 Misalignment, CopyAsync, CopyWait, Ticket, Publish, Await, For, If>;
+                 WaitForLaunch, Misalignment, CopyAsync, CopyWait, Ticket, Publish, Await, For, If>;
 
 struct Instr {
   Operation op;
@@ -350,8 +353,9 @@ struct Launch {
   int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
   std::vector<SharedArray> shared{};
   std::vector<CopyRing> rings{};
-  /// Its blocks may start while the launch before it still runs: they wait for its end, and the
-  /// meaning is the same. What that saves is the time between the two.
+  /// Its blocks may start while the launch before it still runs: they wait for its end where
+  /// WaitForLaunch stands, and the meaning is the same. What that saves is the time between the
+  /// two, and that of what they do until then.
   bool overlaps = false;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
   Streams streams{};

@@ -180,6 +180,7 @@ class Printer {
     return fmt::format("mma {} {}, {}, {}", row, value(op.a), value(op.b), value(op.c));
   }
   std::string operation(const Barrier&, const Instr&) const { return "barrier"; }
+  std::string operation(const WaitForLaunch&, const Instr&) const { return "wait_for_launch"; }
   std::string operation(const Misalignment& op, const Instr&) const {
     return fmt::format("misalignment {}[{}] of {} bytes", named(program_.buffers, op.buffer),
                        value(op.first), op.unit);

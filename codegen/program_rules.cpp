@@ -284,6 +284,7 @@ class Rules {
     expect(instr, type_of(op.c));
   }
   void operation(const Barrier&, const Instr& instr) const { no_result(instr); }
+  void operation(const WaitForLaunch&, const Instr& instr) const { no_result(instr); }
 
   void index_of_copy(ValueId id) const {
     check(type_of(id) == uniform(DType::i64), "places and numbers of copies are uniform i64");

@@ -7,6 +7,7 @@
 
 #include "chainfold/codegen/block_uniform.hpp"
 #include "chainfold/codegen/integer_math.hpp"
+#include "chainfold/codegen/launch_overlap.hpp"
 #include "chainfold/codegen/look_back_rules.hpp"
 #include "chainfold/codegen/program_rules.hpp"
 
@@ -50,6 +51,8 @@ class Verifier {
         instr_ = culprit;
         check(false, "a barrier stands where warps of a block may differ");
       }
+      const auto index = static_cast<std::size_t>(launch_ - program_.launches.data());
+      if (const auto rule = broken_wait(program_, index, instr_); !rule.empty()) fail(rule);
       if (const auto broken = find_broken_look_back(program_, launch)) {
         instr_ = broken->instr;
         fail(broken->rule);

@@ -32,6 +32,7 @@ void for_each_operand(Operation& op, F&& fn) {
                                 [](ParamRef&) {},
                                 [](ConstFragment&) {},
                                 [](Barrier&) {},
+                                [](WaitForLaunch&) {},
                                 [&](Misalignment& o) { fn(o.first); },
                                 [&](CopyAsync& o) {
                                   fn(o.first);

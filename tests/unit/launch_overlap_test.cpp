@@ -1,0 +1,132 @@
+// Where launches that overlap wait for the one before, and what the verifier says of it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/program_visit.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using namespace codegen;
+
+constexpr int kInput = 0, kOutput = 1, kScratch = 2;
+
+/// The first launch stores to `first_stores`; the second loads from an input, then from scratch,
+/// within a loop if asked for, and stores their sum.
+Program two_launches(int first_stores, bool in_place, bool in_loop) {
+  Program program;
+  program.name = "two";
+  program.in_place = in_place;
+  program.buffers = {{"x", DType::f32, BufferRole::input, 0, 4, {}},
+                     {"y", DType::f32, BufferRole::output, 0, 4, {}},
+                     {"tmp", DType::f32, BufferRole::scratch, 0, 4, SizeExpr(64)}};
+  program.launches.reserve(2);
+  program.launches.push_back({.name = "first", .grid = SizeExpr(1), .warps = 1});
+  {
+    Builder b(program);
+    b.store(first_stores, {b.i64(0)}, b.splat(b.constant(DType::f32, 0)));
+  }
+  program.launches.push_back({.name = "second", .grid = SizeExpr(1), .warps = 1, .overlaps = true});
+  Builder b(program);
+  const ValueId x = b.load(kInput, {b.i64(0)}, 1);
+  ValueId sum = x;
+  if (in_loop) {
+    sum = b.loop(b.i64(0), b.i64(2), b.i64(1), {x}, [&](ValueId, const Builder::Values& carried) {
+      return Builder::Values{b.add(carried[0], b.load(kScratch, {b.i64(0)}, 1))};
+    })[0];
+  } else {
+    sum = b.add(x, b.load(kScratch, {b.i64(0)}, 1));
+  }
+  b.store(kOutput, {b.i64(0)}, sum);
+  return program;
+}
+
+std::vector<Instr>& second(Program& program) { return program.launches[1].body.body; }
+
+std::ptrdiff_t place_of_wait(Program& program) {
+  std::ptrdiff_t place = -1;
+  for (std::size_t i = 0; i < second(program).size(); ++i) {
+    if (!std::holds_alternative<WaitForLaunch>(second(program)[i].op)) continue;
+    EXPECT_EQ(place, -1);
+    place = static_cast<std::ptrdiff_t>(i);
+  }
+  return place;
+}
+
+/// What the instruction behind the wait loads from; -1: it is no load.
+int loads_behind_wait(Program& program) {
+  const auto place = static_cast<std::size_t>(place_of_wait(program));
+  const auto* load = std::get_if<Load>(&second(program).at(place + 1).op);
+  return load != nullptr ? load->buffer : -1;
+}
+
+std::string complaint(const Program& program) {
+  try {
+    verify(program);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LaunchOverlap, WaitsBehindTheInputsAndBeforeWhatTheLaunchBeforeStored) {
+  Program program = two_launches(kScratch, false, false);
+  place_waits(program);
+  EXPECT_NO_THROW(verify(program));
+  EXPECT_EQ(loads_behind_wait(program), kScratch);
+}
+
+TEST(LaunchOverlap, WaitsInFrontOfALoopThatTouchesIt) {
+  Program program = two_launches(kScratch, false, true);
+  place_waits(program);
+  EXPECT_NO_THROW(verify(program));
+  const auto place = static_cast<std::size_t>(place_of_wait(program));
+  EXPECT_TRUE(std::holds_alternative<For>(second(program).at(place + 1).op));
+}
+
+TEST(LaunchOverlap, WaitsBeforeInputsThatTheLaunchBeforeMayHaveChanged) {
+  Program apart = two_launches(kOutput, false, false);
+  place_waits(apart);
+  EXPECT_EQ(loads_behind_wait(apart), kScratch);
+  Program in_place = two_launches(kOutput, true, false);
+  place_waits(in_place);
+  EXPECT_NO_THROW(verify(in_place));
+  EXPECT_EQ(loads_behind_wait(in_place), kInput);
+}
+
+TEST(LaunchOverlap, TheVerifierRefusesWaitsElsewhere) {
+  Program none = two_launches(kScratch, false, false);
+  EXPECT_NE(complaint(none).find("touches inputs alone before it waits"), std::string::npos);
+
+  Program late = two_launches(kScratch, false, false);
+  second(late).push_back({WaitForLaunch{}, {}});
+  EXPECT_NE(complaint(late).find("touches inputs alone before it waits"), std::string::npos);
+
+  Program twice = two_launches(kScratch, false, false);
+  place_waits(twice);
+  second(twice).push_back({WaitForLaunch{}, {}});
+  EXPECT_NE(complaint(twice).find("once"), std::string::npos);
+
+  Program inside = two_launches(kScratch, false, true);
+  for (Instr& instr : second(inside)) {
+    if (auto* loop = std::get_if<For>(&instr.op))
+      loop->body.body.insert(loop->body.body.begin(), {WaitForLaunch{}, {}});
+  }
+  EXPECT_NE(complaint(inside), "");
+
+  Program alone = two_launches(kScratch, false, false);
+  place_waits(alone);
+  alone.launches[1].overlaps = false;
+  EXPECT_NE(complaint(alone).find("only a launch that overlaps"), std::string::npos);
+
+  Program without = two_launches(kScratch, false, false);
+  second(without).clear();
+  EXPECT_NE(complaint(without).find("a launch that overlaps waits"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace chainfold::test
