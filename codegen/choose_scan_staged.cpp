@@ -27,16 +27,26 @@ struct Everything {
   Shape many, few;
 };
 constexpr Everything kEverything{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
-/// States of 64 bits leave registers for fewer blocks.
-constexpr Everything kEverythingWide{{3, 8, 28, 1, 1}, {3, 8, 8, 1, 1, 6}};
+/// Elements of four bytes and more have half of the merges a byte, so that half of the warps keep
+/// up: these have twice the registers.
+constexpr Everything kEverythingLong{{2, 16, 24, 1, 1}, {4, 8, 8, 1, 3, 16}};
+constexpr Everything kEverythingWide{{2, 16, 24, 1, 1}, {2, 16, 16, 1, 1, 8}};
+/// States of 64 bits beside rows of several inputs.
+constexpr Everything kEverythingWideSeveral{{3, 8, 28, 1, 1}, {3, 8, 8, 1, 1, 6}};
 /// Rows much shorter than what is stored for them.
 constexpr Everything kEverythingShort{{3, 4, 60, 1, 3}, {3, 4, 28, 1, 3, 8}};
 constexpr Shape kAllSegments{3, 8, 16, 4, 0};
+/// Of four bytes and more, where segments take more tiles than a group has.
+constexpr Shape kAllSegmentsLong{2, 16, 24, 4, 1};
+constexpr Shape kAllSegmentsWide{2, 8, 24, 4, 0};
 /// Of one segment, or where tiles hold whole ones, so that nobody waits.
 constexpr Shape kSegments{4, 4, 28, 4, 0};
+constexpr Shape kSegmentsWide{2, 16, 24, 4, 1};
 /// Several folds: what is made of rows leaves no registers for rows to stay.
 constexpr Shape kSeveral{4, 0, 16, 4, 0};
 
+/// Bytes of an element that is long.
+constexpr int kLongElement = 4;
 /// Warps of a processor with registers enough for rows to stay.
 constexpr int kManyWarps = 32;
 /// A block's warps: fewer are more blocks, of which some compute while others wait.
@@ -72,15 +82,23 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
                const StagedRow& row, bool heads) {
   if (graph.folds.size() > 1 || row.warps < kManyWarps) return kSeveral;
   const bool is_wide = has_wide_states(graph);
-  const bool is_short = row.bytes < std::int64_t{Plan::kWarp} * target.vector_bytes;
+  const std::int64_t full = std::int64_t{Plan::kWarp} * target.vector_bytes;
+  const bool is_short = row.bytes < full, is_one = row.bytes == full;
+  const bool is_long = is_one && row.width <= target.vector_bytes / kLongElement;
   if (request.segment == 0) {
-    const Everything& of = is_short ? kEverythingShort : is_wide ? kEverythingWide : kEverything;
+    const Everything& of = is_short  ? kEverythingShort
+                           : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
+                           : is_long ? kEverythingLong
+                                     : kEverything;
     return request.most_elements > 0 ? of.few : of.many;
   }
+  if (is_wide && is_one) return heads ? kAllSegmentsWide : kSegmentsWide;
   if (!heads || is_wide || is_short) return kSegments;
   const int rows = staged_rows(target, kSegments, kSegments.blocks, row.bytes) + kSegments.kept;
-  const bool whole_segments = row.elements * kBlockWarps * rows % request.segment == 0;
-  return whole_segments ? kSegments : kAllSegments;
+  if (row.elements * kBlockWarps * rows % request.segment == 0) return kSegments;
+  const Shape& tall = kAllSegmentsLong;
+  const std::int64_t tile = row.elements * kBlockWarps * (tall.kept + tall.staged);
+  return is_long && request.segment > Plan::kWarp * tile ? tall : kAllSegments;
 }
 
 }  // namespace

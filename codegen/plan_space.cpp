@@ -170,8 +170,8 @@ void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
   struct Shape {
     int warps, staged, kept, blocks;
   };
-  constexpr Shape kShapes[] = {{8, 12, 4, 4}, {8, 16, 8, 3}, {8, 13, 8, 4}, {4, 12, 4, 8},
-                               {8, 18, 8, 3}, {8, 13, 5, 4}, {8, 4, 4, 4}};
+  constexpr Shape kShapes[] = {{8, 12, 4, 4},  {8, 16, 8, 3}, {8, 13, 8, 4}, {4, 12, 4, 8},
+                               {8, 24, 16, 2}, {8, 18, 8, 3}, {8, 8, 8, 4}};
   constexpr int kRowBytes = 512, kMostRows = 64;
   for (const Shape& shape : kShapes) {
     const int rows = (shape.staged + shape.kept) * kRowBytes;
