@@ -105,6 +105,12 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }
 
+/// Narrow loads beside phased ones.
+void add_narrow_columns(Space& space, const PlanChoice& around) {
+  space.vary(around, &PlanChoice::rows, {around.rows, 4, 2});
+  space.vary(around, &PlanChoice::depth, {4, 16});
+}
+
 bool runs_on_quads(const Graph& graph, const Target& target, const PlanRequest& request,
                    const PlanChoice& choice) {
   const std::optional<Plan> plan = make_plan(graph, target, request, choice);
@@ -327,6 +333,8 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   }
   if (best_guess.strategy == Strategy::columns) {
     add_columns(space, best_guess, target.max_warps == 1);
+    if (best_guess.phases > 1)
+      add_narrow_columns(space, narrow_columns_choice(graph, target, request));
     return space.take();
   }
   if (target.max_warps == 1) {
