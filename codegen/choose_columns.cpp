@@ -21,8 +21,9 @@ constexpr int kLoads = 8, kNarrowBytes = 4;
 /// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
 constexpr int kSectorBytes = 32, kWindowBytes = 512;
 /// The same where windows are phased, which bring a load more besides; and what a lane of them has
-/// in flight.
-constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128;
+/// in flight. Twice as much where that and few states leave registers for two blocks: states of a
+/// sum cost more than its elements, so the fewer batches the better.
+constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
@@ -96,6 +97,8 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   plan.launches = choice.parts > 1 ? 2 : 1;
   plan.load_rows_first = target.max_warps > 1;
   plan.combine_states = true;
+  plan.resident = choice.blocks;
+  if (choice.blocks * choice.warps > target.resident_warps) return false;
   if (choice.phases > 1) {
     // Loads lie on their width wherever rows begin, and whatever the alignment of the pointers.
     plan.phases = choice.phases;
@@ -139,6 +142,8 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
   choice.strategy = Strategy::columns;
   choice.mma = false;
   choice.warps = std::min(8, target.max_warps);
+  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
+                                 [](const Fold& fold) { return fold.tile.has_value(); });
   for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
     Plan place;
     place.segment = columns;
@@ -153,8 +158,11 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     };
     while (place.rows > 1 && !fits()) place.rows /= 2;
     if (!fits()) continue;
+    const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
+    const bool few = plain && states <= kFewStateBytes;
     choice.rows = place.rows;
-    choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
+    choice.blocks = few ? 2 : 0;
+    choice.depth = (few ? 2 : 1) * kPhasedBytes / (choice.bytes * choice.rows);
     const std::int64_t block = place.columns_per_block();
     choice.parts = parts_of(target, choice.warps, (columns + block - 1) / block);
     PlanRequest any = request;

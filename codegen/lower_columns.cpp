@@ -317,7 +317,8 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
   }
   ColumnsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
-  program.launches.push_back({.name = "fold_columns", .grid = grid, .warps = plan.warps});
+  program.launches.push_back(
+      {.name = "fold_columns", .grid = grid, .warps = plan.warps, .min_blocks = plan.resident});
   if (plan.strip > 0) {
     lowering.lower_sweep(shape);
   } else {

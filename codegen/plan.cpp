@@ -170,11 +170,12 @@ std::string print(const Plan& plan, const Graph& graph) {
     text += print_scan(plan);
   } else if (plan.strategy == Strategy::columns) {
     text += fmt::format(
-        "  lanes_per_column {}, runs {}, {} columns a block{}{}{}\n  part_quantum {} rows, "
+        "  lanes_per_column {}, runs {}, {} columns a block{}{}{}{}\n  part_quantum {} rows, "
         "parts_wanted "
         "{}\n",
         plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
         plan.phases > 1 ? fmt::format(", rows in {} phases", plan.phases) : "",
+        plan.resident > 0 ? fmt::format(", {} a processor", plan.resident) : "",
         plan.strip > 0 ? ", states in scratch" : "",
         plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
         plan.parts_wanted);
@@ -271,6 +272,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "what lies in scratch is merged");
     require(plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1),
             "one warp walks along a strip");
+    require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
     require(plan.phases == 1 || phases_fit(plan, graph),
             "the warps of a block take whole turns of phases, of the rows of one input");
   } else if (plan.strategy == Strategy::rows) {

@@ -117,7 +117,7 @@ struct Plan {
   /// memory.
   int staged = 0;
   int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
-  int resident = 0;               ///< staged: blocks a multiprocessor holds at once
+  int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target

@@ -29,7 +29,7 @@ struct PlanChoice {
   int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
-  int blocks = 0;   ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
+  int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int parts = 0;    ///< parts, columns: how many of them fill the target
   int tile = 0;     ///< look_back, propagate: 1024 elements of a block's tile that is read twice

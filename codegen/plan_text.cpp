@@ -32,7 +32,8 @@ constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoic
 
 constexpr Field kColumns[] = {{"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth},
                               {"runs", &PlanChoice::rows},   {"phases", &PlanChoice::phases, false},
-                              {"parts", &PlanChoice::parts}, {"bytes", &PlanChoice::bytes}};
+                              {"parts", &PlanChoice::parts}, {"blocks", &PlanChoice::blocks, false},
+                              {"bytes", &PlanChoice::bytes}};
 constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},
                            {"blocks", &PlanChoice::blocks},
