@@ -80,7 +80,8 @@ std::vector<NamedCase> reduce_cases(std::int64_t bytes, std::int64_t cached_byte
       cases.add(Op::sum, type, sum_type(type, s), bytes / size_of(type), s);
   }
   for (const DType type : {DType::f16, DType::f32})
-    for (const std::int64_t columns : {1000, 1024, 4096, 4099, 16384, 65536, 1 << 18, 1 << 20})
+    for (const std::int64_t columns :
+         {1000, 1001, 1024, 4096, 4099, 16384, 65536, 1 << 18, 1 << 20})
       cases.add_columns(type, bytes / size_of(type), columns);
   for (const DType type : {DType::f16, DType::bf16})
     for (std::int64_t s = 1; s <= 7; ++s) cases.add(Op::sum, type, type, halves, s);

@@ -20,6 +20,10 @@ constexpr int kLoads = 8, kNarrowBytes = 4;
 /// and the bytes of a row among which that one is not noticed. Loads side by side meet in the
 /// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
 constexpr int kSectorBytes = 32, kWindowBytes = 512;
+/// The same where windows are phased, which bring a load more besides; and what a lane of them has
+/// in flight. Twice as much where that and few states leave registers for two blocks: states of a
+/// sum cost more than its elements, so the fewer batches the better.
+constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
@@ -76,6 +80,13 @@ std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t ste
   return std::min(columns, std::max<std::int64_t>(1, fit / step) * step);
 }
 
+/// Blocks of a launch, in parts of the rows, that fill the target `bands` at a time.
+int parts_of(const Target& target, int warps, std::int64_t bands) {
+  const int wanted =
+      target.max_warps == 1 ? kCpuBlocks : 2 * target.processors * target.resident_warps / warps;
+  return static_cast<int>(std::clamp<std::int64_t>(wanted / bands, 1, kMostParts));
+}
+
 }  // namespace
 
 bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -86,6 +97,19 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   plan.launches = choice.parts > 1 ? 2 : 1;
   plan.load_rows_first = target.max_warps > 1;
   plan.combine_states = true;
+  plan.resident = choice.blocks;
+  if (choice.blocks * choice.warps > target.resident_warps) return false;
+  if (choice.phases > 1) {
+    // Loads lie on their width wherever rows begin, and whatever the alignment of the pointers.
+    plan.phases = choice.phases;
+    plan.load_width = widest_load(graph, target, std::max(1, choice.bytes));
+    plan.lanes_per_segment = 1;
+    plan.rows = choice.rows;
+    plan.part_quantum = std::int64_t{plan.depth} * plan.warps;
+    return target.max_warps > 1 && plan.depth * plan.rows <= kMostLoads &&
+           is_power_of_two(choice.depth) && phases_fit(plan, graph) &&
+           columns_bytes(plan) <= target.shared_bytes;
+  }
   // Parts, and with them scratch, and what is legal do not depend on the alignment of the pointers.
   const int bytes = std::min(target.vector_bytes, choice.bytes);
   lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
@@ -104,6 +128,52 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
 }
 
 PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  if (const std::optional<PlanChoice> phased = phased_columns_choice(graph, target, request))
+    return *phased;
+  return narrow_columns_choice(graph, target, request);
+}
+
+std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target& target,
+                                                const PlanRequest& request) {
+  const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
+  const int size = widest_input(graph);
+  const int narrow = widest_divisor(columns, widest_load(graph, target, target.vector_bytes));
+  PlanChoice choice;
+  choice.strategy = Strategy::columns;
+  choice.mma = false;
+  choice.warps = std::min(8, target.max_warps);
+  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
+                                 [](const Fold& fold) { return fold.tile.has_value(); });
+  for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
+    Plan place;
+    place.segment = columns;
+    place.strided = request.strided;
+    place.load_width = widest_load(graph, target, choice.bytes);
+    place.lanes_per_segment = 1;
+    choice.phases = place.phases = phases_of(place);
+    place.rows = std::max(1, kPhasedWindowBytes / (Plan::kWarp * choice.bytes));
+    auto fits = [&] {
+      return place.columns_per_block() <= columns &&
+             state_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
+    };
+    while (place.rows > 1 && !fits()) place.rows /= 2;
+    if (!fits()) continue;
+    const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
+    const bool few = plain && states <= kFewStateBytes;
+    choice.rows = place.rows;
+    choice.blocks = few ? 2 : 0;
+    choice.depth = (few ? 2 : 1) * kPhasedBytes / (choice.bytes * choice.rows);
+    const std::int64_t block = place.columns_per_block();
+    choice.parts = parts_of(target, choice.warps, (columns + block - 1) / block);
+    PlanRequest any = request;
+    any.segment = columns;
+    if (make_plan(graph, target, any, choice)) return choice;
+  }
+  return std::nullopt;
+}
+
+PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
+                                 const PlanRequest& request) {
   const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
   const auto inputs = static_cast<int>(std::max<std::size_t>(1, graph.inputs.size()));
   PlanChoice choice;
@@ -136,10 +206,7 @@ PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRe
   choice.rows = place.rows;
   std::int64_t block = place.columns_per_block();
   if (one_warp && columns > block) block = strip_of(graph, columns, block);
-  const std::int64_t blocks = (columns + block - 1) / block;
-  const int wanted =
-      one_warp ? kCpuBlocks : 2 * target.processors * target.resident_warps / choice.warps;
-  choice.parts = static_cast<int>(std::clamp<std::int64_t>(wanted / blocks, 1, kMostParts));
+  choice.parts = parts_of(target, choice.warps, (columns + block - 1) / block);
   // States that do not fit shared memory need fewer warps, then narrower loads.
   PlanRequest any = request;
   any.segment = columns;

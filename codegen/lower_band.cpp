@@ -17,6 +17,11 @@ Band::Band(Builder& builder, TileLowering& tile, const Shape& shape, std::int64_
            ValueId band, ValueId count)
     : b_(builder), tile_(tile), shape_(shape), columns_(columns), count_(count) {
   const std::int64_t own = shape.columns();
+  if (shape.phased()) {
+    first_ = b_.mul(band, b_.i64(own));
+    ragged_ = columns % own != 0;
+    return;
+  }
   if (columns <= own) {  // the only band
     first_ = b_.i64(0);
     if (columns < own) {
@@ -81,7 +86,9 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
   const bool groups = rows > 1;
   // In order a lane's rows follow each other, else the rows of a load do.
   const bool in_runs = tile_.ordered() && groups && loads > 1;
-  const int load_rows = in_runs ? 1 : rows, lane_rows = in_runs ? loads : 1;
+  const int load_rows = shape_.phased() ? shape_.phases : in_runs ? 1 : rows;
+  const int lane_rows = in_runs ? loads : 1;
+  const ValueId left = shape_.phased() ? window_ : first_;
   ValueId lane_row = kNoValue;
   if (groups) {
     lane_row =
@@ -90,7 +97,7 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
   const bool gaps = groups && !(source.packed && lane_rows == 1);
   std::vector<ValueId> bases, steps;
   for (const ValueId stride : source.strides) {
-    bases.push_back(b_.add(first_, b_.mul(b_.add(source.first_row, at), stride)));
+    bases.push_back(b_.add(left, b_.mul(b_.add(source.first_row, at), stride)));
     if (gaps) steps.push_back(b_.mul(stride, b_.i64(lane_rows)));
   }
   auto load = [&](int i) {
@@ -99,6 +106,7 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
       bases[k] = b_.add(bases[k], b_.mul(source.strides[k], b_.i64(load_rows)));
     ValueId exists = kNoValue;
     if (limit != kNoValue && groups) exists = b_.lt(lane_row, b_.sub(limit, first));
+    if (limit != kNoValue && shape_.phased()) exists = b_.lt(first, limit);
     ValueId position = kNoValue;
     if (tile_.uses_index()) {
       position = b_.add(source.first_index, first);
@@ -109,7 +117,7 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
       Address place{.base = b_.i64(std::int64_t{run} * kWarpWidth * shape_.width)};
       if (gaps) place.group = shape_.group;
       runs.push_back(
-          source.load(bases, steps, place, position, exists, b_.both(exists, lane_reads_)));
+          source.load(bases, steps, place, position, exists, b_.both(exists, reads(run))));
     }
     return runs;
   };
@@ -127,6 +135,7 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
 }
 
 std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
+  if (shape_.phased()) return merge_warps(unflatten(move_to_band(fold_phases(source, rows))));
   const int load = shape_.rows_a_load(), warps = shape_.warps;
   const std::int64_t chunk = std::int64_t{shape_.depth} * load;
   const ValueId size = b_.i64(chunk), warp = wide(b_.warp());
@@ -219,8 +228,19 @@ ValueId Band::column_of(int run) {
   return b_.add(first_, b_.i64(std::int64_t{run} * kWarpWidth * shape_.width));
 }
 
-ValueId Band::owners(int run) {
+ValueId Band::lane_column(int element) {
+  const ValueId first = b_.mul(b_.lane(), b_.i32(shape_.width));
+  return element == 0 ? first : b_.add(first, b_.i32(element));
+}
+
+ValueId Band::owners(int run, int element) {
   const std::int64_t before = std::int64_t{run} * kWarpWidth * shape_.width;
+  if (shape_.phased()) {
+    if (!ragged_ && run + 1 < shape_.runs) return kNoValue;
+    ValueId own = b_.i64(shape_.columns());
+    if (ragged_) own = b_.min(own, b_.sub(count_, first_));
+    return b_.lt(lane_column(element), b_.convert(b_.sub(own, b_.i64(before)), DType::i32));
+  }
   const ValueId column = b_.mul(b_.lane(), b_.i32(shape_.width));
   if (columns_ < std::int64_t{kWarpWidth} * shape_.width)
     return b_.lt(column, b_.i32(static_cast<std::int32_t>(columns_)));
@@ -230,7 +250,7 @@ ValueId Band::owners(int run) {
 
 void Band::store(int buffer, ValueId row, int run, ValueId value, bool aligned) {
   ValueId base = column_of(run);
-  if (row != kNoValue) base = b_.add(base, b_.mul(row, count_));
+  if (row != kNoValue) base = b_.add(base, row);
   const ValueId mask = owners(run);
   value = b_.widen(value, shape_.width);
   const int width = b_.type(value).width, most = piece_width(b_.type(value));
@@ -239,7 +259,8 @@ void Band::store(int buffer, ValueId row, int run, ValueId value, bool aligned) 
       for (int from = 0; from < width; from += piece) {
         Address at{.base = b_.add(base, b_.i64(from))};
         if (piece < width) at = {.base = at.base, .group = 1, .stride = width};
-        b_.store(buffer, at, b_.extract(value, from, piece), mask);
+        const bool alone = shape_.phased() && piece == 1;
+        b_.store(buffer, at, b_.extract(value, from, piece), alone ? owners(run, from) : mask);
       }
       return Builder::Values{};
     };
@@ -249,8 +270,12 @@ void Band::store(int buffer, ValueId row, int run, ValueId value, bool aligned) 
   } else if (b_.constant_of(base)) {  // the only band: few values
     pieces(1)();
   } else {
-    b_.branch(b_.compute(Op::eq, {b_.misalignment(buffer, base, kWidestAccess), b_.i64(0)}),
-              pieces(most), pieces(1));
+    ValueId wide = b_.compute(Op::eq, {b_.misalignment(buffer, base, kWidestAccess), b_.i64(0)});
+    if (ragged_) {  // the last band's last vector is not all its own
+      const ValueId end = b_.add(first_, b_.i64(shape_.columns()));
+      wide = b_.both(wide, b_.compute(Op::le, {end, count_}));
+    }
+    b_.branch(wide, pieces(most), pieces(1));
   }
 }
 

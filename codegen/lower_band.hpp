@@ -5,6 +5,12 @@
 // Rows are dealt over the warps of the block: batches in turn or, where folds need their order, one
 // run of batches a warp; what makes no batch load by load. What the warps end up with is merged
 // through shared memory, neighbours first, into the first warp.
+//
+// Rows that begin anywhere are read in phases: those whose numbers are equal modulo `phases` begin
+// equally far off a load's boundary. A warp takes rows of one phase, so that its window of columns,
+// from the last boundary before the band on, is one of whole loads throughout. A window has one
+// load more than the band has columns; what lies beside the band is computed and dropped when the
+// warp moves its states to the band's own lanes, before they are merged.
 #pragma once
 
 #include <functional>
@@ -23,7 +29,11 @@ class Band {
     int depth = 1;       ///< loads of each run in flight; a power of two
     int warps = 1;       ///< of the block
     bool ahead = false;  ///< all loads of a batch are issued before the first use
-    [[nodiscard]] int columns() const { return width * group * runs; }
+    int phases = 1;      ///< rows so many apart begin equally far off a load's boundary
+    [[nodiscard]] bool phased() const { return phases > 1; }
+    /// Columns that a warp reads of a row, and those of them that are the band's.
+    [[nodiscard]] int window() const { return width * group * runs; }
+    [[nodiscard]] int columns() const { return phased() ? window() - width : window(); }
     [[nodiscard]] int rows_a_load() const { return kWarpWidth / group; }
   };
   /// What was loaded of one run's rows, as every fold's partials; called behind other loads.
@@ -40,6 +50,14 @@ class Band {
     std::function<Pending(const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,
                           const Address& at, ValueId position, ValueId exists, ValueId reads)>
         load{};
+    /// Phases: the same, element by element of the lanes' loads; of the j-th of each, lanes where
+    /// reads[j] is false read nothing.
+    std::function<Pending(const std::vector<ValueId>& bases, const Address& at, ValueId position,
+                          const std::vector<ValueId>& reads)>
+        pick{};
+    /// Phases: how many rows, none or one (i64), must be picked because a window of them may reach
+    /// before the input's memory or behind it: the band's first, and its last. kNoValue: none.
+    ValueId picked_first = kNoValue, picked_last = kNoValue;
   };
 
   /// `columns` of the matrix are known when the text is made; the launch's may be fewer, by whole
@@ -54,19 +72,31 @@ class Band {
   /// Every fold's state of each run, over the first `rows` rows of the source, in the first warp.
   std::vector<Partials> fold(const Source& source, ValueId rows);
 
-  /// Where a run of the band lies in a row of columns, and its lanes that own a column.
+  /// Where a run of the band lies in a row of columns, and its lanes that own the column of this
+  /// element of their vectors (kNoValue: all).
   [[nodiscard]] ValueId column_of(int run);
-  ValueId owners(int run);
+  ValueId owners(int run, int element = 0);
   /// Every fold's partial of each run over the rows from `at` on that `loads` loads bring, those
   /// from `limit` on masked (kNoValue: none).
   std::vector<Partials> batch(const Source& source, ValueId at, int loads, ValueId limit);
   std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
-  /// Stores a value of the run's columns at row `row` (i64, kNoValue: the only one) of `buffer`, 16
-  /// bytes a lane where `aligned`, or where memory is found to be.
+  /// Stores a value of the run's columns in the row of `buffer` that begins at element `row`
+  /// (kNoValue: 0), 16 bytes a lane where memory is found to be aligned. `aligned`: it is, and the
+  /// row goes on to the end of the lane's vector that its last column is in.
   void store(int buffer, ValueId row, int run, ValueId value, bool aligned);
 
  private:
   using Leaf = std::function<std::vector<Partials>(int)>;
+  /// fold() of rows in phases, whose states stay in the windows' lanes (lower_band_phases.cpp).
+  Builder::Values fold_phases(const Source& source, ValueId rows);
+  void open_window(const Source& source, ValueId row);
+  std::vector<Partials> pick(const Source& source, ValueId row);
+  Builder::Values move_to_band(Builder::Values fields);
+  [[nodiscard]] ValueId reads(int run) const {
+    return window_reads_.empty() ? lane_reads_ : window_reads_[static_cast<std::size_t>(run)];
+  }
+  /// The column of this element of the lanes' vectors, counted from the first of the run.
+  ValueId lane_column(int element);
   std::vector<Partials> identities();
   std::vector<Partials> merge_tree(int from, int count, const Leaf& leaf);
   std::vector<Partials> merge_warps(std::vector<Partials> mine);
@@ -84,6 +114,11 @@ class Band {
   ValueId first_ = kNoValue;  // the band's first column
   ValueId skip_ = kNoValue;   // columns of the band that are the band's before it; kNoValue: none
   ValueId lane_reads_ = kNoValue;
+  // Phases: whether the last band has fewer columns; of this warp, where its window begins, how
+  // many columns before the band, and which lanes of each run read (empty: all).
+  bool ragged_ = false;
+  ValueId window_ = kNoValue, ahead_of_band_ = kNoValue;
+  std::vector<ValueId> window_reads_;
 };
 
 }  // namespace chainfold::codegen

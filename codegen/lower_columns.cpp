@@ -43,7 +43,8 @@ class ColumnsLowering {
     const ValueId columns = b.param(params_.columns), rows = b.param(params_.rows);
     const Place place = place_of(b);
     Band work(b, tile, shape, plan_.segment, place.band, columns);
-    const Band::Source source = inputs(b, tile, shape, place.begin);
+    Band::Source source = inputs(b, tile, shape, place.begin);
+    if (shape.phased()) let_pick(b, tile, shape, place, source);
     const std::vector<Partials> states = work.fold(source, place.size);
     on_first_warp(b, plan_.warps, [&] {
       if (!has_parts()) return put_outputs(tile, work, states, rows);
@@ -54,7 +55,8 @@ class ColumnsLowering {
             return Builder::Values{};
           },
           [&] {
-            put_states(tile, work, states, place.part, shape.width);
+            const ValueId row = b.mul(place.part, pitch(b));
+            put_states(tile, work, states, row, shape.width);
             return Builder::Values{};
           });
     });
@@ -120,7 +122,7 @@ class ColumnsLowering {
     TileLowering tile(b, graph_, plan_);
     const ValueId columns = b.param(params_.columns);
     Band work(b, tile, shape, plan_.segment, b.block(), columns);
-    Band::Source source{.strides = {columns},
+    Band::Source source{.strides = {pitch(b)},
                         .first_row = b.i64(0),
                         .first_index = b.i64(0),
                         .packed = plan_.segment == shape.columns()};
@@ -180,6 +182,46 @@ class ColumnsLowering {
     return source;
   }
 
+  /// Rows in phases: how loads at the ends of the input's memory are picked apart. Behind every
+  /// other row lies the next one, and before it the one before; memory that begins on a boundary
+  /// has no window that begins before it.
+  void let_pick(Builder& b, TileLowering& tile, const Band::Shape& shape, const Place& place,
+                Band::Source& source) {
+    auto one_if_same = [&](ValueId row, ValueId of) {
+      return b.select(b.compute(Op::eq, {row, of}), b.i64(1), b.i64(0));
+    };
+    const ValueId rows = b.param(params_.rows);
+    ValueId end = rows;
+    if (has_parts())
+      end = b.min(rows, b.mul(b.param(params_.part_end), b.param(params_.part_length)));
+    source.picked_last = one_if_same(b.add(place.begin, place.size), end);
+    const int unit = shape.width * size_of(graph_.inputs[0].type);
+    if (plan_.base_alignment < unit)
+      source.picked_first = one_if_same(place.begin, b.param(params_.origin));
+    source.pick = [&b, &tile, width = shape.width](const std::vector<ValueId>& bases,
+                                                   const Address& at, ValueId position,
+                                                   const std::vector<ValueId>& reads) {
+      tile.place(bases);
+      Loaded all{.inputs = {kNoValue}, .position = position, .width = width, .across = true};
+      Builder::Values elements;
+      for (int i = 0; i < width && tile.uses_input(0); ++i) {
+        const Address one{.base = b.add(at.base, b.i64(i)), .group = 1, .stride = width};
+        elements.push_back(
+            tile.load(one, 1, reads[static_cast<std::size_t>(i)], position).inputs[0]);
+      }
+      if (!elements.empty()) all.inputs = {b.concat(elements)};
+      return [&tile, all] { return tile.fold_elements(all); };
+    };
+  }
+
+  /// Elements between rows of states: those of phased bands begin on the width of loads.
+  ValueId pitch(Builder& b) {
+    const ValueId columns = b.param(params_.columns);
+    if (plan_.phases == 1) return columns;
+    const ValueId width = b.i64(plan_.load_width);
+    return b.mul(b.div(b.add(columns, b.i64(plan_.load_width - 1)), width), width);
+  }
+
   /// A lane's column of states, 32 columns side by side.
   Partials load_states(Builder& b, TileLowering& tile, const Address& at, ValueId reads) {
     Partials states;
@@ -213,12 +255,12 @@ class ColumnsLowering {
     }
   }
 
-  void put_states(TileLowering& tile, Band& work, const std::vector<Partials>& states, ValueId part,
+  void put_states(TileLowering& tile, Band& work, const std::vector<Partials>& states, ValueId row,
                   int width) {
     for (std::size_t run = 0; run < states.size(); ++run) {
       const std::vector<ValueId> fields = tile.flatten(states[run], width);
       for (std::size_t i = 0; i < fields.size(); ++i) {
-        work.store(first_scratch() + static_cast<int>(i), part, static_cast<int>(run), fields[i],
+        work.store(first_scratch() + static_cast<int>(i), row, static_cast<int>(run), fields[i],
                    true);
       }
     }
@@ -236,6 +278,10 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
   Program program;
   program.name = "fold_columns";
   declare_graph(program, graph, plan);
+  if (plan.phases > 1) {  // memory that begins anywhere does
+    int& alignment = program.buffers[0].alignment;
+    alignment = std::min(alignment, std::max(plan.base_alignment, size_of(graph.inputs[0].type)));
+  }
   auto declare = [&](const char* name, ParamRole role) {
     return add_param(program, name, DType::i64, role);
   };
@@ -251,7 +297,8 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
                           .runs = plan.rows,
                           .depth = plan.depth,
                           .warps = plan.warps,
-                          .ahead = plan.load_rows_first};
+                          .ahead = plan.load_rows_first,
+                          .phases = plan.phases};
   SizeExpr grid = ceil_div(param(params.columns), plan.columns_per_block());
   SizeExpr merges = 0;
   if (parts) {
@@ -261,13 +308,17 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
     params.part_length = declare("part_length", ParamRole::part_length);
     grid = grid * (param(params.part_end) - param(params.part_begin));
     merges = plan.strip > 0 ? SizeExpr(1) : min(param(params.parts) - 1, 1);
-    const SizeExpr states = param(params.columns) * param(params.parts);
+    const SizeExpr pitch = plan.phases > 1
+                               ? ceil_div(param(params.columns), plan.load_width) * plan.load_width
+                               : param(params.columns);
+    const SizeExpr states = pitch * param(params.parts);
     declare_states(program, graph, plan.strip > 0 ? states : states * merges,
                    plan.load_width > 1 ? 16 : 1);
   }
   ColumnsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
-  program.launches.push_back({.name = "fold_columns", .grid = grid, .warps = plan.warps});
+  program.launches.push_back(
+      {.name = "fold_columns", .grid = grid, .warps = plan.warps, .min_blocks = plan.resident});
   if (plan.strip > 0) {
     lowering.lower_sweep(shape);
   } else {

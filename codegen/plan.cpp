@@ -1,6 +1,7 @@
 #include "chainfold/codegen/plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -104,6 +105,22 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
   return bytes;
 }
 
+int phases_of(const Plan& plan) {
+  // How far off a boundary strided rows begin is known at launch.
+  if (plan.strided) return plan.load_width;
+  return plan.load_width /
+         std::gcd(plan.load_width, static_cast<int>(plan.segment % plan.load_width));
+}
+
+bool phases_fit(const Plan& plan, const Graph& graph) {
+  const bool ordered = std::any_of(graph.folds.begin(), graph.folds.end(),
+                                   [](const Fold& fold) { return !fold.commutative; });
+  return is_power_of_two(plan.phases) && plan.phases % phases_of(plan) == 0 &&
+         plan.warps % plan.phases == 0 && plan.load_width > 1 && plan.lanes_per_segment == 1 &&
+         plan.strip == 0 && plan.columns_per_block() <= plan.segment && graph.inputs.size() == 1 &&
+         !ordered;
+}
+
 std::int64_t columns_bytes(const Plan& plan) {
   return plan.warps / 2 * plan.rows * Plan::kWarp * plan.load_width * plan.state_bytes;
 }
@@ -153,10 +170,12 @@ std::string print(const Plan& plan, const Graph& graph) {
     text += print_scan(plan);
   } else if (plan.strategy == Strategy::columns) {
     text += fmt::format(
-        "  lanes_per_column {}, runs {}, {} columns a block{}{}\n  part_quantum {} rows, "
+        "  lanes_per_column {}, runs {}, {} columns a block{}{}{}{}\n  part_quantum {} rows, "
         "parts_wanted "
         "{}\n",
         plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
+        plan.phases > 1 ? fmt::format(", rows in {} phases", plan.phases) : "",
+        plan.resident > 0 ? fmt::format(", {} a processor", plan.resident) : "",
         plan.strip > 0 ? ", states in scratch" : "",
         plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
         plan.parts_wanted);
@@ -210,7 +229,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     const int bytes = plan.load_width * size_of(input.type);
     require(plan.load_width == 1 || bytes <= std::max(target.vector_bytes, size_of(input.type)),
             "loads fit the target");
-    require(plan.straddle || bytes <= std::max(plan.base_alignment, size_of(input.type)),
+    const bool anywhere = plan.straddle || plan.phases > 1;
+    require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }
   if (is_published(plan.strategy)) return verify_published(plan, graph, target);
@@ -219,7 +239,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!has_scans(graph), "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
-  require(fits || plan.edges || plan.straddle,
+  require(fits || plan.edges || plan.straddle || plan.phases > 1,
           "segments begin and end on the load width, or edges are peeled");
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
@@ -252,6 +272,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "what lies in scratch is merged");
     require(plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1),
             "one warp walks along a strip");
+    require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
+    require(plan.phases == 1 || phases_fit(plan, graph),
+            "the warps of a block take whole turns of phases, of the rows of one input");
   } else if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
     require(plan.lanes_per_segment == Plan::kWarp ||

@@ -99,6 +99,9 @@ struct Plan {
   int load_width = 1;  ///< elements of each input a lane loads at once
   /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
   bool straddle = false;
+  /// columns: rows so many apart begin equally far off a load's boundary, and each warp takes rows
+  /// of one such phase. 1: every row begins on the width of loads.
+  int phases = 1;
   int depth = 1;               ///< such loads a lane has in flight along its segment
   int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
   /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
@@ -114,7 +117,7 @@ struct Plan {
   /// memory.
   int staged = 0;
   int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
-  int resident = 0;               ///< staged: blocks a multiprocessor holds at once
+  int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
@@ -162,7 +165,9 @@ struct Plan {
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
   /// Columns of a block (columns).
   [[nodiscard]] std::int64_t columns_per_block() const {
-    return strip > 0 ? strip : std::int64_t{segments_per_warp()} * load_width;
+    // Phased windows bring a load more than the band has.
+    const std::int64_t own = segments_per_warp() - (phases > 1 ? 1 : 0);
+    return strip > 0 ? strip : own * load_width;
   }
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {
@@ -192,6 +197,11 @@ std::string_view name_of(Strategy strategy);
 /// where none is proven.
 std::optional<double> proven_bound(const Plan& plan, const Graph& graph, std::size_t fold);
 
+/// After how many rows the next one begins as far off a load's boundary (columns); a power of two.
+int phases_of(const Plan& plan);
+/// Whether a plan of columns may take its rows in plan.phases phases: whole turns of a block's
+/// warps, loads of several columns, one input, and folds that need no order.
+bool phases_fit(const Plan& plan, const Graph& graph);
 /// Shared memory of a block of columns: states of its warps on their way to the first one.
 std::int64_t columns_bytes(const Plan& plan);
 

@@ -106,6 +106,21 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }
 
+/// Rows in phases: what is in flight beside what waits in registers, and narrow loads.
+void add_phased_columns(Space& space, const PlanChoice& around, const PlanChoice& narrow) {
+  struct Shape {
+    int depth, runs;
+  };
+  for (const Shape shape : {Shape{8, 2}, {4, 2}, {8, 1}, {16, 1}}) {
+    PlanChoice choice = around;
+    choice.depth = shape.depth;
+    choice.rows = shape.runs;
+    space.vary(choice, &PlanChoice::blocks, {2, 3, 0});
+  }
+  space.vary(narrow, &PlanChoice::rows, {narrow.rows, 4, 2});
+  space.vary(narrow, &PlanChoice::depth, {4, 16});
+}
+
 bool runs_on_quads(const Graph& graph, const Target& target, const PlanRequest& request,
                    const PlanChoice& choice) {
   const std::optional<Plan> plan = make_plan(graph, target, request, choice);
@@ -328,6 +343,8 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   }
   if (best_guess.strategy == Strategy::columns) {
     add_columns(space, best_guess, target.max_warps == 1);
+    if (best_guess.phases > 1)
+      add_phased_columns(space, best_guess, narrow_columns_choice(graph, target, request));
     return space.take();
   }
   if (target.max_warps == 1) {

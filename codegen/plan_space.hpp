@@ -29,7 +29,8 @@ struct PlanChoice {
   int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
-  int blocks = 0;   ///< staged, scans: resident blocks a processor (scans: 0: as it comes)
+  int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
+  int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int parts = 0;    ///< parts, columns: how many of them fill the target
   int tile = 0;     ///< look_back, propagate: 1024 elements of a block's tile that is read twice
   int chain = 0;    ///< published: products that one accumulator takes; 0: as many as there are
@@ -58,8 +59,15 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request);
-/// The one of columns, which have no other strategy.
+/// The one of columns, which have no other strategy: in phases where rows begin off wide loads and
+/// that is legal, else narrow.
 PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request);
+/// The one whose loads are no wider than every row allows, and the one whose warps take rows that
+/// begin alike, where that is legal and its loads are wider.
+PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
+                                 const PlanRequest& request);
+std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target& target,
+                                                const PlanRequest& request);
 inline bool has_columns(const Graph& graph) {
   return graph.partition.kind == Partition::Kind::columns;
 }

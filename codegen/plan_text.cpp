@@ -30,10 +30,9 @@ constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoic
                              {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
                              {"bytes", &PlanChoice::bytes}};
 
-constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
-                              {"depth", &PlanChoice::depth},
-                              {"runs", &PlanChoice::rows},
-                              {"parts", &PlanChoice::parts},
+constexpr Field kColumns[] = {{"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth},
+                              {"runs", &PlanChoice::rows},   {"phases", &PlanChoice::phases, false},
+                              {"parts", &PlanChoice::parts}, {"blocks", &PlanChoice::blocks, false},
                               {"bytes", &PlanChoice::bytes}};
 constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},

@@ -141,6 +141,36 @@ INSTANTIATE_TEST_SUITE_P(
       return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param));
     });
 
+/// Default plans of columns whose rows are read in phases, which hold a window's states and loads
+/// in registers.
+class NvrtcPhases : public testing::TestWithParam<std::tuple<const char*, std::int64_t>> {};
+
+TEST_P(NvrtcPhases, SpillNothing) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const auto [name, count] = GetParam();
+  const Computation computation = program(name).over(columns(count));
+  const std::vector<int>& known = runtime::nvrtc_architectures();
+  for (const int arch : {80, 90}) {
+    if (std::find(known.begin(), known.end(), arch) == known.end()) continue;
+    const Compiled compiled =
+        codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = count});
+    EXPECT_GT(compiled.plan.phases, 1);
+    expect_as_planned(compiled, arch);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, NvrtcPhases,
+                         testing::Combine(testing::Values("sum_f16", "sum_bf16", "sum_f32",
+                                                          "sum_i8", "sum_f64", "variance_f16",
+                                                          "variance_f32", "basics_f16",
+                                                          "argmax_f32", "magnitudes_i8"),
+                                          testing::Values(std::int64_t{1001}, std::int64_t{4099})),
+                         [](const auto& info) {
+                           return fmt::format("{}_C{}", std::get<0>(info.param),
+                                              std::get<1>(info.param));
+                         });
+
 /// Tensor cores where they are promised: a choice of SIMT everywhere would pass the tests above.
 TEST(ChoosePlan, PutsSumsOnTensorCores) {
   struct Row {

@@ -44,7 +44,7 @@ class GpuColumnShapes : public GpuColumns, public testing::WithParamInterface<co
 
 TEST_P(GpuColumnShapes, AgreeWithTheReference) {
   const TestProgram& tested = program(GetParam());
-  for (const std::int64_t count : {1, 3, 31, 32, 33, 1000, 1024, 4099}) {
+  for (const std::int64_t count : {1, 3, 31, 32, 33, 1000, 1002, 1024, 4099}) {
     std::vector<DeviceCase> cases;
     for (const std::int64_t rows : {1, 7, 1000}) {
       const std::size_t turn = static_cast<std::size_t>(count + rows);
@@ -129,8 +129,8 @@ TEST_F(GpuColumns, InChunks) {
     return static_cast<float>((row * 7 + column * 3 + (row >> 9)) % 61 - 30);
   };
   for (const auto& [columns, rows, gap] :
-       {Size{1000, 60'000, 0}, Size{1000, 60'000, 24}, Size{250'007, 120, 0}, Size{1 << 20, 40, 0},
-        Size{1 << 20, 40, 64}}) {
+       {Size{1000, 60'000, 0}, Size{1001, 60'000, 0}, Size{1000, 60'000, 24}, Size{250'007, 120, 0},
+        Size{1 << 20, 40, 0}, Size{1 << 20, 40, 64}}) {
     SCOPED_TRACE(fmt::format("{} columns, {} rows, gap {}", columns, rows, gap));
     const std::int64_t stride = columns + gap;
     std::vector<float> data(static_cast<std::size_t>((rows - 1) * stride + columns), NAN);
@@ -171,7 +171,7 @@ TEST_F(GpuColumns, RepeatToTheBit) {
 /// Every plan of the space gives what the default gives.
 TEST_F(GpuColumns, EveryPlanAgrees) {
   auto x = cf::input<cf::f16>("x");
-  for (const std::int64_t count : {24, 1000, 16384}) {
+  for (const std::int64_t count : {24, 1001, 16384}) {
     const Computation computation =
         cf::over(cf::columns(count), cf::sum(x), cf::argmin(x), cf::max(x));
     const std::int64_t rows = 1'500'000 / count;

@@ -106,7 +106,9 @@ TEST(ColumnPlans, OfNarrowLoadsSideBySideAreRight) {
   for (const char* name : {"sum_f16", "index_i16", "argmax_f32", "longest_run_f32"}) {
     const TestProgram& tested = program(name);
     const Computation computation = tested.over(columns(kCount));
-    const auto plan = choose_plan(computation.graph(), target, {.segment = kCount});
+    const PlanChoice narrow =
+        narrow_columns_choice(computation.graph(), target, {.segment = kCount});
+    const auto plan = make_plan(computation.graph(), target, {.segment = kCount}, narrow).value();
     EXPECT_EQ(plan.load_width, 1) << name;
     EXPECT_GE(plan.rows, 4) << name;
     chunks = 3 - chunks;
@@ -114,7 +116,8 @@ TEST(ColumnPlans, OfNarrowLoadsSideBySideAreRight) {
                        .columns = true,
                        .elements = kCount * 141,
                        .fill = tested.fills[0],
-                       .chunks = chunks};
+                       .chunks = chunks,
+                       .choice = narrow};
     SCOPED_TRACE(words(tested, target, c));
     ASSERT_EQ(check_interpreted(tested, target, c).problems, "");
   }

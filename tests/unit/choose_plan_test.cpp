@@ -118,8 +118,9 @@ TEST(ChoosePlan, ColumnsOfEveryNumberHaveAPlan) {
     const codegen::Graph& graph = computation.graph();
     for (const Target& target : targets()) {
       for (const std::int64_t count : {1, 3, 8, 31, 32, 33, 1000, 1024, 4099, 1 << 20}) {
-        const Plan best = codegen::choose_plan(graph, target, {.segment = count});
         for (const bool strided : {false, true}) {
+          const Plan best =
+              codegen::choose_plan(graph, target, {.segment = count, .strided = strided});
           for (const int alignment : {16, 8, 4, 2, 1}) {
             SCOPED_TRACE(fmt::format("{} on {}, {} columns, alignment {}", tested.name, target.name,
                                      count, alignment));
@@ -168,11 +169,61 @@ TEST(ChoosePlan, ColumnsOffASectorAreReadInWideWindows) {
     for (const std::int64_t count : {1001, 4099, 65537}) {
       const Computation computation = program(name).over(columns(count));
       const codegen::Graph& graph = computation.graph();
-      const Plan plan = codegen::choose_plan(graph, target, {.segment = count});
+      const PlanRequest request{.segment = count};
+      const codegen::PlanChoice narrow = narrow_columns_choice(graph, target, request);
+      const Plan plan = make_plan(graph, target, request, narrow).value();
+      EXPECT_EQ(plan.phases, 1);
       const int bytes = Plan::kWarp * plan.load_width * plan.rows * size_of(graph.inputs[0].type);
       EXPECT_EQ(bytes, 512) << name << ", " << count;
       EXPECT_GE(plan.depth * bytes, 2048) << name << ", " << count;
     }
+  }
+}
+
+/// Rows that begin off wide loads are read by these all the same, in phases; and only those.
+TEST(ChoosePlan, ColumnsOffALoadAreReadInPhases) {
+  struct Row {
+    const char* program;
+    std::int64_t columns;
+    int phases, width;
+  };
+  const Target target = codegen::gpu_target(90);
+  for (const Row& row : std::initializer_list<Row>{{"sum_f16", 4099, 8, 8},
+                                                   {"sum_f16", 1002, 4, 8},
+                                                   {"sum_f16", 1004, 2, 8},
+                                                   {"sum_f16", 1000, 1, 8},
+                                                   {"sum_f32", 100'003, 4, 4},
+                                                   {"sum_f32", 12'346, 2, 4},
+                                                   {"sum_f64", 1001, 2, 2},
+                                                   {"sum_i8", 4099, 8, 8},
+                                                   {"sum_i8", 4098, 8, 16},
+                                                   {"sum_f16", 101, 2, 2},
+                                                   {"sum_f16", 37, 1, 1},
+                                                   {"dot_f16", 4099, 1, 1},
+                                                   {"longest_run_f32", 4099, 1, 1}}) {
+    SCOPED_TRACE(fmt::format("{} of {} columns", row.program, row.columns));
+    const Computation computation = program(row.program).over(columns(row.columns));
+    const codegen::Graph& graph = computation.graph();
+    for (const int alignment : {16, 8}) {
+      const PlanRequest request{.segment = row.columns, .base_alignment = alignment};
+      const Plan plan = codegen::choose_plan(graph, target, request);
+      EXPECT_EQ(plan.phases, row.phases);
+      if (alignment == 16 || row.phases > 1) {
+        EXPECT_EQ(plan.load_width, row.width);
+      }
+      const int bytes = plan.load_width * size_of(graph.inputs[0].type);
+      if (row.phases > 1 && bytes == 16) {
+        EXPECT_EQ(plan.depth * plan.rows * bytes, 256) << "a lane's bytes in flight";
+        EXPECT_EQ(plan.resident, 2);
+      }
+      EXPECT_EQ(plan.warps % plan.phases, 0);
+    }
+    const codegen::PlanRequest strided{.segment = row.columns, .strided = true};
+    const Plan plan = codegen::choose_plan(graph, target, strided);
+    if (plan.phases > 1) {
+      EXPECT_EQ(plan.phases % plan.load_width, 0) << "strides are any";
+    }
+    EXPECT_FALSE(phased_columns_choice(graph, codegen::cpu_target(4), {.segment = row.columns}));
   }
 }
 
