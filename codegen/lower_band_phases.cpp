@@ -44,17 +44,16 @@ Builder::Values Band::fold_phases(const Source& source, ValueId rows) {
   Builder::Values sum =
       b_.loop(b_.add(begin, own), whole, step, flatten(identities()), add(kNoValue));
   sum = b_.loop(b_.add(whole, own), end, step, sum, add(end));
-  // Picked rows go to a warp of their phase.
-  auto also = [&](ValueId row, ValueId there_is, ValueId by) {
-    const ValueId mine = b_.compute(Op::eq, {warp, by});
+  // Picked elements need no boundary, so any warp may take these rows; of memory that begins on
+  // one, the first warp's window does not begin before it.
+  const ValueId picks = b_.compute(Op::eq, {warp, none});
+  auto also = [&](ValueId row, ValueId there_is) {
     sum = b_.branch(
-        b_.both(there_is, mine), [&] { return flatten(merge(unflatten(sum), pick(source, row))); },
+        b_.both(there_is, picks), [&] { return flatten(merge(unflatten(sum), pick(source, row))); },
         [&] { return sum; });
   };
-  if (source.picked_last != kNoValue)
-    also(end, b_.lt(end, rows), b_.rem(b_.sub(end, begin), b_.i64(phases)));
-  if (source.picked_first != kNoValue)
-    also(none, b_.both(b_.lt(none, begin), b_.lt(none, rows)), b_.i64(phases - 1));
+  if (source.picked_last != kNoValue) also(end, b_.lt(end, rows));
+  if (source.picked_first != kNoValue) also(none, b_.both(b_.lt(none, begin), b_.lt(none, rows)));
   return sum;
 }
 
