@@ -21,9 +21,10 @@ constexpr int kLoads = 8, kNarrowBytes = 4;
 /// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
 constexpr int kSectorBytes = 32, kWindowBytes = 512;
 /// The same where windows are phased, which bring a load more besides; and what a lane of them has
-/// in flight. Twice as much where that and few states leave registers for two blocks: states of a
-/// sum cost more than its elements, so the fewer batches the better.
+/// in flight, and the states of lanes that leave registers for two blocks.
 constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
+/// Warps of a processor that keep the memory busy: more would be parts whose states are merged.
+constexpr int kPartWarps = 16;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
@@ -80,10 +81,17 @@ std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t ste
   return std::min(columns, std::max<std::int64_t>(1, fit / step) * step);
 }
 
+/// Whether folds take an instruction or two an element, so that memory is what they wait for.
+bool is_plain(const Graph& graph) {
+  return std::all_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return fold.tile.has_value(); });
+}
+
 /// Blocks of a launch, in parts of the rows, that fill the target `bands` at a time.
-int parts_of(const Target& target, int warps, std::int64_t bands) {
+int parts_of(const Graph& graph, const Target& target, int warps, std::int64_t bands) {
+  const int of_processor = is_plain(graph) ? kPartWarps : 2 * target.resident_warps;
   const int wanted =
-      target.max_warps == 1 ? kCpuBlocks : 2 * target.processors * target.resident_warps / warps;
+      target.max_warps == 1 ? kCpuBlocks : std::max(1, target.processors * of_processor / warps);
   return static_cast<int>(std::clamp<std::int64_t>(wanted / bands, 1, kMostParts));
 }
 
@@ -142,8 +150,6 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
   choice.strategy = Strategy::columns;
   choice.mma = false;
   choice.warps = std::min(8, target.max_warps);
-  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
-                                 [](const Fold& fold) { return fold.tile.has_value(); });
   for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
     Plan place;
     place.segment = columns;
@@ -156,15 +162,23 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
       return place.columns_per_block() <= columns &&
              state_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
     };
-    while (place.rows > 1 && !fits()) place.rows /= 2;
+    // Narrower bands where the last one would be mostly empty.
+    auto lanes = [&](int rows) {
+      Plan narrower = place;
+      narrower.rows = rows;
+      const std::int64_t block = narrower.columns_per_block();
+      return (columns + block - 1) / block * block;
+    };
+    while (place.rows > 1 && (!fits() || 4 * lanes(place.rows) > 5 * lanes(place.rows / 2)))
+      place.rows /= 2;
     if (!fits()) continue;
     const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
-    const bool few = plain && states <= kFewStateBytes;
+    const bool few = is_plain(graph) && states <= kFewStateBytes;
     choice.rows = place.rows;
     choice.blocks = few ? 2 : 0;
-    choice.depth = (few ? 2 : 1) * kPhasedBytes / (choice.bytes * choice.rows);
+    choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
     const std::int64_t block = place.columns_per_block();
-    choice.parts = parts_of(target, choice.warps, (columns + block - 1) / block);
+    choice.parts = parts_of(graph, target, choice.warps, (columns + block - 1) / block);
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
@@ -206,7 +220,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.rows = place.rows;
   std::int64_t block = place.columns_per_block();
   if (one_warp && columns > block) block = strip_of(graph, columns, block);
-  choice.parts = parts_of(target, choice.warps, (columns + block - 1) / block);
+  choice.parts = parts_of(graph, target, choice.warps, (columns + block - 1) / block);
   // States that do not fit shared memory need fewer warps, then narrower loads.
   PlanRequest any = request;
   any.segment = columns;
