@@ -87,12 +87,25 @@ bool is_plain(const Graph& graph) {
                      [](const Fold& fold) { return fold.tile.has_value(); });
 }
 
-/// Blocks of a launch, in parts of the rows, that fill the target `bands` at a time.
-int parts_of(const Graph& graph, const Target& target, int warps, std::int64_t bands) {
-  const int of_processor = is_plain(graph) ? kPartWarps : 2 * target.resident_warps;
-  const int wanted =
+/// Parts of the rows, so that the blocks of `bands` bands fill the target: with loads of `bytes`
+/// bytes, so that their number is little less than a multiple of what it takes.
+int parts_of(const Graph& graph, const Target& target, int warps, int bytes, std::int64_t bands) {
+  constexpr double kShare = 0.9;
+  constexpr std::int64_t kMoreParts = 16;
+  const int plain = std::min(2 * target.resident_warps, kPartWarps * target.vector_bytes / bytes);
+  const int of_processor = is_plain(graph) ? plain : 2 * target.resident_warps;
+  const std::int64_t wanted =
       target.max_warps == 1 ? kCpuBlocks : std::max(1, target.processors * of_processor / warps);
-  return static_cast<int>(std::clamp<std::int64_t>(wanted / bands, 1, kMostParts));
+  std::int64_t parts = std::clamp<std::int64_t>(wanted / bands, 1, kMostParts);
+  if (target.max_warps == 1) return static_cast<int>(parts);
+  auto share = [&](std::int64_t count) {
+    const std::int64_t blocks = count * bands, waves = (blocks + wanted - 1) / wanted;
+    return static_cast<double>(blocks) / static_cast<double>(waves * wanted);
+  };
+  std::int64_t best = parts;
+  for (; share(best) < kShare && parts <= kMoreParts; ++parts)
+    if (share(parts) > share(best)) best = parts;
+  return static_cast<int>(best);
 }
 
 }  // namespace
@@ -178,7 +191,8 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     choice.blocks = few ? 2 : 0;
     choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
     const std::int64_t block = place.columns_per_block();
-    choice.parts = parts_of(graph, target, choice.warps, (columns + block - 1) / block);
+    choice.parts =
+        parts_of(graph, target, choice.warps, choice.bytes, (columns + block - 1) / block);
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
@@ -220,7 +234,8 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.rows = place.rows;
   std::int64_t block = place.columns_per_block();
   if (one_warp && columns > block) block = strip_of(graph, columns, block);
-  choice.parts = parts_of(graph, target, choice.warps, (columns + block - 1) / block);
+  choice.parts = parts_of(graph, target, choice.warps, width * widest_input(graph),
+                          (columns + block - 1) / block);
   // States that do not fit shared memory need fewer warps, then narrower loads.
   PlanRequest any = request;
   any.segment = columns;

@@ -149,8 +149,9 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   const std::int64_t tiles = (s - 1) / (of_block_row * choice->depth) + 1;
   if (tiles == 1) return std::nullopt;
   const auto needed = static_cast<int>((s - 1) / (of_block_row * tiles) + 1);
-  const int kept = shape.kept > 0 ? (needed - 1) % shape.kept + 1 : 0;
+  int kept = shape.kept > 0 ? (needed - 1) % shape.kept + 1 : 0;
   const int wanted = (needed - kept + shape.round - 1) / shape.round * shape.round;
+  if (wanted > choice->staged) kept = std::min(shape.kept, needed - choice->staged);
   choice->staged = std::min(choice->staged, wanted);
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + kept;
