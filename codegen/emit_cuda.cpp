@@ -196,6 +196,17 @@ std::string shared_text(const Launch& launch) {
   return text;
 }
 
+/// What loads ask the second-level cache for.
+std::string keep_text(const Program& program, const Launch& launch) {
+  int bytes = 1;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.role == BufferRole::output) bytes = std::max(bytes, size_of(buffer.type));
+  const Streams& streams = launch.streams;
+  return fmt::format("  const unsigned long long {} = cf_keeps({} >= {}ll);\n", cuda::kKeepHint,
+                     cuda::param_name(program, streams.param),
+                     streams.keep_from / bytes / streams.factor);
+}
+
 std::string kernel_text(const Program& program, const Launch& launch, bool overlapped) {
   std::vector<std::string> params, slots;
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
@@ -225,6 +236,7 @@ std::string kernel_text(const Program& program, const Launch& launch, bool overl
   if (emitter.uses_warp())
     text += "  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);\n";
   for (const std::string& slot : slots) text += slot;
+  if (launch.streams.keep_from > 0) text += keep_text(program, launch);
   if (overlapped) text += "  cf_let_next_start();\n";
   return text + shared_text(launch) + body + "}\n";
 }

@@ -18,6 +18,8 @@ std::string shared_name(const Launch& launch, int array);
 std::string ring_name(const Launch& launch, int ring);
 /// The pointer to the shared word through which a block's warps learn its ticket.
 inline constexpr const char* kTicketWord = "ticket_word";
+/// The variable that says what kept loads ask of the second-level cache.
+inline constexpr const char* kKeepHint = "keep_hint";
 /// The name of the function that runs one matrix instruction.
 std::string mma_name(const MmaRow& row);
 /// An expression over `lane` for the lane that a constant table names.

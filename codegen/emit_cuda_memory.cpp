@@ -12,6 +12,9 @@
 namespace chainfold::codegen::cuda {
 namespace {
 
+/// Bytes of a lane's load that can be kept.
+constexpr int kKeptBytes = 16;
+
 bool is_half_word(const Type& type) { return type.width * size_of(type.elem) == 2; }
 
 // The type of the parts that memory is accessed in.
@@ -102,10 +105,15 @@ void BodyEmitter::emit_store(ValueId value, std::string_view function, const std
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
-  const bool unchanging =
-      program_.buffers.at(op.buffer).role == BufferRole::input && !program_.in_place;
-  emit_load(instr.results[0], unchanging ? "cf_ldg" : "cf_ld",
-            address(buffer_name(program_, op.buffer), op.at, type(instr.results[0])), op.mask);
+  const Type& loaded = type(instr.results[0]);
+  const bool input = program_.buffers.at(op.buffer).role == BufferRole::input;
+  const std::string place = address(buffer_name(program_, op.buffer), op.at, loaded);
+  if (input && launch_.streams.keep_from > 0 && loaded.width * size_of(loaded.elem) == kKeptBytes &&
+      loaded.elem != DType::boolean) {
+    return emit_load(instr.results[0], "cf_ld_kept", fmt::format("{}, {}", place, kKeepHint),
+                     op.mask);
+  }
+  emit_load(instr.results[0], input && !program_.in_place ? "cf_ldg" : "cf_ld", place, op.mask);
 }
 
 void BodyEmitter::emit_op(const Instr&, const Store& op) {
@@ -139,11 +147,13 @@ void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
 
 void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
   const std::string buffer = buffer_name(program_, op.buffer);
-  line(fmt::format("{}<{}, {}, {}>(lane, {} + {}, {} + {}, {}, {} + {}, {} + {});",
+  const bool kept = launch_.bulk_copies && launch_.streams.keep_from > 0;
+  line(fmt::format("{}<{}, {}, {}>(lane, {} + {}, {} + {}, {}, {} + {}, {} + {}{});",
                    launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit, op.elements,
                    op.whole, shared_name(launch_, op.array), name(op.to), buffer, name(op.first),
                    op.begin == kNoValue ? buffer : fmt::format("{} + {}", buffer, name(op.begin)),
-                   buffer, name(op.limit), ring_name(launch_, op.ring), name(op.slot)));
+                   buffer, name(op.limit), ring_name(launch_, op.ring), name(op.slot),
+                   kept ? fmt::format(", {}", kKeepHint) : ""));
 }
 
 void BodyEmitter::emit_op(const Instr&, const CopyWait& op) {

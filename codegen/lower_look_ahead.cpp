@@ -152,7 +152,8 @@ Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& tar
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .overlaps = target.overlaps,
-                              .bulk_copies = target.bulk_copies});
+                              .bulk_copies = target.bulk_copies,
+                              .streams = params.streams(plan)});
   LookAhead(program, graph, plan, params, tree).lower();
   return program;
 }

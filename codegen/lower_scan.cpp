@@ -24,7 +24,10 @@ Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_bl
        .grid = ceil_div(SizeExpr::param(segments, "segments"), segments_per_block),
        .warps = plan.warps,
        .min_blocks = plan.resident,
-       .streams = {.from = plan.stream_from, .param = segments, .factor = plan.segment}});
+       .streams = {.from = plan.stream_from,
+                   .param = segments,
+                   .factor = plan.segment,
+                   .keep_from = plan.keep_from}});
   return program;
 }
 

@@ -25,8 +25,12 @@ int rows_at_once(int width) {
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
 Streams TileParams::streams(const Plan& plan) const {
-  if (plan.segment == 0) return {.from = plan.stream_from, .param = elements};
-  return {.from = plan.stream_from, .param = segments, .factor = plan.segment};
+  Streams streams{.from = plan.stream_from, .param = elements, .keep_from = plan.keep_from};
+  if (plan.segment > 0) {
+    streams.param = segments;
+    streams.factor = plan.segment;
+  }
+  return streams;
 }
 
 TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan) {

@@ -344,6 +344,10 @@ struct Streams {
   std::int64_t from = 0;  ///< bytes from which on a buffer is worth it; 0: none is
   int param = 0;
   std::int64_t factor = 1;
+  /// Bytes of such a buffer from which on loads of inputs, of 16 bytes a lane or by the copy
+  /// engine, ask a shared cache to let go of what is stored before it lets go of them: memory then
+  /// gets stores in longer runs. 0: never.
+  std::int64_t keep_from = 0;
 };
 
 struct Launch {

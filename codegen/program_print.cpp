@@ -321,6 +321,8 @@ std::string print(const Program& program) {
                        launch.warps);
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
     if (launch.overlaps) out += ", overlaps";
+    if (launch.streams.keep_from > 0)
+      out += fmt::format(", keeps loads from {} bytes on", launch.streams.keep_from);
     out += " {\n";
     for (const SharedArray& array : launch.shared) {
       out += fmt::format("  shared {}: {}[{}]\n", array.name, name_of(array.type), array.elements);

@@ -65,10 +65,11 @@ struct cf_part {
 };
 
 // @helper cf_copy_bulk
-// The whole warp has read what is overwritten before its first lane starts the copy.
-template <int UNIT, int ELEMENTS, bool WHOLE, class T>
+// The whole warp has read what is overwritten before its first lane starts the copy. `hint`: none,
+// or a word of cf_keeps.
+template <int UNIT, int ELEMENTS, bool WHOLE, class T, class... Hint>
 CF_DEVICE void cf_copy_bulk(int lane, T* to, const T* from, const T* begin, const T* end,
-                            unsigned long long* slot) {
+                            unsigned long long* slot, Hint... hint) {
   __syncwarp();
   const unsigned long long line = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
   const cf_part<UNIT, ELEMENTS * sizeof(T), WHOLE> part(lane, to, line, begin, end);
@@ -78,14 +79,25 @@ CF_DEVICE void cf_copy_bulk(int lane, T* to, const T* from, const T* begin, cons
                :
                : "r"(cf_shared_address(slot)), "r"(bytes)
                : "memory");
-  asm volatile(
-      "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t"
-      "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-      "\n\t}"
-      :
-      : "r"(cf_shared_address(to) + part.from), "l"(line + part.from), "r"(bytes),
-        "r"(cf_shared_address(slot))
-      : "memory");
+  const unsigned to_at = cf_shared_address(to) + part.from, slot_at = cf_shared_address(slot);
+  const unsigned long long from_at = line + part.from;
+  if constexpr (sizeof...(hint) > 0) {
+    asm volatile(
+        "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t"
+        "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+        "[%1], %2, [%3], %4;\n\t}"
+        :
+        : "r"(to_at), "l"(from_at), "r"(bytes), "r"(slot_at), "l"((hint, ...))
+        : "memory");
+  } else {
+    asm volatile(
+        "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t"
+        "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+        "\n\t}"
+        :
+        : "r"(to_at), "l"(from_at), "r"(bytes), "r"(slot_at)
+        : "memory");
+  }
 }
 
 // @helper cf_copy_lanes

@@ -73,6 +73,42 @@ CF_LOADS(cf_ldg, "ld.global.nc", )
 // @helper cf_ld cf_ld_if
 CF_LOADS(cf_ld, "ld.global", : "memory")
 
+// What loads ask of the second-level cache: to be kept longer than what is stored, or nothing. The
+// words are those that createpolicy makes for evict_last and evict_normal.
+// @helper cf_keeps
+CF_DEVICE unsigned long long cf_keeps(bool on) {
+  return on ? 0x14f0000000000000ull : 0x1000000000000000ull;
+}
+
+// As cf_ld, 16 bytes under such a word.
+// @helper cf_ld_kept cf_ld_kept_if
+#define CF_KEPT_2(T, P, C)                                                                         \
+  CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b) {                  \
+    asm volatile("ld.global.L2::cache_hint.v2." P " {%0, %1}, [%2], %3;"                           \
+                 : "=" C(a), "=" C(b) : "l"(p), "l"(hint) : "memory");                             \
+  }                                                                                                \
+  CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b) {      \
+    a = b = 0;                                                                                     \
+    asm volatile(CF_PREDICATED("3", "ld.global.L2::cache_hint.v2." P " {%0, %1}, [%2], %4;")       \
+                 : "+" C(a), "+" C(b) : "l"(p), "r"((unsigned)on), "l"(hint) : "memory");          \
+  }
+#define CF_KEPT_4(T, P, C)                                                                         \
+  CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b, T& c, T& d) {      \
+    asm volatile("ld.global.L2::cache_hint.v4." P " {%0, %1, %2, %3}, [%4], %5;"                   \
+                 : "=" C(a), "=" C(b), "=" C(c), "=" C(d) : "l"(p), "l"(hint) : "memory");         \
+  }                                                                                                \
+  CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b, T& c,  \
+                               T& d) {                                                             \
+    a = b = c = d = 0;                                                                             \
+    asm volatile(CF_PREDICATED("5",                                                                \
+                               "ld.global.L2::cache_hint.v4." P " {%0, %1, %2, %3}, [%4], %6;")    \
+                 : "+" C(a), "+" C(b), "+" C(c), "+" C(d)                                          \
+                 : "l"(p), "r"((unsigned)on), "l"(hint) : "memory");                               \
+  }
+CF_KEPT_4(int, "s32", "r") CF_KEPT_4(unsigned, "u32", "r") CF_KEPT_4(float, "f32", "f")
+CF_KEPT_2(long long, "s64", "l") CF_KEPT_2(unsigned long long, "u64", "l")
+CF_KEPT_2(double, "f64", "d")
+
 // @helper cf_st cf_st_if
 #define CF_STORE_1(T, P, C)                                                                        \
   CF_DEVICE void cf_st(void* p, T a) {                                                             \
