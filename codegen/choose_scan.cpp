@@ -110,7 +110,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.in_registers = true;
   plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
   plan.stream_from = target.stream_bytes;
-  plan.keep_from = target.keep_bytes;
   plan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
@@ -123,7 +122,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
     return false;
   plan.near = choice.near;
   plan.direct = choice.direct > 0;
-  if (plan.direct) plan.keep_from = 0;  // few elements, which its second launch finds in the cache
   if (!near_serves(plan) || choice.direct > 1) return false;
   if (plan.direct && !direct_serves(plan, graph)) return false;
   switch (choice.strategy) {

@@ -12,7 +12,8 @@ namespace chainfold::codegen {
 namespace {
 
 /// Program and launch of one kind of block for a number of segments that is known at launch.
-Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_block) {
+Program start(const Graph& graph, const Plan& plan, const Target& target,
+              std::int64_t segments_per_block) {
   Program program;
   program.name = plan.strategy == Strategy::scan_block  ? "scan_block"
                  : plan.strategy == Strategy::scan_tile ? "scan_tile"
@@ -27,7 +28,7 @@ Program start(const Graph& graph, const Plan& plan, std::int64_t segments_per_bl
        .streams = {.from = plan.stream_from,
                    .param = segments,
                    .factor = plan.segment,
-                   .keep_from = plan.keep_from}});
+                   .keep_from = target.keep_bytes}});
   return program;
 }
 
@@ -57,8 +58,8 @@ void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& s
 int lanes_for(int warps) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps))); }
 
 /// Blocks of several segments, which begin anywhere in loads.
-Program lower_scan_groups(const Graph& graph, const Plan& plan) {
-  Program program = start(graph, plan, plan.tile_segments);
+Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program = start(graph, plan, target, plan.tile_segments);
   Builder b(program);
   ScanTile scan(b, graph, plan, plan.segment);
   ScanBlock block(b, program, graph, scan);
@@ -90,8 +91,8 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan) {
 
 }  // namespace
 
-Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
-  Program program = start(graph, plan, plan.tile_segments * plan.warps);
+Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program = start(graph, plan, target, plan.tile_segments * plan.warps);
   Builder b(program);
   ScanTile scan(b, graph, plan, plan.segment);
   const ValueId exist = segments_of(b), per_tile = b.i64(plan.tile_segments);
@@ -121,8 +122,8 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target&) {
   return program;
 }
 
-Program lower_scan_run(const Graph& graph, const Plan& plan, const Target&) {
-  Program program = start(graph, plan, plan.tile_segments * plan.warps);
+Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program = start(graph, plan, target, plan.tile_segments * plan.warps);
   Builder b(program);
   ScanTile scan(b, graph, plan, 0);
   const ValueId first = b.mul(warp_of_launch(b, plan), b.i64(plan.tile_segments));
@@ -131,9 +132,9 @@ Program lower_scan_run(const Graph& graph, const Plan& plan, const Target&) {
   return program;
 }
 
-Program lower_scan_block(const Graph& graph, const Plan& plan, const Target&) {
-  if (plan.tile_segments > 0) return lower_scan_groups(graph, plan);
-  Program program = start(graph, plan, 1);
+Program lower_scan_block(const Graph& graph, const Plan& plan, const Target& target) {
+  if (plan.tile_segments > 0) return lower_scan_groups(graph, plan, target);
+  Program program = start(graph, plan, target, 1);
   Builder b(program);
   ScanTile scan(b, graph, plan, 0);
   ScanBlock block(b, program, graph, scan);

@@ -24,8 +24,10 @@ int rows_at_once(int width) {
 
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
-Streams TileParams::streams(const Plan& plan) const {
-  Streams streams{.from = plan.stream_from, .param = elements, .keep_from = plan.keep_from};
+Streams TileParams::streams(const Plan& plan, const Target& target) const {
+  Streams streams{.from = plan.stream_from, .param = elements, .keep_from = target.keep_bytes};
+  // Few elements, which the second launch finds in the cache.
+  if (plan.direct) streams.keep_from = 0;
   if (plan.segment > 0) {
     streams.param = segments;
     streams.factor = plan.segment;

@@ -141,7 +141,6 @@ struct Plan {
   std::int64_t read_ahead = 0;
   std::int64_t stream_from =
       0;                        ///< scans: bytes from which on outputs pass the caches by; 0: never
-  std::int64_t keep_from = 0;   ///< scans: Streams::keep_from
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:
   int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's
