@@ -1,4 +1,4 @@
-# The suites reduce, scan and papers from end to end on small data on the CPU.
+# The suites reduce, scan, papers and plans from end to end on small data on the CPU.
 # -DBENCH, -DPYTHON: programs; -DSOURCE: the folder of the scripts; -DFOLDER: made anew.
 function(run_and_expect pattern)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
@@ -45,4 +45,13 @@ if(NOT status EQUAL 0 OR NOT page MATCHES "uniform data\n\n.*\\| 2.18 \\| [0-9.e
     NOT page MATCHES "Scans of everything: error in per cent, uniform data\n\n[^#]*\\| 2.18 \\| [0-9.e-]+ \\|" OR
     NOT page MATCHES "Scans of segments: [^#]*\\| 16 \\| [0-9.]+ [^#]*\\| 2.20 \\| [0-9.]+ ")
   message(FATAL_ERROR "papers.md was not filled:\n${page}")
+endif()
+
+file(WRITE ${FOLDER}/list.txt "sum f16 f16 64 0\nsum f16 f16 64 0 rows warps=1 depth=8 rows=8 bytes=16 simt\n\
+inclusive_sum f32 f32 whole 65536  # few\n")
+set(bench ${BENCH} --suite plans --target cpu --elements 1048576 --seconds 0.002 --void-above 1000)
+run_and_expect("2 cases, 3 rows measured" ${bench} --plans ${FOLDER}/list.txt)
+execute_process(COMMAND ${bench} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+if(status EQUAL 0 OR NOT output MATCHES "the suite plans needs --plans FILE")
+  message(FATAL_ERROR "the suite plans ran without a list: ${output}")
 endif()

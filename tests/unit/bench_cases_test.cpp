@@ -6,8 +6,10 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "chainfold/bench/papers_cases.hpp"
+#include "chainfold/bench/plans_cases.hpp"
 #include "chainfold/bench/reference.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
 #include "chainfold/codegen/plan_published.hpp"
@@ -42,6 +44,51 @@ TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
   EXPECT_EQ(odd.segment, (std::int64_t{1} << 29) / 4099);
   EXPECT_EQ(odd.segments(), 4099);
   EXPECT_EQ(odd.elements, odd.segment * 4099);
+}
+
+TEST(BenchPlansCases, JoinTheWaysOfACaseAndTakeAsManyElementsAsFit) {
+  std::istringstream list(
+      "# a comment\n"
+      "sum f16 f32 whole 65536\n"
+      "sum f16 f32 whole 65536 parts warps=8 depth=4 parts=264 bytes=16  # and another\n"
+      "sum f16 f32 whole 65536 cub\n"
+      "\n"
+      "inclusive_sum i8 i32 100 0\n"
+      "sum f16 f16 columns=1001 0\n"
+      "dot f16 f16 64 0\n");
+  const std::vector<NamedCase> cases = plans_cases(list, 1 << 20);
+  ASSERT_EQ(cases.size(), 4U);
+  EXPECT_EQ(cases[0].test.elements, 65536);
+  ASSERT_EQ(cases[0].ways.size(), 3U);
+  EXPECT_EQ(cases[0].ways[0].name(), "chainfold chosen");
+  EXPECT_EQ(cases[0].ways[1].name(), "chainfold pinned parts warps=8 depth=4 parts=264 bytes=16");
+  EXPECT_EQ(cases[0].ways[2].name(), "cub");
+  EXPECT_EQ(cases[1].test.elements, (1 << 18) / 100 * 100) << "outputs fit, too";
+  EXPECT_EQ(cases[2].test.columns, 1001);
+  EXPECT_EQ(cases[2].test.segment, (1 << 19) / 1001);
+  EXPECT_EQ(cases[3].test.elements, 1 << 19) << "of each input";
+}
+
+TEST(BenchPlansCases, SayWhichLineIsWrong) {
+  const auto complaint = [](const std::string& line) -> std::string {
+    std::istringstream list("sum f16 f16 64 0\n" + line + "\n");
+    try {
+      plans_cases(list, 1 << 20);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(complaint("sum f16 f16 64").find("line 2 of the list: OP IN OUT"), std::string::npos);
+  EXPECT_NE(complaint("summ f16 f16 64 0").find("no op 'summ'"), std::string::npos);
+  EXPECT_NE(complaint("sum f17 f16 64 0").find("'f17' is no type"), std::string::npos);
+  EXPECT_NE(complaint("sum f16 f16 -4 0").find("'-4' is no number of elements of a segment"),
+            std::string::npos);
+  EXPECT_NE(complaint("sum f16 f16 64 1e6").find("'1e6' is no number"), std::string::npos);
+  EXPECT_NE(complaint("sum f16 f16 64 0 rows warp=8").find("line 2 of the list"),
+            std::string::npos);
+  EXPECT_NE(complaint("inclusive_sum f16 f16 columns=4 0").find("columns are of folds"),
+            std::string::npos);
 }
 
 TEST(BenchChecker, FoldsColumnsDownTheRows) {
