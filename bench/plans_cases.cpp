@@ -38,7 +38,8 @@ std::int64_t number_of(const std::string& word, const char* what) {
 
 Way way_of(const std::string& text) {
   if (text.empty()) return {.impl = "chainfold", .kind = "chosen", .strategy = {}};
-  if (text.starts_with("cub")) return {.impl = text, .kind = {}, .strategy = {}};
+  for (const char* peer : {"cub", "cub-keys", "cub-offsets"})
+    if (text == peer) return {.impl = text, .kind = {}, .strategy = {}};
   static_cast<void>(codegen::parse_choice(text));  // throws what is wrong with it
   return {.impl = "chainfold", .kind = "pinned", .strategy = text};
 }
@@ -49,7 +50,7 @@ NamedCase case_of(const std::string& op, const std::string& in, const std::strin
   std::int64_t count = number_of(elements, "elements");
   const bool scan = is_scan(op_of(op));
   if (count == 0) count = bytes / std::max(size_of(from), scan ? size_of(to) : 1);
-  const std::string name = fmt::format("{}/{}/{}/{}", op, in, segment, count);
+  const std::string name = fmt::format("{}/{}-{}/{}/{}", op, in, out, segment, count);
   constexpr std::string_view kColumns = "columns=";
   if (segment.starts_with(kColumns)) {
     const std::int64_t columns = number_of(segment.substr(kColumns.size()), "columns");

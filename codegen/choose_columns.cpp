@@ -23,8 +23,6 @@ constexpr int kSectorBytes = 32, kWindowBytes = 512;
 /// The same where windows are phased, which bring a load more besides; and what a lane of them has
 /// in flight, and the states of lanes that leave registers for two blocks.
 constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
-/// Warps of a processor that keep the memory busy: more would be parts whose states are merged.
-constexpr int kPartWarps = 16;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;

@@ -25,9 +25,8 @@ constexpr std::int64_t kPartsFromBytes = 128 * 1024;
 constexpr int kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
-/// On a GPU: warps of a processor that keep it busy, so that parts, and what the second launch
-/// merges, are few; and their loads in flight. Measured on sm_90 from 2^16 to 2^30 elements.
-constexpr int kPartWarps = 16, kPartLoads = 8;
+/// Loads in flight of the warps of parts (kPartWarps) on a GPU.
+constexpr int kPartLoads = 8;
 /// What no target gains from: more would only be code.
 constexpr int kMostDepth = 64, kMostRows = 32;
 /// Loads of a segment that are held at once, because moments then need no merges.

@@ -18,8 +18,10 @@ constexpr int kMostRunRows = 32;
 /// With those in shared memory, of which each is a piece of the fold's code.
 constexpr int kMostRows = 64;
 constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
-/// Blocks of scan_tile: rows of all warps, and warps at most. Rows of fewer bytes are two at least.
+/// Blocks of scan_tile: rows of all warps, and warps at most. Rows of fewer
+/// bytes are as many as have them.
 constexpr int kShortRows = 8, kShortWarps = 4, kLeastRowBytes = 256;
+constexpr int kManyResidentWarps = 64;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
 /// Rows at once of the end of everything: the longest wait of a launch that has one.
@@ -86,13 +88,17 @@ bool is_scan(Strategy strategy) {
   }
 }
 
-int widest_of_scan(const Graph& graph) {
-  int bytes = widest_input(graph);
+int widest_output(const Graph& graph) {
+  int bytes = 1;
   for (const NodeId output : graph.outputs) {
     const Node& node = graph.node(output);
     if (node.level == Level::element) bytes = std::max(bytes, size_of(node.type));
   }
   return bytes;
+}
+
+int widest_of_scan(const Graph& graph) {
+  return std::max(widest_input(graph), widest_output(graph));
 }
 
 int widest_load(const Target& target, const PlanRequest& request, int element) {
@@ -281,9 +287,12 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         const auto run = choose_run(graph, s, depth, widest);
         if (!run) continue;
         if (!one_warp && depth <= kTileRows) {
-          const int least = bytes * widest * Plan::kWarp >= kLeastRowBytes ? 1 : 2;
+          const int least =
+              std::clamp(kLeastRowBytes / (bytes * widest * Plan::kWarp), 1, kTileRows);
           choice.depth = choose_short_run(graph, s, *run, least).rows;
-          choice.warps = std::clamp(kShortRows / choice.depth, 1, kShortWarps);
+          // Processors with fewer warps also hold fewer blocks.
+          const int least_warps = target.resident_warps < kManyResidentWarps ? kShortWarps : 1;
+          choice.warps = std::clamp(kShortRows / choice.depth, least_warps, kShortWarps);
         }
         return choice;
       }

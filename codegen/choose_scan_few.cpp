@@ -38,22 +38,30 @@ int cpu_tile_bytes(const PlanRequest& request) {
   return request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
 }
 
-std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
-                              std::int64_t elements) {
-  if (segment != 0 || !has_scans(graph)) return 0;
+std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
+  if (!has_scans(graph)) return {};
   if (target.max_warps == 1) {
     // Small tiles, so that every thread has some; scans of both directions have no ranges.
-    if (target.processors == 1 || scans_both_ways(graph)) return 0;
-    const std::int64_t most =
-        std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph);
-    return elements <= most ? most : 0;
+    if (target.processors == 1 || scans_both_ways(graph)) return {};
+    return {std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph)};
   }
-  for (const FewElements& few : kFewElements) {
-    const std::int64_t most = most_of(few, graph, target);
-    if (elements <= most) return most;
-  }
+  std::vector<std::int64_t> classes;
+  for (const FewElements& few : kFewElements) classes.push_back(most_of(few, graph, target));
   const std::int64_t most = most_of_small_tiles(graph, target);
-  return elements <= most ? most : 0;
+  if (most > classes.back()) classes.push_back(most);
+  return classes;
+}
+
+std::int64_t most_elements_of(const std::vector<std::int64_t>& classes, std::int64_t segment,
+                              std::int64_t elements) {
+  if (segment != 0) return 0;
+  const auto found = std::lower_bound(classes.begin(), classes.end(), elements);
+  return found == classes.end() ? 0 : *found;
+}
+
+std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
+                              std::int64_t elements) {
+  return most_elements_of(element_classes(graph, target), segment, elements);
 }
 
 }  // namespace chainfold::codegen

@@ -29,7 +29,7 @@ struct Everything {
 constexpr Everything kEverything{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
 /// Elements of four bytes and more have half of the merges a byte, so that half of the warps keep
 /// up: these have twice the registers.
-constexpr Everything kEverythingLong{{2, 16, 24, 1, 1}, {4, 8, 8, 1, 3, 16}};
+constexpr Everything kEverythingLong{{2, 16, 24, 1, 1}, {4, 4, 12, 1, 3, 16}};
 constexpr Everything kEverythingWide{{2, 16, 24, 1, 1}, {2, 16, 16, 1, 1, 8}};
 /// States of 64 bits beside rows of several inputs.
 constexpr Everything kEverythingWideSeveral{{3, 8, 28, 1, 1}, {3, 8, 8, 1, 1, 6}};
@@ -107,7 +107,7 @@ std::int64_t most_of_small_tiles(const Graph& graph, const Target& target) {
   if (scans_both_ways(graph) || broadcasts(graph)) return 0;
   const PlanRequest request{.segment = 0, .most_elements = 1};
   const auto choice = staged_scan_choice(graph, target, request);
-  if (!choice) return 0;
+  if (!choice || choice == staged_scan_choice(graph, target, {.segment = 0})) return 0;
   const StagedRow row = staged_row(graph, target, false);
   const Shape shape = shape_of(graph, target, request, row, false);
   const std::int64_t tile = row.elements * choice->warps * choice->depth;

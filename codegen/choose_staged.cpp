@@ -236,8 +236,9 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
                                 const PlanRequest& request, const PlanChoice& choice) {
   if (request.base_alignment >= target.vector_bytes) return choice;
-  // A scan's run of narrow loads may be too short for a segment.
-  if (!make_plan(graph, target, request, choice)) return default_choice(graph, target, request);
+  // A scan's run of narrow loads may be too short for a segment, or for a warp to be worth it.
+  if (choice.strategy == Strategy::scan_tile || !make_plan(graph, target, request, choice))
+    return default_choice(graph, target, request);
   if (choice.strategy != Strategy::rows || !gains_from_stages(graph, target, request))
     return choice;
   return staged_choice(graph, target, request).value_or(choice);

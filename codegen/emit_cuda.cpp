@@ -198,13 +198,11 @@ std::string shared_text(const Launch& launch) {
 
 /// What loads ask the second-level cache for.
 std::string keep_text(const Program& program, const Launch& launch) {
-  int bytes = 1;
-  for (const Buffer& buffer : program.buffers)
-    if (buffer.role == BufferRole::output) bytes = std::max(bytes, size_of(buffer.type));
   const Streams& streams = launch.streams;
+  const std::int64_t unit = streams.factor * streams.keep_unit;
   return fmt::format("  const unsigned long long {} = cf_keeps({} >= {}ll);\n", cuda::kKeepHint,
                      cuda::param_name(program, streams.param),
-                     streams.keep_from / bytes / streams.factor);
+                     (streams.keep_from + unit - 1) / unit);
 }
 
 std::string kernel_text(const Program& program, const Launch& launch, bool overlapped) {

@@ -153,7 +153,7 @@ Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& tar
                               .min_blocks = plan.resident,
                               .overlaps = target.overlaps,
                               .bulk_copies = target.bulk_copies,
-                              .streams = params.streams(plan, target)});
+                              .streams = params.streams(graph, plan, target)});
   LookAhead(program, graph, plan, params, tree).lower();
   return program;
 }

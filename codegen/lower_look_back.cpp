@@ -24,7 +24,7 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
                               .min_blocks = plan.resident,
                               .overlaps = target.overlaps,
                               .bulk_copies = plan.staged > 0 && target.bulk_copies,
-                              .streams = params.streams(plan, target)});
+                              .streams = params.streams(graph, plan, target)});
   Builder b(program);
   ScanTiles tiles(b, program, graph, plan, params);
   ScanTile& run = tiles.run();

@@ -203,7 +203,7 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .overlaps = target.overlaps,
-                              .streams = params.streams(plan, target)});
+                              .streams = params.streams(graph, plan, target)});
   if (plan.direct) {
     lowering.lower_direct_scan();
   } else {

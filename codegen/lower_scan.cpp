@@ -6,6 +6,7 @@
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_scan_block.hpp"
 #include "chainfold/codegen/lower_scan_tile.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -28,7 +29,8 @@ Program start(const Graph& graph, const Plan& plan, const Target& target,
        .streams = {.from = plan.stream_from,
                    .param = segments,
                    .factor = plan.segment,
-                   .keep_from = target.keep_bytes}});
+                   .keep_from = target.keep_bytes,
+                   .keep_unit = widest_output(graph)}});
   return program;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/lower_scan_ring.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -24,8 +25,11 @@ int rows_at_once(int width) {
 
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
-Streams TileParams::streams(const Plan& plan, const Target& target) const {
-  Streams streams{.from = plan.stream_from, .param = elements, .keep_from = target.keep_bytes};
+Streams TileParams::streams(const Graph& graph, const Plan& plan, const Target& target) const {
+  Streams streams{.from = plan.stream_from,
+                  .param = elements,
+                  .keep_from = target.keep_bytes,
+                  .keep_unit = widest_output(graph)};
   // Few elements, which the second launch finds in the cache.
   if (plan.direct) streams.keep_from = 0;
   if (plan.segment > 0) {

@@ -21,7 +21,7 @@ struct TileParams {
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
   SizeExpr segment_count;              ///< as many times `tiles`
   /// Of a launch that stores an element for each of the inputs'.
-  [[nodiscard]] Streams streams(const Plan& plan, const Target& target) const;
+  [[nodiscard]] Streams streams(const Graph& graph, const Plan& plan, const Target& target) const;
   /// Scans of everything go on from launch to launch: buffers of states, and whether they are
   /// there.
   int carry_in = -1, carry_out = -1, has_carry_in = -1, has_carry_out = -1;

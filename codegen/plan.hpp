@@ -237,6 +237,11 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
 /// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);
+/// The same, of what element_classes() gave: for whoever asks at each launch.
+std::int64_t most_elements_of(const std::vector<std::int64_t>& classes, std::int64_t segment,
+                              std::int64_t elements);
+/// The classes of launches without segments: how many elements each has at most, ascending.
+std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);
 
 }  // namespace codegen
 }  // namespace chainfold

@@ -199,6 +199,8 @@ struct Mma {
 struct Barrier {};  ///< all warps of the block
 /// The launch before has ended, and what it stored is there. Once in each launch that overlaps,
 /// outside of loops and branches; before it a block touches nothing but inputs that do not change.
+/// Blocks that need nothing of the launch before wait all the same: a third launch knows by the end
+/// of the second that the first has ended, too.
 struct WaitForLaunch {};
 /// Elements between the last boundary of memory at or before element `first` of a buffer and that
 /// element; there is a boundary every `unit` bytes. Uniform i64, 0 to unit / size - 1.
@@ -348,6 +350,7 @@ struct Streams {
   /// engine, ask a shared cache to let go of what is stored before it lets go of them: memory then
   /// gets stores in longer runs. 0: never.
   std::int64_t keep_from = 0;
+  int keep_unit = 1;  ///< bytes an element of the widest of them
 };
 
 struct Launch {

@@ -172,10 +172,12 @@ Kernel compile(const Computation& computation, const Options& options) {
   state->target = options.target ? *options.target : runtime::default_target();
   state->device = device_of(state->target);
   if (state->device >= 0) state->context = &runtime::Context::of(state->device);
+  state->classes = codegen::element_classes(*state->graph, state->target);
   const codegen::Partition& partition = state->graph->partition;
   if (partition.tail) {
     state->tail_graph = *state->graph;
     state->tail_graph->partition = {};
+    state->tail_classes = codegen::element_classes(*state->tail_graph, state->target);
   }
   if (partition.kind == codegen::Partition::Kind::whole || partition.size > 0) {
     state->variant({.segment = partition.size}, kWidestLoad);

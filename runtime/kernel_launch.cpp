@@ -67,12 +67,13 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
-    const runtime::KernelVariant& compiled = variant(
-        {.tail = tail,
-         .segment = args.segment,
-         .strided = args.strided && in_place,
-         .most_elements = codegen::most_elements_of(whole, target, args.segment, args.elements)},
-        aligned);
+    const runtime::KernelVariant& compiled =
+        variant({.tail = tail,
+                 .segment = args.segment,
+                 .strided = args.strided && in_place,
+                 .most_elements = codegen::most_elements_of(tail ? tail_classes : classes,
+                                                            args.segment, args.elements)},
+                aligned);
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };
   if (arguments.segments > 0) add(false, arguments, alignment);

@@ -33,6 +33,8 @@ struct Kernel::State {
   /// The same outputs over one segment of whatever length: what a shorter last segment goes
   /// through.
   std::optional<codegen::Graph> tail_graph;
+  /// codegen::element_classes of these graphs.
+  std::vector<std::int64_t> classes, tail_classes;
   Options options;
   Target target;
   int device = -1;                            // < 0: the CPU

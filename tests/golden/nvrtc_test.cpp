@@ -141,6 +141,34 @@ INSTANTIATE_TEST_SUITE_P(
       return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param));
     });
 
+/// The same of everything, of each class of few elements: their tiles wait in registers for the
+/// states before them.
+class NvrtcScanClasses : public testing::TestWithParam<const char*> {};
+
+TEST_P(NvrtcScanClasses, SpillNothing) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const Computation computation = program(GetParam()).over(whole());
+  const std::vector<int>& known = runtime::nvrtc_architectures();
+  for (const int arch : {80, 90}) {
+    if (std::find(known.begin(), known.end(), arch) == known.end()) continue;
+    const codegen::Target target = codegen::gpu_target(arch);
+    const auto classes = codegen::element_classes(computation.graph(), target);
+    EXPECT_GE(classes.size(), 3U);
+    for (const std::int64_t most : classes) {
+      SCOPED_TRACE(fmt::format("sm_{}, up to {} elements", arch, most));
+      expect_as_planned(codegen::compile_graph(computation.graph(), target,
+                                               {.segment = 0, .most_elements = most}),
+                        arch);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, NvrtcScanClasses,
+                         testing::Values("scan_sum_f16", "scan_sum_f32", "scan_sum_i32",
+                                         "scan_sum_f64", "scan_several_f16"),
+                         [](const auto& info) { return std::string(info.param); });
+
 /// Default plans of columns whose rows are read in phases, which hold a window's states and loads
 /// in registers.
 class NvrtcPhases : public testing::TestWithParam<std::tuple<const char*, std::int64_t>> {};

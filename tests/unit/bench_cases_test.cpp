@@ -55,9 +55,11 @@ TEST(BenchPlansCases, JoinTheWaysOfACaseAndTakeAsManyElementsAsFit) {
       "\n"
       "inclusive_sum i8 i32 100 0\n"
       "sum f16 f16 columns=1001 0\n"
-      "dot f16 f16 64 0\n");
+      "dot f16 f16 64 0\n"
+      "dot f16 f32 64 0\n");
   const std::vector<NamedCase> cases = plans_cases(list, 1 << 20);
-  ASSERT_EQ(cases.size(), 4U);
+  ASSERT_EQ(cases.size(), 5U);
+  EXPECT_EQ(cases[4].test.out, DType::f32);
   EXPECT_EQ(cases[0].test.elements, 65536);
   ASSERT_EQ(cases[0].ways.size(), 3U);
   EXPECT_EQ(cases[0].ways[0].name(), "chainfold chosen");
@@ -87,6 +89,7 @@ TEST(BenchPlansCases, SayWhichLineIsWrong) {
   EXPECT_NE(complaint("sum f16 f16 64 1e6").find("'1e6' is no number"), std::string::npos);
   EXPECT_NE(complaint("sum f16 f16 64 0 rows warp=8").find("line 2 of the list"),
             std::string::npos);
+  EXPECT_NE(complaint("sum f16 f16 64 0 cubb").find("line 2 of the list"), std::string::npos);
   EXPECT_NE(complaint("inclusive_sum f16 f16 columns=4 0").find("columns are of folds"),
             std::string::npos);
 }

@@ -342,6 +342,21 @@ TEST(ChoosePlan, ShortSegmentsOfScansHaveRunsOfAsFewRowsAsHaveWork) {
     EXPECT_EQ(shape(needs_four), std::pair(2, 4)) << needs_four;
 }
 
+TEST(ChoosePlan, NarrowLoadsOfShortSegmentsHaveMoreRows) {
+  const Computation scan = running_halves();
+  const Target gpu = codegen::gpu_target(90);
+  const codegen::PlanChoice best =
+      codegen::default_choice(scan.graph(), gpu, PlanRequest{.segment = 16});
+  for (const int alignment : {2, 4, 8}) {
+    const PlanRequest request{.segment = 16, .base_alignment = alignment};
+    const codegen::PlanChoice narrow =
+        codegen::choice_for_alignment(scan.graph(), gpu, request, best);
+    const Plan plan = codegen::make_plan(scan.graph(), gpu, request, narrow).value();
+    EXPECT_EQ(plan.strategy, Strategy::scan_tile);
+    EXPECT_GE(plan.depth * plan.load_width * Plan::kWarp * 2, 256) << "bytes of a warp's run";
+  }
+}
+
 TEST(ChoosePlan, PartsKeepAGpuBusyWithSixteenWarpsAProcessor) {
   const Target gpu = codegen::gpu_target(90);
   for (const char* name : {"sum_f16", "variance_f32"}) {
