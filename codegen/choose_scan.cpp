@@ -129,7 +129,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.near = choice.near;
   plan.direct = choice.direct > 0;
   if (!near_serves(plan) || choice.direct > 1) return false;
-  if (plan.direct && !direct_serves(plan, graph)) return false;
+  if (plan.direct && (one_warp || !direct_serves(plan, graph))) return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
@@ -273,7 +273,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   // Rows that registers hold: of all inputs, as they come from memory.
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  const int fit = std::max(1, kRunBytes / std::max(1, bytes * widest));
+  bytes = std::max(1, bytes);  // positions alone are scanned without an input
+  const int fit = std::max(1, kRunBytes / (bytes * widest));
   const int most = graph.folds.size() > 1 || keeps_lifted_rows(graph) ? kRunRows / 2 : kRunRows;
   const int rows = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(most, fit))));
   const int registers = lane_registers(graph, rows, widest);

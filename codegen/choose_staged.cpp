@@ -164,7 +164,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request) {
   const std::int64_t s = request.segment;
-  if (!target.async_copies || s < 1) return std::nullopt;
+  if (!target.async_copies || s < 1 || graph.inputs.empty()) return std::nullopt;
   const int bytes = sum_of_inputs(graph);
   const int widest = widest_load(graph, target, request.base_alignment);
   PlanChoice choice;

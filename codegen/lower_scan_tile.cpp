@@ -261,7 +261,10 @@ void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<Val
     if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);
     const ValueId value = b_.widen(outputs[i], row.width);
-    const int width = std::min(row.width, kStoreBytes / size_of(b_.type(value).elem));
+    // What is stored may be wider than what is loaded, and then also than memory is aligned to.
+    const int size = size_of(b_.type(value).elem);
+    const int bytes = std::min(kStoreBytes, std::max(plan_.base_alignment, size));
+    const int width = std::min(row.width, bytes / size);
     for (int first = 0; first < row.width; first += width) {
       Address address{.base = b_.add(at, b_.i64(first))};
       if (width < row.width) address = {.base = address.base, .group = 1, .stride = row.width};

@@ -153,7 +153,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.heads ||
               (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
           "segments begin anywhere in the rows of tiles that wait");
-  require(!plan.direct || direct_serves(plan, graph),
+  require(!plan.direct || (target.max_warps > 1 && direct_serves(plan, graph)),
           "tiles that fold what is before them know nothing of what is behind");
   require(near_serves(plan), "a warp looks at each group of tiles that wait");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,

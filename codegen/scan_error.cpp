@@ -58,8 +58,14 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
+  int range = kLaneLevels + ceil_log2(plan.range_depth);
+  if (plan.segment > 0) {  // what is added of another segment, or of none, is zero
+    const int own = ceil_log2(plan.segment) + 1;
+    row = std::min(row, own);
+    total = std::min(total, own);
+    range = std::min(range, own);
+  }
   // Rows before it since a state was taken are added up first; in a ragged end those of a batch.
-  const int range = kLaneLevels + ceil_log2(plan.range_depth);
   row += std::min(plan.depth, kRowsAState) - 1;
   row = plan.in_registers ? std::max(row, range) : range;
   return std::max(row, total) + kBehindCarry;

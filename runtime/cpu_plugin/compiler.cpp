@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "host.hpp"
+#include "minima.hpp"
 
 namespace chainfold::runtime::cpu {
 namespace {
@@ -147,6 +148,7 @@ struct Compilation {
     if (!module) return nullptr;
     target_host(*module);
     optimize(*module, *machine);
+    rewrite_minima(*module);
     auto object = llvm::orc::SimpleCompiler(*machine)(*module);
     if (!object) {
       failure.message = llvm::toString(object.takeError());

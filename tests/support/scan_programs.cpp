@@ -250,6 +250,15 @@ void add_others(Programs& list) {
                         cf::min(x) + cf::mean(x));
       },
       kFloatFills);
+  // Short segments of f64 are promised little error, and elements that are told a fold leave few
+  // strategies.
+  add("scan_share_f64",
+      [](const P& p) {
+        auto x = cf::input<double>("x");
+        auto weight = x * x + 1;
+        return cf::over(p, cf::inclusive_sum(weight) / cf::sum(weight));
+      },
+      {Fill::uniform, Fill::whole});
 }
 
 Programs make() {

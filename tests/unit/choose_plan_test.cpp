@@ -19,14 +19,15 @@ namespace chainfold::test {
 namespace {
 
 using codegen::Plan;
+using codegen::PlanChoice;
 using codegen::PlanRequest;
 using codegen::Strategy;
 using codegen::Target;
 using codegen::Unit;
 
-constexpr std::int64_t kSegments[] = {0,    1,    2,     7,     8,       12,       16,  24,
-                                      31,   32,   33,    64,    100,     255,      256, 257,
-                                      1000, 4096, 65536, 65537, 1000000, 1LL << 40};
+constexpr std::int64_t kSegments[] = {0,   1,    2,    3,     5,     6,       7,        8,   12,
+                                      16,  24,   31,   32,    33,    64,      100,      255, 256,
+                                      257, 1000, 4096, 65536, 65537, 1000000, 1LL << 40};
 
 std::vector<Target> targets() {
   std::vector<Target> all{codegen::cpu_target(1), codegen::cpu_target(64)};
@@ -69,6 +70,29 @@ TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForFolds) {
 
 TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
   expect_legal_plans_within_the_bound(scan_programs());
+}
+
+/// Positions and counts alone need no input, and no memory is read for them.
+TEST(ChoosePlan, FindsPlansForGraphsWithoutInputs) {
+  constexpr Computation (*kPrograms[])(const dsl::Partition&) = {
+      +[](const dsl::Partition& p) { return over(p, cast<bf16>(count())); },
+      +[](const dsl::Partition& p) { return over(p, sum(index() * index()), max(index())); },
+      +[](const dsl::Partition& p) { return over(p, exclusive(min(index()))); },
+      +[](const dsl::Partition& p) { return over(p, inclusive(sum(index()), backward), count()); },
+  };
+  for (const auto& program : kPrograms)
+    for (const Target& target : targets())
+      for (const std::int64_t segment : {0, 1, 3, 8, 37, 100, 256, 1000, 4099})
+        for (const bool strided : {false, true}) {
+          const Computation computation = program(segment > 0 ? segments(segment) : whole());
+          const codegen::Graph& graph = computation.graph();
+          if (strided && (segment == 0 || has_scans(graph))) continue;
+          SCOPED_TRACE(print_expression(graph) + " on " + target.name);
+          const PlanRequest request{.segment = segment, .strided = strided};
+          ASSERT_NO_THROW(verify(codegen::compile_graph(graph, target, request).program));
+          for (const PlanChoice& choice : codegen::plan_space(graph, target, request))
+            ASSERT_TRUE(make_plan(graph, target, request, choice)) << to_text(choice);
+        }
 }
 
 TEST(ChoosePlan, PartsAndScratchDoNotDependOnAlignment) {
@@ -440,6 +464,20 @@ TEST(ChoosePlan, VerifyRefusesWhatTheTargetCannot) {
   whole_plan.edges = false;
   EXPECT_THROW(verify(whole_plan, graph, hopper), InternalError)
       << "the end may lie within a wide load";
+}
+
+TEST(ChoosePlan, FewTilesWithoutSharedMemoryWaitForEachOther) {
+  const Computation computation = program("scan_sum_f32").over(whole());
+  const PlanChoice choice =
+      codegen::parse_choice("propagate warps=1 depth=8 direct=1 tile=2 bytes=16 simt");
+  EXPECT_FALSE(make_plan(computation.graph(), codegen::cpu_target(4), {}, choice));
+  PlanChoice without = choice;
+  without.direct = 0;
+  const auto plan = make_plan(computation.graph(), codegen::cpu_target(4), {}, without);
+  ASSERT_TRUE(plan);
+  Plan wrong = *plan;
+  wrong.direct = true;
+  EXPECT_THROW(verify(wrong, computation.graph(), codegen::cpu_target(4)), InternalError);
 }
 
 TEST(ChoosePlan, RefusesWhatIsNotSupportedYet) {

@@ -1,0 +1,125 @@
+#include "minima.hpp"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "host.hpp"
+
+namespace chainfold::runtime::cpu {
+namespace {
+
+/// Of this width are vectors only where the host has AVX-512 with DQ (host.cpp).
+constexpr int kRegisterBits = 512;
+
+/// The instruction's immediate: bit 0 asks for the larger, bit 2 for the result's own sign.
+constexpr int kSmaller = 0b0100, kLarger = 0b0101;
+
+llvm::Value* of_register(llvm::IRBuilder<>& at, bool larger, llvm::Value* a, llvm::Value* b) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(a->getType());
+  const bool wide = type->getElementType()->isDoubleTy();
+  auto* all = llvm::Constant::getAllOnesValue(at.getIntNTy(type->getNumElements()));
+  constexpr int kRoundAsSet = 4;
+  llvm::Value* ranged =
+      at.CreateIntrinsic(type,
+                         wide ? llvm::Intrinsic::x86_avx512_mask_range_pd_512
+                              : llvm::Intrinsic::x86_avx512_mask_range_ps_512,
+                         {a, b, at.getInt32(larger ? kLarger : kSmaller),
+                          llvm::Constant::getNullValue(type), all, at.getInt32(kRoundAsSet)});
+  // Of a number and a NaN it takes the number; their sum is the NaN.
+  return at.CreateSelect(at.CreateFCmpUNO(a, b), at.CreateFAdd(a, b), ranged);
+}
+
+/// Lanes [first, first + count) of the vector.
+llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count) {
+  llvm::SmallVector<int> lanes(static_cast<std::size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return at.CreateShuffleVector(vector, lanes);
+}
+
+/// The vectors one after the other.
+llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> parts) {
+  while (parts.size() > 1) {
+    llvm::SmallVector<llvm::Value*> pairs;
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      auto* type = llvm::cast<llvm::FixedVectorType>(parts[i]->getType());
+      llvm::SmallVector<int> lanes(2 * std::size_t{type->getNumElements()});
+      std::iota(lanes.begin(), lanes.end(), 0);
+      pairs.push_back(at.CreateShuffleVector(parts[i], parts[i + 1], lanes));
+    }
+    parts = std::move(pairs);
+  }
+  return parts.front();
+}
+
+void rewrite(llvm::IntrinsicInst& minimum) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(minimum.getType());
+  if (type == nullptr) return;
+  llvm::Type* element = type->getElementType();
+  if (!element->isFloatTy() && !element->isDoubleTy()) return;
+  const int lanes = static_cast<int>(type->getNumElements());
+  const int count = kRegisterBits / static_cast<int>(element->getScalarSizeInBits());
+  const int registers = lanes / count;
+  if (lanes % count != 0 || (registers & (registers - 1)) != 0) return;
+  llvm::IRBuilder<> at(&minimum);
+  const bool larger = minimum.getIntrinsicID() == llvm::Intrinsic::maximum;
+  llvm::SmallVector<llvm::Value*> parts;
+  for (int first = 0; first < lanes; first += count) {
+    parts.push_back(of_register(at, larger, slice(at, minimum.getArgOperand(0), first, count),
+                                slice(at, minimum.getArgOperand(1), first, count)));
+  }
+  minimum.replaceAllUsesWith(concatenate(at, std::move(parts)));
+  minimum.eraseFromParent();
+}
+
+bool is_minimum(const llvm::Instruction& instruction) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+  return call != nullptr && (call->getIntrinsicID() == llvm::Intrinsic::minimum ||
+                             call->getIntrinsicID() == llvm::Intrinsic::maximum);
+}
+
+/// Moves minima directly behind the last of their operands, in the order they had. Returns them.
+std::vector<llvm::IntrinsicInst*> place_minima(llvm::BasicBlock& block) {
+  // What stays, each with the minima that follow it; before the first there is none.
+  std::vector<std::vector<llvm::Instruction*>> order(1);
+  llvm::DenseMap<llvm::Instruction*, std::size_t> place;
+  std::vector<llvm::IntrinsicInst*> minima;
+  for (llvm::Instruction& instruction : block) {
+    std::size_t last = 0;
+    for (llvm::Value* operand : instruction.operands())
+      if (auto* before = llvm::dyn_cast<llvm::Instruction>(operand); before != nullptr)
+        last = std::max(last, place.lookup(before));  // 0 from another block
+    // A value of a loop or a branch stands before all that is no such value.
+    const bool moves =
+        is_minimum(instruction) && last > 0 && !llvm::isa<llvm::PHINode>(order[last].front());
+    if (!moves) {
+      order.emplace_back();
+      last = order.size() - 1;
+    }
+    order[last].push_back(&instruction);
+    place[&instruction] = last;
+    if (is_minimum(instruction)) minima.push_back(llvm::cast<llvm::IntrinsicInst>(&instruction));
+  }
+  for (const auto& run : order)
+    for (llvm::Instruction* instruction : run) instruction->moveBefore(block, block.end());
+  return minima;
+}
+
+}  // namespace
+
+void rewrite_minima(llvm::Module& module) {
+  if (host().vector_bits < kRegisterBits) return;
+  for (llvm::Function& function : module)
+    for (llvm::BasicBlock& block : function)
+      for (llvm::IntrinsicInst* minimum : place_minima(block)) rewrite(*minimum);
+}
+
+}  // namespace chainfold::runtime::cpu
