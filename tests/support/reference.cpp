@@ -248,7 +248,19 @@ class Evaluator {
     if (!exact) require_rule(node, type, in);
     if (!exact && node.op == Op::div && in[1]->contains_zero(type))
       return Value::nothing_promised();
+    const bool product = node.op == Op::mul || node.op == Op::fma;
+    if (!exact && product &&
+        (zero_times_infinity(type, *in[0], *in[1]) || zero_times_infinity(type, *in[1], *in[0])))
+      return Value::nothing_promised();
     return corners(node, type, in, exact);
+  }
+
+  /// A product that may be NaN within an interval, and at none of its ends.
+  static bool zero_times_infinity(DType type, const Value& zero, const Value& infinite) {
+    if (!is_float(type) || !zero.contains_zero(type)) return false;
+    const std::vector<Bits> ends = infinite.corners(type);
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](Bits end) { return std::isinf(codegen::double_of_bits(type, end)); });
   }
 
   static void require_rule(const Node& node, DType type, const std::vector<const Value*>& in) {

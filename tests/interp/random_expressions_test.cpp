@@ -1,0 +1,156 @@
+// Expressions that nobody thought of: random computations over random shapes, by the default plan
+// and by any of the space, against the reference. CHAINFOLD_RANDOM_SEED=n begins with other ones.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/random_graph.hpp"
+#include "chainfold/tests/support/thin.hpp"
+
+namespace chainfold::test {
+namespace {
+
+constexpr std::uint64_t kGroups = 16, kCases = 48 / kThin;
+constexpr std::int64_t kElements = 4000;
+
+std::uint64_t first_seed() {
+  const char* given = std::getenv("CHAINFOLD_RANDOM_SEED");
+  return given == nullptr ? 2026'11'22 : std::strtoull(given, nullptr, 10);
+}
+
+/// Odd, prime, powers of two and their neighbours, multiples of loads and rows.
+std::int64_t random_size(Dice& dice, std::int64_t most) {
+  const std::int64_t size = [&] {
+    switch (dice.below(5)) {
+      case 0: return dice.from_to(1, 40);
+      case 1: return (std::int64_t{1} << dice.from_to(1, 12)) + dice.from_to(-1, 1);
+      case 2: return dice.pick({8, 16, 32, 64, 256}) * dice.from_to(1, 60);
+      case 3: return dice.pick<std::int64_t>({37, 101, 251, 257, 521, 1009, 2039, 3001});
+      default: return dice.from_to(1, 2000);
+    }
+  }();
+  return std::min(size, most);
+}
+
+/// A computation and everything that its run depends on.
+struct Random {
+  RandomGraph made;
+  codegen::Target target;
+  InterpCase run;
+  codegen::PlanRequest request;
+  bool member = false;  ///< a plan of the space instead of the default one
+};
+
+Random make_random(Dice& dice) {
+  Random all;
+  const int arch = dice.pick({0, 75, 80, 90, 90, 100});
+  all.target = arch == 0 ? codegen::cpu_target(static_cast<int>(dice.from_to(1, 8)))
+                         : codegen::gpu_target(arch, dice.pick({0, 1, 3}));
+  const bool scans = dice.chance(50);
+  using Kind = codegen::Partition::Kind;
+  codegen::Partition partition{
+      .kind = scans ? dice.pick({Kind::whole, Kind::segments})
+                    : dice.pick({Kind::whole, Kind::segments, Kind::segments, Kind::columns})};
+  InterpCase& run = all.run;
+  run.elements = random_size(dice, kElements);
+  if (partition.kind != Kind::whole) {
+    partition.size = run.segment = random_size(dice, kElements);
+    run.columns = partition.kind == Kind::columns;
+    run.elements =
+        run.segment * dice.from_to(0, std::max<std::int64_t>(1, kElements / run.segment));
+  }
+  all.made = make_random_graph(dice, scans, partition);
+  const codegen::Graph& graph = all.made.graph;
+  if (!has_scans(graph) && partition.kind != Kind::whole && dice.chance(20))
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) run.gaps.push_back(dice.below(20));
+  run.base_alignment = std::max(dice.pick({16, 16, 8, 4, 1}), codegen::widest_of_scan(graph));
+  run.fill =
+      dice.pick({Fill::uniform, Fill::uniform, Fill::whole, Fill::nonfinite, Fill::extremes});
+  run.seed = static_cast<std::uint64_t>(dice.below(1000));
+  run.in_place = has_scans(graph) && dice.chance(40);
+  run.options = {.schedule = static_cast<codegen::Schedule>(dice.below(3)),
+                 .seed = run.seed,
+                 .resident_blocks = dice.pick({1, 2, 5})};
+  all.request = {.segment = run.segment,
+                 .base_alignment = alignment_of(graph, run),
+                 .strided = !run.gaps.empty()};
+  if (dice.chance(50)) {
+    all.request.most_elements =
+        codegen::most_elements_of(graph, all.target, run.segment, run.elements);
+  }
+  all.member = dice.chance(60);
+  if (all.member) {
+    const auto space = codegen::plan_space(graph, all.target, all.request);
+    run.choice = dice.of(space);
+  } else {
+    run.choice = codegen::default_choice(graph, all.target, all.request);
+  }
+  return all;
+}
+
+std::string words(const Random& random) {
+  const InterpCase& run = random.run;
+  return fmt::format("{} on {} ({}), {} elements of {} (seed {}), {} gaps, aligned to {}{}: {}",
+                     print_expression(random.made.graph), random.target.name,
+                     random.target.processors, run.elements, name_of(run.fill), run.seed,
+                     run.gaps.size(), run.base_alignment, run.in_place ? ", in place" : "",
+                     to_text(*run.choice));
+}
+
+/// Whether the case could be judged.
+bool agrees_with_the_reference(std::uint64_t seed) {
+  Dice dice(seed);
+  Random random;
+  try {
+    random = make_random(dice);
+  } catch (const UserError&) {
+    return false;  // a scan of an expression without a fold
+  }
+  SCOPED_TRACE(words(random));
+  const codegen::Graph& graph = random.made.graph;
+  const InterpCase& run = random.run;
+  EXPECT_EQ(codegen::parse_choice(to_text(*run.choice)), *run.choice);
+  const auto plan = make_plan(graph, random.target, random.request, *run.choice);
+  if (!plan) throw std::runtime_error("not legal: " + words(random));
+  const codegen::Compiled compiled = codegen::compile_plan(graph, random.target, *plan);
+  const auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
+  const auto outputs = interpret_graph(graph, compiled, inputs, random.made.params, run);
+  std::vector<std::vector<Expected>> expected;
+  try {
+    expected =
+        reference(graph, inputs, run.elements,
+                  {.segment = run.segment, .params = random.made.params, .plan = compiled.plan});
+  } catch (const std::logic_error&) {
+    return false;  // a float that may be rounded another way decides about something else
+  }
+  EXPECT_EQ(judge(expected, outputs).problems, "");
+  return true;
+}
+
+class RandomExpressions : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomExpressions, AgreeWithTheReference) {
+  std::uint64_t judged = 0;
+  for (std::uint64_t i = 0; i < kCases; ++i) {
+    const std::uint64_t seed = first_seed() + GetParam() * kCases + i;
+    SCOPED_TRACE(fmt::format("CHAINFOLD_RANDOM_SEED={}", seed));
+    try {
+      judged += agrees_with_the_reference(seed) ? 1 : 0;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  EXPECT_GE(judged, kCases * 3 / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, RandomExpressions, testing::Range<std::uint64_t>(0, kGroups));
+
+}  // namespace
+}  // namespace chainfold::test

@@ -1,0 +1,199 @@
+#include "chainfold/tests/support/random_graph.hpp"
+
+#include <string>
+#include <utility>
+
+#include "chainfold/tests/support/monoids.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::Fold;
+using codegen::GraphBuilder;
+using codegen::kNoNode;
+using codegen::Level;
+using codegen::NodeId;
+using codegen::Op;
+
+/// Folds of a user's own, in order.
+const std::vector<Fold>& own_folds() {
+  const auto fold_of = [](const Computation& computation) {
+    return computation.graph().folds.front();
+  };
+  static const std::vector<Fold> kFolds = {
+      fold_of(over(whole(), fold(longest_run(), input<bool>("x")))),
+      fold_of(over(whole(), fold(brackets(), input<bool>("x")))),
+      fold_of(over(whole(), fold(continuant(), input<std::uint32_t>("x")))),
+      fold_of(over(whole(), fold(horner(), input<std::uint8_t>("x"))))};
+  return kFolds;
+}
+
+class Writer {
+ public:
+  explicit Writer(Dice& dice) : dice_(dice) {
+    const int inputs = dice.pick({0, 1, 1, 1, 1, 2, 2, 3});
+    for (int i = 0; i < inputs; ++i) inputs_.push_back(any_type());
+  }
+
+  GraphBuilder& builder() { return builder_; }
+  [[nodiscard]] const std::vector<std::pair<std::string, codegen::Bits>>& params() const {
+    return params_;
+  }
+
+  /// A value a segment.
+  NodeId of_segment() {
+    const NodeId value = folded();
+    const DType type = builder_.type(value);
+    if (is_float(type) && dice_.chance(15))
+      return convert(value, dice_.pick({DType::f16, DType::bf16, DType::f32, DType::f64}));
+    if (!codegen::is_defined(Op::add, type) || dice_.chance(60)) return value;
+    const NodeId other = dice_.chance(50) ? of_launch(type) : convert_exact(folded(), type);
+    return builder_.compute(dice_.pick({Op::add, Op::sub, Op::mul, Op::max}), {value, other});
+  }
+
+  /// A value an element: the running form of one of a segment, and, it may be, what is made of it.
+  NodeId of_element(bool exclusive, bool reverse) {
+    const NodeId value =
+        builder_.running(of_segment(), {.exclusive = exclusive, .reverse = reverse});
+    const DType type = builder_.type(value);
+    if (!codegen::is_defined(Op::add, type) || dice_.chance(50)) return value;
+    switch (dice_.below(4)) {
+      case 0: return builder_.compute(Op::add, {value, of_launch(type)});
+      case 1: return builder_.compute(Op::max, {value, expression(type, 1)});
+      case 2: return builder_.compute(Op::sub, {value, convert_exact(of_segment(), type)});
+      default:
+        return builder_.compute(Op::select,
+                                {expression(DType::boolean, 1), value, expression(type, 1)});
+    }
+  }
+
+ private:
+  DType any_type() { return static_cast<DType>(dice_.below(kDTypeCount)); }
+  DType number() {
+    const DType type = any_type();
+    return type == DType::boolean ? DType::f16 : type;
+  }
+
+  NodeId convert(NodeId value, DType type) {
+    return builder_.type(value) == type ? value : builder_.convert(value, type);
+  }
+  /// Of a float that may be rounded another way only floats can be made: the count otherwise.
+  NodeId convert_exact(NodeId value, DType type) {
+    if (is_float(builder_.type(value)) && !is_float(type)) value = builder_.count();
+    return convert(value, type);
+  }
+
+  NodeId leaf(DType type) {
+    if (inputs_.empty() || dice_.chance(6)) return convert(builder_.index(), type);
+    const auto which = dice_.below(static_cast<std::int64_t>(inputs_.size()));
+    const DType stored = inputs_[static_cast<std::size_t>(which)];
+    return convert(builder_.input("x" + std::to_string(which), stored), type);
+  }
+
+  /// A literal or a parameter.
+  NodeId of_launch(DType type) {
+    const double small = dice_.pick({0.0, 1.0, -1.0, 2.0, 0.5, 3.0, 100.0});
+    const codegen::Bits bits = is_float(type) ? codegen::bits_of_double(type, small)
+                               : type == DType::boolean
+                                   ? codegen::Bits{small > 0}
+                                   : codegen::bits_of_int(type, static_cast<std::int64_t>(small));
+    if (dice_.chance(70)) return builder_.literal(type, bits);
+    const std::string name = "p_" + std::string(name_of(type));
+    for (const auto& [known, value] : params_)
+      if (known == name) return builder_.param(name, type);
+    params_.emplace_back(name, bits);
+    return builder_.param(name, type);
+  }
+
+  NodeId condition(int depth) {
+    if (dice_.chance(30)) {
+      return builder_.compute(
+          dice_.pick({Op::bit_and, Op::bit_or, Op::bit_xor}),
+          {expression(DType::boolean, depth - 1), expression(DType::boolean, depth - 1)});
+    }
+    const DType type = dice_.pick({DType::i32, DType::i64, DType::u64, DType::f32, DType::f64});
+    const NodeId left = expression(type, depth - 1);
+    const NodeId right = dice_.chance(60) ? of_launch(type) : expression(type, depth - 1);
+    return builder_.compute(dice_.pick({Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne}),
+                            {left, right});
+  }
+
+  /// Of elements.
+  NodeId expression(DType type, int depth) {
+    if (depth <= 0 || dice_.chance(25)) return leaf(type);
+    if (type == DType::boolean) return condition(depth);
+    if (const DType computed = compute_type(type); computed != type)
+      return convert(expression(computed, depth), type);
+    const NodeId a = expression(type, depth - 1);
+    const NodeId b = dice_.chance(40) ? of_launch(type) : expression(type, depth - 1);
+    switch (dice_.below(8)) {
+      case 0:
+      case 1: return builder_.compute(Op::add, {a, b});
+      case 2: return builder_.compute(Op::sub, {a, b});
+      case 3: return builder_.compute(Op::mul, {a, b});
+      case 4: return builder_.compute(dice_.pick({Op::min, Op::max}), {a, b});
+      case 5: return builder_.compute(dice_.pick({Op::neg, Op::abs}), {a});
+      case 6: return builder_.compute(Op::select, {expression(DType::boolean, depth - 1), a, b});
+      default:
+        return is_float(type)
+                   ? builder_.compute(Op::floor, {a})
+                   : builder_.compute(dice_.pick({Op::div, Op::rem, Op::bit_xor, Op::shr}), {a, b});
+    }
+  }
+
+  NodeId folded() {
+    const NodeId filter = dice_.chance(75) ? kNoNode : expression(DType::boolean, 2);
+    const int depth = dice_.pick({0, 0, 1, 2});
+    switch (dice_.below(14)) {
+      case 0: return builder_.min(expression(number(), depth), filter);
+      case 1: return builder_.max(expression(number(), depth), filter);
+      case 2: return builder_.mean(expression(any_type(), depth), filter);
+      case 3: return builder_.variance(expression(any_type(), depth), filter);
+      case 4: return builder_.count(expression(DType::boolean, 2));
+      case 5: return builder_.argmin(expression(number(), depth), filter);
+      case 6: return builder_.argmax(expression(number(), depth), filter);
+      case 7: return builder_.product(expression(DType::i32, depth), filter);
+      case 8: {
+        const DType type = dice_.pick({DType::u8, DType::i16, DType::i32, DType::u64});
+        return builder_.fold(
+            codegen::make_bits(dice_.pick({Op::bit_and, Op::bit_or, Op::bit_xor}), type),
+            {expression(type, depth)}, filter);
+      }
+      case 9:
+        return builder_.fold(dice_.chance(50) ? codegen::make_any() : codegen::make_all(),
+                             {expression(DType::boolean, 2)}, filter);
+      case 10: {
+        const Fold& own = dice_.of(own_folds());
+        return builder_.fold(own, {expression(own.operands[0], depth)}, filter);
+      }
+      default: return builder_.sum(expression(any_type(), depth), filter);
+    }
+  }
+
+  Dice& dice_;
+  GraphBuilder builder_;
+  std::vector<DType> inputs_;
+  std::vector<std::pair<std::string, codegen::Bits>> params_;
+};
+
+}  // namespace
+
+RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& partition) {
+  Writer writer(dice);
+  std::vector<NodeId> outputs;
+  const int count = dice.pick({1, 1, 2, 3});
+  const int direction = dice.pick({0, 0, 1, 2});  // forward, backward, both
+  for (int i = 0; i < count; ++i) {
+    const bool reverse = direction == 2 ? dice.chance(50) : direction == 1;
+    outputs.push_back(scans && (i == 0 || dice.chance(70))
+                          ? writer.of_element(dice.chance(45), reverse)
+                          : writer.of_segment());
+  }
+  RandomGraph made{.graph = writer.builder().finish(outputs, partition), .params = {}};
+  for (const codegen::GraphParam& param : made.graph.params)
+    for (const auto& [name, bits] : writer.params())
+      if (name == param.name) made.params.push_back(bits);
+  return made;
+}
+
+}  // namespace chainfold::test
