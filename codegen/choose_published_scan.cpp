@@ -7,6 +7,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
 
@@ -119,6 +120,7 @@ bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& gra
   const int row = row_for(choice.strategy, graph, target);
   if (row < 0 || widest < 2 || !serves(choice.strategy, plan.segment)) return false;
   if (plan.nonfinite != NonFinite::assume_finite) return false;
+  if (2 * widest_of_scan(graph) > plan.base_alignment) return false;  // pairs are stored at once
   plan.strategy = choice.strategy;
   plan.folds[0] = {.unit = Unit::mma_scan, .mma_row = row};
   plan.load_width = 2;

@@ -350,7 +350,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       }
       return choice;
     case Strategy::look_ahead: {
-      if (!target.bulk_copies || bytes == 0) return std::nullopt;
+      if (!target.bulk_copies || graph.inputs.empty()) return std::nullopt;
       constexpr int kBlocks = 2;
       const int most_of_block =
           std::min(most_warps(graph, registers), target.resident_warps) / kBlocks;

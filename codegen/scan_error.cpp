@@ -1,5 +1,6 @@
 // What prefixes of sums may err: proven bounds of plans of scans.
 #include <algorithm>
+#include <limits>
 
 #include "chainfold/codegen/const_matrix.hpp"
 #include "chainfold/codegen/integer_math.hpp"
@@ -47,9 +48,12 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   // Rounded additions within a row; then a state, its rounding, and what is added to it.
   constexpr double kBehindCarry = 4;
   int row = ceil_log2(plan.load_width) + kLaneLevels;
+  const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;
+  // What is added of another segment, or of none, is zero.
+  const int own = plan.segment > 0 ? ceil_log2(plan.segment) + 1 : std::numeric_limits<int>::max();
+  row = std::min(row, own);
   if (plan.strategy == Strategy::scan_tile) {
-    const bool crosses = std::int64_t{Plan::kWarp} * plan.load_width % plan.segment != 0;
-    row = std::min(row, ceil_log2(plan.segment) + 1);
+    const bool crosses = of_row % plan.segment != 0;
     // The last tile's segments are ranges, of batches of rows.
     const bool batches = plan.range_depth > 1 && plan.segment > Plan::kWarp;
     const double range = batches ? kLaneLevels + ceil_log2(plan.range_depth) + kBehindCarry : 0;
@@ -58,15 +62,14 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.load_width) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
-  int range = kLaneLevels + ceil_log2(plan.range_depth);
-  if (plan.segment > 0) {  // what is added of another segment, or of none, is zero
-    const int own = ceil_log2(plan.segment) + 1;
-    row = std::min(row, own);
-    total = std::min(total, own);
-    range = std::min(range, own);
-  }
-  // Rows before it since a state was taken are added up first; in a ragged end those of a batch.
-  row += std::min(plan.depth, kRowsAState) - 1;
+  total = std::min(total, own);
+  const int range = std::min(kLaneLevels + ceil_log2(plan.range_depth), own);
+  // Rows before it since a state was taken are added up first; in a ragged end those of a batch. A
+  // segment that begins with a row has only its own.
+  const bool begins = plan.segment > 0 && !plan.heads && plan.tile_segments == 0;
+  const std::int64_t rows_before = begins ? (plan.segment - 1) / of_row : plan.depth - 1;
+  row += static_cast<int>(
+      std::min({rows_before, std::int64_t{plan.depth} - 1, std::int64_t{kRowsAState} - 1}));
   row = plan.in_registers ? std::max(row, range) : range;
   return std::max(row, total) + kBehindCarry;
 }

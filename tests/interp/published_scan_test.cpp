@@ -109,6 +109,14 @@ TEST(PublishedScan, IsLegalForWhatItServesAlone) {
     other.nonfinite = NonFinite::ieee;
     EXPECT_FALSE(plan_of("running_sum_f16", row, other)) << row.plan << " is not guarded";
     other = request;
+    other.base_alignment = 8;
+    EXPECT_TRUE(plan_of("running_sum_f16", row, other)) << row.plan;
+    other.base_alignment = 4;
+    EXPECT_FALSE(plan_of("running_sum_f16", row, other)) << row.plan << " stores pairs of f32";
+    EXPECT_EQ(plan_of("running_sum_to_f16", row, other).has_value(),
+              plan_of("running_sum_to_f16", row, request).has_value())
+        << row.plan << " stores pairs of f16, if it does";
+    other = request;
     other.segment += 8;
     EXPECT_FALSE(plan_of("running_sum_f16", row, other)) << row.plan;
     if (row.loose) {

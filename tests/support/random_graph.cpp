@@ -107,9 +107,9 @@ class Writer {
 
   NodeId condition(int depth) {
     if (dice_.chance(30)) {
+      const Op op = dice_.pick({Op::bit_and, Op::bit_or, Op::bit_xor});
       return builder_.compute(
-          dice_.pick({Op::bit_and, Op::bit_or, Op::bit_xor}),
-          {expression(DType::boolean, depth - 1), expression(DType::boolean, depth - 1)});
+          op, {expression(DType::boolean, depth - 1), expression(DType::boolean, depth - 1)});
     }
     const DType type = dice_.pick({DType::i32, DType::i64, DType::u64, DType::f32, DType::f64});
     const NodeId left = expression(type, depth - 1);
@@ -155,13 +155,14 @@ class Writer {
       case 7: return builder_.product(expression(DType::i32, depth), filter);
       case 8: {
         const DType type = dice_.pick({DType::u8, DType::i16, DType::i32, DType::u64});
-        return builder_.fold(
-            codegen::make_bits(dice_.pick({Op::bit_and, Op::bit_or, Op::bit_xor}), type),
-            {expression(type, depth)}, filter);
+        const Op op = dice_.pick({Op::bit_and, Op::bit_or, Op::bit_xor});
+        return builder_.fold(codegen::make_bits(op, type), {expression(type, depth)}, filter);
       }
-      case 9:
-        return builder_.fold(dice_.chance(50) ? codegen::make_any() : codegen::make_all(),
+      case 9: {
+        const bool any = dice_.chance(50);
+        return builder_.fold(any ? codegen::make_any() : codegen::make_all(),
                              {expression(DType::boolean, 2)}, filter);
+      }
       case 10: {
         const Fold& own = dice_.of(own_folds());
         return builder_.fold(own, {expression(own.operands[0], depth)}, filter);

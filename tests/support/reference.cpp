@@ -290,8 +290,7 @@ class Evaluator {
         break;
       default: break;
     }
-    throw std::logic_error(
-        fmt::format("no rule for {} of inexact {}", name_of(node.op), name_of(type)));
+    throw NoRule(fmt::format("no rule for {} of inexact {}", name_of(node.op), name_of(type)));
   }
 
   [[nodiscard]] Value corners(const Node& node, DType type, const std::vector<const Value*>& in,

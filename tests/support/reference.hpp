@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,16 @@ struct ReferenceRequest {
   int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 
+/// Of a graph that the reference cannot judge: what a float that may be rounded another way
+/// decides.
+class NoRule : public std::logic_error {
+  using std::logic_error::logic_error;
+};
+
 /// values[output][segment], or [element] where an output has one value an element, of inputs
 /// without gaps, whose columns follow the graph's partition; the last segment may be shorter. A
-/// plan's error bound of a scan holds for every element. Throws std::logic_error for a graph that
-/// it cannot judge.
+/// plan's error bound of a scan holds for every element. Throws NoRule for a graph that it cannot
+/// judge.
 std::vector<std::vector<Expected>> reference(const codegen::Graph& graph,
                                              const std::vector<Column>& inputs,
                                              std::int64_t elements,

@@ -259,6 +259,12 @@ void add_others(Programs& list) {
         return cf::over(p, cf::inclusive_sum(weight) / cf::sum(weight));
       },
       {Fill::uniform, Fill::whole});
+  add("scan_share_both_ways_f64",
+      [](const P& p) {
+        auto x = cf::input<double>("x");
+        return cf::over(p, cf::inclusive_sum(x) / cf::sum(x), cf::inclusive_sum(x, cf::backward));
+      },
+      {Fill::uniform});
 }
 
 Programs make() {

@@ -466,7 +466,7 @@ TEST(ChoosePlan, VerifyRefusesWhatTheTargetCannot) {
       << "the end may lie within a wide load";
 }
 
-TEST(ChoosePlan, FewTilesWithoutSharedMemoryWaitForEachOther) {
+TEST(ChoosePlan, TilesThatFoldWhatIsBeforeThemNeedSharedMemory) {
   const Computation computation = program("scan_sum_f32").over(whole());
   const PlanChoice choice =
       codegen::parse_choice("propagate warps=1 depth=8 direct=1 tile=2 bytes=16 simt");
