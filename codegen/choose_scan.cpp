@@ -129,7 +129,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.near = choice.near;
   plan.direct = choice.direct > 0;
   if (!near_serves(plan) || choice.direct > 1) return false;
-  if (plan.direct && (one_warp || !direct_serves(plan, graph))) return false;
+  if (plan.direct && !direct_serves(plan, graph, target)) return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;

@@ -58,8 +58,10 @@ bool near_serves(const Plan& plan) {
          all_tree_looks(plan) <= plan.warps;
 }
 
-bool direct_serves(const Plan& plan, const Graph& graph) {
-  return plan.strategy == Strategy::propagate && !broadcasts(graph) && !scans_both_ways(graph);
+bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
+  const bool has_shared_memory = target.max_warps > 1;
+  return plan.strategy == Strategy::propagate && has_shared_memory && !broadcasts(graph) &&
+         !scans_both_ways(graph);
 }
 
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
@@ -153,7 +155,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.heads ||
               (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
           "segments begin anywhere in the rows of tiles that wait");
-  require(!plan.direct || (target.max_warps > 1 && direct_serves(plan, graph)),
+  require(!plan.direct || direct_serves(plan, graph, target),
           "tiles that fold what is before them know nothing of what is behind");
   require(near_serves(plan), "a warp looks at each group of tiles that wait");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,

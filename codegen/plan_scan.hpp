@@ -92,8 +92,8 @@ inline constexpr int kTreeLevels = 3;
 int tree_looks(const Plan& plan, int level);
 /// Whether a block has a warp for each such group.
 bool near_serves(const Plan& plan);
-/// Whether Plan::direct is legal: what a tile needs lies before it.
-bool direct_serves(const Plan& plan, const Graph& graph);
+/// Whether Plan::direct is legal: what a tile needs lies before it, and its warps share memory.
+bool direct_serves(const Plan& plan, const Graph& graph, const Target& target);
 /// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
 /// made of them.
 int scan_warps(const Graph& graph, const Target& target, int rows, int width);

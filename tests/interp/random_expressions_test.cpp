@@ -52,7 +52,6 @@ struct Random {
   codegen::Target target;
   InterpCase run;
   codegen::PlanRequest request;
-  bool member = false;  ///< a plan of the space instead of the default one
 };
 
 /// Nothing where the computation would be a scan of an expression without a fold.
@@ -98,8 +97,7 @@ std::optional<Random> make_random(Dice& dice) {
     all.request.most_elements =
         codegen::most_elements_of(graph, all.target, run.segment, run.elements);
   }
-  all.member = dice.chance(60);
-  if (all.member) {
+  if (dice.chance(60)) {
     const auto space = codegen::plan_space(graph, all.target, all.request);
     run.choice = dice.of(space);
   } else {

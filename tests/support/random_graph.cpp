@@ -11,7 +11,6 @@ namespace {
 using codegen::Fold;
 using codegen::GraphBuilder;
 using codegen::kNoNode;
-using codegen::Level;
 using codegen::NodeId;
 using codegen::Op;
 
