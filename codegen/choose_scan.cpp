@@ -127,6 +127,8 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                      choice.tile > 0 || !heads_serve(graph, s)))
     return false;
   plan.near = choice.near;
+  plan.across = choice.across;
+  if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;
   plan.direct = choice.direct > 0;
   if (!near_serves(plan) || choice.direct > 1) return false;
   if (plan.direct && !direct_serves(plan, graph, target)) return false;
@@ -171,6 +173,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       plan.tile = plan.in_registers
                       ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
                       : std::int64_t{choice.tile} * 1024;
+      if (!across_serves(plan)) return false;
       plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
       // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
       // threads.

@@ -103,8 +103,12 @@ bool ScanTiles::ragged() const { return plan_.segment == 0 && plan_.load_width >
 void ScanTiles::place(ValueId number) {
   const ValueId all = tiles();
   const bool counted_once = plan_.segment == 0 || plan_.heads;
-  segment_ = counted_once ? b_.i64(0) : b_.div(number, all);
-  index_ = counted_once ? number : b_.rem(number, all);
+  if (plan_.across > 0) {
+    place_across(number, all);
+  } else {
+    segment_ = counted_once ? b_.i64(0) : b_.div(number, all);
+    index_ = counted_once ? number : b_.rem(number, all);
+  }
   const ValueId tile =
       scan_.reverse() ? b_.sub(b_.sub(all, b_.i64(1)), index_) : index_;  // in memory
   const std::int64_t of_tile = plan_.tile, run = of_tile / plan_.warps;
@@ -116,6 +120,17 @@ void ScanTiles::place(ValueId number) {
   begin_ = b_.add(b_.mul(segment_, extent()), at_);
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
   if (plan_.heads) place_heads(tile_at, all);
+}
+
+void ScanTiles::place_across(ValueId number, ValueId all) {
+  const ValueId most = b_.i64(plan_.across), of_group = b_.mul(most, all);
+  const ValueId first = b_.mul(b_.div(number, of_group), most);
+  side_ = b_.min(most, b_.sub(counts(), first));
+  // How many segments the last group has is known at launch: a division of 32 bits is short.
+  const ValueId at = b_.convert(b_.rem(number, of_group), DType::i32);
+  const ValueId side = b_.convert(side_, DType::i32), index = b_.div(at, side);
+  segment_ = b_.add(first, b_.convert(b_.sub(at, b_.mul(index, side)), DType::i64));
+  index_ = b_.convert(index, DType::i64);
 }
 
 void ScanTiles::place_heads(ValueId tile_at, ValueId all) {

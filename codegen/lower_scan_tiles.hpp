@@ -3,6 +3,10 @@
 // A tile is what a block handles: `warps` runs of elements. Tiles are counted in the scan's
 // direction, from the segment's first one (its last one, of backward scans). With heads
 // (Plan::heads) they are counted over all segments, one behind the other.
+//
+// Tickets number tiles segment by segment, or (Plan::across) group by group of so many segments,
+// the last group of as many as are left: within a group come the first tiles of its segments, then
+// their second ones, so that neighbours of a segment are as many tickets apart as it has segments.
 #pragma once
 
 #include <functional>
@@ -38,8 +42,11 @@ class ScanTiles {
   /// Tiles are counted from 0 so many times, as many each time: for each segment, or once (i64).
   ValueId counts();
   ValueId tiles();
-  /// Works on tile `number` (i64) of all segments from now on.
+  /// Works on tile `number` (i64) of all segments from now on; a ticket, if tiles are taken by
+  /// them.
   void place(ValueId number);
+  /// Tickets between two tiles of the segment of which one is `tiles` (i64) behind the other.
+  ValueId tickets(ValueId tiles) { return side_ == kNoValue ? tiles : b_.mul(tiles, side_); }
   /// The warp's run of it: the first element, and how many there are.
   [[nodiscard]] ValueId begin() const { return begin_; }
   [[nodiscard]] ValueId count() const { return count_; }
@@ -76,6 +83,8 @@ class ScanTiles {
   [[nodiscard]] ScanTile& run() { return scan_; }
 
  private:
+  /// Tells of which segment the tile is, of `all` tiles each, and which one of it.
+  void place_across(ValueId number, ValueId all);
   /// Tells where segments begin in the tile, which begins at element `tile_at` of `all` tiles.
   void place_heads(ValueId tile_at, ValueId all);
   /// Elements that tiles are of (i64).
@@ -123,6 +132,7 @@ class ScanTiles {
   ScanRing* ring_ = nullptr;
   std::vector<Loaded> rows_;  // kept()
   ValueId segment_ = kNoValue, index_ = kNoValue;
+  ValueId side_ = kNoValue;  // across segments: how many the tile's group has
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
   // With heads: the segment of the tile's first element, whether it is that of all, and origin().
   ValueId first_ = kNoValue, of_one_ = kNoValue, origin_ = kNoValue;

@@ -115,15 +115,15 @@ Partials TileTree::fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId f
   ScanTile& run = tiles.run();
   const std::int64_t stride = std::int64_t{1} << (level * kDigitBits);
   // The last tile of a slot's group publishes it.
-  const ValueId before_segment = b.sub(ticket, tiles.index());
-  const ValueId publisher =
-      b.add(before_segment, b.sub(b.mul(b.add(offset, b.i64(1)), b.i64(stride)), b.i64(1)));
+  const ValueId of_first = b.sub(ticket, tiles.tickets(tiles.index()));
+  const ValueId last = b.sub(b.mul(b.add(offset, b.i64(1)), b.i64(stride)), b.i64(1));
+  const ValueId publisher = b.add(of_first, tiles.tickets(last));
   Builder::Values carried = b.await({.flags = records_[level],
                                      .first = first,
                                      .count = count,
                                      .ticket = ticket,
                                      .publisher = publisher,
-                                     .stride = b.i64(stride)},
+                                     .stride = tiles.tickets(b.i64(stride))},
                                     state_types());
   const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), count);
   const Builder::Values identities = run.tile().flatten(run.tile().identities());

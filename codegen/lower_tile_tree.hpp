@@ -14,6 +14,9 @@
 // Where tiles are of all segments (Plan::heads), a slot has the fold of what follows the last head
 // in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots, those
 // from the one on in which its segment begins; none of others is looked at or waited for.
+//
+// Where tickets go across segments (Plan::across), the tree is the same, and whom a tile waits for
+// has tickets that lie further back.
 #pragma once
 
 #include <functional>

@@ -131,6 +131,9 @@ struct Plan {
   bool heads = false;
   /// look_back: groups of 32 tiles before the own one whose tiles are looked at one by one.
   int near = 0;
+  /// look_back: segments whose tiles are taken in turn, so that of the tiles that wait at a time
+  /// few wait for each other; 0: one segment after the other.
+  int across = 0;
   /// propagate: every tile folds the states of those before it; no launch does between.
   bool direct = false;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.

@@ -1,6 +1,7 @@
 #include "chainfold/codegen/plan_scan.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -56,6 +57,15 @@ bool near_serves(const Plan& plan) {
   if (plan.near == 0) return true;
   return plan.strategy == Strategy::look_back && plan.near > 0 && plan.near < kGroup &&
          all_tree_looks(plan) <= plan.warps;
+}
+
+bool across_serves(const Plan& plan) {
+  if (plan.across == 0) return true;
+  if (plan.strategy != Strategy::look_back || !plan.in_registers || plan.heads) return false;
+  if (plan.across < 2 || plan.segment <= plan.tile) return false;
+  // A tile's place among those of its group of segments is a number of 32 bits.
+  const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
+  return tiles <= std::numeric_limits<std::int32_t>::max() / plan.across;
 }
 
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
@@ -117,6 +127,7 @@ std::string print_scan(const Plan& plan) {
                         plan.blocks);
   if (plan.direct) text += "  tiles fold the states before them\n";
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
+  if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (!plan.in_registers)
@@ -158,6 +169,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.direct || direct_serves(plan, graph, target),
           "tiles that fold what is before them know nothing of what is behind");
   require(near_serves(plan), "a warp looks at each group of tiles that wait");
+  require(across_serves(plan), "tiles that wait for their own segment's are taken in any order");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
           "only tiles that wait are staged");
   require(plan.staged >= 0 && plan.staged <= plan.depth && (plan.staged == 0 || plan.stages >= 1),

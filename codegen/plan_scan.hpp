@@ -13,7 +13,8 @@
 //   run's rows the `staged` that are scanned last may come through shared memory, the others stay
 //   in registers. Tiles may be of all segments, one behind the other (`heads`): they lie on lines
 //   of memory, and segments begin anywhere in them. `near` groups of tiles before the own one are
-//   looked at tile by tile, others by their folds.
+//   looked at tile by tile, others by their folds. Tiles of one segment may be taken in turn with
+//   those of others (`across`).
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 //   to shared memory under way; a tile's fold is published one tile before it is scanned.
 // propagate: the same without waiting, in three launches, and the input is read twice. Where tiles
@@ -92,6 +93,8 @@ inline constexpr int kTreeLevels = 3;
 int tree_looks(const Plan& plan, int level);
 /// Whether a block has a warp for each such group.
 bool near_serves(const Plan& plan);
+/// Whether Plan::across is legal: tiles wait, each for others of its own segment alone.
+bool across_serves(const Plan& plan);
 /// Whether Plan::direct is legal: what a tile needs lies before it, and its warps share memory.
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target);
 /// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is

@@ -166,6 +166,7 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     const auto around = scan_choice_of(strategy, graph, target, request, mma);
     if (!around) return;
     space.add(*around);
+    if (strategy == Strategy::look_back) space.vary(*around, &PlanChoice::across, {16});
     if (rows_of_few(graph, target, request) > 0) space.vary(*around, &PlanChoice::direct, {0, 1});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
@@ -216,6 +217,7 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
     if (const auto staged = staged_scan_choice(graph, target, request, mma)) {
       space.add(*staged);
       space.vary(*staged, &PlanChoice::near, {0, 1, 3});
+      space.vary(*staged, &PlanChoice::across, {16, 64});
     }
     const int element = mma ? widest_input(graph) : widest_of_scan(graph);
     add_staged_shapes(space, *around, row_bytes(graph, target, request, element));

@@ -27,6 +27,7 @@ struct PlanChoice {
   int staged = 0;   ///< look_back: of the depth, loads that come through shared memory
   int heads = 0;    ///< look_back: 1: tiles of all segments, which begin anywhere in them
   int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
+  int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)

@@ -138,6 +138,8 @@ TEST_F(ScanErrors, PinnedPlans) {
       {cf::segments(64), "scan_block warps=1 depth=1 bytes=16 simt", "segments of 64"},
       {cf::segments(64), "rows warps=1 depth=1 rows=1 bytes=16 simt", "segments of 64"},
       {cf::whole(), "look_back warps=4 depth=1 tile=0 bytes=16 simt", "the whole input"},
+      {cf::segments(64), "look_back warps=1 depth=4 across=4 tile=0 bytes=16 simt",
+       "segments of 64"},
       {cf::segments(64), "scan_run warps=1 depth=64 bytes=16 simt", "segments of 64"},
   };
   for (const Row& row : rows) {

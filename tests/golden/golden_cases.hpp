@@ -165,6 +165,9 @@ inline constexpr GoldenCase kGoldenCases[] = {
     // Tiles of all segments, which begin anywhere in them.
     {"scan_sum_f32", 1001, "sm_90",
      "look_back warps=2 depth=3 staged=2 heads=1 tile=0 blocks=2 bytes=16 simt"},
+    // Tiles of several segments in turn.
+    {"scan_horner_u8", 3000, "sm_90",
+     "look_back warps=2 depth=3 staged=2 across=4 tile=0 blocks=2 bytes=4 simt"},
     {"scan_sum_i32", 0, "sm_90", "look_ahead warps=2 depth=1 stages=3 blocks=2 bytes=16 simt"},
     {"scan_back_out_f32", 5000, "sm_90", "propagate warps=2 depth=1 tile=0 blocks=0 bytes=4 simt"},
     // Tiles that fold the states before them themselves.

@@ -225,6 +225,8 @@ const ScanCase kScans[] = {
     {"propagate", 0, "propagate warps=16 depth=8 tile=0 blocks=2 bytes=16 simt"},
     {"segments", 777, ""},
     {"long_segments", 100'003, "look_back warps=8 depth=4 tile=0 blocks=2 bytes=16 simt"},
+    {"segments_in_turn", 100'003,
+     "look_back warps=8 depth=4 staged=2 across=64 tile=0 blocks=2 bytes=16 simt"},
     {"tiles_of_all_segments", 100'003,
      "look_back warps=8 depth=4 staged=2 heads=1 tile=0 blocks=2 bytes=16 simt"},
 };

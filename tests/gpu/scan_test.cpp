@@ -208,6 +208,9 @@ TEST_F(GpuScan, InTheInputsMemory) {
 TEST_F(GpuScan, HasTheSameBitsEveryTime) {
   const runtime::Context& context = runtime::Context::of(0);
   const runtime::ContextScope scope(context);
+  const std::vector<const char*> in_turn = {
+      "look_back warps=4 depth=2 across=8 tile=0 blocks=4 bytes=8 simt",
+      "look_back warps=8 depth=2 staged=1 near=3 across=16 tile=0 blocks=4 bytes=8 simt"};
   const std::vector<const char*> by_segment = {
       "look_back warps=4 depth=2 tile=0 blocks=4 bytes=8 simt",
       "look_back warps=8 depth=2 staged=1 near=3 tile=0 blocks=4 bytes=8 simt",
@@ -217,12 +220,12 @@ TEST_F(GpuScan, HasTheSameBitsEveryTime) {
       "look_back warps=4 depth=2 heads=1 tile=0 blocks=4 bytes=8 simt",
       "look_back warps=4 depth=2 staged=2 heads=1 tile=0 blocks=4 bytes=8 simt",
       "look_back warps=4 depth=2 staged=1 heads=1 tile=0 blocks=2 bytes=8 simt"};
-  for (const std::int64_t segment : {0, 70'000, 70'001}) {
+  for (const std::int64_t segment : {0, 70'000, 70'001, 70'008}) {
     const Computation computation = computation_of(program("scan_sum_f16"), segment);
     const codegen::Graph& graph = computation.graph();
     const std::int64_t elements = segment > 0 ? 50 * segment : 3'000'001;
     const std::vector<Column> inputs = make_inputs(graph, elements, Fill::normal, 5);
-    for (const char* plan : segment == 70'001 ? of_all : by_segment) {
+    for (const char* plan : segment == 70'001 ? of_all : segment == 70'008 ? in_turn : by_segment) {
       SCOPED_TRACE(plan);
       std::vector<std::byte> first, again;
       const Kernel kernel = compile(computation, pinned(plan));

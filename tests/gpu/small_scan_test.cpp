@@ -28,6 +28,8 @@ const SmallScan kSmallScans[] = {
     {"scan_longest_run_f32", 0, 30'001, "look_back warps=2 depth=2 tile=0 blocks=2 bytes=16 simt"},
     {"running_sum_f16", 0, 70'001, "look_back warps=4 depth=2 tile=0 blocks=2 bytes=16 mma"},
     {"scan_sum_i32", 5000, 5000 * 7, "look_back warps=2 depth=2 tile=0 blocks=2 bytes=16 simt", 3},
+    {"scan_sum_i32", 5000, 5000 * 7,
+     "look_back warps=2 depth=2 staged=1 across=4 tile=0 blocks=2 bytes=16 simt"},
     {"scan_sum_f32", 5001, 5001 * 7,
      "look_back warps=2 depth=3 staged=2 heads=1 tile=0 blocks=2 bytes=16 simt"},
     {"scan_filtered_f16", 777, 777 * 33,

@@ -70,6 +70,8 @@ const LargeCase kCases[] = {
      false},
     {"look_back_segments", "look_back warps=16 depth=8 tile=0 blocks=2 bytes=16 simt", 100'003,
      false, true, false},
+    {"look_back_across", "look_back warps=16 depth=8 across=64 tile=0 blocks=2 bytes=16 simt",
+     100'003, false, true, false},
     {"look_back_heads", "look_back warps=16 depth=8 heads=1 tile=0 blocks=2 bytes=16 simt", 100'003,
      false, true, false},
     {"look_back_long_heads", "look_back warps=16 depth=8 heads=1 tile=0 blocks=2 bytes=16 simt",
