@@ -174,6 +174,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                       ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
                       : std::int64_t{choice.tile} * 1024;
       if (!across_serves(plan)) return false;
+      plan.ragged = is_ragged(plan, graph);
       plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
       // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
       // threads.
@@ -193,6 +194,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       plan.blocks = std::int64_t{target.processors} * choice.blocks;
       plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
       plan.launches = 2;
+      plan.ragged = is_ragged(plan, graph);
       return staged_tiles_fit(plan, graph, target);
     default: return false;
   }

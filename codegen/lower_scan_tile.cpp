@@ -65,13 +65,19 @@ Partials ScanTile::merge(const Partials& earlier, const Partials& later) {
   return merged;
 }
 
+ValueId ScanTile::mask_from(int width, std::int64_t slot, ValueId count) {
+  if (count == kNoValue) return kNoValue;
+  const ValueId lanes = b_.convert(b_.mul(b_.lane(), b_.i32(width)), DType::i64);
+  return b_.lt(lanes, b_.sub(count, b_.i64(slot)));
+}
+
+ValueId ScanTile::row_mask(ValueId count, int r) {
+  return mask_from(plan_.load_width, r * row_elements(), count);
+}
+
 Loaded ScanTile::load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot,
                           ValueId count, ValueId position) {
-  ValueId mask = kNoValue;
-  if (count != kNoValue) {
-    const ValueId lanes = b_.convert(b_.mul(b_.lane(), b_.i32(width)), DType::i64);
-    mask = b_.lt(lanes, b_.sub(count, b_.i64(slot)));
-  }
+  const ValueId mask = mask_from(width, slot, count);
   return tile.load({.base = b_.add(begin, b_.i64(slot))}, width, mask, position);
 }
 

@@ -55,6 +55,8 @@ class ScanTile {
   std::vector<Loaded> load(ValueId begin, ValueId count, ValueId place, int rows);
   /// The position of the first element of each lane of row r of the same, where rows have one.
   ValueId row_position(ValueId place, int r);
+  /// The lanes of row r of the same that hold elements.
+  ValueId row_mask(ValueId count, int r);
   /// The fold of loaded rows; the same in two steps, of which the first needs one row at a time.
   Partials total(const std::vector<Loaded>& rows);
   Partials fold_row(const Loaded& row);
@@ -104,6 +106,8 @@ class ScanTile {
                       ValueId extent, const std::vector<ValueId>& folded);
 
  private:
+  /// Lanes of a row of `width` elements each, from element `slot` on, before element `count`.
+  ValueId mask_from(int width, std::int64_t slot, ValueId count);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
   /// The running values of all folds, row by row: `done` gets a row's number and values, one a

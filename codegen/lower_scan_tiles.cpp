@@ -98,8 +98,6 @@ ValueId ScanTiles::tiles() {
   return plan_.segment > 0 ? count : b_.compute(Op::max, {count, b_.i64(1)});
 }
 
-bool ScanTiles::ragged() const { return plan_.segment == 0 && plan_.load_width > 1; }
-
 void ScanTiles::place(ValueId number) {
   const ValueId all = tiles();
   const bool counted_once = plan_.segment == 0 || plan_.heads;
@@ -159,9 +157,8 @@ Partials ScanTiles::join(Partials before, const Partials& own) {
 }
 
 ValueId ScanTiles::count_from(Span span) {
-  // Of ragged ends only tiles that are all there are rows.
   const bool whole = plan_.segment > 0 && plan_.segment % plan_.tile == 0;
-  const bool all = ragged() || plan_.heads || whole;
+  const bool all = plan_.ragged ? !of_last_ : plan_.heads || whole;
   return all ? kNoValue : b_.sub(count_, b_.i64(elements_of(span.first)));
 }
 
@@ -224,7 +221,10 @@ void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first,
 }
 
 Partials ScanTiles::fold_rows() {
-  if (ring_ != nullptr) start_copies();
+  if (ring_ != nullptr) {
+    scan_.tile().read_inputs();
+    start_copies();
+  }
   // Behind ScanRing::read loads are those of the stage.
   rows_.clear();
   if (kept().rows > 0) rows_ = load_kept();
@@ -246,32 +246,38 @@ Partials ScanTiles::fold_rows() {
   return scan_.total(std::move(folded));
 }
 
+Builder::Values ScanTiles::of_last(const std::function<Builder::Values()>& rows) {
+  of_last_ = true;
+  Builder::Values values = rows();
+  of_last_ = false;
+  return values;
+}
+
 Partials ScanTiles::total() {
   if (!plan_.in_registers) return scan_.total_of_range(begin_, count_, at_);
-  if (!ragged()) return fold_rows();
+  if (!plan_.ragged) return fold_rows();
   // Values of a branch end with it: the rows are handed out one input after the other.
-  const Builder::Values both = b_.branch(
-      full_,
-      [&] {
-        Builder::Values values = scan_.tile().flatten(fold_rows());
-        for (const Loaded& row : rows_) {
-          for (const ValueId input : row.inputs) {
-            if (input != kNoValue) values.push_back(input);
-          }
-        }
-        return values;
-      },
-      [&] {
-        Builder::Values values = scan_.tile().flatten(scan_.total_of_range(begin_, count_, at_));
-        for (const Loaded& row : rows_) {
-          for (const ValueId input : row.inputs) {
-            if (input == kNoValue) continue;
-            const Type& type = b_.type(input);
-            values.push_back(b_.widen(b_.constant(type.elem, 0), type.width));
-          }
-        }
-        return values;
-      });
+  auto rows = [&] {
+    Builder::Values values = scan_.tile().flatten(fold_rows());
+    for (const Loaded& row : rows_) {
+      for (const ValueId input : row.inputs) {
+        if (input != kNoValue) values.push_back(input);
+      }
+    }
+    return values;
+  };
+  const Builder::Values both = b_.branch(full_, rows, [&] {
+    if (plan_.segment > 0) return of_last(rows);
+    Builder::Values values = scan_.tile().flatten(scan_.total_of_range(begin_, count_, at_));
+    for (const Loaded& row : rows_) {
+      for (const ValueId input : row.inputs) {
+        if (input == kNoValue) continue;
+        const Type& type = b_.type(input);
+        values.push_back(b_.widen(b_.constant(type.elem, 0), type.width));
+      }
+    }
+    return values;
+  });
   std::size_t fields = 0;
   for (const Fold& fold : graph_.folds) fields += fold.state.size();
   std::size_t next = fields;
@@ -280,6 +286,7 @@ Partials ScanTiles::total() {
       if (input != kNoValue) input = both[next++];
     }
     rows_[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
+    rows_[r].mask = kNoValue;
   }
   return scan_.tile().unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)},
                                 true);
@@ -380,12 +387,21 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     scan_rows(carry, folded);
     return Builder::Values{};
   };
+  // The last rows of a segment, whose masks ended with the branch that loaded them.
+  auto last_rows = [&] {
+    const ValueId count = count_from(kept());
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      rows_[r].mask = scan_.row_mask(count, static_cast<int>(r));
+    return rows();
+  };
   if (!plan_.in_registers) {
     range();
-  } else if (!ragged()) {
+  } else if (!plan_.ragged) {
     rows();
-  } else {
+  } else if (plan_.segment == 0) {
     b_.branch(full_, rows, range);
+  } else {
+    b_.branch(full_, rows, [&] { return of_last(last_rows); });
   }
 }
 

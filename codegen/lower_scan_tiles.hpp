@@ -89,8 +89,6 @@ class ScanTiles {
   void place_heads(ValueId tile_at, ValueId all);
   /// Elements that tiles are of (i64).
   ValueId elements();
-  /// Whether rows in registers may end anywhere: the last tile is then a range.
-  [[nodiscard]] bool ragged() const;
   /// Rows of a run: `rows` of them from row `first` on.
   struct Span {
     int first, rows;
@@ -104,6 +102,8 @@ class ScanTiles {
   /// Elements of the run from the span's row on, where some of them may not be there, else
   /// kNoValue.
   ValueId count_from(Span span);
+  /// What `rows` makes, of a segment's last tile, which may not be all there (Plan::ragged).
+  Builder::Values of_last(const std::function<Builder::Values()>& rows);
   /// Where the span's elements begin: in the input, and in the segment.
   ValueId begin_of(Span span) { return b_.add(begin_, b_.i64(elements_of(span.first))); }
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
@@ -134,6 +134,7 @@ class ScanTiles {
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId side_ = kNoValue;  // across segments: how many the tile's group has
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
+  bool of_last_ = false;     // whether code is made for a last tile alone
   // With heads: the segment of the tile's first element, whether it is that of all, and origin().
   ValueId first_ = kNoValue, of_one_ = kNoValue, origin_ = kNoValue;
   /// Of the warp's run: its first element, its place in the segment, and how many elements.

@@ -64,6 +64,11 @@ class TileLowering {
     bases_ = std::move(bases);
     staged_ = true;
   }
+  /// Loads come from the inputs again.
+  void read_inputs() {
+    bases_.clear();
+    staged_ = false;
+  }
   /// What addresses count from in each input. Where groups of lanes lie in rows of their own, these
   /// are steps[i] apart.
   void place(std::vector<ValueId> bases, std::vector<ValueId> steps = {}) {

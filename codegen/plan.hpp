@@ -134,6 +134,9 @@ struct Plan {
   /// look_back: segments whose tiles are taken in turn, so that of the tiles that wait at a time
   /// few wait for each other; 0: one segment after the other.
   int across = 0;
+  /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
+  /// have no masks. Others are, of everything, ranges, of segments rows that have.
+  bool ragged = false;
   /// propagate: every tile folds the states of those before it; no launch does between.
   bool direct = false;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.

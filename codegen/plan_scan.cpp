@@ -68,6 +68,15 @@ bool across_serves(const Plan& plan) {
   return tiles <= std::numeric_limits<std::int32_t>::max() / plan.across;
 }
 
+bool is_ragged(const Plan& plan, const Graph& graph) {
+  // Fewer tiles gain less than twice the code costs.
+  constexpr std::int64_t kLeastTiles = 32;
+  if (plan.tile == 0 || !plan.in_registers || plan.heads) return false;
+  if (plan.load_width == 1 || scans_both_ways(graph)) return false;  // rows end anywhere
+  return plan.segment == 0 ||
+         (plan.segment % plan.tile != 0 && plan.segment > kLeastTiles * plan.tile);
+}
+
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
   const bool has_shared_memory = target.max_warps > 1;
   return plan.strategy == Strategy::propagate && has_shared_memory && !broadcasts(graph) &&
@@ -128,6 +137,7 @@ std::string print_scan(const Plan& plan) {
   if (plan.direct) text += "  tiles fold the states before them\n";
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
+  if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (!plan.in_registers)
@@ -149,6 +159,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
   require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");
+  require(plan.ragged == is_ragged(plan, graph), "rows without masks are all there");
   for (const FoldPlan& how : plan.folds) {
     if (how.unit == Unit::simt) continue;
     require(how.unit == Unit::mma_scan && how.mma_row >= 0 && target.has_mma,

@@ -95,6 +95,8 @@ int tree_looks(const Plan& plan, int level);
 bool near_serves(const Plan& plan);
 /// Whether Plan::across is legal: tiles wait, each for others of its own segment alone.
 bool across_serves(const Plan& plan);
+/// What Plan::ragged is: tiles may end anywhere, and those that are not whole are few.
+bool is_ragged(const Plan& plan, const Graph& graph);
 /// Whether Plan::direct is legal: what a tile needs lies before it, and its warps share memory.
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target);
 /// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
