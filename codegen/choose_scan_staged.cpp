@@ -14,12 +14,13 @@ namespace {
 
 /// Where a run's rows are, found by measuring on sm_90 (docs/decisions/0010-scans.md).
 struct Shape {
-  int blocks;     ///< a processor
-  int kept;       ///< rows in registers
-  int staged;     ///< rows in shared memory, at most: their fold is unrolled
-  int round;      ///< staged rows are a multiple
-  int near;       ///< Plan::near
-  int waves = 0;  ///< of such tiles on the device up to which they serve; 0: any number
+  int blocks;      ///< a processor
+  int kept;        ///< rows in registers
+  int staged;      ///< rows in shared memory, at most: their fold is unrolled
+  int round;       ///< staged rows are a multiple
+  int near;        ///< Plan::near
+  int waves = 0;   ///< of such tiles on the device up to which they serve; 0: any number
+  int across = 0;  ///< Plan::across
 };
 /// Of everything: tiles for any number of elements, and smaller ones, so that what begins and ends
 /// with the first and the last wave of them is less.
@@ -44,6 +45,11 @@ constexpr Shape kSegments{4, 4, 28, 4, 0};
 constexpr Shape kSegmentsWide{2, 16, 24, 4, 1};
 /// Several folds: what is made of rows leaves no registers for rows to stay.
 constexpr Shape kSeveral{4, 0, 16, 4, 0};
+
+/// Segments of more tiles than this take turns, since most resident tiles would be of one and wait
+/// for each other. How many do is the same for launches of any number of segments.
+constexpr std::int64_t kTilesInTurn = 64;
+constexpr int kAcross = 64;
 
 /// Bytes of an element that is long.
 constexpr int kLongElement = 4;
@@ -78,22 +84,44 @@ StagedRow staged_row(const Graph& graph, const Target& target, bool mma) {
   return {width, scan_warps(graph, target, kRowsUnderWay, width), row, row * bytes};
 }
 
+/// Blocks of a processor, which has registers for so many.
+int blocks_of(const Shape& shape, const StagedRow& row) {
+  return std::min(row.warps / kBlockWarps, shape.blocks);
+}
+
+/// Of tiles of one segment each: `even`, and of long segments, which take turns, that if its tiles
+/// share the segment evenly, else `ragged`.
+Shape shape_of_one(const Target& target, std::int64_t segment, const StagedRow& row,
+                   const Shape& even, const Shape& ragged) {
+  const int blocks = std::max(1, blocks_of(even, row));
+  const int rows = staged_rows(target, even, blocks, row.bytes) + even.kept;
+  const std::int64_t tile = row.elements * kBlockWarps * rows;
+  if (tile == 0 || segment <= kTilesInTurn * tile) return even;
+  Shape shape = segment % tile == 0 ? even : ragged;
+  shape.across = kAcross;
+  return shape;
+}
+
 Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request,
                const StagedRow& row, bool heads) {
-  if (graph.folds.size() > 1 || row.warps < kManyWarps) return kSeveral;
+  auto of_one_segment = [&](const Shape& even, const Shape& ragged) {
+    return shape_of_one(target, request.segment, row, even, ragged);
+  };
+  if (graph.folds.size() > 1 || row.warps < kManyWarps) {
+    return heads || request.segment == 0 ? kSeveral : of_one_segment(kSeveral, kSeveral);
+  }
   const bool is_wide = has_wide_states(graph);
   const std::int64_t full = std::int64_t{Plan::kWarp} * target.vector_bytes;
   const bool is_short = row.bytes < full, is_one = row.bytes == full;
   const bool is_long = is_one && row.width <= target.vector_bytes / kLongElement;
-  if (request.segment == 0) {
-    const Everything& of = is_short  ? kEverythingShort
-                           : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
-                           : is_long ? kEverythingLong
-                                     : kEverything;
-    return request.most_elements > 0 ? of.few : of.many;
-  }
-  if (is_wide && is_one) return heads ? kAllSegmentsWide : kSegmentsWide;
-  if (!heads || is_wide || is_short) return kSegments;
+  const Everything& everything = is_short  ? kEverythingShort
+                                 : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
+                                 : is_long ? kEverythingLong
+                                           : kEverything;
+  if (request.segment == 0) return request.most_elements > 0 ? everything.few : everything.many;
+  if (!heads) return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments, everything.many);
+  if (is_wide && is_one) return kAllSegmentsWide;
+  if (is_wide || is_short) return kSegments;
   const int rows = staged_rows(target, kSegments, kSegments.blocks, row.bytes) + kSegments.kept;
   if (row.elements * kBlockWarps * rows % request.segment == 0) return kSegments;
   const Shape& tall = kAllSegmentsLong;
@@ -137,13 +165,14 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   choice->heads = heads ? 1 : 0;
   choice->near = shape.near;
   choice->warps = kBlockWarps;
-  choice->blocks = std::min(row.warps / kBlockWarps, shape.blocks);
+  choice->blocks = blocks_of(shape, row);
   if (choice->blocks < 1) return std::nullopt;
   choice->staged = staged_rows(target, shape, choice->blocks, row.bytes);
   if (choice->staged == 0) return std::nullopt;
   choice->depth = choice->staged + shape.kept;
   const std::int64_t s = request.segment;
-  if (s == 0 || heads) return choice;
+  choice->across = shape.across;
+  if (s == 0 || heads || shape.across > 0) return choice;  // of many tiles one may have less
   // As many rows as share a segment evenly among its tiles.
   const std::int64_t of_block_row = row.elements * choice->warps;
   const std::int64_t tiles = (s - 1) / (of_block_row * choice->depth) + 1;

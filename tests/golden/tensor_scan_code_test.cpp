@@ -126,6 +126,24 @@ TEST(HeadsScanCode, LeavesRegistersForItsBlocks) {
       << to_text(*choice) << ", " << code.instructions;
 }
 
+/// The defaults of long segments as well, whose last tiles have code of their own where they are
+/// not whole.
+TEST(AcrossScanCode, LeavesRegistersForItsBlocks) {
+  if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
+  for (const char* name :
+       {"running_sum_to_f16", "scan_sum_f32", "scan_sum_f64", "scan_variance_f32"}) {
+    for (const std::int64_t segment : {1 << 24, 10'000'000}) {
+      const Computation computation = program(name).over(segments(segment));
+      const codegen::PlanChoice choice = codegen::default_choice(
+          computation.graph(), codegen::gpu_target(90), {.segment = segment});
+      const Code code = compiled(name, segment, to_text(choice).c_str());
+      EXPECT_EQ(code.spills, 0) << name << " " << segment;
+      EXPECT_LE(code.registers * choice.warps * codegen::kWarpWidth * choice.blocks, 64 * 1024)
+          << name << ", " << to_text(choice) << ", " << code.instructions;
+    }
+  }
+}
+
 TEST(TensorScanCode, PublishedScansCompile) {
   if (!runtime::nvrtc_available()) GTEST_SKIP() << "NVRTC was not found";
   struct Row {

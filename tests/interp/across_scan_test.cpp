@@ -219,5 +219,28 @@ TEST(AcrossScanShapes, IsOfferedForSegmentsOfManyTiles) {
   EXPECT_FALSE(offered(1024, 90));
 }
 
+/// Where the copy engine is, and of segments that begin on wide loads.
+TEST(AcrossScanShapes, IsTheDefaultOfSegmentsOfManyTiles) {
+  auto of = [](const char* name, std::int64_t segment, int arch = 90) {
+    const Computation computation = program(name).over(segments(segment));
+    return codegen::choose_plan(computation.graph(), codegen::gpu_target(arch),
+                                {.segment = segment});
+  };
+  for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_sum_f64"}) {
+    for (const std::int64_t segment : {1 << 24, 10'000'000}) {
+      const codegen::Plan plan = of(name, segment);
+      EXPECT_GT(plan.across, 1) << name << " " << segment;
+      EXPECT_GT(plan.staged, 0) << name << " " << segment;
+      EXPECT_EQ(plan.ragged, segment % plan.tile != 0) << name << " " << segment;
+      EXPECT_EQ(of(name, segment, 80).across, 0);
+    }
+    EXPECT_EQ(of(name, 1 << 18).across, 0) << "a few tiles";
+    EXPECT_EQ(of(name, 10'000'001).across, 0) << "loads would be of one";
+  }
+  const codegen::Plan backward = of("scan_back_out_f32", 10'000'000);
+  EXPECT_GT(backward.across, 1);
+  EXPECT_TRUE(backward.ragged);
+}
+
 }  // namespace
 }  // namespace chainfold::test
