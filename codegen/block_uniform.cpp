@@ -24,7 +24,8 @@ class Analysis {
     } else if (const auto* branch = std::get_if<If>(&instr.op)) {
       visit_branch(instr, *branch);
     } else if (std::holds_alternative<Barrier>(instr.op) ||
-               std::holds_alternative<Ticket>(instr.op)) {
+               std::holds_alternative<Ticket>(instr.op) ||
+               std::holds_alternative<Gather>(instr.op)) {
       if (divergent_ != nullptr && culprit_ == nullptr) culprit_ = divergent_;
       for (ValueId id : instr.results) same_[id] = true;
     } else {

@@ -259,6 +259,16 @@ Builder::Values Builder::await(const Await& wait, const std::vector<DType>& type
   return results;
 }
 
+Builder::Values Builder::gather(Values values) {
+  Values results;
+  for (const ValueId id : values) {
+    results.push_back(static_cast<ValueId>(program_.values.size()));
+    program_.values.push_back(codegen::lane(type(id).elem));
+  }
+  regions_.back()->body.push_back({Gather{std::move(values)}, results});
+  return results;
+}
+
 Builder::Values Builder::run_region(Region& region, const std::function<Values()>& fn) {
   regions_.push_back(&region);
   known_.emplace_back();

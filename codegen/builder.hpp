@@ -93,6 +93,8 @@ class Builder {
   ValueId ticket(int counter);
   void publish(int flags, ValueId slot, ValueId ticket, Values values = {});
   /// Returns what the slots carry, which is of these types.
+  /// A value for each of `values`, see Gather.
+  Values gather(Values values);
   Values await(const Await& wait, const std::vector<DType>& types = {});
 
   /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried

@@ -90,11 +90,14 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
   plan.part_quantum =
       static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
+  // Few elements are shared out by what one warp loads at once.
+  if (choice.cluster > 0) plan.part_quantum /= plan.warps;
   // On a CPU a part is a task of its own: at least some kilobytes.
   if (target.max_warps == 1) plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
   plan.parts_wanted = choice.parts;
   plan.combine_states = true;
-  plan.launches = 2;
+  plan.cluster = choice.cluster;
+  plan.launches = plan.cluster > 0 ? 1 : 2;
 }
 
 /// Whether moments of the same values are asked for: their sum is computed on the way to their
@@ -250,6 +253,10 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
         });
     choice.depth = is_long ? choice.depth / 2 : std::min(choice.depth, kPartLoads);
     choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
+    if (request.most_elements > 0 && request.most_elements <= most_of_cluster(graph, target)) {
+      choice.parts = choice.cluster = target.cluster_blocks;
+      choice.depth *= 2;  // few warps have to have as much on its way
+    }
   }
   return choice;
 }
@@ -309,7 +316,10 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   switch (choice.strategy) {
     case Strategy::rows: place_rows(plan, choice, target, widest); break;
-    case Strategy::parts: place_parts(plan, choice, graph, target, widest); break;
+    case Strategy::parts:
+      place_parts(plan, choice, graph, target, widest);
+      if (plan.cluster > 0 && !cluster_serves(plan, target)) return std::nullopt;
+      break;
     case Strategy::staged:
       if (!place_staged(plan, choice, graph, target, widest)) return std::nullopt;
       break;

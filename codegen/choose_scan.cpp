@@ -346,10 +346,10 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.depth = one_warp && !both_ways ? kCpuRangeDepth : rows;
       if (!one_warp) {
         const int warps = std::min(most_warps(graph, registers), target.resident_warps);
-        choice.warps = std::min(kTileWarps, warps);
+        const auto few = shape_of_few(graph, target, request);
+        choice.warps = std::min(few ? few->warps : kTileWarps, warps);
         choice.blocks = warps / choice.warps;
-        const int few = rows_of_few(graph, target, request);
-        if (few > 0) choice.depth = std::min(choice.depth, few);
+        if (few) choice.depth = std::min(choice.depth, few->rows);
       } else if (!both_ways) {
         choice.tile = std::max(1, cpu_tile_bytes(request) / (1024 * widest_of_scan(graph)));
       }
@@ -382,7 +382,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     int most_rows = kMostRunRows;
   };
   std::vector<Attempt> order;
-  const bool few = rows_of_few(graph, target, request) > 0;
+  const bool few = shape_of_few(graph, target, request).has_value();
   if (few) {
     // Tiles that wait have a launch that clears their slots, and tickets; these have neither.
     auto choice = scan_choice_of(Strategy::propagate, graph, target, request);

@@ -44,9 +44,13 @@ std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int 
 /// Warps of a tile of several rows, of which a processor has several: while one waits, others are
 /// under way.
 inline constexpr int kTileWarps = 8;
-/// Rows of a run of a class of few elements, whose tiles wait for nobody; 0 where the request's is
-/// none.
-int rows_of_few(const Graph& graph, const Target& target, const PlanRequest& request);
+/// Warps of a tile of a class of few elements, whose tiles wait for nobody, and rows of a warp's
+/// run; nothing where the request's class is none of these.
+struct FewShape {
+  int warps = 1, rows = 1;
+};
+std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
+                                     const PlanRequest& request);
 /// Bytes of a CPU's tile: what is read twice has to stay in a core's cache, beside what is read
 /// ahead. Of few elements they are smaller, so that every thread has some.
 int cpu_tile_bytes(const PlanRequest& request);

@@ -31,7 +31,7 @@ constexpr Everything kEverything{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
 /// Elements of four bytes and more have half of the merges a byte, so that half of the warps keep
 /// up: these have twice the registers.
 constexpr Everything kEverythingLong{{2, 16, 24, 1, 1}, {4, 4, 12, 1, 3, 16}};
-constexpr Everything kEverythingWide{{2, 16, 24, 1, 1}, {2, 16, 16, 1, 1, 8}};
+constexpr Everything kEverythingWide{{2, 16, 24, 1, 1}, {4, 6, 10, 1, 0, 8}};
 /// States of 64 bits beside rows of several inputs.
 constexpr Everything kEverythingWideSeveral{{3, 8, 28, 1, 1}, {3, 8, 8, 1, 1, 6}};
 /// Rows much shorter than what is stored for them.
@@ -47,9 +47,10 @@ constexpr Shape kSegmentsWide{2, 16, 24, 4, 1};
 constexpr Shape kSeveral{4, 0, 16, 4, 0};
 
 /// Segments of more tiles than this take turns, since most resident tiles would be of one and wait
-/// for each other. How many do is the same for launches of any number of segments.
-constexpr std::int64_t kTilesInTurn = 64;
-constexpr int kAcross = 64;
+/// for each other. So many at once: of as many or more a processor's tiles are of several, and the
+/// same for launches of any number of segments. Measured on sm_90: 64 lie too far apart in memory.
+constexpr std::int64_t kTilesInTurn = 40;
+constexpr int kAcross = 16;
 
 /// Bytes of an element that is long.
 constexpr int kLongElement = 4;
@@ -89,23 +90,20 @@ int blocks_of(const Shape& shape, const StagedRow& row) {
   return std::min(row.warps / kBlockWarps, shape.blocks);
 }
 
-/// Of tiles of one segment each: `even`, and of long segments, which take turns, that if its tiles
-/// share the segment evenly, else `ragged`.
+/// Of tiles of one segment each: `usual`, or `in_turn` of segments that take many such.
 Shape shape_of_one(const Target& target, std::int64_t segment, const StagedRow& row,
-                   const Shape& even, const Shape& ragged) {
-  const int blocks = std::max(1, blocks_of(even, row));
-  const int rows = staged_rows(target, even, blocks, row.bytes) + even.kept;
-  const std::int64_t tile = row.elements * kBlockWarps * rows;
-  if (tile == 0 || segment <= kTilesInTurn * tile) return even;
-  Shape shape = segment % tile == 0 ? even : ragged;
-  shape.across = kAcross;
-  return shape;
+                   const Shape& usual, Shape in_turn) {
+  const int blocks = std::max(1, blocks_of(in_turn, row));
+  const int rows = staged_rows(target, in_turn, blocks, row.bytes) + in_turn.kept;
+  if (segment <= kTilesInTurn * row.elements * kBlockWarps * rows) return usual;
+  in_turn.across = kAcross;
+  return in_turn;
 }
 
 Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request,
                const StagedRow& row, bool heads) {
-  auto of_one_segment = [&](const Shape& even, const Shape& ragged) {
-    return shape_of_one(target, request.segment, row, even, ragged);
+  auto of_one_segment = [&](const Shape& usual, const Shape& in_turn) {
+    return shape_of_one(target, request.segment, row, usual, in_turn);
   };
   if (graph.folds.size() > 1 || row.warps < kManyWarps) {
     return heads || request.segment == 0 ? kSeveral : of_one_segment(kSeveral, kSeveral);
@@ -119,7 +117,10 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
                                  : is_long ? kEverythingLong
                                            : kEverything;
   if (request.segment == 0) return request.most_elements > 0 ? everything.few : everything.many;
-  if (!heads) return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments, everything.many);
+  if (!heads) {
+    return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments,
+                          is_one ? kEverythingLong.many : everything.many);
+  }
   if (is_wide && is_one) return kAllSegmentsWide;
   if (is_wide || is_short) return kSegments;
   const int rows = staged_rows(target, kSegments, kSegments.blocks, row.bytes) + kSegments.kept;

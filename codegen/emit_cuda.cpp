@@ -192,6 +192,10 @@ std::string shared_text(const Launch& launch) {
     text += fmt::format("  long long* const {} = (long long*)(shared + {});\n", cuda::kTicketWord,
                         layout.ticket);
   }
+  if (layout.gather >= 0) {
+    text += fmt::format("  unsigned long long* const {} = (unsigned long long*)(shared + {});\n",
+                        cuda::kGatherWords, layout.gather);
+  }
   if (!launch.rings.empty()) text += "  __syncthreads();\n";
   return text;
 }
@@ -225,8 +229,11 @@ std::string kernel_text(const Program& program, const Launch& launch, bool overl
   // A minimum of one block is no wish at all, but without one ptxas aims at a high occupancy: it
   // then holds back loads and even spills to save registers.
   const std::string bounds = fmt::format("{}, {}", threads, std::max(launch.min_blocks, 1));
-  std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n{}({}) {{\n",
-                                 bounds, launch.name, fmt::join(params, ",\n    "));
+  const std::string cluster =
+      launch.cluster > 1 ? fmt::format(" __cluster_dims__({}, 1, 1)", launch.cluster) : "";
+  std::string text =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}){}\n{}({}) {{\n", bounds,
+                  cluster, launch.name, fmt::join(params, ",\n    "));
   text += "  const int lane = (int)(threadIdx.x & 31u);\n";
   cuda::BodyEmitter emitter(program, launch);
   const std::string body = emitter.emit(launch.body);
@@ -236,7 +243,10 @@ std::string kernel_text(const Program& program, const Launch& launch, bool overl
   for (const std::string& slot : slots) text += slot;
   if (launch.streams.keep_from > 0) text += keep_text(program, launch);
   if (overlapped) text += "  cf_let_next_start();\n";
-  return text + shared_text(launch) + body + "}\n";
+  text += shared_text(launch) + body;
+  // What a block has handed over lies in its memory until the last of its cluster has read it.
+  if (contains<Gather>(launch.body)) text += "  cf_cluster_ends();\n";
+  return text + "}\n";
 }
 
 }  // namespace

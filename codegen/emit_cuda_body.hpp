@@ -18,6 +18,8 @@ std::string shared_name(const Launch& launch, int array);
 std::string ring_name(const Launch& launch, int ring);
 /// The pointer to the shared word through which a block's warps learn its ticket.
 inline constexpr const char* kTicketWord = "ticket_word";
+/// The pointer to the words in which a block hands over what its cluster gathers.
+inline constexpr const char* kGatherWords = "gather_words";
 /// The variable that says what kept loads ask of the second-level cache.
 inline constexpr const char* kKeepHint = "keep_hint";
 /// The name of the function that runs one matrix instruction.
@@ -64,6 +66,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Ticket& op);
   void emit_op(const Instr& instr, const Publish& op);
   void emit_op(const Instr& instr, const Await& op);
+  void emit_op(const Instr& instr, const Gather& op);
   void emit_op(const Instr& instr, const For& op);
   void emit_op(const Instr& instr, const If& op);
 

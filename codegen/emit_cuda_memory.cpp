@@ -207,4 +207,18 @@ void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
   }
 }
 
+void BodyEmitter::emit_op(const Instr& instr, const Gather& op) {
+  for (std::size_t i = 0; i < op.values.size(); ++i) {
+    line(
+        fmt::format("cf_hand_over({} + {}, cf_payload({}));", kGatherWords, i, name(op.values[i])));
+  }
+  line("cf_cluster_meets();");
+  for (std::size_t i = 0; i < op.values.size(); ++i) {
+    const ValueId result = instr.results[i];
+    declare(result, {fmt::format("cf_of_payload<{}>(cf_handed_over(lane, {}, {} + {}))",
+                                 type_name(type(result).elem), launch_.cluster, kGatherWords, i)});
+  }
+  line("cf_cluster_has_read();");
+}
+
 }  // namespace chainfold::codegen::cuda

@@ -31,13 +31,14 @@ class Scheduler {
       std::copy_if(options.blocks.begin(), options.blocks.end(), std::back_inserter(order_),
                    [&](std::int64_t block) { return block < grid; });
       count_ = static_cast<std::int64_t>(order_.size());
-    } else if (options.schedule == Schedule::random) {
-      order_.resize(static_cast<std::size_t>(grid));
-      std::iota(order_.begin(), order_.end(), std::int64_t{0});
+      if (is_random()) std::shuffle(order_.begin(), order_.end(), random_);
+    } else if (is_random()) {
+      shuffle_clusters(grid);
     }
-    if (options.schedule == Schedule::random) std::shuffle(order_.begin(), order_.end(), random_);
-    const std::int64_t resident =
-        std::min<std::int64_t>(count_, std::max(1, options.resident_blocks));
+    // Blocks of a cluster run at the same time.
+    const int cluster = context.launch.cluster;
+    const int clusters = (std::max(1, options.resident_blocks) - 1) / cluster + 1;
+    const std::int64_t resident = std::min<std::int64_t>(count_, std::int64_t{clusters} * cluster);
     for (std::int64_t i = 0; i < resident; ++i) {
       blocks_.push_back(std::make_unique<Block>());
       blocks_.back()->warps.resize(static_cast<std::size_t>(context.launch.warps));
@@ -59,6 +60,20 @@ class Scheduler {
 
  private:
   bool is_random() const { return options_.schedule == Schedule::random; }
+
+  // Puts clusters, and the blocks of each, into any order.
+  void shuffle_clusters(std::int64_t grid) {
+    const auto cluster = static_cast<std::size_t>(context_.launch.cluster);
+    std::vector<std::int64_t> clusters(static_cast<std::size_t>(grid) / cluster);
+    std::iota(clusters.begin(), clusters.end(), std::int64_t{0});
+    std::shuffle(clusters.begin(), clusters.end(), random_);
+    for (const std::int64_t first : clusters) {
+      for (std::int64_t b = 0; b < context_.launch.cluster; ++b)
+        order_.push_back(first * context_.launch.cluster + b);
+      if (cluster > 1)
+        std::shuffle(order_.end() - static_cast<std::ptrdiff_t>(cluster), order_.end(), random_);
+    }
+  }
 
   // Lets a block do something; false if all it could do is wait for other blocks.
   bool advance(std::size_t at) {
@@ -183,6 +198,9 @@ void interpret(const Program& program, std::span<const InterpBuffer> buffers,
     const std::int64_t grid = context.launch.grid.evaluate(params);
     if (grid < 0)
       throw InternalError(fmt::format("launch {}: a grid of {} blocks", context.launch.name, grid));
+    if (grid % context.launch.cluster != 0)
+      throw InternalError(fmt::format("launch {}: {} blocks are no clusters of {}",
+                                      context.launch.name, grid, context.launch.cluster));
     Scheduler(context, grid, options).run();
   }
 }

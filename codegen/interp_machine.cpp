@@ -55,6 +55,7 @@ void Warp::start(LaunchContext& context, BlockState& block, int index) {
   barrier_ = current_ = nullptr;
   values_.resize(context.value_words);
   seen_.clear();
+  gathers_ = false;
   missing_.clear();
   frames_.clear();
   frames_.push_back({.region = &context.launch.body});

@@ -16,6 +16,8 @@
 
 namespace chainfold::codegen {
 
+struct BlockState;
+
 /// What all warps of one launch share: the code, where each value lives, global memory, parameters.
 struct LaunchContext {
   LaunchContext(const Program& program, int launch_index, std::vector<GlobalArray>& buffers,
@@ -41,6 +43,15 @@ struct LaunchContext {
   };
   std::map<std::pair<int, std::int64_t>, Publication> published;
   std::map<int, std::int64_t> tickets;  ///< taken so far, by counter
+  /// Where the blocks of a cluster gather.
+  struct Meeting {
+    std::vector<BlockState*> blocks;
+    std::vector<std::vector<Bits>> values;  ///< that each block has handed over
+    int warps = 0;                          ///< of all its blocks that have come
+  };
+  std::map<std::int64_t, Meeting> meetings;  ///< by cluster
+  /// Warps of a cluster.
+  [[nodiscard]] int cluster_warps() const { return launch.cluster * launch.warps; }
 
  private:
   void place(ValueId id);
@@ -80,9 +91,10 @@ class Warp {
   /// Takes the block's next ticket if the barrier at which this warp waits is a Ticket.
   void take_ticket();
   void pass_barrier();
-  /// Makes a waiting warp ready to look again, if anything was published since it looked.
+  /// Makes a waiting warp ready to look again, if anything was published since it looked, or all of
+  /// its cluster have come.
   void look_again();
-  /// Throws InternalError that names the slots that a waiting warp misses.
+  /// Throws InternalError that names what a waiting warp misses.
   [[noreturn]] void fail_waiting() const;
   [[nodiscard]] int index() const { return index_; }
   /// Throws InternalError that names launch, block, warp and the instruction at hand.
@@ -141,9 +153,11 @@ class Warp {
   void execute(const Ticket& op, const Instr& instr);
   void execute(const Publish& op, const Instr& instr);
   void execute(const Await& op, const Instr& instr);
+  void execute(const Gather& op, const Instr& instr);
   void execute(const For& op, const Instr& instr);
   void execute(const If& op, const Instr& instr);
 
+  LaunchContext::Meeting& meeting();
   /// Of the next access of this warp.
   Accessor accessor();
   template <class Array, class F>
@@ -167,6 +181,7 @@ class Warp {
   const Instr* barrier_ = nullptr;
   const Instr* current_ = nullptr;
   Seen seen_;
+  bool gathers_ = false;               // waits for the other warps of its cluster
   std::vector<std::int64_t> missing_;  // slots that it waits for
   std::size_t publications_ = 0;       // when it looked last
   std::vector<Frame> frames_;

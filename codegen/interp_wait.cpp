@@ -124,11 +124,48 @@ void Warp::execute(const Await& op, const Instr& instr) {
   }
 }
 
+LaunchContext::Meeting& Warp::meeting() {
+  const auto blocks = static_cast<std::size_t>(context_->launch.cluster);
+  const std::int64_t cluster = block_->index / context_->launch.cluster;
+  LaunchContext::Meeting& meeting = context_->meetings[cluster];
+  meeting.blocks.resize(blocks);
+  meeting.values.resize(blocks);
+  return meeting;
+}
+
+void Warp::execute(const Gather& op, const Instr& instr) {
+  LaunchContext::Meeting& here = meeting();
+  if (!std::exchange(gathers_, true)) {
+    const auto rank = static_cast<std::size_t>(block_->index % context_->launch.cluster);
+    here.blocks[rank] = block_;
+    for (const ValueId id : op.values)
+      if (index_ == 0) here.values[rank].push_back(*slot(id));
+    // A barrier of each block: the last warp of all passes it for them.
+    if (++here.warps == context_->cluster_warps())
+      for (BlockState* const block : here.blocks) ++block->epoch;
+  }
+  if (here.warps < context_->cluster_warps()) {
+    status_ = WarpStatus::waiting;
+    --frames_.back().next;
+    return;
+  }
+  gathers_ = false;
+  for (std::size_t v = 0; v < instr.results.size(); ++v) {
+    Bits* const lanes = slot(instr.results[v]);
+    std::fill_n(lanes, kWarpWidth, Bits{0});
+    for (std::size_t rank = 0; rank < here.values.size(); ++rank)
+      lanes[rank] = here.values[rank].at(v);
+  }
+}
+
 void Warp::look_again() {
-  if (context_->published.size() != publications_) status_ = WarpStatus::ready;
+  const bool ready = gathers_ ? meeting().warps == context_->cluster_warps()
+                              : context_->published.size() != publications_;
+  if (ready) status_ = WarpStatus::ready;
 }
 
 void Warp::fail_waiting() const {
+  if (gathers_) fail("a deadlock: not all warps of the cluster's blocks come to this");
   fail(fmt::format("a deadlock: no block can publish slots {}, which it waits for",
                    fmt::join(missing_, ", ")));
 }

@@ -32,6 +32,14 @@ Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials
   return tile.reduce_lanes(std::move(partials), 1, lanes);
 }
 
+Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, ValueId count) {
+  const ValueId wanted = b.compute(Op::lt, {b.lane(), count});
+  const Builder::Values identities = tile.flatten(tile.identities());
+  for (std::size_t i = 0; i < states.size(); ++i)
+    states[i] = b.select(wanted, states[i], identities[i]);
+  return tile.reduce_lanes(tile.unflatten(states), 1, kWarpWidth);
+}
+
 int warps_for(std::int64_t items, std::int64_t each, int most) {
   const auto needed = static_cast<std::uint64_t>((items + each - 1) / each);
   return static_cast<int>(

@@ -12,6 +12,10 @@ namespace chainfold::codegen {
 /// them where there are none yet.
 Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials partials);
 
+/// The fold of the states that the blocks of a cluster have told each other (Gather): lane l holds
+/// that of block l, and those of `count` (i32) blocks are wanted.
+Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, ValueId count);
+
 /// Warps of a block that shares out `items` among its warps: as many, a power of two up to `most`,
 /// as let each do with `each` of them.
 int warps_for(std::int64_t items, std::int64_t each, int most);

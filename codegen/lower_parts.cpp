@@ -1,6 +1,7 @@
 // lower_parts: segments are cut into parts of equal length, one a block; every part's fold states
 // go to scratch, and a second launch merges the states of each segment in the order of its parts.
-// Segments of one part each are finished by the first launch, and the second has no blocks.
+// Segments of one part each are finished by the first launch, and the second has no blocks. The
+// blocks of a cluster tell each other their states, and there is no second one.
 //
 // Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
 // is the element at which the input buffers begin, so that the host may pass a long input piece by
@@ -66,6 +67,17 @@ class PartsLowering {
         tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
+    if (plan_.cluster > 0) {
+      partials = reduce_gathered(b, tile, b.gather(tile.flatten(partials)), b.i32(plan_.cluster));
+      b.branch(
+          b.compute(Op::eq, {b.block(), b.i64(0)}),
+          [&] {
+            on_first_warp(b, warps(), [&] { put_outputs(b, tile, segment, partials); });
+            return Builder::Values{};
+          },
+          [] { return Builder::Values{}; });
+      return;
+    }
     on_first_warp(b, warps(), [&] {
       b.branch(
           b.compute(Op::eq, {parts, b.i64(1)}),
@@ -189,13 +201,15 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
     return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
   };
   const SizeExpr merged = param(params.segments) * min(param(params.parts) - 1, 1);
-  declare_states(program, graph, merged * param(params.parts), 1);
+  if (plan.cluster == 0) declare_states(program, graph, merged * param(params.parts), 1);
   PartsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
   program.launches.push_back({.name = "fold_parts",
                               .grid = param(params.part_end) - param(params.part_begin),
-                              .warps = plan.warps});
+                              .warps = plan.warps,
+                              .cluster = std::max(1, plan.cluster)});
   lowering.lower_fold();
+  if (plan.cluster > 0) return program;
   program.launches.push_back({.name = "merge_parts",
                               .grid = merged,
                               .warps = std::min(target.max_warps, merge_warps(plan)),

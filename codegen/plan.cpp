@@ -69,13 +69,22 @@ bool is_short(const Graph& graph, NodeId id) {
   return size_of(from) <= 2 && from != DType::bf16;
 }
 
+bool cluster_serves(const Plan& plan, const Target& target) {
+  return plan.strategy == Strategy::parts && plan.segment == 0 && plan.cluster > 1 &&
+         plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
+}
+
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
-  if (length <= 0 || segments <= 0) return {.parts = 1, .part_length = plan.part_quantum};
+  // All blocks of a cluster are there, though some have nothing to do.
+  const bool all = plan.cluster > 0;
+  if (length <= 0 || segments <= 0)
+    return {.parts = all ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
   const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
   const std::int64_t even = (length + wanted - 1) / wanted;
   const std::int64_t part_length =
       (even + plan.part_quantum - 1) / plan.part_quantum * plan.part_quantum;
-  return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
+  return {.parts = all ? wanted : (length + part_length - 1) / part_length,
+          .part_length = part_length};
 }
 
 StageCopy stage_copy(const Plan& plan, DType input) {
@@ -183,8 +192,8 @@ std::string print(const Plan& plan, const Graph& graph) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
   } else {
-    text +=
-        fmt::format("  part_quantum {}, parts_wanted {}\n", plan.part_quantum, plan.parts_wanted);
+    text += fmt::format("  part_quantum {}, parts_wanted {}{}\n", plan.part_quantum,
+                        plan.parts_wanted, plan.cluster > 0 ? ", of one cluster" : "");
   }
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
@@ -285,6 +294,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(
         plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
         "parts have a quantum and a number");
+    require(plan.cluster == 0 || cluster_serves(plan, target),
+            "a cluster has the parts of everything");
   }
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];

@@ -139,6 +139,9 @@ struct Plan {
   bool ragged = false;
   /// propagate: every tile folds the states of those before it; no launch does between.
   bool direct = false;
+  /// parts: the blocks are one cluster and tell each other what they have folded, so that there is
+  /// one launch. 0: no cluster.
+  int cluster = 0;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers
@@ -183,6 +186,10 @@ struct Plan {
   }
   static constexpr int kWarp = 32;
 };
+
+/// Whether Plan::cluster is legal: its parts are those of everything, and the target has as many
+/// blocks in one.
+bool cluster_serves(const Plan& plan, const Target& target);
 
 /// How one input's tiles lie in shared memory (staged).
 struct StageCopy {
@@ -238,8 +245,9 @@ bool is_short(const Graph& graph, NodeId id);
 /// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no
 /// plan meets.
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
-/// The class of sizes that a launch belongs to where defaults differ by it: scans over everything
-/// of no more than a few tiles a block have small tiles, so that they fill the device.
+/// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
+/// a few hundred kilobytes are one cluster's, and scans of everything of no more than a few tiles a
+/// block have small tiles, so that they fill the device.
 /// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);

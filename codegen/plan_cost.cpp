@@ -195,7 +195,8 @@ class Walk {
     if (std::holds_alternative<Mma>(instr.op))
       return kMmaSlots * (program_.type(instr.results[0]).elem == DType::f64 ? kWideTypes : 1);
     if (std::holds_alternative<Vote>(instr.op) || std::holds_alternative<Barrier>(instr.op) ||
-        std::holds_alternative<CopyAsync>(instr.op) || std::holds_alternative<CopyWait>(instr.op))
+        std::holds_alternative<Gather>(instr.op) || std::holds_alternative<CopyAsync>(instr.op) ||
+        std::holds_alternative<CopyWait>(instr.op))
       return kPlainSlots;
     return 0;
   }

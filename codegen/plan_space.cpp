@@ -63,6 +63,17 @@ void add_rows(Space& space, const PlanChoice& around) {
 }
 
 void add_parts(Space& space, const PlanChoice& around) {
+  if (around.cluster > 0) {
+    for (const int warps : {8, 4, 16, 32}) {
+      for (const int blocks : {around.cluster, around.cluster / 2}) {
+        PlanChoice choice = around;
+        choice.warps = warps;
+        choice.parts = choice.cluster = blocks;
+        space.vary(choice, &PlanChoice::depth, {around.depth, 4, 8, 16});
+      }
+    }
+    return;
+  }
   for (const int warps : {8, 4, 16, 32}) {
     PlanChoice choice = around;
     choice.warps = warps;
@@ -167,7 +178,7 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     if (!around) return;
     space.add(*around);
     if (strategy == Strategy::look_back) space.vary(*around, &PlanChoice::across, {16});
-    if (rows_of_few(graph, target, request) > 0) space.vary(*around, &PlanChoice::direct, {0, 1});
+    if (shape_of_few(graph, target, request)) space.vary(*around, &PlanChoice::direct, {0, 1});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
         PlanChoice choice = *around;
@@ -359,7 +370,12 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   if (best_guess.strategy != Strategy::rows && s > 0 && s <= kLongestInRows)
     add_rows(space, rows_choice(graph, target, request));
   if (best_guess.strategy == Strategy::rows) add_rows(space, best_guess);
-  if (parts || s >= kShortestInParts) add_parts(space, parts_choice(graph, target, request));
+  if (parts || s >= kShortestInParts) {
+    add_parts(space, parts_choice(graph, target, request));
+    PlanRequest longer = request;
+    longer.most_elements = 0;
+    if (best_guess.cluster > 0) add_parts(space, parts_choice(graph, target, longer));
+  }
   if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))
     add_staged(space, *staged);
   for (const PlanChoice& choice : published_choices(graph, target, request)) space.add(choice);

@@ -29,6 +29,7 @@ struct PlanChoice {
   int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
   int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
+  int cluster = 0;  ///< parts: as many blocks in one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
   int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
@@ -54,6 +55,9 @@ std::string to_text(const PlanChoice& choice);
 std::vector<std::string_view> strategy_names();
 /// The choice with this text. Throws UserError(invalid_argument) naming what is wrong.
 PlanChoice parse_choice(std::string_view text);
+
+/// Elements of everything up to which one cluster folds it sooner than two launches do; 0: never.
+std::int64_t most_of_cluster(const Graph& graph, const Target& target);
 
 /// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
 /// merges, are few. Measured on sm_90 from 2^16 to 2^30 elements.

@@ -24,6 +24,7 @@ constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
 constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
                             {"depth", &PlanChoice::depth},
                             {"parts", &PlanChoice::parts},
+                            {"cluster", &PlanChoice::cluster, false},
                             {"bytes", &PlanChoice::bytes}};
 constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoice::lanes},
                              {"rows", &PlanChoice::rows},   {"stages", &PlanChoice::stages},

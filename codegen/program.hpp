@@ -37,6 +37,9 @@
 //   then nothing else does. Of one that carries none, what a warp stored before it published the
 //   slot may be read by the warps that awaited it, and by no other of another block. Counters and
 //   slots are scratch that the launch finds zero and accesses in no other way.
+// - The blocks of a launch form clusters of `cluster` blocks whose numbers follow each other; the
+//   grid is a multiple. Blocks of a cluster run at the same time, and Gather alone lets them see
+//   anything of each other.
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
 // each
 //   other's shared stores only after a barrier.
@@ -266,6 +269,13 @@ struct Await {
   ValueId ticket = kNoValue;
   ValueId publisher = kNoValue, stride = kNoValue;
 };
+/// The blocks of a cluster tell each other values (of width 1): each hands over what its first warp
+/// has in lane 0. Lane l of every warp receives those of the cluster's block number l, zeros where
+/// there is none. All warps of all blocks of the cluster come to it, and it is a barrier of each
+/// block; at most once in a launch, outside of loops and branches.
+struct Gather {
+  std::vector<ValueId> values;
+};
 /// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform
 /// i64.
 struct For {
@@ -280,10 +290,10 @@ struct If {
   Region then_body, else_body;  ///< both yield one value a result
 };
 
-using Operation =
-    std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
-                 Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
-                 WaitForLaunch, Misalignment, CopyAsync, CopyWait, Ticket, Publish, Await, For, If>;
+using Operation = std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad,
+                               SharedStore, Compute, Splat, Extract, Concat, Shuffle, Permute, Vote,
+                               ConstFragment, Pack, Mma, Barrier, WaitForLaunch, Misalignment,
+                               CopyAsync, CopyWait, Ticket, Publish, Await, Gather, For, If>;
 
 struct Instr {
   Operation op;
@@ -365,16 +375,19 @@ struct Launch {
   /// two, and that of what they do until then.
   bool overlaps = false;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
+  int cluster = 1;           ///< blocks a cluster
   Streams streams{};
   Region body{};
 };
 
 /// Where a launch's shared memory lies: bytes from the start of the block's, in declared order,
 /// each array on a 16-byte boundary, rings (8 bytes a slot) behind them, then the word through
-/// which the warps of a block learn its ticket.
+/// which the warps of a block learn its ticket, and those in which a block hands over what a Gather
+/// names (8 bytes a value).
 struct SharedLayout {
   std::vector<std::int64_t> arrays, rings;
   std::int64_t ticket = -1;  ///< -1: the launch takes none, or its blocks are one warp
+  std::int64_t gather = -1;  ///< -1: the launch has none
   std::int64_t bytes = 0;
 };
 SharedLayout shared_layout(const Launch& launch);

@@ -211,6 +211,11 @@ class Printer {
                        named(program_.buffers, op.flags), value(op.first), value(op.count),
                        value(op.ticket), value(op.publisher), value(op.stride));
   }
+  std::string operation(const Gather& op, const Instr&) const {
+    std::string text = "gather";
+    for (const ValueId id : op.values) text += (id == op.values.front() ? " " : ", ") + value(id);
+    return text;
+  }
   std::string operation(const For& op, const Instr&) const {
     std::string text = fmt::format("for {} = {} to {} step {}", value(op.index), value(op.lo),
                                    value(op.hi), value(op.step));
@@ -255,6 +260,10 @@ SharedLayout shared_layout(const Launch& launch) {
   for (const CopyRing& ring : launch.rings)
     layout.rings.push_back(place(kBarrierBytes * ring.slots));
   if (launch.warps > 1 && contains<Ticket>(launch.body)) layout.ticket = place(size_of(DType::i64));
+  for (const Instr& instr : launch.body.body) {
+    if (const auto* gather = std::get_if<Gather>(&instr.op))
+      layout.gather = place(size_of(DType::i64) * static_cast<std::int64_t>(gather->values.size()));
+  }
   return layout;
 }
 
@@ -320,6 +329,7 @@ std::string print(const Program& program) {
     out += fmt::format("\nlaunch {}: grid {}, warps {}", launch.name, launch.grid.print(),
                        launch.warps);
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
+    if (launch.cluster > 1) out += fmt::format(", cluster {}", launch.cluster);
     if (launch.overlaps) out += ", overlaps";
     if (launch.streams.keep_from > 0)
       out += fmt::format(", keeps loads from {} bytes on", launch.streams.keep_from);

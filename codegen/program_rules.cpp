@@ -354,6 +354,18 @@ class Rules {
       check(type_of(id) == uniform(DType::i64), "slots and tickets are uniform i64");
   }
 
+  void operation(const Gather& op, const Instr& instr) const {
+    check(launch_.cluster > 1, "blocks without a cluster have nothing to gather");
+    check(!op.values.empty() && op.values.size() == instr.results.size(),
+          "a gather has a result for each value");
+    for (std::size_t i = 0; i < op.values.size() && i < instr.results.size(); ++i) {
+      const Type& type = type_of(op.values[i]);
+      check(type.shape != Shape::fragment && type.width == 1, "blocks hand over single elements");
+      check(program_.values[instr.results[i]] == lane(type.elem),
+            "a gather gives an element a lane, of the value's type");
+    }
+  }
+
   void yields_match(const Region& region, const Instr& instr) const {
     check(region.yields.size() == instr.results.size(), "a region yields one value a result");
     for (std::size_t i = 0; i < region.yields.size(); ++i) {

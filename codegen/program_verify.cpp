@@ -40,6 +40,7 @@ class Verifier {
       check(!launch.overlaps || launch_ != program_.launches.data(),
             "the first launch has none to overlap");
       check(launch.min_blocks >= 0, "min_blocks must not be negative");
+      check(launch.cluster >= 1 && launch.cluster <= kWarpWidth, "a cluster has 1 to 32 blocks");
       for (const SharedArray& array : launch.shared) {
         check(array.elements > 0, "a shared array needs elements");
       }
@@ -51,6 +52,7 @@ class Verifier {
         instr_ = culprit;
         check(false, "a barrier stands where warps of a block may differ");
       }
+      check_gathers(launch);
       const auto index = static_cast<std::size_t>(launch_ - program_.launches.data());
       if (const auto rule = broken_wait(program_, index, instr_); !rule.empty()) fail(rule);
       if (const auto broken = find_broken_look_back(program_, launch)) {
@@ -90,6 +92,20 @@ class Verifier {
         fail(fmt::format("%{} does not fit its row", i));
       }
     }
+  }
+
+  void check_gathers(const Launch& launch) {
+    int gathers = 0;
+    for (const Instr& instr : launch.body.body) {
+      instr_ = &instr;
+      gathers += std::holds_alternative<Gather>(instr.op) ? 1 : 0;
+      bool inside = false;
+      for_each_region(instr.op,
+                      [&](const Region& region) { inside = inside || contains<Gather>(region); });
+      check(!inside, "a cluster gathers outside of loops and branches");
+      check(gathers <= 1, "a launch gathers once");
+    }
+    instr_ = nullptr;
   }
 
   // --- definitions and uses

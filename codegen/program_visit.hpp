@@ -58,6 +58,9 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.publisher);
                                   fn(o.stride);
                                 },
+                                [&](Gather& o) {
+                                  for (auto& id : o.values) fn(id);
+                                },
                                 [&](Load& o) {
                                   place(o.at);
                                   maybe(o.mask);

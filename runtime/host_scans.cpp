@@ -1,4 +1,5 @@
-// run_on_device: scans of host data whose segments are too long for chunks. All inputs and outputs
+// run_on_device: scans of host data whose segments are too long for chunks, and what one launch
+// folds. All inputs and outputs
 // of a piece are on the device at once and one launch scans them; only the copies go through pinned
 // buffers, a part being packed while the one before it is on its way.
 #include <algorithm>

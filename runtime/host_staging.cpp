@@ -305,7 +305,8 @@ void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
     const std::int64_t segment = piece.arguments.segment;
     const bool fits =
         segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
-    if (codegen::has_scans(*piece.graph) && !fits) {
+    const bool whole = piece.variant->compiled.plan.cluster > 0;
+    if (whole || (codegen::has_scans(*piece.graph) && !fits)) {
       run_on_device(context, piece);
     } else {
       Staging(context, piece).run();

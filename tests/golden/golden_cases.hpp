@@ -173,6 +173,8 @@ inline constexpr GoldenCase kGoldenCases[] = {
     // Tiles that fold the states before them themselves.
     {"scan_back_out_f32", 0, "sm_90",
      "propagate warps=4 depth=2 direct=1 tile=0 blocks=4 bytes=16 simt"},
+    // Parts of one cluster.
+    {"variance_f32", 0, "sm_90", "parts warps=4 depth=2 parts=8 cluster=8 bytes=16 simt"},
     // On tensor cores, by quads of lanes.
     {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };

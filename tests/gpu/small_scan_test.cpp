@@ -1,6 +1,11 @@
 // Few launches of every strategy of scans, by lanes and on tensor cores, for the sanitizers; and
-// the published scans, which nothing else runs on a device.
+// the published scans, which nothing else runs on a device. Folds of few elements, in one launch of
+// a cluster and in two.
 #include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -79,6 +84,37 @@ INSTANTIATE_TEST_SUITE_P(All, GpuSmallScan, testing::Range(std::size_t{0}, std::
                            return fmt::format("{}_{}_{}", info.index,
                                               plan.substr(0, plan.find(' ')),
                                               kSmallScans[info.param].program);
+                         });
+
+using SmallFold = std::tuple<const char*, std::int64_t>;
+
+class GpuSmallFold : public testing::TestWithParam<SmallFold> {};
+
+TEST_P(GpuSmallFold, IsRightInOneLaunchAndInTwo) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const auto [name, elements] = GetParam();
+  std::vector<std::string> plans = {"", "parts warps=8 depth=4 parts=40 bytes=16 mma"};
+  if (target("gpu").cluster_blocks > 1) {
+    plans.emplace_back("parts warps=4 depth=2 parts=8 cluster=8 bytes=16 mma");
+    plans.emplace_back("parts warps=1 depth=4 parts=3 cluster=3 bytes=8 simt");
+  }
+  for (const std::string& plan : plans) {
+    SCOPED_TRACE(plan);
+    const Verdict verdict = check_on_device(
+        program(name),
+        {.elements = elements, .fill = Fill::uniform, .seed = plans.size(), .plan = plan});
+    EXPECT_EQ(verdict.problems, "");
+    EXPECT_GT(verdict.values, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuSmallFold,
+                         testing::Combine(testing::Values("sum_f16", "variance_f32",
+                                                          "longest_run_bool"),
+                                          testing::Values(std::int64_t{1}, std::int64_t{40'001})),
+                         [](const auto& info) {
+                           return fmt::format("{}_{}", std::get<0>(info.param),
+                                              std::get<1>(info.param));
                          });
 
 }  // namespace

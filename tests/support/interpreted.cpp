@@ -63,7 +63,7 @@ class Interpreted {
     const bool parts = range_.parts > 1;
     if (what_.chunks > 1 && codegen::has_scans(graph_)) {
       run_scans();
-    } else if (what_.chunks == 1 || !what_.gaps.empty()) {
+    } else if (what_.chunks == 1 || !what_.gaps.empty() || compiled_.plan.cluster > 0) {
       launch(range_, pieces(0, what_.elements), -1);
     } else if (parts) {
       for (const Piece& piece : cut(range_.part_end, what_.chunks)) {

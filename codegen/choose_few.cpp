@@ -1,0 +1,83 @@
+// Classes of launches by their number of elements: few have plans of their own.
+#include <algorithm>
+
+#include "chainfold/codegen/choose_scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Tiles that wait for nobody (propagate, direct), of which a processor has so many at most.
+/// Measured on sm_90: blocks of four warps start sooner than those of eight, and up to two of them
+/// take as long as one; 16 MB are scanned sooner by small tiles that fill the device, 32 MB by
+/// tiles that wait.
+struct FewTiles {
+  FewShape shape;
+  int tiles;
+};
+constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = 4}, 2}, {{.warps = 8, .rows = 8}, 4}};
+
+/// Bytes that a cluster's blocks read each, at most: more take longer than a second launch.
+constexpr std::int64_t kClusterShareBytes = 64 * 1024;
+
+constexpr int kCpuTileBytes = 256 * 1024;
+constexpr int kCpuSmallTileBytes = 64 * 1024;
+
+/// Elements of a class.
+std::int64_t most_of(const FewTiles& few, const Graph& graph, const Target& target) {
+  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
+  const std::int64_t tile = std::int64_t{Plan::kWarp} * width * few.shape.rows * few.shape.warps;
+  return few.tiles * target.processors * tile;
+}
+
+}  // namespace
+
+std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
+                                     const PlanRequest& request) {
+  if (target.max_warps == 1) return std::nullopt;
+  for (const FewTiles& few : kFewTiles)
+    if (request.most_elements == most_of(few, graph, target)) return few.shape;
+  return std::nullopt;
+}
+
+std::int64_t most_of_cluster(const Graph& graph, const Target& target) {
+  if (target.cluster_blocks < 2 || has_scans(graph) || has_columns(graph)) return 0;
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  return kClusterShareBytes * target.cluster_blocks / std::max<std::int64_t>(1, bytes);
+}
+
+int cpu_tile_bytes(const PlanRequest& request) {
+  return request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
+}
+
+std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
+  if (!has_scans(graph)) {
+    const std::int64_t most = most_of_cluster(graph, target);
+    return most > 0 ? std::vector<std::int64_t>{most} : std::vector<std::int64_t>{};
+  }
+  if (target.max_warps == 1) {
+    // Small tiles, so that every thread has some; scans of both directions have no ranges.
+    if (target.processors == 1 || scans_both_ways(graph)) return {};
+    return {std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph)};
+  }
+  std::vector<std::int64_t> classes;
+  for (const FewTiles& few : kFewTiles) classes.push_back(most_of(few, graph, target));
+  const std::int64_t most = most_of_small_tiles(graph, target);
+  if (most > classes.back()) classes.push_back(most);
+  return classes;
+}
+
+std::int64_t most_elements_of(const std::vector<std::int64_t>& classes, std::int64_t segment,
+                              std::int64_t elements) {
+  if (segment != 0) return 0;
+  const auto found = std::lower_bound(classes.begin(), classes.end(), elements);
+  return found == classes.end() ? 0 : *found;
+}
+
+std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
+                              std::int64_t elements) {
+  return most_elements_of(element_classes(graph, target), segment, elements);
+}
+
+}  // namespace chainfold::codegen
