@@ -156,7 +156,7 @@ TEST_F(GpuLaunch, RefusesOrdinaryHostMemory) {
   const runtime::ContextScope scope(*context_);
   auto x = cf::input<float>("x");
   const Kernel kernel = compiled(cf::over(cf::whole(), cf::sum(x), cf::max(x)));
-  constexpr std::int64_t kCount = 1 << 16;  // several parts
+  constexpr std::int64_t kCount = 1 << 20;  // several parts, in two launches
   const std::vector<float> host_in(kCount, 1.0F);
   std::vector<float> host_out(2, -7);
   const DeviceArray in(*context_, kCount * sizeof(float)), sum(*context_, sizeof(float)),
