@@ -18,7 +18,7 @@ struct FewTiles {
 constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = 4}, 2}, {{.warps = 8, .rows = 8}, 4}};
 
 /// Bytes that a cluster's blocks read each, at most: more take longer than a second launch.
-constexpr std::int64_t kClusterShareBytes = 64 * 1024;
+constexpr std::int64_t kClusterShareBytes = 32 * 1024;
 
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;

@@ -255,7 +255,9 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
     if (request.most_elements > 0 && request.most_elements <= most_of_cluster(graph, target)) {
       choice.parts = choice.cluster = target.cluster_blocks;
-      choice.depth *= 2;  // few warps have to have as much on its way
+      // Blocks of few warps start sooner, and have as much on its way with more loads.
+      choice.warps /= 2;
+      choice.depth *= 2;
     }
   }
   return choice;

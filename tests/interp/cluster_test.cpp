@@ -198,10 +198,10 @@ TEST(ClusterFold, IsTheDefaultOfFewElements) {
   const Graph& graph = computation.graph();
   for (const int arch : {80, 90, 120}) {
     const Target target = gpu_target(arch);
-    for (const std::int64_t elements : {1, 1 << 16, 1 << 18, 1 << 24}) {
+    for (const std::int64_t elements : {1, 1 << 16, 1 << 17, 1 << 18, 1 << 24}) {
       const std::int64_t most = most_elements_of(graph, target, 0, elements);
       const PlanChoice chosen = default_choice(graph, target, {.most_elements = most});
-      EXPECT_EQ(chosen.cluster, elements > 1 << 18          ? 0
+      EXPECT_EQ(chosen.cluster, elements > 1 << 17          ? 0
                                 : target.cluster_blocks > 1 ? target.cluster_blocks
                                                             : 0)
           << arch << ", " << elements;
