@@ -24,8 +24,9 @@ constexpr OpSlots kSlots[] = {{Op::div, 8}, {Op::rem, 12}, {Op::sqrt, 8},
 constexpr double kWideTypes = 2;
 /// Loads, shared memory and shuffles have a pipe that takes so many bytes at once.
 constexpr double kPipeBytes = 128;
-/// A matrix instruction keeps its pipe for two cycles, for f64 four.
-constexpr double kMmaSlots = 8;
+/// A matrix instruction keeps its pipe for two cycles, for f64 four; the next one of a warp need
+/// not wait for that.
+constexpr double kMmaSlots = 8, kMmaTurns = 4;
 
 double slots_of(Op op) {
   const auto* row = std::find_if(std::begin(kSlots), std::end(kSlots),
@@ -44,6 +45,7 @@ double times_through_pipe(const Type& type) {
 /// What a warp does on its way through a launch.
 struct Tally {
   double slots = 0;
+  double turns = 0;   // slots for which the warp itself is busy
   double ahead = 0;   // bytes of loads under way, at most
   double copied = 0;  // bytes of one asynchronous copy, the largest
 };
@@ -77,6 +79,7 @@ class Walk {
         learn(instr);
         follow_loads(instr);
         tally_.slots += times * slots(instr);
+        tally_.turns += times * turns(instr);
       }
     }
   }
@@ -105,7 +108,8 @@ class Walk {
     const Tally first = tally_;
     tally_ = before;
     walk(branch.else_body, times);
-    if (first.slots < tally_.slots) tally_.slots = first.slots;
+    tally_.slots = std::min(tally_.slots, first.slots);
+    tally_.turns = std::min(tally_.turns, first.turns);
     tally_.ahead = std::max(tally_.ahead, first.ahead);
     tally_.copied = std::max(tally_.copied, first.copied);
   }
@@ -199,6 +203,14 @@ class Walk {
         std::holds_alternative<CopyWait>(instr.op))
       return kPlainSlots;
     return 0;
+  }
+
+  /// A warp goes on while its loads and matrix instructions are on their way.
+  double turns(const Instr& instr) const {
+    if (std::holds_alternative<Mma>(instr.op)) return kMmaTurns;
+    if (std::holds_alternative<Load>(instr.op) || std::holds_alternative<SharedLoad>(instr.op))
+      return times_through_pipe(program_.type(instr.results[0]));
+    return slots(instr);
   }
 
   const Program& program_;
@@ -312,7 +324,7 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   LaunchEstimate result;
   const std::int64_t blocks = std::max<std::int64_t>(1, launch.grid.evaluate(params));
   result.blocks = static_cast<double>(blocks);
-  double copied = 0;
+  double copied = 0, turns = 0;
   const std::set<std::int64_t> warps = {0, launch.warps / 2, launch.warps - 1};
   for (const std::int64_t warp : warps) {
     const Tally tally = Walk(program, target.rates, params, blocks / 2, warp).through(launch.body);
@@ -320,6 +332,7 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
     const bool ends = warp == 0 || warp == launch.warps - 1;
     const double count = ends ? 1 : launch.warps - (static_cast<double>(warps.size()) - 1);
     result.slots += count * tally.slots;
+    turns += count * tally.turns;
     result.bytes_ahead += count * tally.ahead;
     copied = std::max(copied, tally.copied);
   }
@@ -332,8 +345,10 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   const double busy = std::min(1.0, result.blocks / processors);
   const double warps_at_once =
       std::max(1.0, std::min(result.resident, result.blocks)) * launch.warps;
-  const double issue = busy * std::min<double>(rates.issue, kOneWarp * warps_at_once);
-  result.issue_cycles = result.slots * result.blocks / (processors * issue);
+  const double a_processor = result.blocks / (processors * busy);
+  result.issue_cycles =
+      a_processor * std::max(result.slots / rates.issue,
+                             turns / std::min<double>(rates.issue, kOneWarp * warps_at_once));
   double reading = traffic.read;
   // A launch whose loads the walk did not come by: how many are under way it cannot know either.
   if (rates.bytes_ahead > 0 && result.bytes_ahead > 0)
