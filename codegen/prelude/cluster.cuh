@@ -9,9 +9,8 @@ CF_DEVICE void cf_hand_over(unsigned long long* word, unsigned long long payload
 
 // @helper cf_cluster_meets
 CF_DEVICE void cf_cluster_meets() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned;\n  barrier.cluster.wait.acquire.aligned;" ::
-          : "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;\n  barrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
 }
 
 // @helper cf_handed_over
