@@ -92,9 +92,9 @@ class Builder {
   void copy_wait(int ring, ValueId slot, ValueId round);
   ValueId ticket(int counter);
   void publish(int flags, ValueId slot, ValueId ticket, Values values = {});
-  /// Returns what the slots carry, which is of these types.
   /// A value for each of `values`, see Gather.
   Values gather(Values values);
+  /// Returns what the slots carry, which is of these types.
   Values await(const Await& wait, const std::vector<DType>& types = {});
 
   /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried

@@ -215,7 +215,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Gather& op) {
   line("cf_cluster_meets();");
   for (std::size_t i = 0; i < op.values.size(); ++i) {
     const ValueId result = instr.results[i];
-    declare(result, {fmt::format("cf_of_payload<{}>(cf_handed_over(lane, {}, {} + {}))",
+    declare(result, {fmt::format("cf_of_payload<{}>(cf_heard_from(lane, {}, {} + {}))",
                                  type_name(type(result).elem), launch_.cluster, kGatherWords, i)});
   }
   line("cf_cluster_has_read();");

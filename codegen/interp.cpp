@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -31,10 +32,11 @@ class Scheduler {
       std::copy_if(options.blocks.begin(), options.blocks.end(), std::back_inserter(order_),
                    [&](std::int64_t block) { return block < grid; });
       count_ = static_cast<std::int64_t>(order_.size());
-      if (is_random()) std::shuffle(order_.begin(), order_.end(), random_);
     } else if (is_random()) {
-      shuffle_clusters(grid);
+      order_.resize(static_cast<std::size_t>(grid));
+      std::iota(order_.begin(), order_.end(), std::int64_t{0});
     }
+    if (is_random()) shuffle();
     // Blocks of a cluster run at the same time.
     const int cluster = context.launch.cluster;
     const int clusters = (std::max(1, options.resident_blocks) - 1) / cluster + 1;
@@ -61,18 +63,16 @@ class Scheduler {
  private:
   bool is_random() const { return options_.schedule == Schedule::random; }
 
-  // Puts clusters, and the blocks of each, into any order.
-  void shuffle_clusters(std::int64_t grid) {
-    const auto cluster = static_cast<std::size_t>(context_.launch.cluster);
-    std::vector<std::int64_t> clusters(static_cast<std::size_t>(grid) / cluster);
-    std::iota(clusters.begin(), clusters.end(), std::int64_t{0});
-    std::shuffle(clusters.begin(), clusters.end(), random_);
-    for (const std::int64_t first : clusters) {
-      for (std::int64_t b = 0; b < context_.launch.cluster; ++b)
-        order_.push_back(first * context_.launch.cluster + b);
-      if (cluster > 1)
-        std::shuffle(order_.end() - static_cast<std::ptrdiff_t>(cluster), order_.end(), random_);
-    }
+  // Puts the blocks into any order, those of a cluster one behind the other.
+  void shuffle() {
+    std::shuffle(order_.begin(), order_.end(), random_);
+    if (context_.launch.cluster == 1) return;
+    std::map<std::int64_t, std::size_t> place;  // of each cluster: where its first block was
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      place.try_emplace(order_[i] / context_.launch.cluster, i);
+    std::stable_sort(order_.begin(), order_.end(), [&](std::int64_t a, std::int64_t b) {
+      return place[a / context_.launch.cluster] < place[b / context_.launch.cluster];
+    });
   }
 
   // Lets a block do something; false if all it could do is wait for other blocks.

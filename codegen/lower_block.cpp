@@ -32,12 +32,13 @@ Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials
   return tile.reduce_lanes(std::move(partials), 1, lanes);
 }
 
-Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, ValueId count) {
-  const ValueId wanted = b.compute(Op::lt, {b.lane(), count});
+Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, int blocks) {
+  const auto lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(blocks)));
+  const ValueId there = b.compute(Op::lt, {b.lane(), b.i32(blocks)});
   const Builder::Values identities = tile.flatten(tile.identities());
   for (std::size_t i = 0; i < states.size(); ++i)
-    states[i] = b.select(wanted, states[i], identities[i]);
-  return tile.reduce_lanes(tile.unflatten(states), 1, kWarpWidth);
+    states[i] = b.select(there, states[i], identities[i]);
+  return tile.reduce_lanes(tile.unflatten(states), 1, lanes);
 }
 
 int warps_for(std::int64_t items, std::int64_t each, int most) {

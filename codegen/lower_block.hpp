@@ -12,9 +12,9 @@ namespace chainfold::codegen {
 /// them where there are none yet.
 Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials partials);
 
-/// The fold of the states that the blocks of a cluster have told each other (Gather): lane l holds
-/// that of block l, and those of `count` (i32) blocks are wanted.
-Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, ValueId count);
+/// The fold, in the first lanes, of the states that the blocks of a cluster have told each other
+/// (Gather): lane l holds that of block l.
+Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, int blocks);
 
 /// Warps of a block that shares out `items` among its warps: as many, a power of two up to `most`,
 /// as let each do with `each` of them.

@@ -130,7 +130,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
       });
   const ValueId mine =
       runs ? last_warp : b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
-  if (plan_.strategy == Strategy::parts) {
+  if (plan_.strategy == Strategy::parts && plan_.cluster == 0) {
     // Only the last part of a segment has a rest: small code counts for more than loads in flight.
     const ValueId rest = b_.select(mine, rest_at, to), tile = b_.i64(step);
     sum = b_.loop(rest, to, tile, sum, [&](ValueId at, const Builder::Values& carried) {

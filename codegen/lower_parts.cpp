@@ -68,11 +68,13 @@ class PartsLowering {
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
     if (plan_.cluster > 0) {
-      partials = reduce_gathered(b, tile, b.gather(tile.flatten(partials)), b.i32(plan_.cluster));
+      const Builder::Values told = b.gather(tile.flatten(partials));
       b.branch(
           b.compute(Op::eq, {b.block(), b.i64(0)}),
           [&] {
-            on_first_warp(b, warps(), [&] { put_outputs(b, tile, segment, partials); });
+            on_first_warp(b, warps(), [&] {
+              put_outputs(b, tile, segment, reduce_gathered(b, tile, told, plan_.cluster));
+            });
             return Builder::Values{};
           },
           [] { return Builder::Values{}; });

@@ -327,7 +327,9 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   double copied = 0, turns = 0;
   const std::set<std::int64_t> warps = {0, launch.warps / 2, launch.warps - 1};
   for (const std::int64_t warp : warps) {
-    const Tally tally = Walk(program, target.rates, params, blocks / 2, warp).through(launch.body);
+    // So does a block in the middle, but of a cluster's the last ones may have nothing to do.
+    const std::int64_t block = launch.cluster > 1 ? 0 : blocks / 2;
+    const Tally tally = Walk(program, target.rates, params, block, warp).through(launch.body);
     // The warp in the middle stands for all others.
     const bool ends = warp == 0 || warp == launch.warps - 1;
     const double count = ends ? 1 : launch.warps - (static_cast<double>(warps.size()) - 1);

@@ -4,7 +4,8 @@
 // every time. Gaps between rows stay behind: what arrives on the device is dense.
 //
 // Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
-// segment is too long for that, everything is on the device at once (host_scans.cpp).
+// segment is too long for that, everything is on the device at once (host_scans.cpp), as it is for
+// folds of one cluster.
 #include <algorithm>
 #include <cstring>
 #include <vector>

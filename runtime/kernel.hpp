@@ -120,19 +120,19 @@ struct KernelStats {
 
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
 /// compiled for a segment size when it is first needed: at compile() where the expression fixes the
-/// size, else at the first run, launch or prepare() with that size; scans over everything have code
-/// of their own for few elements, which is compiled at the first run of so few. The code is
-/// unloaded with the last copy: keep one until what launch() queued has run, and as long as a CUDA
-/// graph holds it.
+/// size, else at the first run, launch or prepare() with that size; folds and scans over
+/// everything, and partial last segments, may have code of their own for few elements, which is
+/// compiled at the first run of so few. The code is unloaded with the last copy: keep one until
+/// what launch() queued has run, and as long as a CUDA graph holds it.
 class Kernel {
  public:
   struct State;  ///< opaque
   /// Runs on host memory: spans in, vectors out, always a tuple in the order of over's outputs, one
   /// value a segment or, of what scans, one an element. On a GPU the data goes through in pieces,
   /// so it may be larger than the device's memory; scans over whole(), or segments of tens of MiB,
-  /// lie on the device as a whole. Every input must have the same length; parameters are bound by
-  /// name like inputs. Throws UserError for bindings that do not fit the expression (nothing is run
-  /// then).
+  /// and folds by a pinned plan of one cluster lie on the device as a whole. Every input must have
+  /// the same length; parameters are bound by name like inputs. Throws UserError for bindings that
+  /// do not fit the expression (nothing is run then).
   template <class... Out>
   std::tuple<HostVector<Out>...> run(const Bindings& bindings) const {
     const DType types[] = {kDType<Out>...};
@@ -154,11 +154,11 @@ class Kernel {
 
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
-  /// synchronised; once prepare() or a launch of the same segment size and alignment has run (of
-  /// scans over everything: also as long, or both above some millions of elements), nothing is
-  /// compiled either, and the launch can be captured in a CUDA graph. Throws UserError before
-  /// anything is queued; memory that was the device's in an earlier launch is not asked about
-  /// again, so what happens if it was freed since is for the driver to tell.
+  /// synchronised; once prepare() or a launch of the same segment size and alignment has run (over
+  /// everything, or with a partial last segment: also as long, or both above some millions of
+  /// elements), nothing is compiled either, and the launch can be captured in a CUDA graph. Throws
+  /// UserError before anything is queued; memory that was the device's in an earlier launch is not
+  /// asked about again, so what happens if it was freed since is for the driver to tell.
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
   /// folds. More elements may need less: ask for every size that is launched.

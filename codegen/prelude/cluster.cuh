@@ -9,12 +9,13 @@ CF_DEVICE void cf_hand_over(unsigned long long* word, unsigned long long payload
 
 // @helper cf_cluster_meets
 CF_DEVICE void cf_cluster_meets() {
+  __syncwarp();  // one lane alone has handed over
   asm volatile("barrier.cluster.arrive.release.aligned;\n  barrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
 }
 
-// @helper cf_handed_over
-CF_DEVICE unsigned long long cf_handed_over(int lane, int blocks, const unsigned long long* word) {
+// @helper cf_heard_from
+CF_DEVICE unsigned long long cf_heard_from(int lane, int blocks, const unsigned long long* word) {
   unsigned long long payload = 0;
   asm volatile(
       "{\n  .reg .pred there;\n  .reg .u32 at;\n  setp.lt.s32 there, %1, %2;\n"

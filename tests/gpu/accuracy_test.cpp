@@ -104,7 +104,7 @@ TEST_P(GpuContainment, ABadElementSpoilsItsOwnSegmentOnly) {
   Options options;
   options.target = target("gpu");
   const Kernel kernel = compile(computation, options);
-  const codegen::Plan plan = plan_on_device(kernel, graph, segment);
+  const codegen::Plan plan = plan_on_device(kernel, graph, segment, /*elements=*/0);
   const std::int64_t tile = plan.segments_per_warp() * segment;
   const std::int64_t elements = tile * tile, count = elements / segment;
   const DType type = graph.inputs[0].type;

@@ -108,12 +108,17 @@ TEST_F(GpuLaunch, AKernelMayGoBeforeItsWorkIsDone) {
 TEST_F(GpuLaunch, CanBeCapturedInAGraph) {
   const runtime::ContextScope scope(*context_);
   const runtime::DriverApi& api = runtime::driver();
+  struct Captured {
+    std::int64_t segment, elements;
+  };
   for (const char* name : {"sum_f16", "frames", "basics_f32"}) {
-    for (const std::int64_t segment : {std::int64_t{64}, std::int64_t{0}}) {  // one launch, and two
+    // One launch, that of a cluster, and two.
+    for (const auto [segment, elements] :
+         {Captured{64, 64'000}, Captured{0, 64'000}, Captured{0, 3'000'000}}) {
       const Computation computation = program(name).over(segment > 0 ? segments(segment) : whole());
       const codegen::Graph& graph = computation.graph();
       const Kernel kernel = compiled(computation);
-      const std::int64_t elements = 64 * 1000, count = segment > 0 ? elements / segment : 1;
+      const std::int64_t count = segment > 0 ? elements / segment : 1;
       const std::vector<Column> inputs = make_inputs(graph, elements, Fill::normal, 4);
       DeviceLaunch launch(kernel, graph, inputs, {}, elements, count);
       const runtime::Stream stream(*context_);

@@ -313,9 +313,12 @@ TEST_P(GpuSmallSet, IsRight) {
   for (const auto& input : computation.graph().inputs) {
     if (small.what.shift % 2 != 0) alignment = std::min(alignment, size_of(input.type));
   }
-  const codegen::Plan plan =
-      codegen::choose_plan(computation.graph(), target("gpu"),
-                           {.segment = small.what.segment, .base_alignment = alignment});
+  const codegen::Plan plan = codegen::choose_plan(
+      computation.graph(), target("gpu"),
+      {.segment = small.what.segment,
+       .base_alignment = alignment,
+       .most_elements = codegen::most_elements_of(computation.graph(), target("gpu"),
+                                                  small.what.segment, small.what.elements)});
   EXPECT_EQ(plan.strategy, small.strategy);
   bool has_unit = false;
   for (const codegen::FoldPlan& fold : plan.folds) has_unit = has_unit || fold.unit == small.unit;

@@ -157,6 +157,15 @@ TEST(Gather, NeedsWholeClusters) {
   Memory some(kCluster + 1);
   expect_in("are no clusters of 4",
             complaint([&] { interpret(program, some.buffers(), some.params); }));
+  // Some clusters alone, in any order of their blocks.
+  for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    Memory two(3 * kCluster);
+    EXPECT_NO_THROW(interpret(program, two.buffers(), two.params,
+                              {.schedule = Schedule::random,
+                               .seed = seed,
+                               .resident_blocks = 1,
+                               .blocks = {0, 1, 2, 3, 8, 9, 10, 11}}));
+  }
   // Of a cluster one block does not run: the others wait for it.
   Memory all(kCluster);
   expect_in("a deadlock: not all warps of the cluster's blocks", complaint([&] {

@@ -190,10 +190,14 @@ std::string words(const DeviceCase& what) {
 }
 
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
-                             std::int64_t segment, int alignment, bool strided) {
+                             std::int64_t segment, std::int64_t elements, int alignment,
+                             bool strided) {
   return codegen::choose_plan(
       graph, kernel.target(),
-      {.segment = segment, .base_alignment = alignment, .strided = strided});
+      {.segment = segment,
+       .base_alignment = alignment,
+       .strided = strided,
+       .most_elements = codegen::most_elements_of(graph, kernel.target(), segment, elements)});
 }
 
 Verdict check_on_device(const Computation& computation, const std::vector<Bits>& params,
@@ -221,16 +225,19 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
 
   const auto expect = [&](int alignment, int tail_alignment, bool gaps) {
     ReferenceRequest request{.segment = what.segment, .params = params};
-    request.plan = what.plan.empty() ? plan_on_device(kernel, graph, what.segment, alignment, gaps)
-                                     : make_plan(graph, kernel.target(),
-                                                 {.accuracy = what.accuracy,
-                                                  .nonfinite = what.nonfinite,
-                                                  .segment = what.segment,
-                                                  .base_alignment = alignment,
-                                                  .strided = gaps},
-                                                 codegen::parse_choice(what.plan))
-                                           .value();
-    if (what.tail) request.tail_plan = plan_on_device(kernel, tail_graph, 0, tail_alignment);
+    request.plan = what.plan.empty()
+                       ? plan_on_device(kernel, graph, what.segment, what.elements, alignment, gaps)
+                       : make_plan(graph, kernel.target(),
+                                   {.accuracy = what.accuracy,
+                                    .nonfinite = what.nonfinite,
+                                    .segment = what.segment,
+                                    .base_alignment = alignment,
+                                    .strided = gaps},
+                                   codegen::parse_choice(what.plan))
+                             .value();
+    if (what.tail)
+      request.tail_plan =
+          plan_on_device(kernel, tail_graph, 0, what.elements % what.segment, tail_alignment);
     // The reference's own functions may be off by one ulp, the kernel's by two.
     if (transcendental) request.transcendental_ulp = 3;
     return reference(graph, inputs, what.elements, request);

@@ -94,8 +94,9 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
                         const std::vector<Column>& inputs, const DeviceCase& what,
                         bool transcendental = false);
 
-/// The plan that launch() on memory of this alignment goes by.
+/// The plan that launch() of so many elements on memory of this alignment goes by.
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
-                             std::int64_t segment, int alignment = 16, bool strided = false);
+                             std::int64_t segment, std::int64_t elements, int alignment = 16,
+                             bool strided = false);
 
 }  // namespace chainfold::test

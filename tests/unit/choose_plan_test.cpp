@@ -326,6 +326,10 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   EXPECT_GE(classes[2], 1 << 28);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 5000, 1), 0);
+  EXPECT_EQ(codegen::most_elements_of(fold.graph(), codegen::gpu_target(80), 0, 1), 0);
+  const std::int64_t most_of_fold = codegen::most_elements_of(fold.graph(), gpu, 0, 1);
+  EXPECT_GE(most_of_fold, 1 << 17);
+  EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, most_of_fold + 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
   EXPECT_GT(many.staged, 0);
