@@ -67,12 +67,16 @@ class Scheduler {
   void shuffle() {
     std::shuffle(order_.begin(), order_.end(), random_);
     if (context_.launch.cluster == 1) return;
-    std::map<std::int64_t, std::size_t> place;  // of each cluster: where its first block was
-    for (std::size_t i = 0; i < order_.size(); ++i)
-      place.try_emplace(order_[i] / context_.launch.cluster, i);
-    std::stable_sort(order_.begin(), order_.end(), [&](std::int64_t a, std::int64_t b) {
-      return place[a / context_.launch.cluster] < place[b / context_.launch.cluster];
-    });
+    std::map<std::int64_t, std::vector<std::int64_t>> blocks;  // of each cluster
+    std::vector<std::int64_t> clusters;
+    for (const std::int64_t block : order_) {
+      const std::int64_t cluster = block / context_.launch.cluster;
+      if (blocks[cluster].empty()) clusters.push_back(cluster);
+      blocks[cluster].push_back(block);
+    }
+    order_.clear();
+    for (const std::int64_t cluster : clusters)
+      order_.insert(order_.end(), blocks[cluster].begin(), blocks[cluster].end());
   }
 
   // Lets a block do something; false if all it could do is wait for other blocks.
