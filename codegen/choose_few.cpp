@@ -20,6 +20,10 @@ constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = 4}, 2}, {{.warps = 8, .r
 /// Bytes that a cluster's blocks read each, at most: more take longer than a second launch.
 constexpr std::int64_t kClusterShareBytes = 32 * 1024;
 
+/// Bytes up to which parts of everything are few: what the second launch does for more of them
+/// outweighs that they end together.
+constexpr std::int64_t kFewPartsBytes = 128 * 1024 * 1024;
+
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
 
@@ -28,6 +32,13 @@ std::int64_t most_of(const FewTiles& few, const Graph& graph, const Target& targ
   const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
   const std::int64_t tile = std::int64_t{Plan::kWarp} * width * few.shape.rows * few.shape.warps;
   return few.tiles * target.processors * tile;
+}
+
+/// Bytes of an element of all inputs; at least 1.
+std::int64_t bytes_of_all(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  return std::max<std::int64_t>(1, bytes);
 }
 
 }  // namespace
@@ -42,9 +53,12 @@ std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
 
 std::int64_t most_of_cluster(const Graph& graph, const Target& target) {
   if (target.cluster_blocks < 2 || has_scans(graph) || has_columns(graph)) return 0;
-  std::int64_t bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  return kClusterShareBytes * target.cluster_blocks / std::max<std::int64_t>(1, bytes);
+  return kClusterShareBytes * target.cluster_blocks / bytes_of_all(graph);
+}
+
+std::int64_t most_of_few_parts(const Graph& graph, const Target& target) {
+  if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
+  return kFewPartsBytes / bytes_of_all(graph);
 }
 
 int cpu_tile_bytes(const PlanRequest& request) {
@@ -53,8 +67,11 @@ int cpu_tile_bytes(const PlanRequest& request) {
 
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
   if (!has_scans(graph)) {
-    const std::int64_t most = most_of_cluster(graph, target);
-    return most > 0 ? std::vector<std::int64_t>{most} : std::vector<std::int64_t>{};
+    std::vector<std::int64_t> classes;
+    for (const std::int64_t most :
+         {most_of_cluster(graph, target), most_of_few_parts(graph, target)})
+      if (most > 0) classes.push_back(most);
+    return classes;
   }
   if (target.max_warps == 1) {
     // Small tiles, so that every thread has some; scans of both directions have no ranges.

@@ -19,14 +19,16 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// From here on a segment gives several blocks work: bytes of its widest input.
-constexpr std::int64_t kPartsFromBytes = 128 * 1024;
+/// From here on a segment gives a block or several work: bytes of its widest input.
+constexpr std::int64_t kPartsFromBytes = 64 * 1024;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
-/// Loads in flight of the warps of parts (kPartWarps) on a GPU.
-constexpr int kPartLoads = 8;
+/// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
+constexpr int kFewPartLoads = 8, kPartLoads = 16;
+/// Rounds of such loads, of all warps, below which blocks of half as many share a segment.
+constexpr int kShortPartRounds = 4;
 /// What no target gains from: more would only be code.
 constexpr int kMostDepth = 64, kMostRows = 32;
 /// Loads of a segment that are held at once, because moments then need no merges.
@@ -251,9 +253,15 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
         std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
           return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
         });
-    choice.depth = is_long ? choice.depth / 2 : std::min(choice.depth, kPartLoads);
-    choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
-    if (request.most_elements > 0 && request.most_elements <= most_of_cluster(graph, target)) {
+    const bool few = request.most_elements > 0;
+    const int of_processor = few ? kPartWarps : kManyPartWarps;
+    choice.depth =
+        is_long ? choice.depth / 2 : std::min(choice.depth, few ? kFewPartLoads : kPartLoads);
+    const std::int64_t round = std::int64_t{Plan::kWarp} * choice.warps * choice.depth *
+                               widest_load(graph, target, std::max(1, target.vector_bytes));
+    if (request.segment > 0 && request.segment < kShortPartRounds * round) choice.warps /= 2;
+    choice.parts = std::min(kMostParts, target.processors * of_processor / choice.warps);
+    if (few && request.most_elements <= most_of_cluster(graph, target)) {
       choice.parts = choice.cluster = target.cluster_blocks;
       // Blocks of few warps start sooner, and have as much on its way with more loads.
       choice.warps /= 2;

@@ -27,7 +27,9 @@ struct Shape {
 struct Everything {
   Shape many, few;
 };
-constexpr Everything kEverything{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
+constexpr Everything kEverything{{2, 16, 24, 1, 1}, {4, 8, 8, 1, 3, 16}};
+/// Rows of several inputs take more registers.
+constexpr Everything kEverythingSeveral{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
 /// Elements of four bytes and more have half of the merges a byte, so that half of the warps keep
 /// up: these have twice the registers.
 constexpr Everything kEverythingLong{{2, 16, 24, 1, 1}, {4, 4, 12, 1, 3, 16}};
@@ -115,11 +117,11 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
   const Everything& everything = is_short  ? kEverythingShort
                                  : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
                                  : is_long ? kEverythingLong
-                                           : kEverything;
+                                 : is_one  ? kEverything
+                                           : kEverythingSeveral;
   if (request.segment == 0) return request.most_elements > 0 ? everything.few : everything.many;
   if (!heads) {
-    return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments,
-                          is_one ? kEverythingLong.many : everything.many);
+    return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments, everything.many);
   }
   if (is_wide && is_one) return kAllSegmentsWide;
   if (is_wide || is_short) return kSegments;

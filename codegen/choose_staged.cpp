@@ -28,6 +28,8 @@ constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 
 /// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 32 * 1024;
 constexpr int kMostBurst = 256;
+/// Rounds of a ticket.
+constexpr int kTicket = 16;
 constexpr int kBanks = 32, kBankBytes = 4;
 /// Bytes read for a byte of results below which results are so much of the traffic that to gather
 /// them gains nothing (measured on an H200 for f16, f32, f64 and i8); several folds of one input
@@ -120,6 +122,14 @@ std::int64_t merge_steps(const Graph& graph) {
   return std::max<std::int64_t>(steps, 1);
 }
 
+/// Whether tickets are legal: their rounds and those of bursts are whole turns of the ring, whose
+/// copies go on from one to the next, and results have room.
+bool ticket_serves(const PlanChoice& choice) {
+  if (choice.ticket == 0) return true;
+  return is_power_of_two(choice.ticket) && choice.ticket >= choice.stages &&
+         choice.ticket <= choice.burst && choice.burst % choice.stages == 0;
+}
+
 }  // namespace
 
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -128,7 +138,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp ||
       !is_power_of_two(choice.stages))
     return false;
-  if (choice.burst < 1 || choice.blocks < 1) return false;
+  if (choice.burst < 1 || choice.blocks < 1 || !ticket_serves(choice)) return false;
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =
       staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
@@ -137,12 +147,13 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.rows = choice.rows;
   plan.stages = choice.stages;
   plan.burst = choice.burst;
+  plan.ticket = choice.ticket;
   plan.resident = choice.blocks;
   plan.blocks = std::int64_t{target.processors} * choice.blocks;
   const int folds = static_cast<int>(graph.folds.size());
   plan.load_rows_first = plan.rows * plan.depth * plan.load_width * folds <= kMostElementsAhead;
   plan.loads_at_once = std::max(1, kMostElementsAhead / 4 / (folds * plan.load_width));
-  plan.launches = 1;
+  plan.launches = plan.ticket > 0 ? 2 : 1;
   // What is legal must not depend on the alignment of pointers, so the worst is taken.
   Plan worst = plan;
   worst.base_alignment = worst.load_width = 1;
@@ -204,8 +215,12 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   for (const NodeId output : graph.outputs) out += size_of(graph.node(output).type);
   const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
   choice.burst = static_cast<int>(std::clamp<std::int64_t>(kBurstBytes / results, 1, kMostBurst));
+  if (target.uneven) choice.ticket = kTicket;
   // What does not fit gives up first the results that wait, then warps.
   for (;;) {
+    choice.ticket = std::min(choice.ticket,
+                             static_cast<int>(std::bit_floor(static_cast<unsigned>(choice.burst))));
+    if (!ticket_serves(choice)) choice.ticket = 0;
     if (make_plan(graph, target, request, choice)) return choice;
     if (choice.burst > 4) {
       choice.burst /= 2;

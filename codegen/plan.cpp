@@ -166,9 +166,11 @@ std::string print(const Plan& plan, const Graph& graph) {
       plan.load_width, plan.straddle ? " that segments straddle" : "", plan.depth,
       plan.base_alignment);
   if (plan.strategy == Strategy::staged) {
-    text +=
-        fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
-                    plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
+    text += fmt::format(
+        "  stages {}, burst {}{}, blocks {}, {} a processor, {} bytes of shared memory\n",
+        plan.stages, plan.burst,
+        plan.ticket > 0 ? fmt::format(", tickets of {} rounds", plan.ticket) : "", plan.blocks,
+        plan.resident, staged_bytes(plan, graph));
   }
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (is_published(plan.strategy)) {
@@ -259,6 +261,10 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "a tile's loads are issued together");
     require(is_power_of_two(plan.stages) && plan.burst >= 1 && plan.blocks >= 1,
             "stages, burst and blocks");
+    require(plan.ticket == 0 || (is_power_of_two(plan.ticket) && plan.ticket >= plan.stages &&
+                                 plan.ticket <= plan.burst && plan.burst % plan.stages == 0),
+            "tickets and bursts bring whole turns of the ring");
+    require(plan.launches == (plan.ticket > 0 ? 2 : 1), "tickets are cleared");
     require(target.async_copies && staged_bytes(plan, graph) <= target.shared_bytes,
             "stages fit the target's shared memory");
     for (const GraphInput& input : graph.inputs) {

@@ -116,7 +116,10 @@ struct Plan {
   /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
   /// memory.
   int staged = 0;
-  int burst = 0;                  ///< staged: tiles of a warp whose results are stored together
+  int burst = 0;  ///< staged: tiles of a warp whose results are stored together
+  /// staged: rounds of tiles, one a warp, that a block takes at a time of what is not shared out
+  /// evenly; 0: everything is.
+  int ticket = 0;
   int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
@@ -246,8 +249,8 @@ bool is_short(const Graph& graph, NodeId id);
 /// plan meets.
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
-/// a few hundred kilobytes are one cluster's, and scans of everything of no more than a few tiles a
-/// block have small tiles, so that they fill the device.
+/// a few hundred kilobytes are one cluster's, those of some megabytes have few parts, and scans of
+/// everything of no more than a few tiles a block have small tiles, so that they fill the device.
 /// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);

@@ -31,6 +31,7 @@ struct PlanChoice {
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: as many blocks in one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
+  int ticket = 0;   ///< staged: rounds that a block takes at a time at the end; 0: even shares
   int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int parts = 0;    ///< parts, columns: how many of them fill the target
@@ -48,8 +49,9 @@ struct PlanChoice {
 inline constexpr int kMostParts = 4096;
 
 /// "rows warps=8 depth=1 rows=4 bytes=16 mma", "parts warps=8 depth=4 parts=2112 bytes=16 simt",
-/// "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma", "columns warps=8
-/// depth=8 runs=1 parts=528 bytes=16 simt": a strategy, the decisions that it knows, and its unit.
+/// "staged warps=8 lanes=8 rows=4 stages=2 burst=128 ticket=16 blocks=2 bytes=16 mma", "columns
+/// warps=8 depth=8 runs=1 parts=528 bytes=16 simt": a strategy, the decisions that it knows, and
+/// its unit.
 std::string to_text(const PlanChoice& choice);
 /// The first words of all plans' texts: what a strategy is called.
 std::vector<std::string_view> strategy_names();
@@ -58,10 +60,15 @@ PlanChoice parse_choice(std::string_view text);
 
 /// Elements of everything up to which one cluster folds it sooner than two launches do; 0: never.
 std::int64_t most_of_cluster(const Graph& graph, const Target& target);
+/// Elements of everything up to which few parts fold it sooner than many do; 0: on a CPU.
+std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
 
 /// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
-/// merges, are few. Measured on sm_90 from 2^16 to 2^30 elements.
+/// merges, are few. Measured on sm_90 from 2^16 to 2^26 elements.
 inline constexpr int kPartWarps = 16;
+/// Of more elements: several times what a processor holds, so that those that are nearer to memory
+/// fold more parts than others. Measured on sm_90 where even shares end 5% apart.
+inline constexpr int kManyPartWarps = 64;
 
 /// The best guess of each strategy. Staging is not always legal; parts need no segment size.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);

@@ -38,14 +38,14 @@ class CudaExecutable final : public Executable {
     }
   }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t count,
-              void* stream) const override {
+              void* stream, bool after) const override {
     if (blocks > std::numeric_limits<std::int32_t>::max()) {
       throw UserError(ErrorCode::invalid_argument,
                       "the launch needs more blocks than a grid holds; split the input");
     }
     module_.launch_in_scope(index, {.x = static_cast<unsigned>(blocks)}, threads_[index],
                             shared_[index], static_cast<StreamHandle>(stream), slots, count,
-                            overlaps_[index]);
+                            after && overlaps_[index]);
   }
 
  private:
@@ -60,7 +60,7 @@ class CpuExecutable final : public Executable {
       : Executable(code.compile_ms, code.from_disk),
         module_(CpuModule::load(code.bytes, symbols)) {}
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t,
-              void*) const override {
+              void*, bool) const override {
     // Few blocks are worth a thread each (they are parts); many are shared out in runs.
     constexpr std::int64_t kRuns = 512;
     module_->run(index, blocks, std::max<std::int64_t>(1, blocks / kRuns), slots);

@@ -16,9 +16,11 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// Runs (CPU) or queues (GPU) one launch of the program over `blocks` blocks. A GPU's context
-  /// must be current on this thread (ContextScope).
+  /// must be current on this thread (ContextScope). `after`: the stream's last kernel is of this
+  /// program, so that a launch may overlap with it that is made for that; with kernels of others it
+  /// must not.
   virtual void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots,
-                      std::size_t count, void* stream) const = 0;
+                      std::size_t count, void* stream, bool after) const = 0;
   /// Milliseconds in the compiler; 0 for what came from the disk.
   [[nodiscard]] double compile_ms() const { return compile_ms_; }
   /// Whether the code came from the cache on disk.

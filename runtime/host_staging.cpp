@@ -68,7 +68,8 @@ class Staging {
       : context_(context),
         piece_(piece),
         graph_(*piece.graph),
-        scans_(codegen::has_scans(*piece.graph)) {
+        alone_(codegen::has_scans(*piece.graph) ||
+               piece.variant->compiled.plan.strategy == codegen::Strategy::staged) {
     const codegen::Plan& plan = piece.variant->compiled.plan;
     const bool columns = plan.strategy == codegen::Strategy::columns;
     // Columns whose rows are not cut are cut between columns, and segments of one part each are
@@ -98,8 +99,8 @@ class Staging {
         std::min<std::int64_t>(kLanes, (units_ + units_per_chunk_ - 1) / units_per_chunk_));
     lanes_.reserve(static_cast<std::size_t>(lanes));
     for (int i = 0; i < lanes; ++i) allocate(lanes_.emplace_back(context_));
-    // Of folds, only parts and the whole input need scratch: no two chunks of segments share it.
-    if (!scans_) {
+    // Other folds' scratch has room for all of it: no two chunks share any.
+    if (!alone_) {
       const Slots sizes(graph_, piece_.variant->compiled.program, piece_.arguments, piece_.range);
       scratch_ = DeviceBuffer(context_, static_cast<std::size_t>(sizes.scratch_bytes()));
     }
@@ -117,7 +118,7 @@ class Staging {
   [[nodiscard]] int output_size(std::size_t o) const {
     return size_of(graph_.node(graph_.outputs[o]).type);
   }
-  /// A scan's chunk of so many segments, as the arguments of a launch of its own.
+  /// A chunk of so many segments, as the arguments of a launch of its own.
   [[nodiscard]] Arguments chunk(std::int64_t segments) const {
     Arguments arguments = piece_.arguments;
     arguments.segments = segments;
@@ -148,7 +149,7 @@ class Staging {
       lane.pinned_out.emplace_back(context_, bytes);
       lane.device_out.emplace_back(context_, bytes);
     }
-    if (!scans_) return;
+    if (!alone_) return;
     std::int64_t scratch = 0;
     for (const std::int64_t segments : {units_per_chunk_, units_ % units_per_chunk_}) {
       if (segments == 0) continue;
@@ -228,16 +229,16 @@ class Staging {
       copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes,
                      stream);
     }
-    const Arguments arguments = scans_ ? chunk(end - begin) : piece_.arguments;
-    if (scans_) range = range_of(piece_.variant->compiled.plan, arguments);
+    const Arguments arguments = alone_ ? chunk(end - begin) : piece_.arguments;
+    if (alone_) range = range_of(piece_.variant->compiled.plan, arguments);
     Slots slots = slots_of(arguments, range);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       slots.set_buffer(BufferRole::input, static_cast<int>(i), lane.device_in[i].data());
     for (std::size_t i = 0; i < lane.device_out.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
-    slots.set_scratch(scans_ ? lane.scratch.data() : scratch_.data());
+    slots.set_scratch(alone_ ? lane.scratch.data() : scratch_.data());
     if (parts_) {  // their merge is the last launch
-      piece_.variant->launch(0, slots, stream);
+      piece_.variant->launch(0, slots, stream, false);
     } else {
       piece_.variant->launch_all(slots, stream);
       lane.of_elements = {first, count};
@@ -279,7 +280,7 @@ class Staging {
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
-    piece_.variant->launch(1, slots, lane.stream.handle());
+    piece_.variant->launch(1, slots, lane.stream.handle(), true);
     download(lane, 0, piece_.arguments.segments);
     lane.done.record(lane.stream.handle());
     lane.busy = true;
@@ -289,7 +290,7 @@ class Staging {
   const Context& context_;
   const Piece& piece_;
   const codegen::Graph& graph_;
-  const bool scans_;
+  const bool alone_;  // chunks have scratch of their own: scans' slots, staged segments' tickets
   bool parts_ = false, bands_ = false;
   std::int64_t unit_ = 0, units_ = 0, units_per_chunk_ = 1;
   std::int64_t band_ = 0;  // columns of a unit

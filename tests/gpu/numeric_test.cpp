@@ -176,7 +176,7 @@ TEST_P(GpuOperations, AgreeWithTheirDefinition) {
     bool reused = false;
     const auto executable = runtime::load_executable(program, chainfold::target("gpu"), 0, reused);
     const runtime::Stream stream(context);
-    executable->launch(0, elements / tile, slots.data(), slots.size(), stream.handle());
+    executable->launch(0, elements / tile, slots.data(), slots.size(), stream.handle(), false);
     stream.synchronize();
 
     for (std::size_t k = 0; k < cases.size(); ++k) {

@@ -71,6 +71,59 @@ TEST_P(Staged, EveryShapeIsRight) {
   EXPECT_GT(narrow, 0);
 }
 
+/// So many segments that the last are taken by tickets: all sizes of tickets, rings and bursts,
+/// ends within a ticket and within a tile, few blocks at once, and blocks that take more than their
+/// part.
+TEST_P(Staged, TicketsBringTheRest) {
+  const TestProgram& tested = program(GetParam());
+  std::mt19937_64 random(20261123);
+  const auto pick = [&](std::initializer_list<int> values) {
+    return values.begin()[random() % values.size()];
+  };
+  int runs = 0;
+  constexpr int kRuns = 24 / static_cast<int>(kThin);
+  for (int turn = 0; turn < 8000 && runs < kRuns; ++turn) {
+    const std::int64_t segment = pick({1, 2, 3, 5, 8, 16, 24, 37, 64, 100});
+    const Computation computation = tested.over(segments(segment));
+    codegen::Target target = codegen::gpu_target(pick({80, 90, 100}), pick({1, 2, 3}));
+    PlanChoice choice{.strategy = Strategy::staged,
+                      .warps = pick({1, 2, 4}),
+                      .rows = pick({1, 2}),
+                      .lanes = pick({1, 4, 8, 32}),
+                      .stages = pick({1, 2, 4}),
+                      .burst = pick({1, 2, 4, 6, 12}),
+                      .ticket = pick({1, 2, 4, 8}),
+                      .blocks = pick({1, 2}),
+                      .bytes = pick({4, 16}),
+                      .mma = pick({0, 1}) == 1};
+    const int size = size_of(computation.graph().inputs[0].type);
+    InterpCase c{.segment = segment, .base_alignment = pick({16, 16, 8, size})};
+    if (c.base_alignment < size) continue;
+    const auto plan = make_plan(computation.graph(), target,
+                                {.segment = segment, .base_alignment = c.base_alignment}, choice);
+    if (!plan) continue;
+    const std::int64_t round = plan->warps * plan->segments_per_warp();
+    const std::int64_t least = 16 * choice.ticket * plan->blocks * round;
+    const auto more = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(least));
+    c.elements = segment * (least + pick({-1, 0, 1, 1, 1}) * more);
+    if (c.elements > 60'000) continue;
+    c.fill = tested.fills[random() % tested.fills.size()];
+    c.seed = random();
+    c.options.seed = random();
+    c.options.arch = target.arch;
+    c.options.resident_blocks = pick({1, 2, 4});
+    c.options.schedule = static_cast<codegen::Schedule>(random() % 3);
+    c.choice = choice;
+    SCOPED_TRACE(fmt::format("{} on {} x {}, segment {}, {} elements of {}, aligned to {}: {}",
+                             tested.name, target.name, target.processors, segment, c.elements,
+                             name_of(c.fill), c.base_alignment, to_text(choice)));
+    const Verdict verdict = check_interpreted(tested, target, c);
+    ASSERT_EQ(verdict.problems, "");
+    ++runs;
+  }
+  EXPECT_GE(runs, kRuns * 2 / 3);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Staged,
                          testing::Values("sum_f16", "sum_f32", "sum_i8", "frames", "dot_f16",
                                          "variance_f32", "variance_i16", "q6", "argmax_f32",

@@ -326,10 +326,6 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   EXPECT_GE(classes[2], 1 << 28);
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 5000, 1), 0);
-  EXPECT_EQ(codegen::most_elements_of(fold.graph(), codegen::gpu_target(80), 0, 1), 0);
-  const std::int64_t most_of_fold = codegen::most_elements_of(fold.graph(), gpu, 0, 1);
-  EXPECT_GE(most_of_fold, 1 << 17);
-  EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 0, most_of_fold + 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
   EXPECT_GT(many.staged, 0);
@@ -385,14 +381,47 @@ TEST(ChoosePlan, NarrowLoadsOfShortSegmentsHaveMoreRows) {
   }
 }
 
-TEST(ChoosePlan, PartsKeepAGpuBusyWithSixteenWarpsAProcessor) {
-  const Target gpu = codegen::gpu_target(90);
+TEST(ChoosePlan, FoldsOfMoreElementsHaveMoreParts) {
+  const Target gpu = codegen::gpu_target(90), older = codegen::gpu_target(80);
   for (const char* name : {"sum_f16", "variance_f32"}) {
     const Computation fold = program(name).over(whole());
-    const Plan plan = choose_plan(fold.graph(), gpu, {.segment = 0});
-    EXPECT_EQ(plan.parts_wanted * plan.warps, 16 * gpu.processors) << name;
-    EXPECT_EQ(plan.depth, 8) << name;
+    const codegen::Graph& graph = fold.graph();
+    const std::vector<std::int64_t> classes = codegen::element_classes(graph, gpu);
+    ASSERT_EQ(classes.size(), 2U) << name;
+    EXPECT_GE(classes[0], 1 << 16) << name;
+    EXPECT_GE(classes[1], 1 << 24) << name;
+    EXPECT_EQ(codegen::most_elements_of(graph, gpu, 0, classes[1] + 1), 0) << name;
+    EXPECT_EQ(codegen::element_classes(graph, older).size(), 1U) << name;
+
+    const Plan least = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[0]});
+    const Plan few = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[1]});
+    const Plan many = choose_plan(graph, gpu, {.segment = 0});
+    EXPECT_EQ(least.cluster, gpu.cluster_blocks) << name;
+    EXPECT_EQ(few.parts_wanted * few.warps, 16 * gpu.processors) << name;
+    EXPECT_EQ(many.parts_wanted * many.warps, 64 * gpu.processors) << name;
+    EXPECT_EQ(few.depth, 8) << name;
+    EXPECT_GE(many.depth, few.depth) << name;
   }
+}
+
+TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {
+  const Computation fold = program("sum_f16").over(segments(1 << 15));
+  const Target gpu = codegen::gpu_target(90);
+  const Plan few = choose_plan(fold.graph(), gpu, {.segment = 1 << 15});
+  const Plan many = choose_plan(fold.graph(), gpu, {.segment = 1 << 18});
+  EXPECT_EQ(few.strategy, Strategy::parts);
+  EXPECT_EQ(2 * few.warps, many.warps);
+  EXPECT_EQ(cut_parts(few, 1 << 15, 1 << 12).parts, 1);
+}
+
+TEST(ChoosePlan, StagedSegmentsHaveTicketsWhereMemoryIsNotAsNearToAll) {
+  const Computation fold = program("sum_f16").over(segments(64));
+  const Plan even = choose_plan(fold.graph(), codegen::gpu_target(120), {.segment = 64});
+  const Plan uneven = choose_plan(fold.graph(), codegen::gpu_target(90), {.segment = 64});
+  EXPECT_EQ(even.ticket, 0);
+  EXPECT_EQ(even.launches, 1);
+  EXPECT_GT(uneven.ticket, 0);
+  EXPECT_EQ(uneven.launches, 2);
 }
 
 TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {
