@@ -166,10 +166,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
     if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastStagedTile)
       return false;
   }
-  const std::int64_t bytes = staged_bytes(worst, graph);
-  return bytes <= target.shared_bytes &&
-         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes &&
-         plan.resident * plan.warps <= target.resident_warps;
+  return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
 }
 
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,

@@ -114,6 +114,12 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
   return bytes;
 }
 
+bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
+  const std::int64_t bytes = staged_bytes(plan, graph);
+  return bytes <= target.shared_bytes &&
+         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
+}
+
 int phases_of(const Plan& plan) {
   // How far off a boundary strided rows begin is known at launch.
   if (plan.strided) return plan.load_width;
@@ -265,7 +271,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
                                  plan.ticket <= plan.burst && plan.burst % plan.stages == 0),
             "tickets and bursts bring whole turns of the ring");
     require(plan.launches == (plan.ticket > 0 ? 2 : 1), "tickets are cleared");
-    require(target.async_copies && staged_bytes(plan, graph) <= target.shared_bytes,
+    require(target.async_copies && stages_fit(plan, graph, target),
             "stages fit the target's shared memory");
     for (const GraphInput& input : graph.inputs) {
       const StageCopy copy = stage_copy(plan, input.type);

@@ -206,6 +206,8 @@ inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
+/// Whether that is there for all blocks that a processor is to hold.
+bool stages_fit(const Plan& plan, const Graph& graph, const Target& target);
 
 /// The first word of a strategy's plans: "rows".
 std::string_view name_of(Strategy strategy);

@@ -85,9 +85,8 @@ TEST_P(NvrtcGolden, CompilesAsPlanned) {
       std::all_of(own.folds.begin(), own.folds.end(), [&](const FoldPlan& fold) {
         return fold.unit == Unit::simt || row_of(fold).first_arch <= arch;
       });
-  const bool memory =
-      own.strategy != codegen::Strategy::staged ||
-      (target.async_copies && codegen::staged_bytes(own, graph) <= target.shared_bytes);
+  const bool memory = own.strategy != codegen::Strategy::staged ||
+                      (target.async_copies && codegen::stages_fit(own, graph, target));
   if (instructions && memory) {
     expect_as_planned(codegen::compile_plan(graph, target, own), arch);
     return;
