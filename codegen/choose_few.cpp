@@ -22,7 +22,7 @@ constexpr std::int64_t kClusterShareBytes = 32 * 1024;
 
 /// Bytes up to which parts of everything are few: what the second launch does for more of them
 /// outweighs that they end together.
-constexpr std::int64_t kFewPartsBytes = 128 * 1024 * 1024;
+constexpr std::int64_t kFewPartsBytes = 512 * 1024 * 1024;
 
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;

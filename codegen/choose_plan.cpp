@@ -27,6 +27,8 @@ constexpr int kCpuParts = 1024;
 constexpr std::int64_t kCpuQuantumLoads = 128;
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
+/// Bytes of the longest elements of which a warp has registers for so many loads.
+constexpr int kLongestOfManyLoads = 4;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment.
 constexpr int kShortPartRounds = 4;
 /// What no target gains from: more would only be code.
@@ -38,12 +40,14 @@ constexpr int kMostLoadsOfMoments = 16;
 /// comes with loads of other inputs, fewer do: their code would grow without keeping more bytes in
 /// flight.
 int choose_batch(const Graph& graph, const Target& target) {
-  int folds = 0;
+  int halves = 0;  // folds that merge tiles are short
   // A merge an element is long. Moments merge whole batches, but keep them in registers meanwhile.
   const bool many_registers = target.max_warps > 1;
-  for (const Fold& fold : graph.folds)
-    folds += fold.tile || (fold.moments && many_registers) ? 1 : fold.moments ? 3 : 4;
-  const int shares = std::max({1, folds, static_cast<int>(graph.inputs.size())});
+  for (const Fold& fold : graph.folds) {
+    const int folds = fold.tile || (fold.moments && many_registers) ? 1 : fold.moments ? 3 : 4;
+    halves += fold.tile && many_registers ? folds : 2 * folds;
+  }
+  const int shares = std::max({1, halves / 2, static_cast<int>(graph.inputs.size())});
   return std::max(
       target.min_loads_in_flight,
       static_cast<int>(std::bit_floor(static_cast<unsigned>(target.loads_in_flight / shares))));
@@ -243,6 +247,7 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice = any_choice(graph, target, request);
   choice.strategy = Strategy::parts;
+  choice.parts = kMostParts;
   if (target.max_warps == 1) {
     choice.depth /= 2;
     choice.parts = kCpuParts;
@@ -254,13 +259,13 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
           return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
         });
     const bool few = request.most_elements > 0;
-    const int of_processor = few ? kPartWarps : kManyPartWarps;
-    choice.depth =
-        is_long ? choice.depth / 2 : std::min(choice.depth, few ? kFewPartLoads : kPartLoads);
+    const bool wide = widest_input(graph) > kLongestOfManyLoads;
+    choice.depth = is_long ? choice.depth / 2
+                           : std::min(choice.depth, few || wide ? kFewPartLoads : kPartLoads);
     const std::int64_t round = std::int64_t{Plan::kWarp} * choice.warps * choice.depth *
                                widest_load(graph, target, std::max(1, target.vector_bytes));
     if (request.segment > 0 && request.segment < kShortPartRounds * round) choice.warps /= 2;
-    choice.parts = std::min(kMostParts, target.processors * of_processor / choice.warps);
+    if (few) choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
     if (few && request.most_elements <= most_of_cluster(graph, target)) {
       choice.parts = choice.cluster = target.cluster_blocks;
       // Blocks of few warps start sooner, and have as much on its way with more loads.

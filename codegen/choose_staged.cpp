@@ -28,8 +28,6 @@ constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 
 /// Results of a block that wait to be stored together, in bytes, and the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 32 * 1024;
 constexpr int kMostBurst = 256;
-/// Rounds of a ticket.
-constexpr int kTicket = 16;
 constexpr int kBanks = 32, kBankBytes = 4;
 /// Bytes read for a byte of results below which results are so much of the traffic that to gather
 /// them gains nothing (measured on an H200 for f16, f32, f64 and i8); several folds of one input
@@ -212,12 +210,8 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   for (const NodeId output : graph.outputs) out += size_of(graph.node(output).type);
   const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
   choice.burst = static_cast<int>(std::clamp<std::int64_t>(kBurstBytes / results, 1, kMostBurst));
-  if (target.uneven) choice.ticket = kTicket;
   // What does not fit gives up first the results that wait, then warps.
   for (;;) {
-    choice.ticket = std::min(choice.ticket,
-                             static_cast<int>(std::bit_floor(static_cast<unsigned>(choice.burst))));
-    if (!ticket_serves(choice)) choice.ticket = 0;
     if (make_plan(graph, target, request, choice)) return choice;
     if (choice.burst > 4) {
       choice.burst /= 2;

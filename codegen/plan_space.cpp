@@ -97,6 +97,8 @@ void add_staged(Space& space, const PlanChoice& around) {
   }
   space.vary(around, &PlanChoice::burst,
              {std::max(1, around.burst / 4), std::max(1, around.burst / 2)});
+  // Worth it where processors are not equally far from memory, which differs from device to device.
+  space.vary(around, &PlanChoice::ticket, {16});
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
   space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
   PlanChoice lanes = around;

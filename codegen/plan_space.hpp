@@ -64,11 +64,10 @@ std::int64_t most_of_cluster(const Graph& graph, const Target& target);
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
 
 /// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
-/// merges, are few. Measured on sm_90 from 2^16 to 2^26 elements.
+/// merges, are few. Measured on sm_90 from 2^16 to 2^28 elements. Of more elements there are as
+/// many parts as can be, so that processors that are nearer to memory fold more of them than
+/// others.
 inline constexpr int kPartWarps = 16;
-/// Of more elements: several times what a processor holds, so that those that are nearer to memory
-/// fold more parts than others. Measured on sm_90 where even shares end 5% apart.
-inline constexpr int kManyPartWarps = 64;
 
 /// The best guess of each strategy. Staging is not always legal; parts need no segment size.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);

@@ -30,8 +30,6 @@ constexpr int kLaunchCycles = 3500;
 /// The one that was measured: a copy that keeps what it loads is 4 % faster on an H200.
 constexpr int kKeepsArch = 90;
 constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90, kFirstOverlaps = 90;
-/// Large devices, whose second-level cache is in two halves.
-constexpr int kFirstUneven = 90, kLastUneven = 103;
 /// On all architectures that have clusters, of any kind of device.
 constexpr int kFirstClusters = 90, kClusterBlocks = 8;
 
@@ -56,7 +54,6 @@ Target gpu_target(int arch, int processors) {
     target.async_copies = arch >= kFirstAsyncCopies;
     target.overlaps = arch >= kFirstOverlaps;
     target.bulk_copies = arch >= kFirstBulkCopies;
-    target.uneven = arch >= kFirstUneven && arch <= kLastUneven;
     if (arch >= kFirstClusters) target.cluster_blocks = kClusterBlocks;
     if (arch == kKeepsArch) target.keep_bytes = std::int64_t{32} << 20;
     target.rates = {.issue = 4,

@@ -34,7 +34,6 @@ struct Target {
   bool async_copies = false;               ///< copies to shared memory beside a warp's own work
   bool overlaps = false;                   ///< a launch may start while the one before it ends
   bool bulk_copies = false;                ///< the same by an engine that takes whole runs
-  bool uneven = false;                     ///< some processors are further from memory than others
   int cluster_blocks = 1;                  ///< blocks that see each other's shared memory at most
   bool has_mma = true;                     ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 16;       ///< independent loads worth issuing before their first use
