@@ -29,6 +29,8 @@ constexpr std::int64_t kCpuQuantumLoads = 128;
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
 /// Bytes of the longest elements of which a warp has registers for so many loads.
 constexpr int kLongestOfManyLoads = 4;
+/// Bytes of the longest states of which one block merges as many as there can be parts.
+constexpr std::int64_t kSmallState = 8;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment.
 constexpr int kShortPartRounds = 4;
 /// What no target gains from: more would only be code.
@@ -258,7 +260,11 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
         std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
           return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
         });
-    const bool few = request.most_elements > 0;
+    std::int64_t state = 0;
+    for (const Fold& fold : graph.folds)
+      for (DType type : fold.state) state += size_of(type);
+    // One block merges those of everything.
+    const bool few = request.most_elements > 0 || (request.segment == 0 && state > kSmallState);
     const bool wide = widest_input(graph) > kLongestOfManyLoads;
     choice.depth = is_long ? choice.depth / 2
                            : std::min(choice.depth, few || wide ? kFewPartLoads : kPartLoads);
@@ -266,7 +272,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
                                widest_load(graph, target, std::max(1, target.vector_bytes));
     if (request.segment > 0 && request.segment < kShortPartRounds * round) choice.warps /= 2;
     if (few) choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
-    if (few && request.most_elements <= most_of_cluster(graph, target)) {
+    if (request.most_elements > 0 && request.most_elements <= most_of_cluster(graph, target)) {
       choice.parts = choice.cluster = target.cluster_blocks;
       // Blocks of few warps start sooner, and have as much on its way with more loads.
       choice.warps /= 2;
