@@ -141,12 +141,10 @@ TEST(StagedScan, IsTheDefaultOfLongScans) {
     return codegen::scan_choice(computation.graph(), codegen::gpu_target(arch),
                                 {.segment = segment, .base_alignment = alignment});
   };
-  EXPECT_EQ(to_text(of("running_sum_to_f16", 90, 0)),
-            "look_back warps=8 depth=21 staged=13 near=3 tile=0 blocks=4 bytes=16 simt");
-  for (const char* name : {"scan_sum_f32", "scan_sum_f64"}) {
+  for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_sum_f64"}) {
     EXPECT_EQ(to_text(of(name, 90, 0)),
               "look_back warps=8 depth=40 staged=24 near=1 tile=0 blocks=2 bytes=16 simt")
-        << name << ": rows of long elements are few additions, so their tiles are few and long";
+        << name;
   }
   EXPECT_GT(of("scan_offsets_i32", 90, 0).staged, 0);
   EXPECT_EQ(of("scan_sum_f32", 80, 0).staged, 0);
