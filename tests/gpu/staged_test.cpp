@@ -50,5 +50,41 @@ INSTANTIATE_TEST_SUITE_P(All, GpuStaged, testing::Range(std::size_t{0}, std::siz
                                               kCases[info.param].segment);
                          });
 
+/// Small enough for compute-sanitizer, and yet so many segments that blocks take tickets.
+struct TicketCase {
+  const char* program;
+  std::int64_t segment;
+  int warps, lanes, rows, stages, burst, ticket;
+  int shift;
+};
+
+const TicketCase kTickets[] = {
+    {"sum_f16", 24, 1, 32, 1, 1, 1, 1, 0},         {"sum_f16", 37, 2, 8, 1, 2, 2, 2, 3},
+    {"sum_f32", 16, 4, 32, 1, 2, 4, 4, 0},         {"dot_f16", 33, 1, 32, 1, 1, 3, 1, 5},
+    {"longest_run_f32", 24, 2, 32, 1, 2, 4, 4, 0}, {"frames", 40, 1, 8, 1, 2, 6, 4, 0},
+};
+
+class GpuSmallTickets : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GpuSmallTickets, BringTheRest) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const TicketCase& c = kTickets[GetParam()];
+  const std::int64_t round = std::int64_t{32} / c.lanes * c.rows * c.warps;
+  const std::int64_t least = 16 * c.ticket * target("gpu").processors * round;
+  DeviceCase what{.segment = c.segment, .seed = GetParam() + 1, .shift = c.shift};
+  what.elements = (least + least / 3 + 1) * c.segment;
+  what.fill = program(c.program).fills.front();
+  what.plan = fmt::format(
+      "staged warps={} lanes={} rows={} stages={} burst={} ticket={} blocks=1 bytes=16 mma",
+      c.warps, c.lanes, c.rows, c.stages, c.burst, c.ticket);
+  EXPECT_EQ(check_on_device(program(c.program), what).problems, "") << what.plan;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuSmallTickets, testing::Range(std::size_t{0}, std::size(kTickets)),
+                         [](const auto& info) {
+                           return fmt::format("{}_{}_{}", info.index, kTickets[info.param].program,
+                                              kTickets[info.param].segment);
+                         });
+
 }  // namespace
 }  // namespace chainfold::test
