@@ -59,9 +59,9 @@ struct TicketCase {
 };
 
 const TicketCase kTickets[] = {
-    {"sum_f16", 24, 1, 32, 1, 1, 1, 1, 0},         {"sum_f16", 37, 2, 8, 1, 2, 2, 2, 3},
-    {"sum_f32", 16, 4, 32, 1, 2, 4, 4, 0},         {"dot_f16", 33, 1, 32, 1, 1, 3, 1, 5},
-    {"longest_run_f32", 24, 2, 32, 1, 2, 4, 4, 0}, {"frames", 40, 1, 8, 1, 2, 6, 4, 0},
+    {"sum_f16", 136, 1, 32, 1, 1, 1, 1, 0},        {"sum_f16", 37, 2, 8, 1, 2, 2, 2, 3},
+    {"sum_f32", 68, 2, 32, 1, 2, 4, 2, 0},         {"dot_f16", 133, 1, 32, 1, 1, 3, 1, 5},
+    {"longest_run_f32", 65, 2, 32, 1, 2, 4, 2, 0}, {"frames", 40, 1, 8, 1, 2, 6, 4, 0},
 };
 
 class GpuSmallTickets : public testing::TestWithParam<std::size_t> {};
