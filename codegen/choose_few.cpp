@@ -23,6 +23,8 @@ constexpr std::int64_t kClusterShareBytes = 32 * 1024;
 /// Bytes up to which parts of everything are few: what the second launch does for more of them
 /// outweighs that they end together.
 constexpr std::int64_t kFewPartsBytes = 512 * 1024 * 1024;
+/// Bytes up to which a block's warps are half as many, so that twice as many blocks share them.
+constexpr std::int64_t kSmallBlocksBytes = 4 * 1024 * 1024;
 
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
@@ -56,6 +58,11 @@ std::int64_t most_of_cluster(const Graph& graph, const Target& target) {
   return kClusterShareBytes * target.cluster_blocks / bytes_of_all(graph);
 }
 
+std::int64_t most_of_small_blocks(const Graph& graph, const Target& target) {
+  if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
+  return kSmallBlocksBytes / bytes_of_all(graph);
+}
+
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target) {
   if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
   return kFewPartsBytes / bytes_of_all(graph);
@@ -69,7 +76,8 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
   if (!has_scans(graph)) {
     std::vector<std::int64_t> classes;
     for (const std::int64_t most :
-         {most_of_cluster(graph, target), most_of_few_parts(graph, target)})
+         {most_of_cluster(graph, target), most_of_small_blocks(graph, target),
+          most_of_few_parts(graph, target)})
       if (most > 0) classes.push_back(most);
     return classes;
   }

@@ -27,10 +27,10 @@ constexpr int kCpuParts = 1024;
 constexpr std::int64_t kCpuQuantumLoads = 128;
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
-/// Bytes of the longest elements of which a warp has registers for so many loads.
-constexpr int kLongestOfManyLoads = 4;
-/// Bytes of the longest states of which one block merges as many as there can be parts.
+/// Bytes of the longest states of which there may be many: longer ones take long to merge.
 constexpr std::int64_t kSmallState = 8;
+/// Parts, from which on they are many: worth their states if they are some rounds long.
+constexpr int kManyParts = 1024, kManyPartRounds = 2;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment.
 constexpr int kShortPartRounds = 4;
 /// What no target gains from: more would only be code.
@@ -100,6 +100,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
       static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
   // Few elements are shared out by what one warp loads at once.
   if (choice.cluster > 0) plan.part_quantum /= plan.warps;
+  if (choice.parts >= kManyParts) plan.part_quantum *= kManyPartRounds;
   // On a CPU a part is a task of its own: at least some kilobytes.
   if (target.max_warps == 1) plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
   plan.parts_wanted = choice.parts;
@@ -130,8 +131,10 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
   const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
   // A sum that is asked for in a wider float would lose what the accumulator cannot hold.
   if (is_float(row.accumulator) && row.accumulator != node.type) return false;
-  // Its four fused steps cost more than the few additions of a short segment.
+  // Its four fused steps cost more than the few additions of a short segment, and more than memory
+  // takes where all warps of a block fold a long one.
   if (type == DType::f64 && plan.segment > 0 && plan.segment < 16) return false;
+  if (type == DType::f64 && plan.strategy == Strategy::parts) return false;
   const bool small = plan.shares_quads();
   if (plan.load_width % row.elements(Operand::b) != 0) return false;
   if (data.b != kNoNode && small) return false;
@@ -263,20 +266,19 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     std::int64_t state = 0;
     for (const Fold& fold : graph.folds)
       for (DType type : fold.state) state += size_of(type);
-    // One block merges those of everything.
-    const bool few = request.most_elements > 0 || (request.segment == 0 && state > kSmallState);
-    const bool wide = widest_input(graph) > kLongestOfManyLoads;
-    choice.depth = is_long ? choice.depth / 2
-                           : std::min(choice.depth, few || wide ? kFewPartLoads : kPartLoads);
+    const bool few = request.most_elements > 0 || state > kSmallState;
+    choice.depth =
+        is_long ? choice.depth / 2 : std::min(choice.depth, few ? kFewPartLoads : kPartLoads);
     const std::int64_t round = std::int64_t{Plan::kWarp} * choice.warps * choice.depth *
                                widest_load(graph, target, std::max(1, target.vector_bytes));
-    if (request.segment > 0 && request.segment < kShortPartRounds * round) choice.warps /= 2;
+    const bool is_short = request.segment > 0 && request.segment < kShortPartRounds * round;
+    const bool small =
+        request.most_elements > 0 && request.most_elements <= most_of_small_blocks(graph, target);
+    if (is_short || small) choice.warps /= 2;
     if (few) choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
     if (request.most_elements > 0 && request.most_elements <= most_of_cluster(graph, target)) {
       choice.parts = choice.cluster = target.cluster_blocks;
-      // Blocks of few warps start sooner, and have as much on its way with more loads.
-      choice.warps /= 2;
-      choice.depth *= 2;
+      choice.depth *= 2;  // as much on its way by fewer warps
     }
   }
   return choice;

@@ -60,6 +60,8 @@ PlanChoice parse_choice(std::string_view text);
 
 /// Elements of everything up to which one cluster folds it sooner than two launches do; 0: never.
 std::int64_t most_of_cluster(const Graph& graph, const Target& target);
+/// Elements of everything up to which blocks of half the warps do; 0: on a CPU.
+std::int64_t most_of_small_blocks(const Graph& graph, const Target& target);
 /// Elements of everything up to which few parts fold it sooner than many do; 0: on a CPU.
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
 

@@ -387,16 +387,20 @@ TEST(ChoosePlan, FoldsOfMoreElementsHaveMoreParts) {
     const Computation fold = program(name).over(whole());
     const codegen::Graph& graph = fold.graph();
     const std::vector<std::int64_t> classes = codegen::element_classes(graph, gpu);
-    ASSERT_EQ(classes.size(), 2U) << name;
+    ASSERT_EQ(classes.size(), 3U) << name;
     EXPECT_GE(classes[0], 1 << 16) << name;
-    EXPECT_GE(classes[1], 1 << 24) << name;
-    EXPECT_EQ(codegen::most_elements_of(graph, gpu, 0, classes[1] + 1), 0) << name;
-    EXPECT_EQ(codegen::element_classes(graph, older).size(), 1U) << name;
+    EXPECT_GE(classes[1], 1 << 20) << name;
+    EXPECT_GE(classes[2], 1 << 24) << name;
+    EXPECT_EQ(codegen::most_elements_of(graph, gpu, 0, classes[2] + 1), 0) << name;
+    EXPECT_EQ(codegen::element_classes(graph, older).size(), 2U) << name;
 
     const Plan least = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[0]});
-    const Plan few = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[1]});
+    const Plan small = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[1]});
+    const Plan few = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[2]});
     const Plan many = choose_plan(graph, gpu, {.segment = 0});
     EXPECT_EQ(least.cluster, gpu.cluster_blocks) << name;
+    EXPECT_EQ(small.parts_wanted * small.warps, 16 * gpu.processors) << name;
+    EXPECT_EQ(2 * small.warps, few.warps) << name;
     EXPECT_EQ(few.parts_wanted * few.warps, 16 * gpu.processors) << name;
     // One block would take long to merge as many variances.
     EXPECT_EQ(many.parts_wanted,
