@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <random>
+#include <string>
 
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -14,6 +15,23 @@ namespace {
 
 using codegen::PlanChoice;
 using codegen::Strategy;
+
+/// What is wrong with a choice on random data under a random schedule: "" if nothing is.
+std::string problems_of(const TestProgram& tested, const codegen::Target& target, InterpCase c,
+                        const PlanChoice& choice, std::mt19937_64& random) {
+  c.fill = tested.fills[random() % tested.fills.size()];
+  c.seed = random();
+  c.options.seed = random();
+  c.options.arch = target.arch;
+  c.options.resident_blocks = 1 << (random() % 3);
+  c.options.schedule = static_cast<codegen::Schedule>(random() % 3);
+  c.choice = choice;
+  const std::string problems = check_interpreted(tested, target, c).problems;
+  if (problems.empty()) return problems;
+  return fmt::format("{} on {} x {}, segment {}, {} elements of {}, aligned to {}: {}\n{}",
+                     tested.name, target.name, target.processors, c.segment, c.elements,
+                     name_of(c.fill), c.base_alignment, to_text(choice), problems);
+}
 
 class Staged : public testing::TestWithParam<const char*> {};
 
@@ -50,19 +68,8 @@ TEST_P(Staged, EveryShapeIsRight) {
     if (!make_plan(computation.graph(), target,
                    {.segment = segment, .base_alignment = c.base_alignment}, choice))
       continue;
-    c.fill = tested.fills[random() % tested.fills.size()];
-    c.seed = random();
     c.chunks = pick({1, 1, 3});
-    c.options.seed = random();
-    c.options.arch = target.arch;
-    c.options.resident_blocks = pick({1, 2, 4});
-    c.options.schedule = static_cast<codegen::Schedule>(random() % 3);
-    c.choice = choice;
-    SCOPED_TRACE(fmt::format("{} on {} x {}, segment {}, {} elements of {}, aligned to {}: {}",
-                             tested.name, target.name, target.processors, segment, c.elements,
-                             name_of(c.fill), c.base_alignment, to_text(choice)));
-    const Verdict verdict = check_interpreted(tested, target, c);
-    ASSERT_EQ(verdict.problems, "");
+    ASSERT_EQ(problems_of(tested, target, c, choice, random), "");
     ++runs;
     (c.base_alignment == 16 ? wide : narrow) += 1;
   }
@@ -107,18 +114,7 @@ TEST_P(Staged, TicketsBringTheRest) {
     const auto more = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(least));
     c.elements = segment * (least + pick({-1, 0, 1, 1, 1}) * more);
     if (c.elements > 60'000) continue;
-    c.fill = tested.fills[random() % tested.fills.size()];
-    c.seed = random();
-    c.options.seed = random();
-    c.options.arch = target.arch;
-    c.options.resident_blocks = pick({1, 2, 4});
-    c.options.schedule = static_cast<codegen::Schedule>(random() % 3);
-    c.choice = choice;
-    SCOPED_TRACE(fmt::format("{} on {} x {}, segment {}, {} elements of {}, aligned to {}: {}",
-                             tested.name, target.name, target.processors, segment, c.elements,
-                             name_of(c.fill), c.base_alignment, to_text(choice)));
-    const Verdict verdict = check_interpreted(tested, target, c);
-    ASSERT_EQ(verdict.problems, "");
+    ASSERT_EQ(problems_of(tested, target, c, choice, random), "");
     ++runs;
   }
   EXPECT_GE(runs, kRuns * 2 / 3);
