@@ -95,6 +95,10 @@ extern "C" std::int64_t counting_driver_calls(const char* symbol) {
   return calls;
 }
 
+/// Launches so far that may begin before the kernel before them has ended.
+static std::atomic<std::int64_t> overlaps{0};
+extern "C" std::int64_t counting_driver_overlaps() { return overlaps; }
+
 // ENTRY(symbol, (parameters), statements): counts a call and succeeds.
 #define ENTRY(symbol, parameters, ...)                     \
   extern "C" DriverResult symbol parameters {              \
@@ -133,7 +137,8 @@ ENTRY(cuKernelGetFunction, (FunctionHandle * function, KernelHandle),
       *function = some_handle<FunctionHandle>())
 ENTRY(cuFuncGetAttribute, (int* value, FunctionAttribute, FunctionHandle), *value = 32)
 ENTRY(cuFuncSetAttribute, (FunctionHandle, FunctionAttribute, int))
-ENTRY(cuLaunchKernelEx, (const DriverLaunch*, FunctionHandle, void**, void**))
+ENTRY(cuLaunchKernelEx, (const DriverLaunch* launch, FunctionHandle, void**, void**),
+      overlaps += launch->attribute_count)
 ENTRY(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total),
       *free = *total = std::size_t{1} << 37)
 ENTRY(cuMemAlloc_v2, (DevicePtr * pointer, std::size_t bytes),

@@ -25,19 +25,23 @@ constexpr std::int64_t kElements = 1 << 20;
 /// a process keeps its driver for ever.
 class CountedLaunch {
  public:
-  CountedLaunch() : library_(dlopen(CHAINFOLD_COUNTING_DRIVER, RTLD_NOW)) {
+  CountedLaunch()
+      : CountedLaunch(cf::over(cf::whole(), cf::sum(cf::input<float>("x"))), "", kElements, 1) {}
+  CountedLaunch(const Computation& computation, const std::string& plan, std::int64_t elements,
+                std::int64_t results)
+      : library_(dlopen(CHAINFOLD_COUNTING_DRIVER, RTLD_NOW)) {
     setenv("CHAINFOLD_LIBCUDA", CHAINFOLD_COUNTING_DRIVER, 1);
     context_ = &runtime::Context::of(0);
     Options options;
     options.target = cf::target("gpu");
     options.tuning = Tuning::off;
-    kernel_ = std::make_unique<Kernel>(
-        cf::compile(cf::over(cf::whole(), cf::sum(cf::input<float>("x"))), options));
-    in_ = runtime::DeviceBuffer(*context_, kElements * sizeof(float));
-    out_ = runtime::DeviceBuffer(*context_, sizeof(float));
-    args_ = {.elements = kElements,
+    options.plan = plan;
+    kernel_ = std::make_unique<Kernel>(cf::compile(computation, options));
+    in_ = runtime::DeviceBuffer(*context_, static_cast<std::size_t>(elements) * sizeof(float));
+    out_ = runtime::DeviceBuffer(*context_, static_cast<std::size_t>(results) * sizeof(float));
+    args_ = {.elements = elements,
              .inputs = {{"x", static_cast<const float*>(in_.data())}},
-             .outputs = {{static_cast<float*>(out_.data()), 1}}};
+             .outputs = {{static_cast<float*>(out_.data()), results}}};
     const std::int64_t bytes = kernel_->scratch_bytes(args_);
     scratch_ = runtime::DeviceBuffer(*context_, static_cast<std::size_t>(bytes));
     args_.scratch = {scratch_.data(), bytes};
@@ -55,6 +59,18 @@ class CountedLaunch {
     for (std::size_t i = 0; i < names.size(); ++i)
       text += fmt::format("{} {}, ", names[i], count(names[i]) - before[i]);
     return text + fmt::format("all {}", count(nullptr) - all);
+  }
+
+  /// "2 launches, 1 overlaps, scratch": the kernels of one launch.
+  [[nodiscard]] std::string kernels() const {
+    const auto overlaps = [&] {
+      using Overlaps = std::int64_t();
+      return reinterpret_cast<Overlaps*>(dlsym(library_, "counting_driver_overlaps"))();
+    };
+    const std::int64_t launches = count("cuLaunchKernelEx"), before = overlaps();
+    kernel_->launch(args_);
+    return fmt::format("{} launches, {} overlaps, {}", count("cuLaunchKernelEx") - launches,
+                       overlaps() - before, args_.scratch.bytes > 0 ? "scratch" : "none");
   }
 
   /// The code of the error of a launch, "none" without one, and what the driver was asked of
@@ -107,6 +123,30 @@ TEST_F(LaunchCallsProcess, AWarmLaunchAsksTheDriverForNothingTwice) {
       testing::ExitedWithCode(0),
       "\\[first: cuLaunchKernelEx 2, cuCtxGetCurrent 4, cuPointerGetAttributes 3, all 9\\]"
       "\\[then: cuLaunchKernelEx 2, cuCtxGetCurrent 1, cuPointerGetAttributes 0, all 3\\]");
+}
+
+/// What stands before a launch's first kernel is not the library's, and may not be overlapped with.
+TEST_F(LaunchCallsProcess, KernelsOverlapWithThoseOfTheSameLaunchAlone) {
+  EXPECT_EXIT(
+      {
+        const auto launch = [](std::int64_t segments) {
+          return CountedLaunch(
+                     cf::over(cf::segments(64), cf::sum(cf::input<float>("x"))),
+                     "staged warps=1 lanes=32 rows=1 stages=1 burst=1 ticket=1 blocks=1 bytes=16 "
+                     "simt",
+                     64 * segments, segments)
+              .kernels();
+        };
+        const CountedLaunch parts;
+        const runtime::ContextScope scope(parts.context());
+        constexpr std::int64_t kFromThere = 16 * 132;  // tickets are taken
+        fmt::print(stderr, "[{}][{}][{}]", parts.kernels(), launch(kFromThere - 1),
+                   launch(kFromThere));
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "\\[2 launches, 1 overlaps, scratch\\]\\[1 launches, 0 overlaps, none\\]"
+      "\\[2 launches, 1 overlaps, scratch\\]");
 }
 
 TEST_F(LaunchCallsProcess, MemoryOfTheHostIsRefusedEachTime) {
