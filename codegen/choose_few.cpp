@@ -26,6 +26,9 @@ constexpr std::int64_t kFewPartsBytes = 512 * 1024 * 1024;
 /// Bytes up to which a block's warps are half as many, so that twice as many blocks share them.
 constexpr std::int64_t kSmallBlocksBytes = 4 * 1024 * 1024;
 
+/// Bytes of the longest states of which there may be many: longer ones take long to merge.
+constexpr std::int64_t kSmallState = 8;
+
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
 
@@ -41,6 +44,12 @@ std::int64_t bytes_of_all(const Graph& graph) {
   std::int64_t bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
   return std::max<std::int64_t>(1, bytes);
+}
+
+/// Elements of so many bytes, of a GPU's folds of everything; else 0.
+std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target& target) {
+  if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
+  return bytes / bytes_of_all(graph);
 }
 
 }  // namespace
@@ -59,13 +68,19 @@ std::int64_t most_of_cluster(const Graph& graph, const Target& target) {
 }
 
 std::int64_t most_of_small_blocks(const Graph& graph, const Target& target) {
-  if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
-  return kSmallBlocksBytes / bytes_of_all(graph);
+  return most_of_bytes(kSmallBlocksBytes, graph, target);
 }
 
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target) {
-  if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
-  return kFewPartsBytes / bytes_of_all(graph);
+  // Of long states parts are few anyway.
+  return has_long_states(graph) ? 0 : most_of_bytes(kFewPartsBytes, graph, target);
+}
+
+bool has_long_states(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Fold& fold : graph.folds)
+    for (const DType type : fold.state) bytes += size_of(type);
+  return bytes > kSmallState;
 }
 
 int cpu_tile_bytes(const PlanRequest& request) {

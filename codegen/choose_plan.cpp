@@ -19,17 +19,16 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// From here on a segment gives a block or several work: bytes of its widest input.
-constexpr std::int64_t kPartsFromBytes = 64 * 1024;
+/// From here on a segment gives a block or several work: bytes of its widest input. A CPU's thread
+/// takes more.
+constexpr std::int64_t kPartsFromBytes = 64 * 1024, kCpuPartsFromBytes = 128 * 1024;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
-/// Bytes of the longest states of which there may be many: longer ones take long to merge.
-constexpr std::int64_t kSmallState = 8;
-/// Parts, from which on they are many: worth their states if they are some rounds long.
+/// Parts, from which on they are many: segments of so many rounds are not worth two of them.
 constexpr int kManyParts = 1024, kManyPartRounds = 2;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment.
 constexpr int kShortPartRounds = 4;
@@ -100,7 +99,9 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
       static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
   // Few elements are shared out by what one warp loads at once.
   if (choice.cluster > 0) plan.part_quantum /= plan.warps;
-  if (choice.parts >= kManyParts) plan.part_quantum *= kManyPartRounds;
+  if (choice.parts >= kManyParts && plan.segment > 0 &&
+      plan.segment <= kManyPartRounds * plan.part_quantum)
+    plan.part_quantum *= kManyPartRounds;
   // On a CPU a part is a task of its own: at least some kilobytes.
   if (target.max_warps == 1) plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
   plan.parts_wanted = choice.parts;
@@ -263,20 +264,18 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
         std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
           return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
         });
-    std::int64_t state = 0;
-    for (const Fold& fold : graph.folds)
-      for (DType type : fold.state) state += size_of(type);
-    const bool few = request.most_elements > 0 || state > kSmallState;
+    const auto up_to = [&](std::int64_t most) {
+      return request.most_elements > 0 && request.most_elements <= most;
+    };
+    const bool few = request.most_elements > 0 || has_long_states(graph);
     choice.depth =
         is_long ? choice.depth / 2 : std::min(choice.depth, few ? kFewPartLoads : kPartLoads);
     const std::int64_t round = std::int64_t{Plan::kWarp} * choice.warps * choice.depth *
                                widest_load(graph, target, std::max(1, target.vector_bytes));
     const bool is_short = request.segment > 0 && request.segment < kShortPartRounds * round;
-    const bool small =
-        request.most_elements > 0 && request.most_elements <= most_of_small_blocks(graph, target);
-    if (is_short || small) choice.warps /= 2;
+    if (is_short || up_to(most_of_small_blocks(graph, target))) choice.warps /= 2;
     if (few) choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
-    if (request.most_elements > 0 && request.most_elements <= most_of_cluster(graph, target)) {
+    if (up_to(most_of_cluster(graph, target))) {
       choice.parts = choice.cluster = target.cluster_blocks;
       choice.depth *= 2;  // as much on its way by fewer warps
     }
@@ -288,7 +287,8 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   const std::int64_t segment = request.segment;
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
-  if (segment == 0 || segment >= kPartsFromBytes / widest_input(graph))
+  const std::int64_t parts_from = target.max_warps == 1 ? kCpuPartsFromBytes : kPartsFromBytes;
+  if (segment == 0 || segment >= parts_from / widest_input(graph))
     return parts_choice(graph, target, request);
   if (!request.strided && gains_from_stages(graph, target, request)) {
     if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))

@@ -120,14 +120,6 @@ std::int64_t merge_steps(const Graph& graph) {
   return std::max<std::int64_t>(steps, 1);
 }
 
-/// Whether tickets are legal: their rounds and those of bursts are whole turns of the ring, whose
-/// copies go on from one to the next, and results have room.
-bool ticket_serves(const PlanChoice& choice) {
-  if (choice.ticket == 0) return true;
-  return is_power_of_two(choice.ticket) && choice.ticket >= choice.stages &&
-         choice.ticket <= choice.burst && choice.burst % choice.stages == 0;
-}
-
 }  // namespace
 
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -136,7 +128,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp ||
       !is_power_of_two(choice.stages))
     return false;
-  if (choice.burst < 1 || choice.blocks < 1 || !ticket_serves(choice)) return false;
+  if (choice.burst < 1 || choice.blocks < 1) return false;
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =
       staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
@@ -146,6 +138,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.stages = choice.stages;
   plan.burst = choice.burst;
   plan.ticket = choice.ticket;
+  if (!ticket_serves(plan)) return false;
   plan.resident = choice.blocks;
   plan.blocks = std::int64_t{target.processors} * choice.blocks;
   const int folds = static_cast<int>(graph.folds.size());

@@ -19,8 +19,8 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// The second launch has as many states in flight as the parts that fill a GPU: a round of loads
-/// takes longer than all the merging.
+/// The second launch has half as many states in flight as there can be parts, more than few parts
+/// are: a round of loads takes longer than all the merging.
 constexpr int kMergeWarps = 16, kStateLoads = 4;
 /// With states of more fields than this, half as many: they have to fit into registers.
 constexpr std::size_t kManyFields = 4;

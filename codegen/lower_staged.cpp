@@ -154,14 +154,14 @@ class StagedLowering {
     const ValueId rest = b_.sub(rounds_, shared_);
     const ValueId whole = b_.i64(plan_.ticket);
     const ValueId last = b_.mul(whole, blocks);
-    large_ = b_.div(most(zero, b_.sub(rest, last)), whole);
+    large_ = b_.div(b_.sub(rest, last), whole);
     std::int64_t smaller = 0, rounds = 0;  // tickets, and what they bring
     for (const int size : sizes()) {
       smaller += plan_.blocks;
       rounds += size * plan_.blocks;
     }
     const ValueId brought = b_.add(b_.mul(large_, whole), b_.i64(rounds));
-    const ValueId left = up(most(zero, b_.sub(rest, brought)), b_.i64(least()));
+    const ValueId left = up(b_.sub(rest, brought), b_.i64(least()));
     const ValueId all = b_.add(b_.add(large_, b_.i64(smaller)), left);
     tickets_ = b_.select(many, all, zero);
     return b_.select(many, each, evenly);

@@ -111,6 +111,7 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
     bytes += padded(std::int64_t{plan.warps} * plan.burst * plan.segments_per_warp() *
                     size_of(graph.node(output).type));
   }
+  if (plan.ticket > 0 && plan.warps > 1) bytes += kUnit;  // through which warps learn it
   return bytes;
 }
 
@@ -118,6 +119,12 @@ bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t bytes = staged_bytes(plan, graph);
   return bytes <= target.shared_bytes &&
          plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
+}
+
+bool ticket_serves(const Plan& plan) {
+  if (plan.ticket == 0) return true;
+  return is_power_of_two(plan.ticket) && plan.ticket >= plan.stages && plan.ticket <= plan.burst &&
+         plan.burst % plan.stages == 0;
 }
 
 int phases_of(const Plan& plan) {
@@ -267,9 +274,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "a tile's loads are issued together");
     require(is_power_of_two(plan.stages) && plan.burst >= 1 && plan.blocks >= 1,
             "stages, burst and blocks");
-    require(plan.ticket == 0 || (is_power_of_two(plan.ticket) && plan.ticket >= plan.stages &&
-                                 plan.ticket <= plan.burst && plan.burst % plan.stages == 0),
-            "tickets and bursts bring whole turns of the ring");
+    require(ticket_serves(plan), "tickets and bursts bring whole turns of the ring");
     require(plan.launches == (plan.ticket > 0 ? 2 : 1), "tickets are cleared");
     require(target.async_copies && stages_fit(plan, graph, target),
             "stages fit the target's shared memory");

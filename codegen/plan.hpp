@@ -204,10 +204,13 @@ struct StageCopy {
 /// Bytes of a staged tile at least: copies bring up to so many of the next one.
 inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
-/// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
+/// Shared memory of a staged block: stages, results that wait, a barrier a stage, and a ticket.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
 /// Whether that is there for all blocks that a processor is to hold.
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target);
+/// Whether Plan::ticket is legal: its rounds and those of bursts are whole turns of the ring, whose
+/// copies go on from one to the next, and results have room.
+bool ticket_serves(const Plan& plan);
 
 /// The first word of a strategy's plans: "rows".
 std::string_view name_of(Strategy strategy);
@@ -251,9 +254,10 @@ bool is_short(const Graph& graph, NodeId id);
 /// plan meets.
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
-/// a few hundred kilobytes are one cluster's, those of some megabytes have few parts, and scans of
-/// everything of no more than a few tiles a block have small tiles, so that they fill the device.
-/// Returns PlanRequest::most_elements, the same for all launches of a class.
+/// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
+/// hundreds few parts, and scans of everything of no more than a few tiles a block have small
+/// tiles, so that they fill the device. Returns PlanRequest::most_elements, the same for all
+/// launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);
 /// The same, of what element_classes() gave: for whoever asks at each launch.

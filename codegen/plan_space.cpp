@@ -82,6 +82,9 @@ void add_parts(Space& space, const PlanChoice& around) {
   }
   space.vary(around, &PlanChoice::parts,
              {std::max(1, around.parts / 2), std::min(kMostParts, around.parts * 2)});
+  // As many as processors keep busy, where the guess is as many as can be.
+  space.vary(around, &PlanChoice::parts,
+             {std::max(1, around.parts / 16), std::max(1, around.parts / 8)});
   PlanChoice lanes = around;
   lanes.mma = false;
   space.vary(lanes, &PlanChoice::depth, {4, 8});
@@ -98,7 +101,11 @@ void add_staged(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::burst,
              {std::max(1, around.burst / 4), std::max(1, around.burst / 2)});
   // Worth it where processors are not equally far from memory, which differs from device to device.
-  space.vary(around, &PlanChoice::ticket, {16});
+  constexpr int kTicket = 16;
+  PlanChoice tickets = around;
+  tickets.ticket = kTicket;
+  tickets.burst = std::max(kTicket, around.burst / around.stages * around.stages);
+  space.add(tickets);
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
   space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
   PlanChoice lanes = around;

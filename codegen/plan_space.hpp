@@ -62,8 +62,11 @@ PlanChoice parse_choice(std::string_view text);
 std::int64_t most_of_cluster(const Graph& graph, const Target& target);
 /// Elements of everything up to which blocks of half the warps do; 0: on a CPU.
 std::int64_t most_of_small_blocks(const Graph& graph, const Target& target);
-/// Elements of everything up to which few parts fold it sooner than many do; 0: on a CPU.
+/// Elements of everything up to which few parts fold it sooner than many do; 0: they always do, or
+/// on a CPU.
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
+/// Whether the states of a part are so long that many of them take long to merge.
+bool has_long_states(const Graph& graph);
 
 /// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
 /// merges, are few. Measured on sm_90 from 2^16 to 2^28 elements. Of more elements there are as

@@ -3,9 +3,9 @@
 // never from free memory, and parts keep their absolute bounds: the same data gives the same bits
 // every time. Gaps between rows stay behind: what arrives on the device is dense.
 //
-// Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
-// segment is too long for that, everything is on the device at once (host_scans.cpp), as it is for
-// folds of one cluster.
+// Scans and staged folds go in chunks of whole segments, each a launch of its own with its own
+// scratch; where a scan's segment is too long for that, everything is on the device at once
+// (host_scans.cpp), as it is for folds of one cluster.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -31,7 +31,7 @@ struct StagingLane {
   Event done;
   std::vector<PinnedBuffer> pinned_in, pinned_out;
   std::vector<DeviceBuffer> device_in, device_out;
-  DeviceBuffer scratch;  // of a scan's chunk
+  DeviceBuffer scratch;  // of a chunk that is a launch of its own
   bool busy = false;
   // What pinned_out will hold: values of the piece's outputs with one a segment, and one an
   // element.
@@ -238,7 +238,7 @@ class Staging {
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(alone_ ? lane.scratch.data() : scratch_.data());
     if (parts_) {  // their merge is the last launch
-      piece_.variant->launch(0, slots, stream, false);
+      piece_.variant->launch(0, slots, stream);
     } else {
       piece_.variant->launch_all(slots, stream);
       lane.of_elements = {first, count};
@@ -280,7 +280,7 @@ class Staging {
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
       slots.set_buffer(BufferRole::output, static_cast<int>(i), lane.device_out[i].data());
     slots.set_scratch(scratch_.data());
-    piece_.variant->launch(1, slots, lane.stream.handle(), true);
+    piece_.variant->launch(1, slots, lane.stream.handle());
     download(lane, 0, piece_.arguments.segments);
     lane.done.record(lane.stream.handle());
     lane.busy = true;

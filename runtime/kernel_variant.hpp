@@ -19,12 +19,12 @@ struct KernelVariant {
   bool reused = false;  ///< the executable was alive in this process already
 
   /// Runs (CPU) or queues (GPU) launch `index` of the program, whose slots are filled. A GPU's
-  /// context must be current on this thread. `after`: the stream's last kernel is one of this
-  /// program, with which the launch may overlap.
-  void launch(std::size_t index, const Slots& slots, void* stream, bool after) const {
-    executable->launch(index, slots.grid(index), slots.data(), slots.size(), stream, after);
+  /// context must be current on this thread.
+  void launch(std::size_t index, const Slots& slots, void* stream) const {
+    executable->launch(index, slots.grid(index), slots.data(), slots.size(), stream, false);
   }
-  /// All launches of the program that have blocks, one after the other.
+  /// All launches of the program that have blocks, one after the other; each may overlap with the
+  /// one before it, but not with what the stream had before.
   void launch_all(const Slots& slots, void* stream) const {
     bool after = false;
     for (std::size_t i = 0; i < compiled.program.launches.size(); ++i) {
