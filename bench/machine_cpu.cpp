@@ -105,7 +105,6 @@ class CpuContest final : public Contest {
 
   double load_ours(const Way& way, const OurPlans& plans, Entrant& entrant) {
     const Kernel kernel = plans.compile(test_, way);
-    entrant.plan = kernel.plan();
     LaunchArgs args{.elements = test_.elements};
     for (std::size_t i = 0; i < names_.size(); ++i)
       args.inputs.push_back(Binding(names_[i].name, input(i), names_[i].type));
@@ -115,6 +114,7 @@ class CpuContest final : public Contest {
     }
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
+    entrant.plan = kernel.plan();  // of the variant for so many elements
     runs_.back() = [kernel, args, scratch] { kernel.launch(args); };
     return plans.bound_u(test_, way, kernel);
   }

@@ -32,6 +32,17 @@ constexpr std::int64_t kSmallState = 8;
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
 
+/// Elements that a thread scans while others wake up.
+constexpr std::int64_t kCpuAloneElements = 200 * 1024;
+
+/// Elements that one thread has scanned by the time at which several would have: they read all of
+/// them twice, and wait for each other. No more than a thread has.
+std::int64_t most_of_one_thread(const Target& target) {
+  constexpr std::int64_t kTenths = 10, kTwice = 17;  // the first reading is the faster one
+  const std::int64_t share = kTenths * target.processors;
+  return kCpuAloneElements * share / (share - kTwice);
+}
+
 /// Elements of a class.
 std::int64_t most_of(const FewTiles& few, const Graph& graph, const Target& target) {
   const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
@@ -87,6 +98,11 @@ int cpu_tile_bytes(const PlanRequest& request) {
   return request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
 }
 
+bool owned_by_one_thread(const Target& target, const PlanRequest& request) {
+  if (target.max_warps > 1) return false;
+  return target.processors == 1 || request.most_elements == most_of_one_thread(target);
+}
+
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
   if (!has_scans(graph)) {
     std::vector<std::int64_t> classes;
@@ -97,9 +113,13 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
     return classes;
   }
   if (target.max_warps == 1) {
-    // Small tiles, so that every thread has some; scans of both directions have no ranges.
+    // Scans of both directions have no ranges.
     if (target.processors == 1 || scans_both_ways(graph)) return {};
-    return {std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph)};
+    const std::int64_t alone = most_of_one_thread(target);
+    // Small tiles, so that every thread has some.
+    const std::int64_t small =
+        std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph);
+    return small > alone ? std::vector{alone, small} : std::vector{alone};
   }
   std::vector<std::int64_t> classes;
   for (const FewTiles& few : kFewTiles) classes.push_back(most_of(few, graph, target));

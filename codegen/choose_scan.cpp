@@ -115,6 +115,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.launches = 1;
   plan.in_registers = true;
   plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
+  plan.vector_lanes = target.vector_lanes;
   plan.stream_from = target.stream_bytes;
   plan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
@@ -143,11 +144,11 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       return true;
     }
     case Strategy::scan_run:
-      if (s < 1 || both_ways) return false;
+      if ((s < 1 && !one_warp) || both_ways) return false;
       plan.load_width = 1;
       plan.in_registers = false;
       plan.range_depth = choice.depth;
-      plan.tile_segments = one_warp ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
+      plan.tile_segments = one_warp && s > 0 ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
       return true;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return false;
@@ -304,8 +305,12 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       }
       return std::nullopt;
     case Strategy::scan_run:
-      if (s < 1) return std::nullopt;
-      choice.depth = static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 2, kCpuRangeDepth));
+      if (s < 1 && !one_warp) return std::nullopt;
+      choice.depth = kCpuRangeDepth;
+      if (s > 0) {
+        choice.depth =
+            static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 2, kCpuRangeDepth));
+      }
       return choice;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return std::nullopt;
@@ -389,6 +394,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     if (choice) choice->direct = 1;
     if (choice && make_plan(graph, target, request, *choice)) return *choice;
   }
+  if (s == 0 && owned_by_one_thread(target, request)) order.push_back({Strategy::scan_run});
   if (s > 0 && one_warp) {
     if (s < Plan::kWarp) order.push_back({Strategy::scan_tile});
     if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});

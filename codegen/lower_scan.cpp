@@ -1,11 +1,12 @@
 // Scans in one launch without waiting: a warp's tile of whole segments (scan_tile), a segment a
-// warp, read twice (scan_run), or a segment or a few a block (scan_block).
+// warp (scan_run), or a segment or a few a block (scan_block).
 #include <bit>
 #include <utility>
 
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_scan_block.hpp"
 #include "chainfold/codegen/lower_scan_tile.hpp"
+#include "chainfold/codegen/lower_scan_tiles.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
@@ -124,7 +125,36 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
   return program;
 }
 
+namespace {
+
+/// Everything by one warp, which waits for nobody.
+Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program;
+  program.name = "scan_run";
+  declare_graph(program, graph, plan);
+  const TileParams params = declare_tiles(program, graph, plan);
+  program.launches.push_back({.name = program.name,
+                              .grid = params.all(),
+                              .warps = plan.warps,
+                              .streams = params.streams(graph, plan, target)});
+  Builder b(program);
+  ScanTiles tiles(b, program, graph, plan, params);
+  ScanTile& run = tiles.run();
+  const ValueId extent = tiles.extent(), zero = b.i64(0);
+  const Partials before = tiles.carried_in();
+  std::vector<ValueId> folded(graph.folds.size(), kNoValue);
+  if (broadcasts(graph))
+    folded = run.values_of(run.merge(before, run.total_of_range(zero, extent, zero)));
+  const Partials folds = run.scan_range(zero, extent, zero, before, extent, folded);
+  run.store_folds(folds, b.block(), extent);
+  tiles.carry_out(folds);
+  return program;
+}
+
+}  // namespace
+
 Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& target) {
+  if (plan.segment == 0) return lower_scan_all(graph, plan, target);
   Program program = start(graph, plan, target, plan.tile_segments * plan.warps);
   Builder b(program);
   ScanTile scan(b, graph, plan, 0);

@@ -34,10 +34,7 @@ std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Par
   for (const Partials& row : rows) {
     Partial total = row[fold];
     for (ValueId& field : total.fields) field = b_.splat(field);
-    for (int distance = 1; distance < kWarpWidth; distance *= 2) {
-      const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
-      total = at_least(fold, lane, distance, merged, total);
-    }
+    total = across_lanes(fold, std::move(total), {.reverse = reverse});
     totals.push_back(broadcast_last(total, reverse));
     if (exclusive_[fold]) {
       total = tile_.keep_where(fold, shuffled(total, 1, reverse),

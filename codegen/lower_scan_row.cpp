@@ -123,6 +123,66 @@ Partial ScanRow::at_least(std::size_t fold, ValueId value, int bound, const Part
   return choose(fold, b_.compute(Op::ge, {value, b_.i32(bound)}), a, b);
 }
 
+std::vector<int> ScanRow::halves(const LaneScan& scan) const {
+  const bool heads = scan.before_last != kNoValue;
+  // Segments that begin with the row and are as long as runs of lanes cross no longer runs' middle.
+  const bool aligned = heads && origin_ == kNoValue && scan.first % segment_ == 0;
+  std::vector<int> distances;
+  for (int distance = scan.unit; distance < kWarpWidth; distance *= 2) {
+    if (!aligned || std::int64_t{distance} * scan.width % segment_ != 0)
+      distances.push_back(distance);
+  }
+  return distances;
+}
+
+std::vector<int> ScanRow::shifts(const LaneScan& scan) const {
+  std::vector<int> distances;
+  for (int distance = scan.unit; distance < kWarpWidth; distance *= 2) {
+    if (scan.before_last != kNoValue && std::int64_t{distance} * scan.width >= segment_) break;
+    distances.push_back(distance);
+  }
+  return distances;
+}
+
+Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& scan) {
+  const bool heads = scan.before_last != kNoValue, reverse = scan.reverse;
+  const ValueId lane = lane_in_order(reverse);
+  const std::vector<int> by_shifts = shifts(scan), by_halves = halves(scan);
+  // A shift costs a vector half as much again: lanes come from two of a processor's registers.
+  if (!tile_.vector_lanes() || scan.unit > 1 || 2 * by_halves.size() > 3 * by_shifts.size()) {
+    for (const int distance : by_shifts) {
+      const ValueId reaches =
+          heads ? b_.compute(Op::ge, {scan.before_last, b_.i32(distance * scan.width)})
+                : b_.compute(Op::ge, {lane, b_.i32(distance)});
+      const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
+      total = choose(fold, reaches, merged, total);
+    }
+    return total;
+  }
+  for (const int distance : by_halves) {
+    std::vector<std::uint8_t> last(kWarpWidth);  // of the left half of each lane's run
+    for (int l = 0; l < kWarpWidth; ++l) {
+      const int source = (l & ~(2 * distance - 1)) + distance - 1;
+      last[static_cast<std::size_t>(reverse ? kWarpWidth - 1 - l : l)] =
+          static_cast<std::uint8_t>(reverse ? kWarpWidth - 1 - source : source);
+    }
+    Partial before = total;
+    for (ValueId& field : before.fields) {
+      if (b_.type(field).shape == Shape::lane) field = b_.permute(field, last);
+    }
+    ValueId reaches =
+        b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(distance)}), b_.i32(0)});
+    if (heads) {
+      const ValueId lanes =
+          b_.add(b_.compute(Op::bit_and, {lane, b_.i32(distance - 1)}), b_.i32(1));
+      const ValueId elements = scan.width == 1 ? lanes : b_.mul(lanes, b_.i32(scan.width));
+      reaches = b_.both(reaches, b_.compute(Op::ge, {scan.before_last, elements}));
+    }
+    total = choose(fold, reaches, merge(fold, before, total, reverse), total);
+  }
+  return total;
+}
+
 /// The prefixes of each lane by itself, in the scan's order.
 std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elements, int width,
                                            std::int64_t first, bool reverse) {
@@ -370,20 +430,18 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
       before_first = b_.min(before_first, slot);
       before_last = b_.min(before_last, b_.add(slot, b_.i32(width - 1)));
     }
-    Partial total = within.total;
-    for (int distance = lanes; distance < kWarpWidth; distance *= 2) {
-      const int elements_between = distance * width;
-      if (how != Heads::none && elements_between >= segment_) break;
-      const ValueId reaches = how == Heads::none
-                                  ? b_.compute(Op::ge, {lane, b_.i32(distance)})
-                                  : b_.compute(Op::ge, {before_last, b_.i32(elements_between)});
-      const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
-      total = choose(fold, reaches, merged, total);
-    }
+    Partial total = across_lanes(fold, within.total,
+                                 {.unit = lanes,
+                                  .width = width,
+                                  .first = first,
+                                  .before_last = before_last,
+                                  .reverse = reverse});
     const int unit = lanes == 1 ? 1 : lanes * width;  // of the elements before
     const ValueId follows = how == Heads::none ? b_.compute(Op::ge, {lane, b_.i32(lanes)})
                                                : b_.compute(Op::ge, {before_first, b_.i32(unit)});
-    before = tile_.keep_where(fold, shuffled(total, lanes, reverse), follows);
+    // A lane's one element is in its total; a shift would cost more than it saves.
+    const bool with_own = width == 1 && lanes == 1 && !exclusive && tile_.vector_lanes();
+    before = with_own ? total : tile_.keep_where(fold, shuffled(total, lanes, reverse), follows);
     if (carry.state || carry.rows) {
       const Partial joined = behind(fold, carry, before);
       if (how == Heads::none) {
@@ -394,6 +452,10 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
     }
     if (crosses) pass(fold, carry, broadcast_last(total, reverse), first, row);
     if (graph_.folds[fold].tile) before = tile_.collapse(fold, std::move(before));
+    if (with_own) {
+      prefixes[0] = std::move(before);
+      return finished(fold, prefixes, reverse);
+    }
     for (int i = 0; i < width; ++i) {
       Partial& prefix = prefixes[static_cast<std::size_t>(i)];
       prefix = choose(fold, no_head(0, i, width, first, reverse),

@@ -2,7 +2,8 @@
 // memory.
 //
 // Within a lane prefixes come from a tree (Sklansky, 1960), across lanes from log2(32) exchanges
-// (Kogge and Stone, 1973), and what came before the row (the carry) is merged in front. Where
+// (Kogge and Stone, 1973; where lanes are those of vectors the tree as well, whose steps take one
+// lane for a whole run), and what came before the row (the carry) is merged in front. Where
 // segments begin within rows, each merge happens only if the segment of its right side reaches back
 // to its left side, which the position of an element within its segment tells; so any segment size
 // is served by the same code, and what positions tell while the program is written costs nothing.
@@ -90,6 +91,20 @@ class ScanRow {
   Partial shuffled(const Partial& part, int distance, bool reverse);
   Partial broadcast_last(const Partial& part, bool reverse);
   Partial choose(std::size_t fold, ValueId condition, const Partial& a, const Partial& b);
+  /// A scan over the lanes' totals, of units of `unit` lanes that hold the same, each of which
+  /// stands for `width` elements a lane; `first` as for scan().
+  struct LaneScan {
+    int unit = 1, width = 1;
+    std::int64_t first = 0;
+    /// Elements of its segment and of the row that come before a lane's last one; kNoValue: all.
+    ValueId before_last = kNoValue;
+    bool reverse = false;
+  };
+  /// Each lane's total behind those of the lanes before it.
+  Partial across_lanes(std::size_t fold, Partial total, const LaneScan& scan);
+  /// The distances of its steps, by shifts (Kogge and Stone) or by halves (Sklansky).
+  [[nodiscard]] std::vector<int> shifts(const LaneScan& scan) const;
+  [[nodiscard]] std::vector<int> halves(const LaneScan& scan) const;
   Partial at_least(std::size_t fold, ValueId value, int bound, const Partial& a, const Partial& b);
   std::vector<Partial> within_lanes(std::size_t fold, const Partial& elements, int width,
                                     std::int64_t first, bool reverse);

@@ -24,10 +24,10 @@ bool ranges_reverse(const Graph& graph) {
                                                 [](const Node& node) { return node.reverse; });
 }
 
-/// Whether rows begin with whole lines of memory, and lie as they come.
-bool rows_on_lines(const Plan& plan) {
-  return plan.stream_from > 0 && plan.load_width == 1 &&
-         plan.segment % kWarpWidth == 0;  // so for everything, too
+/// Whether rows begin with whole lines of memory, and lie as they come, which are counted from
+/// where runs of so many elements begin, one behind the other (0: of everything).
+bool rows_on_lines(const Plan& plan, std::int64_t run) {
+  return plan.stream_from > 0 && plan.load_width == 1 && run % kWarpWidth == 0;
 }
 
 /// Lanes that a segment takes where it begins and ends with lanes and rows.
@@ -148,7 +148,7 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
       if (!is_scan_[f]) values[f] = folded[f];
     }
     store_row(tile_, rows[r], b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements())),
-              values, extent);
+              values, extent, rows_on_lines(plan_, plan_.segment));
   });
   return carry;
 }
@@ -156,6 +156,7 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
 Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                               ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
+  const bool lines = !begins_anywhere() && rows_on_lines(plan_, plan_.tile_segments * segment_);
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     if (has_ends_ && !row_.of_one()) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
@@ -163,7 +164,7 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
     }
     const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
     const bool ends = count != kNoValue && rows[r].mask == kNoValue;
-    store_row(tile_, rows[r], b_.add(begin, b_.i64(slot)), values, extent,
+    store_row(tile_, rows[r], b_.add(begin, b_.i64(slot)), values, extent, lines,
               ends ? b_.sub(count, b_.i64(slot)) : kNoValue);
   });
   return carry;
@@ -233,13 +234,14 @@ void ScanTile::store_folds(const Partials& folds, ValueId segment, ValueId exten
 }
 
 void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                         const std::vector<ValueId>& values, ValueId extent, ValueId left) {
+                         const std::vector<ValueId>& values, ValueId extent, bool lines,
+                         ValueId left) {
   const std::vector<ValueId> outputs = tile.finish_elements(row, values, extent);
-  if (left == kNoValue) return store_values(row, at, outputs);
+  if (left == kNoValue) return store_values(row, at, outputs, lines);
   b_.branch(
       b_.compute(Op::ge, {left, b_.i64(std::int64_t{kWarpWidth} * row.width)}),
       [&] {
-        store_values(row, at, outputs);
+        store_values(row, at, outputs, lines);
         return Builder::Values{};
       },
       [&] {
@@ -262,7 +264,8 @@ void ScanTile::store_ending(const Loaded& row, ValueId at, const std::vector<Val
   }
 }
 
-void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs) {
+void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
+                            bool lines) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);
@@ -275,7 +278,7 @@ void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<Val
       Address address{.base = b_.add(at, b_.i64(first))};
       if (width < row.width) address = {.base = address.base, .group = 1, .stride = row.width};
       b_.store(buffer, address, b_.extract(value, first, width), row.mask,
-               rows_on_lines(plan_) && row.mask == kNoValue);
+               lines && row.mask == kNoValue);
     }
   }
 }
@@ -315,7 +318,8 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
         if (is_scan_[f]) values[f] = scanned[static_cast<std::size_t>(i)][f];
       }
       store_row(narrow_tile_, loaded[static_cast<std::size_t>(i)],
-                b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values, extent);
+                b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values, extent,
+                rows_on_lines(plan_, plan_.segment));
     }
     return narrow_tile_.flatten(narrow_tile_.lift(std::move(states)));
   };

@@ -114,10 +114,12 @@ class ScanTile {
   /// fold, before the next row begins, so that few of them are there at once.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, std::vector<ValueId>)>& done);
+  /// `lines`: rows begin with lines of memory, past the caches of which outputs may be stored.
   /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
   void store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                 const std::vector<ValueId>& values, ValueId extent, ValueId left = kNoValue);
-  void store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs);
+                 const std::vector<ValueId>& values, ValueId extent, bool lines,
+                 ValueId left = kNoValue);
+  void store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs, bool lines);
   /// The same of the row in which the memory ends: one element a lane at a time.
   void store_ending(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
                     ValueId left);

@@ -54,7 +54,9 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
     return params;
   }
   // No elements take a tile, too: there are outputs of segments, and carries.
-  params.tiles = max(ceil_div(SizeExpr::param(params.elements, "elements"), plan.tile), 1);
+  params.tiles = plan.tile == 0  // a warp's
+                     ? SizeExpr(1)
+                     : max(ceil_div(SizeExpr::param(params.elements, "elements"), plan.tile), 1);
   params.has_carry_in = add_param(program, "has_carry_in", DType::i64, ParamRole::has_carry_in);
   params.has_carry_out = add_param(program, "has_carry_out", DType::i64, ParamRole::has_carry_out);
   auto declare = [&](const char* name, BufferRole role) {

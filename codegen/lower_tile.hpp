@@ -90,6 +90,8 @@ class TileLowering {
   ValueId positions(ValueId first, int group, int lane_stride);
   [[nodiscard]] bool uses_index() const { return uses_index_; }
   [[nodiscard]] const FoldPlan& how(std::size_t fold) const { return plan_.folds[fold]; }
+  /// Whether lanes are elements of vectors (Target::vector_lanes).
+  [[nodiscard]] bool vector_lanes() const { return plan_.vector_lanes; }
   /// Whether what a matrix instruction gives is tested for NaN and infinities.
   [[nodiscard]] bool guarded() const { return plan_.guard; }
   /// Whether quads of lanes sum a tile's elements of this fold (Unit::mma_scan); these as operand

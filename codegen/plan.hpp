@@ -148,6 +148,8 @@ struct Plan {
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers
+  /// Scans: lanes are elements of vectors (Target::vector_lanes).
+  bool vector_lanes = false;
   /// Scans: how many elements behind those that are read for the last time lie others that are read
   /// next. 0: a processor need not be told.
   std::int64_t read_ahead = 0;

@@ -198,7 +198,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
               "segments that are not there are whole loads");
       break;
     case Strategy::scan_run:
-      require(s >= 1 && plan.tile_segments >= 1, "a warp owns segments");
+      require((s >= 1 || target.max_warps == 1) && plan.tile_segments >= 1, "a warp owns segments");
       break;
     case Strategy::scan_block:
       if (plan.tile_segments == 0) {

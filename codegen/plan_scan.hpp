@@ -6,7 +6,8 @@
 //
 // scan_tile: a warp's run holds whole segments. Where the size of segments is no multiple of a
 //   load, a run holds as many as make it one, and heads lie anywhere in lanes.
-// scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds.
+// scan_run: a warp owns segments one by one, and reads them twice if elements ask for folds. On a
+//   CPU a thread may own everything, which is there before others wake up where it is little.
 // scan_block: a block owns a segment, its warps a run each. Where the size of segments is no
 //   multiple of a load, a block may hold as many as make it one, with heads anywhere in lanes.
 // look_back: segments take several tiles of a block; one launch, blocks wait for each other. Of a

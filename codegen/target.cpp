@@ -84,6 +84,7 @@ Target cpu_target(int threads) {
   target.max_warps = 1;
   target.resident_warps = 1;
   target.shared_bytes = target.processor_shared_bytes = 0;
+  target.vector_lanes = true;
   target.has_mma = false;
   // A load is one element a lane, and what follows a batch's loads delays the next batch's: the
   // fewer instructions there are a byte, the more bytes are on their way.

@@ -35,7 +35,10 @@ struct Target {
   bool overlaps = false;                   ///< a launch may start while the one before it ends
   bool bulk_copies = false;                ///< the same by an engine that takes whole runs
   int cluster_blocks = 1;                  ///< blocks that see each other's shared memory at most
-  bool has_mma = true;                     ///< whether the table's rows from `arch` down apply
+  /// Lanes are elements of vectors: any constant pattern of lanes costs the same, a pattern within
+  /// short runs less than a shift of all lanes, and an operation in some lanes alone no more.
+  bool vector_lanes = false;
+  bool has_mma = true;            ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 16;       ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;    ///< the same where each load feeds much code
   int row_loads = 4;              ///< loads of short segments that a lane handles at once

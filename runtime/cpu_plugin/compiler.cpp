@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "host.hpp"
+#include "masks.hpp"
 #include "minima.hpp"
 
 namespace chainfold::runtime::cpu {
@@ -149,6 +150,7 @@ struct Compilation {
     target_host(*module);
     optimize(*module, *machine);
     rewrite_minima(*module);
+    rewrite_choices(*module);
     auto object = llvm::orc::SimpleCompiler(*machine)(*module);
     if (!object) {
       failure.message = llvm::toString(object.takeError());

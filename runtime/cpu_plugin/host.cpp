@@ -49,6 +49,11 @@ Host detect_host() {
     h.features += (present ? '+' : '-') + name;
   }
   h.vector_bits = widest_useful_vector(h.cpu, features);
+  h.multiplies_apart = std::string_view(h.cpu).starts_with("znver");
+  // A pattern of lanes from a register takes as long as any other on all processors with vectors
+  // of this width, and one instruction where LLVM would take two.
+  if (h.vector_bits == 512)
+    h.features += ",+fast-variable-crosslane-shuffle,+fast-variable-perlane-shuffle";
   return h;
 }
 

@@ -17,6 +17,7 @@ struct Host {
   std::string cpu;
   std::string features;
   std::int32_t vector_bits;  ///< widest vector registers worth using
+  bool multiplies_apart;     ///< what adds and what multiplies and adds are different units
 };
 
 /// The host, detected on the first call. Thread-safe.

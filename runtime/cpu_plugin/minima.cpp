@@ -8,17 +8,14 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "host.hpp"
+#include "registers.hpp"
 
 namespace chainfold::runtime::cpu {
 namespace {
-
-/// Of this width are vectors only where the host has AVX-512 with DQ (host.cpp).
-constexpr int kRegisterBits = 512;
 
 /// The instruction's immediate: bit 0 asks for the larger, bit 2 for the result's own sign.
 constexpr int kSmaller = 0b0100, kLarger = 0b0101;
@@ -36,28 +33,6 @@ llvm::Value* of_register(llvm::IRBuilder<>& at, bool larger, llvm::Value* a, llv
                           llvm::Constant::getNullValue(type), all, at.getInt32(kRoundAsSet)});
   // Of a number and a NaN it takes the number; their sum is the NaN.
   return at.CreateSelect(at.CreateFCmpUNO(a, b), at.CreateFAdd(a, b), ranged);
-}
-
-/// Lanes [first, first + count) of the vector.
-llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count) {
-  llvm::SmallVector<int> lanes(static_cast<std::size_t>(count));
-  std::iota(lanes.begin(), lanes.end(), first);
-  return at.CreateShuffleVector(vector, lanes);
-}
-
-/// The vectors one after the other.
-llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> parts) {
-  while (parts.size() > 1) {
-    llvm::SmallVector<llvm::Value*> pairs;
-    for (std::size_t i = 0; i < parts.size(); i += 2) {
-      auto* type = llvm::cast<llvm::FixedVectorType>(parts[i]->getType());
-      llvm::SmallVector<int> lanes(2 * std::size_t{type->getNumElements()});
-      std::iota(lanes.begin(), lanes.end(), 0);
-      pairs.push_back(at.CreateShuffleVector(parts[i], parts[i + 1], lanes));
-    }
-    parts = std::move(pairs);
-  }
-  return parts.front();
 }
 
 void rewrite(llvm::IntrinsicInst& minimum) {

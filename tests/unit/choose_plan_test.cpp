@@ -426,17 +426,40 @@ TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {
   EXPECT_EQ(cut_parts(few, 1 << 15, 1 << 12).parts, 1);
 }
 
-TEST(ChoosePlan, ScansOfFewElementsHaveSmallTilesOnACpu) {
+TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   const Computation scan = program("scan_sum_f16").over(whole());
   const Target cpu = codegen::cpu_target(6);
-  const std::int64_t most = codegen::most_elements_of(scan.graph(), cpu, 0, 1);
-  const Plan many = choose_plan(scan.graph(), cpu, {.segment = 0});
-  const Plan few = choose_plan(scan.graph(), cpu, {.segment = 0, .most_elements = most});
+  const auto classes = codegen::element_classes(scan.graph(), cpu);
+  ASSERT_EQ(classes.size(), 2U);
+  auto planned = [&](std::int64_t most) {
+    return choose_plan(scan.graph(), cpu, {.segment = 0, .most_elements = most});
+  };
+  const Plan alone = planned(classes[0]), few = planned(classes[1]), many = planned(0);
+  EXPECT_EQ(alone.strategy, Strategy::scan_run);
+  EXPECT_EQ(few.strategy, Strategy::look_back);
   EXPECT_GT(many.tile, few.tile);
-  EXPECT_EQ(most, 4 * many.tile * cpu.processors);  // from there on every thread has large ones
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), codegen::cpu_target(1), 0, 1), 0);
+  EXPECT_EQ(classes[1], 4 * many.tile * cpu.processors);  // then every thread has large ones
+  EXPECT_EQ(codegen::most_elements_of(classes, 0, classes[0] + 1), classes[1]);
+  EXPECT_EQ(codegen::most_elements_of(classes, 0, classes[1] + 1), 0);
   const Computation both = program("scan_both_ways_i32").over(whole());
   EXPECT_EQ(codegen::most_elements_of(both.graph(), cpu, 0, 1), 0);
+}
+
+// The more threads there are, the sooner they are worth waking.
+TEST(ChoosePlan, AThreadScansAsMuchAloneAsTheOthersTakeToWake) {
+  const Computation scan = program("scan_sum_f32").over(whole());
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  for (const int threads : {2, 3, 4, 8, 16, 64, 512}) {
+    const Target cpu = codegen::cpu_target(threads);
+    const std::int64_t alone = codegen::element_classes(scan.graph(), cpu).front();
+    EXPECT_LT(alone, before) << threads;
+    EXPECT_GE(alone, 200 * 1024) << threads;
+    before = alone;
+  }
+  // Nobody else is there.
+  const Target one = codegen::cpu_target(1);
+  EXPECT_TRUE(codegen::element_classes(scan.graph(), one).empty());
+  EXPECT_EQ(choose_plan(scan.graph(), one, {.segment = 0}).strategy, Strategy::scan_run);
 }
 
 // Six threads take tiles in turn, so that each reads every sixth one or so.

@@ -1,0 +1,167 @@
+#include "masks.hpp"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MathExtras.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "host.hpp"
+#include "registers.hpp"
+
+namespace chainfold::runtime::cpu {
+namespace {
+
+/// A shuffle that takes its operand `operation` in the lanes that are set, the other one elsewhere.
+struct Choice {
+  llvm::ShuffleVectorInst* shuffle = nullptr;
+  unsigned operation = 0;
+  std::vector<bool> lanes;
+};
+
+/// Lanes of a register.
+int register_lanes(const llvm::FixedVectorType& type) {
+  return kRegisterBits / static_cast<int>(type.getElementType()->getPrimitiveSizeInBits());
+}
+
+/// Whether the operation becomes one instruction that may write some lanes alone.
+bool is_maskable(const llvm::Value* value) {
+  const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (operation == nullptr) return false;
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::FAdd:
+    case llvm::Instruction::FMul:
+    case llvm::Instruction::Add:
+    case llvm::Instruction::And:
+    case llvm::Instruction::Or:
+    case llvm::Instruction::Xor: return true;
+    default: return false;
+  }
+}
+
+/// Nothing in `choice.shuffle` where the instruction is no choice by lanes of such an operation.
+Choice choice_of(llvm::Instruction& instruction) {
+  auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
+  if (shuffle == nullptr || !shuffle->isSelect()) return {};
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(shuffle->getType());
+  const auto bits = type->getElementType()->getPrimitiveSizeInBits();
+  const int lanes = static_cast<int>(type->getNumElements());
+  if ((bits != 32 && bits != 64) || lanes % register_lanes(*type) != 0) return {};
+  if (!llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return {};
+  for (const unsigned taken : {0U, 1U}) {
+    if (!is_maskable(shuffle->getOperand(taken))) continue;
+    Choice choice{shuffle, taken, {}};
+    for (const int source : shuffle->getShuffleMask())
+      choice.lanes.push_back(source >= 0 && (source >= lanes) == (taken == 1));
+    return choice;
+  }
+  return {};
+}
+
+/// Masks of a function, and vectors of ones, each in a register from its beginning on, of whose
+/// values LLVM knows nothing.
+class Hidden {
+ public:
+  explicit Hidden(llvm::Function& function) : entry_(function.getEntryBlock()) {}
+
+  llvm::Value* mask(const std::vector<bool>& lanes) {
+    std::uint64_t bits = 0;
+    for (std::size_t l = 0; l < lanes.size(); ++l) bits |= std::uint64_t{lanes[l]} << l;
+    const auto count = static_cast<unsigned>(lanes.size());
+    llvm::IRBuilder<> at = beginning();
+    auto* type = llvm::FixedVectorType::get(at.getInt1Ty(), count);
+    const std::uint64_t all = (std::uint64_t{1} << count) - 1;
+    if (bits == 0) return llvm::Constant::getNullValue(type);
+    if (bits == all) return llvm::Constant::getAllOnesValue(type);
+    llvm::Value*& mask = masks_[{count, bits}];
+    if (mask == nullptr)
+      mask = at.CreateBitCast(hide(at, at.getInt(llvm::APInt(count, bits)), "=r,0"), type);
+    return mask;
+  }
+
+  llvm::Value* ones(llvm::FixedVectorType* type) {
+    llvm::Value*& ones = ones_[type];
+    if (ones == nullptr) {
+      llvm::IRBuilder<> at = beginning();
+      ones = hide(at, llvm::ConstantFP::get(type, 1.0), "=v,0");
+    }
+    return ones;
+  }
+
+ private:
+  /// No instruction, but LLVM does not see that what comes out is what went in.
+  static llvm::Value* hide(llvm::IRBuilder<>& at, llvm::Constant* value, const char* constraints) {
+    auto* same = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+    return at.CreateCall(
+        same, llvm::InlineAsm::get(same, "", constraints, /*hasSideEffects=*/false), {value});
+  }
+
+  [[nodiscard]] llvm::IRBuilder<> beginning() { return {&entry_, entry_.getFirstInsertionPt()}; }
+
+  llvm::BasicBlock& entry_;
+  llvm::DenseMap<std::pair<unsigned, std::uint64_t>, llvm::Value*> masks_;
+  llvm::DenseMap<llvm::Type*, llvm::Value*> ones_;
+};
+
+/// The same sum from the units that multiply: x * 1 + y is rounded once, like x + y. Those that add
+/// have all the others.
+llvm::Value* sum_by_product(Hidden& hidden, llvm::BinaryOperator& sum) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(sum.getType());
+  auto* of_register = llvm::FixedVectorType::get(type->getElementType(),
+                                                 static_cast<unsigned>(register_lanes(*type)));
+  llvm::IRBuilder<> at(&sum);
+  const unsigned registers = type->getNumElements() / of_register->getNumElements();
+  llvm::Value* ones =
+      concatenate(at, llvm::SmallVector<llvm::Value*>(registers, hidden.ones(of_register)));
+  llvm::Value* same =
+      at.CreateIntrinsic(type, llvm::Intrinsic::fma, {sum.getOperand(0), ones, sum.getOperand(1)});
+  sum.replaceAllUsesWith(same);
+  sum.eraseFromParent();
+  return same;
+}
+
+void rewrite(Hidden& hidden, const Choice& choice) {
+  const auto& type = *llvm::cast<llvm::FixedVectorType>(choice.shuffle->getType());
+  const auto lanes = static_cast<std::size_t>(register_lanes(type));
+  llvm::IRBuilder<> at(choice.shuffle);
+  // Joined beside its use: halves of a mask that comes from another block would be shifted out.
+  llvm::SmallVector<llvm::Value*> masks;
+  for (std::size_t first = 0; first < choice.lanes.size(); first += lanes) {
+    const auto begin = choice.lanes.begin() + static_cast<std::ptrdiff_t>(first);
+    masks.push_back(hidden.mask({begin, begin + static_cast<std::ptrdiff_t>(lanes)}));
+  }
+  llvm::Value* mask = concatenate(at, std::move(masks));
+  llvm::Value* operation = choice.shuffle->getOperand(choice.operation);
+  llvm::Value* other = choice.shuffle->getOperand(1 - choice.operation);
+  // Of f64 as many rows have twice the registers, and the units that multiply become the limit.
+  auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(operation);  // not if another choice had it, too
+  if (host().multiplies_apart && sum != nullptr && sum->getOpcode() == llvm::Instruction::FAdd &&
+      type.getElementType()->isFloatTy())
+    operation = sum_by_product(hidden, *sum);
+  choice.shuffle->replaceAllUsesWith(at.CreateSelect(mask, operation, other));
+  choice.shuffle->eraseFromParent();
+}
+
+}  // namespace
+
+void rewrite_choices(llvm::Module& module) {
+  if (host().vector_bits < kRegisterBits) return;
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    std::vector<Choice> choices;
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& instruction : block)
+        if (Choice choice = choice_of(instruction); choice.shuffle != nullptr)
+          choices.push_back(std::move(choice));
+    Hidden hidden(function);
+    for (const Choice& choice : choices) rewrite(hidden, choice);
+  }
+}
+
+}  // namespace chainfold::runtime::cpu

@@ -1,0 +1,20 @@
+// Operations in some lanes alone, by the masks that AVX-512 has for them.
+#pragma once
+
+namespace llvm {
+class Module;
+}
+
+namespace chainfold::runtime::cpu {
+
+/// Lets operations whose results some known lanes keep alone write just these, with the same
+/// values, where the host has AVX-512DQ; else nothing.
+///
+/// Before: a module for the host, optimised: such a choice of known lanes is a shuffle of two
+/// vectors, which LLVM 19 looks through, so that the operation and the choice stay two instructions
+/// and shuffles behind them become more. After: the choice is by a mask in a register that LLVM
+/// knows nothing of, and one instruction with the operation; sums of f32 among these are by units
+/// that would else be idle, where a host has such.
+void rewrite_choices(llvm::Module& module);
+
+}  // namespace chainfold::runtime::cpu

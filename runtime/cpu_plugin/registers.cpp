@@ -1,0 +1,30 @@
+#include "registers.hpp"
+
+#include <llvm/IR/DerivedTypes.h>
+
+#include <numeric>
+#include <utility>
+
+namespace chainfold::runtime::cpu {
+
+llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count) {
+  llvm::SmallVector<int> lanes(static_cast<std::size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return at.CreateShuffleVector(vector, lanes);
+}
+
+llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> parts) {
+  while (parts.size() > 1) {
+    llvm::SmallVector<llvm::Value*> pairs;
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      auto* type = llvm::cast<llvm::FixedVectorType>(parts[i]->getType());
+      llvm::SmallVector<int> lanes(2 * std::size_t{type->getNumElements()});
+      std::iota(lanes.begin(), lanes.end(), 0);
+      pairs.push_back(at.CreateShuffleVector(parts[i], parts[i + 1], lanes));
+    }
+    parts = std::move(pairs);
+  }
+  return parts.front();
+}
+
+}  // namespace chainfold::runtime::cpu

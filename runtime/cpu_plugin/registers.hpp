@@ -1,0 +1,18 @@
+// Vectors of LLVM's as the registers of AVX-512 that they become.
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+
+namespace chainfold::runtime::cpu {
+
+/// Bits of a register; vectors are of this width only where the host has AVX-512 with DQ (Host).
+inline constexpr int kRegisterBits = 512;
+
+/// Lanes [first, first + count) of the vector.
+llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count);
+
+/// The vectors, of one type, one after the other; their number is a power of two.
+llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> parts);
+
+}  // namespace chainfold::runtime::cpu
