@@ -94,7 +94,8 @@ std::vector<std::vector<double>> time_rounds(const std::vector<std::function<voi
 
 std::vector<std::vector<double>> time_batches(const std::vector<std::function<void()>>& round,
                                               double seconds) {
-  constexpr double kBatch = 1;  // milliseconds
+  constexpr double kBatch = 1;        // milliseconds
+  constexpr std::int64_t kWarmUp = 4;  // batches, in which even a virtual machine's threads wake up
   const auto batch = [](const std::function<void()>& run, std::int64_t calls) {
     const auto start = Clock::now();
     for (std::int64_t i = 0; i < calls; ++i) run();
@@ -111,7 +112,7 @@ std::vector<std::vector<double>> time_batches(const std::vector<std::function<vo
   for (std::size_t r = 0; r < repeats; ++r) {
     for (std::size_t i = 0; i < round.size(); ++i) {
       std::this_thread::sleep_for(kThreadsSleep);
-      batch(round[i], std::max<std::int64_t>(1, calls[i] / 4));
+      batch(round[i], kWarmUp * calls[i]);
       times[i].push_back(batch(round[i], calls[i]) / static_cast<double>(calls[i]));
     }
   }
