@@ -94,7 +94,7 @@ std::vector<std::vector<double>> time_rounds(const std::vector<std::function<voi
 
 std::vector<std::vector<double>> time_batches(const std::vector<std::function<void()>>& round,
                                               double seconds) {
-  constexpr double kBatch = 1;        // milliseconds
+  constexpr double kBatch = 1;         // milliseconds
   constexpr std::int64_t kWarmUp = 4;  // batches, in which even a virtual machine's threads wake up
   const auto batch = [](const std::function<void()>& run, std::int64_t calls) {
     const auto start = Clock::now();

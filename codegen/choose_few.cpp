@@ -32,15 +32,51 @@ constexpr std::int64_t kSmallState = 8;
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
 
-/// Elements that a thread scans while others wake up.
+/// Elements whose running sums a CPU's thread computes while others wake up.
 constexpr std::int64_t kCpuAloneElements = 200 * 1024;
 
-/// Elements that one thread has scanned by the time at which several would have: they read all of
-/// them twice, and wait for each other. No more than a thread has.
-std::int64_t most_of_one_thread(const Target& target) {
-  constexpr std::int64_t kTenths = 10, kTwice = 17;  // the first reading is the faster one
-  const std::int64_t share = kTenths * target.processors;
-  return kCpuAloneElements * share / (share - kTwice);
+/// What an operation on a CPU's vectors takes, in additions; about.
+std::int64_t additions_of(Op op) {
+  switch (op) {
+    case Op::exp:
+    case Op::log:
+    case Op::pow: return 80;
+    case Op::min:
+    case Op::max: return 2;
+    default: return 1;
+  }
+}
+
+/// Merges of a row of lanes: five steps across them, the row's total and the carry.
+constexpr std::int64_t kMerges = 7;
+
+/// What a scan does with a row of lanes, in additions; about. A running sum takes kMerges.
+std::int64_t additions_of(const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.kind == NodeKind::compute && node.level == Level::element)
+      sum += additions_of(node.op);
+    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
+    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
+    std::int64_t merge = 0;
+    if (fold.tile) {
+      merge = additions_of(*fold.tile);
+    } else {
+      for (const Lambda::Step& step : fold.merge.steps) {
+        if (!step.operands.empty()) merge += additions_of(step.op);
+      }
+    }
+    sum += node.kind == NodeKind::scan ? kMerges * merge : merge;
+  }
+  return std::max(kMerges, sum);
+}
+
+/// Elements that one thread has scanned by the time at which P threads would have: those read all
+/// of them twice, 1.7 times what once takes since the first reading is the faster one, and wake up
+/// first, so that n = alone + 1.7 n / P.
+std::int64_t most_of_one_thread(const Graph& graph, const Target& target) {
+  const std::int64_t alone = kCpuAloneElements * kMerges / additions_of(graph);
+  return alone * 10 * target.processors / (10 * target.processors - 17);
 }
 
 /// Elements of a class.
@@ -98,9 +134,9 @@ int cpu_tile_bytes(const PlanRequest& request) {
   return request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
 }
 
-bool owned_by_one_thread(const Target& target, const PlanRequest& request) {
+bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request) {
   if (target.max_warps > 1) return false;
-  return target.processors == 1 || request.most_elements == most_of_one_thread(target);
+  return target.processors == 1 || request.most_elements == most_of_one_thread(graph, target);
 }
 
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
@@ -115,7 +151,7 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
   if (target.max_warps == 1) {
     // Scans of both directions have no ranges.
     if (target.processors == 1 || scans_both_ways(graph)) return {};
-    const std::int64_t alone = most_of_one_thread(target);
+    const std::int64_t alone = most_of_one_thread(graph, target);
     // Small tiles, so that every thread has some.
     const std::int64_t small =
         std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph);

@@ -394,7 +394,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     if (choice) choice->direct = 1;
     if (choice && make_plan(graph, target, request, *choice)) return *choice;
   }
-  if (s == 0 && owned_by_one_thread(target, request)) order.push_back({Strategy::scan_run});
+  if (s == 0 && owned_by_one_thread(graph, target, request)) order.push_back({Strategy::scan_run});
   if (s > 0 && one_warp) {
     if (s < Plan::kWarp) order.push_back({Strategy::scan_tile});
     if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});

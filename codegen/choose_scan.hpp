@@ -56,6 +56,6 @@ std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
 int cpu_tile_bytes(const PlanRequest& request);
 /// Whether all elements of such a request are scanned sooner by one thread of a CPU, which reads
 /// them once, than by all of them.
-bool owned_by_one_thread(const Target& target, const PlanRequest& request);
+bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request);
 
 }  // namespace chainfold::codegen

@@ -340,6 +340,8 @@ void Warp::execute(const Load& op, const Instr& instr) {
        context_->program.buffers[buffer].role == BufferRole::input);
 }
 void Warp::execute(const Store& op, const Instr&) {
+  if (const std::int64_t base = integer(op.at.base); op.streams && base % kWarpWidth != 0)
+    fail(fmt::format("streams from element {} on, at which no line begins", base));
   write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value);
 }
 void Warp::execute(const AtomicAdd& op, const Instr& instr) {

@@ -105,7 +105,6 @@ class ScanRow {
   /// The distances of its steps, by shifts (Kogge and Stone) or by halves (Sklansky).
   [[nodiscard]] std::vector<int> shifts(const LaneScan& scan) const;
   [[nodiscard]] std::vector<int> halves(const LaneScan& scan) const;
-  Partial at_least(std::size_t fold, ValueId value, int bound, const Partial& a, const Partial& b);
   std::vector<Partial> within_lanes(std::size_t fold, const Partial& elements, int width,
                                     std::int64_t first, bool reverse);
   /// Prefixes of elements among those of a lane, or of a quad.

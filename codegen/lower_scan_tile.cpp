@@ -324,34 +324,39 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
     return narrow_tile_.flatten(narrow_tile_.lift(std::move(states)));
   };
   const ValueId zero = b_.i64(0), one = b_.i64(1), step = b_.i64(batch);
-  Builder::Values carried = narrow_tile_.flatten(carry);
-  narrow_tile_.read_ahead(ranges_reverse_ ? -plan_.read_ahead : plan_.read_ahead);
-  carried = b_.loop(zero, batches, one, carried, [&](ValueId j, const Builder::Values& states) {
-    const ValueId at = ranges_reverse_ ? b_.sub(end, b_.mul(b_.add(j, one), step))
-                                       : b_.add(begin, b_.mul(j, step));
-    return rows_from(at, narrow_.depth, kNoValue, states);
-  });
-  narrow_tile_.read_ahead(0);
-  // What is left is at the end that the scan reaches last.
-  const ValueId done = b_.mul(batches, step), rest = b_.sub(count, done);
-  const ValueId rest_at = ranges_reverse_ ? begin : b_.add(begin, done);
-  const ValueId rest_end = b_.add(rest_at, rest);
-  const ValueId row = b_.i64(kWarpWidth);
-  if (const auto known = b_.constant_of(rest)) {
-    const auto full = static_cast<int>(*known / kWarpWidth);
-    const bool ragged = *known % kWarpWidth != 0;
-    const ValueId last_at = b_.add(rest_at, b_.i64(std::int64_t{full} * kWarpWidth));
-    if (ragged && ranges_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
-    if (full > 0) carried = rows_from(rest_at, full, kNoValue, carried);
-    if (ragged && !ranges_reverse_) carried = rows_from(last_at, 1, rest_end, carried);
-    return narrow_tile_.unflatten(carried, true);
-  }
-  const ValueId rows = b_.div(b_.add(rest, b_.i64(kWarpWidth - 1)), row);
-  carried = b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
-    const ValueId r = ranges_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
-    return rows_from(b_.add(rest_at, b_.mul(r, row)), 1, rest_end, states);
-  });
-  return narrow_tile_.unflatten(carried, true);
+  auto all_batches = [&](const Builder::Values& carried) {
+    narrow_tile_.read_ahead(ranges_reverse_ ? -plan_.read_ahead : plan_.read_ahead);
+    Builder::Values result =
+        b_.loop(zero, batches, one, carried, [&](ValueId j, const Builder::Values& states) {
+          const ValueId i = ranges_reverse_ ? b_.sub(b_.sub(batches, one), j) : j;
+          return rows_from(b_.add(begin, b_.mul(i, step)), narrow_.depth, kNoValue, states);
+        });
+    narrow_tile_.read_ahead(0);
+    return result;
+  };
+  // At the end in memory, so that rows are on lines if the range is.
+  auto what_is_left = [&](Builder::Values carried) {
+    const ValueId done = b_.mul(batches, step), rest = b_.sub(count, done);
+    const ValueId rest_at = b_.add(begin, done), row = b_.i64(kWarpWidth);
+    if (const auto known = b_.constant_of(rest)) {
+      const auto full = static_cast<int>(*known / kWarpWidth);
+      const bool ragged = *known % kWarpWidth != 0;
+      const ValueId last_at = b_.add(rest_at, b_.i64(std::int64_t{full} * kWarpWidth));
+      if (ragged && ranges_reverse_) carried = rows_from(last_at, 1, end, carried);
+      if (full > 0) carried = rows_from(rest_at, full, kNoValue, carried);
+      if (ragged && !ranges_reverse_) carried = rows_from(last_at, 1, end, carried);
+      return carried;
+    }
+    const ValueId rows = b_.div(b_.add(rest, b_.i64(kWarpWidth - 1)), row);
+    return b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
+      const ValueId r = ranges_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
+      return rows_from(b_.add(rest_at, b_.mul(r, row)), 1, end, states);
+    });
+  };
+  const Builder::Values before = narrow_tile_.flatten(carry);
+  return narrow_tile_.unflatten(
+      ranges_reverse_ ? all_batches(what_is_left(before)) : what_is_left(all_batches(before)),
+      true);
 }
 
 }  // namespace chainfold::codegen

@@ -125,7 +125,8 @@ bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target
 
 std::string print_scan(const Plan& plan) {
   std::string text;
-  if (plan.strategy == Strategy::scan_tile || plan.strategy == Strategy::scan_run)
+  const bool runs = plan.strategy == Strategy::scan_run;
+  if ((plan.strategy == Strategy::scan_tile || runs) && plan.segment > 0)
     text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
   if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)
     text += fmt::format("  segments of a block {}\n", plan.tile_segments);
@@ -141,7 +142,8 @@ std::string print_scan(const Plan& plan) {
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (!plan.in_registers)
-    return text + fmt::format("  rows {} at once, read twice\n", plan.range_depth);
+    return text + fmt::format("  rows {} at once{}\n", plan.range_depth,
+                              runs ? ", read twice if elements ask for a fold" : ", read twice");
   if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);
   if (plan.staged == plan.depth)
     return text + fmt::format("  rows {}, in shared memory\n", plan.depth);

@@ -35,8 +35,8 @@ struct Target {
   bool overlaps = false;                   ///< a launch may start while the one before it ends
   bool bulk_copies = false;                ///< the same by an engine that takes whole runs
   int cluster_blocks = 1;                  ///< blocks that see each other's shared memory at most
-  /// Lanes are elements of vectors: any constant pattern of lanes costs the same, a pattern within
-  /// short runs less than a shift of all lanes, and an operation in some lanes alone no more.
+  /// Lanes are elements of vectors: a constant pattern of lanes costs more the more registers each
+  /// of its results takes lanes from, and an operation in some lanes alone no more than in all.
   bool vector_lanes = false;
   bool has_mma = true;            ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 16;       ///< independent loads worth issuing before their first use

@@ -50,8 +50,8 @@ Host detect_host() {
   }
   h.vector_bits = widest_useful_vector(h.cpu, features);
   h.multiplies_apart = std::string_view(h.cpu).starts_with("znver");
-  // A pattern of lanes from a register takes as long as any other on all processors with vectors
-  // of this width, and one instruction where LLVM would take two.
+  // Processors with vectors of this width issue a pattern of lanes from a register as often as any
+  // other, and LLVM takes one instruction of it where it would take two.
   if (h.vector_bits == 512)
     h.features += ",+fast-variable-crosslane-shuffle,+fast-variable-perlane-shuffle";
   return h;

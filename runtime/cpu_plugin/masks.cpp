@@ -9,6 +9,7 @@
 #include <llvm/Support/MathExtras.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,8 @@ namespace {
 
 /// A shuffle that takes its operand `operation` in the lanes that are set, the other one elsewhere.
 struct Choice {
-  llvm::ShuffleVectorInst* shuffle = nullptr;
-  unsigned operation = 0;
+  llvm::ShuffleVectorInst* shuffle;
+  unsigned operation;
   std::vector<bool> lanes;
 };
 
@@ -45,15 +46,15 @@ bool is_maskable(const llvm::Value* value) {
   }
 }
 
-/// Nothing in `choice.shuffle` where the instruction is no choice by lanes of such an operation.
-Choice choice_of(llvm::Instruction& instruction) {
+/// Nothing where the instruction is no choice by lanes of such an operation.
+std::optional<Choice> choice_of(llvm::Instruction& instruction) {
   auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
-  if (shuffle == nullptr || !shuffle->isSelect()) return {};
+  if (shuffle == nullptr || !shuffle->isSelect()) return std::nullopt;
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(shuffle->getType());
   const auto bits = type->getElementType()->getPrimitiveSizeInBits();
   const int lanes = static_cast<int>(type->getNumElements());
-  if ((bits != 32 && bits != 64) || lanes % register_lanes(*type) != 0) return {};
-  if (!llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return {};
+  if ((bits != 32 && bits != 64) || lanes % register_lanes(*type) != 0) return std::nullopt;
+  if (!llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return std::nullopt;
   for (const unsigned taken : {0U, 1U}) {
     if (!is_maskable(shuffle->getOperand(taken))) continue;
     Choice choice{shuffle, taken, {}};
@@ -61,7 +62,7 @@ Choice choice_of(llvm::Instruction& instruction) {
       choice.lanes.push_back(source >= 0 && (source >= lanes) == (taken == 1));
     return choice;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Masks of a function, and vectors of ones, each in a register from its beginning on, of whose
@@ -76,9 +77,9 @@ class Hidden {
     const auto count = static_cast<unsigned>(lanes.size());
     llvm::IRBuilder<> at = beginning();
     auto* type = llvm::FixedVectorType::get(at.getInt1Ty(), count);
-    const std::uint64_t all = (std::uint64_t{1} << count) - 1;
     if (bits == 0) return llvm::Constant::getNullValue(type);
-    if (bits == all) return llvm::Constant::getAllOnesValue(type);
+    if (bits == llvm::maskTrailingOnes<std::uint64_t>(count))
+      return llvm::Constant::getAllOnesValue(type);
     llvm::Value*& mask = masks_[{count, bits}];
     if (mask == nullptr)
       mask = at.CreateBitCast(hide(at, at.getInt(llvm::APInt(count, bits)), "=r,0"), type);
@@ -157,8 +158,8 @@ void rewrite_choices(llvm::Module& module) {
     std::vector<Choice> choices;
     for (llvm::BasicBlock& block : function)
       for (llvm::Instruction& instruction : block)
-        if (Choice choice = choice_of(instruction); choice.shuffle != nullptr)
-          choices.push_back(std::move(choice));
+        if (std::optional<Choice> choice = choice_of(instruction))
+          choices.push_back(*std::move(choice));
     Hidden hidden(function);
     for (const Choice& choice : choices) rewrite(hidden, choice);
   }

@@ -7,8 +7,8 @@ class Module;
 
 namespace chainfold::runtime::cpu {
 
-/// Lets operations whose results some known lanes keep alone write just these, with the same
-/// values, where the host has AVX-512DQ; else nothing.
+/// Where known lanes take an operation's result and the others another value, lets the operation
+/// write those lanes alone, with the same values, if the host has AVX-512DQ; else nothing.
 ///
 /// Before: a module for the host, optimised: such a choice of known lanes is a shuffle of two
 /// vectors, which LLVM 19 looks through, so that the operation and the choice stay two instructions

@@ -77,6 +77,7 @@ TEST_P(LlvmScan, AgreesWithTheInterpreter) {
                              {4000, 8000, "look_back warps=1 depth=2 tile=1 bytes=16 simt"},
                              {1025, 3075, "propagate warps=1 depth=4 tile=1 bytes=16 simt"},
                              {0, 1},
+                             {0, 5001, "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"},
                              {0, 5001, "look_back warps=1 depth=4 tile=1 bytes=16 simt"},
                              {0, 5001, "propagate warps=1 depth=1 tile=1 bytes=16 simt"}};
   constexpr Shape kBothWays[] = {{1000, 3000}, {0, 5001}};
@@ -91,7 +92,8 @@ TEST_P(LlvmScan, AgreesWithTheInterpreter) {
   }
 }
 
-// Outputs end at a page and are whole lines, so they begin with one.
+// Outputs end at a page and are whole lines, so they begin with one. That every store past the
+// caches begins with one, too, the interpreter checks in all of these tests.
 TEST(LlvmScanStreams, AgreesWithTheInterpreter) {
   if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
   constexpr Shape kShapes[] = {{64, 64 * 21},

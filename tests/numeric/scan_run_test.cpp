@@ -26,6 +26,12 @@ class ScanRun : public testing::Test {
     for (std::size_t i = 0; i < n; ++i) samples.push_back(static_cast<float>(i * 37 % 101) - 50);
     return samples;
   }
+  static std::vector<float> running_back(std::vector<float> x) {
+    std::reverse(x.begin(), x.end());
+    x = running(x, x.size());
+    std::reverse(x.begin(), x.end());
+    return x;
+  }
   static std::vector<float> running(const std::vector<float>& x, std::size_t segment) {
     std::vector<float> sums;
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -82,11 +88,29 @@ TEST_F(ScanRun, OffsetsFromAnInitialValue) {
   EXPECT_EQ(offsets, expected);
 }
 
-// Three launches of unequal length, the second of nothing, are one scan, forward and backward, and
-// a fold beside it is that of all so far.
+// Outputs that are stored past the caches, of which no row ends a line.
+TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
+  for (const char* plan : {"", "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"}) {
+    for (const std::size_t rest : {5, 300}) {
+      const std::vector<float> x = samples((std::size_t{33} << 18) + rest);
+      Options options = options_;
+      options.plan = plan;
+      const auto scan = [&](const auto& expression) {
+        const Kernel kernel = cf::compile(cf::over(cf::whole(), expression), options);
+        return std::get<0>(kernel.template run<float>({{"x", x}}));
+      };
+      EXPECT_TRUE(scan(cf::inclusive_sum(x_)) == running(x, x.size())) << plan << rest;
+      EXPECT_TRUE(scan(cf::inclusive_sum(x_, cf::backward)) == running_back(x)) << plan << rest;
+    }
+  }
+}
+
+// Four launches of unequal length, the second of nothing, are one scan, forward and backward, and
+// a fold beside it is that of all so far. The last one is of another class of sizes.
 TEST_F(ScanRun, GoesOnFromLaunchToLaunch) {
-  constexpr std::int64_t kCuts[] = {0, 33333, 33333, 100001};
-  const std::vector<float> x = samples(kCuts[3]);
+  constexpr int kLaunches = 4;
+  constexpr std::int64_t kCuts[kLaunches + 1] = {0, 33333, 33333, 100001, 2600001};
+  const std::vector<float> x = samples(kCuts[kLaunches]);
   for (const bool backward : {false, true}) {
     const Computation computation =
         backward ? cf::over(cf::whole(), cf::inclusive_sum(x_, cf::backward), cf::max(x_))
@@ -96,8 +120,8 @@ TEST_F(ScanRun, GoesOnFromLaunchToLaunch) {
     const auto words = static_cast<std::size_t>(kernel.carry_bytes()) / 8 + 2;
     ASSERT_GT(kernel.carry_bytes(), 0);
     std::vector<double> carries[2] = {std::vector<double>(words), std::vector<double>(words)};
-    for (int launch = 0; launch < 3; ++launch) {
-      const int piece = backward ? 2 - launch : launch;
+    for (int launch = 0; launch < kLaunches; ++launch) {
+      const int piece = backward ? kLaunches - 1 - launch : launch;
       const std::int64_t first = kCuts[piece], count = kCuts[piece + 1] - first;
       LaunchArgs args{.elements = count,
                       .inputs = {{"x", x.data() + first}},
@@ -108,11 +132,8 @@ TEST_F(ScanRun, GoesOnFromLaunchToLaunch) {
       args.carry_out = {carries[1 - launch % 2].data(), kernel.carry_bytes()};
       kernel.launch(args);
     }
-    std::vector<float> ordered = x;
-    if (backward) std::reverse(ordered.begin(), ordered.end());
-    std::vector<float> expected = running(ordered, x.size());
-    if (backward) std::reverse(expected.begin(), expected.end());
-    EXPECT_EQ(sums, expected) << (backward ? "backward" : "forward");
+    EXPECT_EQ(sums, backward ? running_back(x) : running(x, x.size()))
+        << (backward ? "backward" : "forward");
     EXPECT_EQ(largest[0], *std::max_element(x.begin(), x.end()));
   }
 }

@@ -449,6 +449,15 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
 TEST(ChoosePlan, AThreadScansAsMuchAloneAsTheOthersTakeToWake) {
   const Computation scan = program("scan_sum_f32").over(whole());
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  auto most_alone = [](const char* name) {
+    const Computation computation = program(name).over(whole());
+    return codegen::element_classes(computation.graph(), codegen::cpu_target(2)).front();
+  };
+  EXPECT_EQ(most_alone("scan_sum_f32"), 200 * 1024 * 20 / 3);
+  // Waking takes as long whatever is scanned.
+  EXPECT_LT(most_alone("scan_variance_f32"), most_alone("scan_max_f32"));
+  EXPECT_LT(most_alone("scan_max_f32"), most_alone("scan_sum_f32"));
+  EXPECT_LT(most_alone("scan_logsumexp_f32"), 20000);
   for (const int threads : {2, 3, 4, 8, 16, 64, 512}) {
     const Target cpu = codegen::cpu_target(threads);
     const std::int64_t alone = codegen::element_classes(scan.graph(), cpu).front();
@@ -456,6 +465,10 @@ TEST(ChoosePlan, AThreadScansAsMuchAloneAsTheOthersTakeToWake) {
     EXPECT_GE(alone, 200 * 1024) << threads;
     before = alone;
   }
+  // A GPU's warps are many.
+  const Target gpu = codegen::gpu_target(90);
+  EXPECT_FALSE(make_plan(scan.graph(), gpu, {.segment = 0},
+                         {.strategy = Strategy::scan_run, .warps = 1, .depth = 8}));
   // Nobody else is there.
   const Target one = codegen::cpu_target(1);
   EXPECT_TRUE(codegen::element_classes(scan.graph(), one).empty());

@@ -163,6 +163,59 @@ TEST_F(LaneChoices, OfFloats) {
   expect_choices_of_floats<double>("double");
 }
 
+/// Instructions of 512 bits in the machine code that add, or multiply and add, in some lanes alone.
+int masked_sums(const std::string& code) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(code[i]); };
+  int count = 0;
+  for (std::size_t i = 0; i + 4 < code.size(); ++i) {
+    const unsigned opcode = byte(i + 4);
+    const bool sum = opcode == 0x58 || opcode == 0x98 || opcode == 0xa8 || opcode == 0xb8;
+    if (byte(i) == 0x62 && (byte(i + 3) & 0x60) == 0x40 && (byte(i + 3) & 7) != 0 && sum) ++count;
+  }
+  return count;
+}
+
+// The steps of a scan in a loop, whose masks are there before it: values of lanes, and one
+// instruction a register and step.
+TEST_F(LaneChoices, InLoopsTakeOneInstruction) {
+  if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no masks";
+  constexpr int kLanes = 32, kSteps = 3;
+  std::string text =
+      "define void @f(i64 %begin, i64 %end, ptr %args) {\n"
+      "  %slot = getelementptr i64, ptr %args, i64 0\n  %at = load ptr, ptr %slot\n"
+      "  br label %loop\nloop:\n"
+      "  %i = phi i64 [ %begin, %0 ], [ %next, %loop ]\n"
+      "  %row = getelementptr <32 x float>, ptr %at, i64 %i\n"
+      "  %v0 = load <32 x float>, ptr %row, align 4\n";
+  for (int step = 0; step < kSteps; ++step) {
+    std::string before, taken;
+    for (int l = 0; l < kLanes; ++l) {
+      const int half = 1 << step;
+      before += fmt::format("{}i32 {}", l == 0 ? "" : ", ", (l & ~(2 * half - 1)) + half - 1);
+      taken += fmt::format("{}i32 {}", l == 0 ? "" : ", ", (l & half) != 0 ? l + kLanes : l);
+    }
+    text += fmt::format(
+        "  %b{0} = shufflevector <32 x float> %v{0}, <32 x float> poison, <32 x i32> <{2}>\n"
+        "  %s{0} = fadd <32 x float> %b{0}, %v{0}\n"
+        "  %v{1} = shufflevector <32 x float> %v{0}, <32 x float> %s{0}, <32 x i32> <{3}>\n",
+        step, step + 1, before, taken);
+  }
+  text +=
+      "  store <32 x float> %v3, ptr %row, align 4\n"
+      "  %next = add i64 %i, 1\n  %more = icmp slt i64 %next, %end\n"
+      "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}\n";
+  EXPECT_EQ(masked_sums(compile_cpu_object(text).bytes), 2 * kSteps);
+  std::vector<float> values(5 * kLanes);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7 % 31);
+  std::vector<float> expected = values;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (i % (1U << kSteps) != 0) expected[i] += expected[i - 1];
+  }
+  const std::uint64_t args[] = {reinterpret_cast<std::uintptr_t>(values.data())};
+  CpuModule::compile(text, {"f"})->run(0, 5, 5, args);
+  EXPECT_EQ(values, expected);
+}
+
 TEST_F(LaneChoices, OfIntegers) {
   expect_choices_of_integers<std::uint32_t>("i32");
   expect_choices_of_integers<std::uint64_t>("i64");

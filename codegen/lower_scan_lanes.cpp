@@ -1,0 +1,66 @@
+// A row's scan across its lanes: by shifts, or by halves where lanes are those of vectors.
+#include "chainfold/codegen/lower_scan_row.hpp"
+
+namespace chainfold::codegen {
+
+std::vector<int> ScanRow::halves(const LaneScan& scan) const {
+  const bool heads = scan.before_last != kNoValue;
+  // A run whose half is whole segments has a head in its middle, which nothing crosses.
+  const bool aligned = heads && origin_ == kNoValue && scan.first % segment_ == 0;
+  std::vector<int> distances;
+  for (int distance = scan.unit; distance < kWarpWidth; distance *= 2) {
+    if (!aligned || std::int64_t{distance} * scan.width % segment_ != 0)
+      distances.push_back(distance);
+  }
+  return distances;
+}
+
+std::vector<int> ScanRow::shifts(const LaneScan& scan) const {
+  std::vector<int> distances;
+  for (int distance = scan.unit; distance < kWarpWidth; distance *= 2) {
+    if (scan.before_last != kNoValue && std::int64_t{distance} * scan.width >= segment_) break;
+    distances.push_back(distance);
+  }
+  return distances;
+}
+
+Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& scan) {
+  const bool heads = scan.before_last != kNoValue, reverse = scan.reverse;
+  const ValueId lane = lane_in_order(reverse);
+  const std::vector<int> by_shifts = shifts(scan), by_halves = halves(scan);
+  // A shift costs a vector half as much again: lanes come from two of a processor's registers.
+  if (!tile_.vector_lanes() || scan.unit > 1 || 2 * by_halves.size() > 3 * by_shifts.size()) {
+    for (const int distance : by_shifts) {
+      const ValueId reaches =
+          heads ? b_.compute(Op::ge, {scan.before_last, b_.i32(distance * scan.width)})
+                : b_.compute(Op::ge, {lane, b_.i32(distance)});
+      const Partial merged = merge(fold, shuffled(total, distance, reverse), total, reverse);
+      total = choose(fold, reaches, merged, total);
+    }
+    return total;
+  }
+  for (const int distance : by_halves) {
+    std::vector<std::uint8_t> last(kWarpWidth);  // of the left half of each lane's run
+    for (int l = 0; l < kWarpWidth; ++l) {
+      const int source = (l & ~(2 * distance - 1)) + distance - 1;
+      last[static_cast<std::size_t>(reverse ? kWarpWidth - 1 - l : l)] =
+          static_cast<std::uint8_t>(reverse ? kWarpWidth - 1 - source : source);
+    }
+    Partial before = total;
+    for (ValueId& field : before.fields) {
+      if (b_.type(field).shape == Shape::lane) field = b_.permute(field, last);
+    }
+    ValueId reaches =
+        b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(distance)}), b_.i32(0)});
+    if (heads) {
+      const ValueId lanes =
+          b_.add(b_.compute(Op::bit_and, {lane, b_.i32(distance - 1)}), b_.i32(1));
+      reaches = b_.both(reaches,
+                        b_.compute(Op::ge, {scan.before_last, b_.mul(lanes, b_.i32(scan.width))}));
+    }
+    total = choose(fold, reaches, merge(fold, before, total, reverse), total);
+  }
+  return total;
+}
+
+}  // namespace chainfold::codegen
