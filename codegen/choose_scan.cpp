@@ -105,6 +105,16 @@ int widest_load(const Target& target, const PlanRequest& request, int element) {
   return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
 }
 
+/// Whether rows that begin anywhere are worth moving to lines of memory: segments are so long that
+/// the gaps of their first and last row, which pass through the caches, cost less than what the
+/// others save. Measured on a Zen 4, two threads: running sums of f16 take a third longer with it
+/// at 300 elements, as long at 777; those of f32 a fifth less at 400 and half of it at 2000.
+bool moves_to_lines(const Graph& graph, const Plan& plan) {
+  constexpr std::int64_t kLeastBytes = 1536;
+  return plan.stream_from > 0 && plan.segment % Plan::kWarp != 0 &&
+         plan.segment * widest_of_scan(graph) >= kLeastBytes;
+}
+
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest) {
   const std::int64_t s = plan.segment;
@@ -117,6 +127,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
   plan.vector_lanes = target.vector_lanes;
   plan.stream_from = target.stream_bytes;
+  plan.to_lines = moves_to_lines(graph, plan);
   plan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;

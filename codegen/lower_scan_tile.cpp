@@ -24,12 +24,6 @@ bool ranges_reverse(const Graph& graph) {
                                                 [](const Node& node) { return node.reverse; });
 }
 
-/// Whether rows begin with whole lines of memory, and lie as they come, which are counted from
-/// where runs of so many elements begin, one behind the other (0: of everything).
-bool rows_on_lines(const Plan& plan, std::int64_t run) {
-  return plan.stream_from > 0 && plan.load_width == 1 && run % kWarpWidth == 0;
-}
-
 /// Lanes that a segment takes where it begins and ends with lanes and rows.
 int lanes_of(std::int64_t segment, int width) { return static_cast<int>(segment / width); }
 
@@ -281,82 +275,6 @@ void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<Val
                lines && row.mask == kNoValue);
     }
   }
-}
-
-Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
-  const ValueId origin = narrow_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
-  Partials total = narrow_tile_.fold_range(begin, count, origin, kNoValue, b_.i32(0), 1);
-  return narrow_tile_.lift(narrow_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
-}
-
-Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
-                              ValueId extent, const std::vector<ValueId>& folded) {
-  const std::int64_t batch = std::int64_t{kWarpWidth} * narrow_.depth;
-  const ValueId end = b_.add(begin, count), batches = b_.div(count, b_.i64(batch));
-  // `rows` rows from `at` on, of elements before `limit` (kNoValue: all exist).
-  auto rows_from = [&](ValueId at, int rows, ValueId limit, const Builder::Values& carried) {
-    Partials states = narrow_tile_.unflatten(carried, true);
-    std::vector<Loaded> loaded;
-    const ValueId left = limit == kNoValue ? kNoValue : b_.sub(limit, at);
-    const ValueId first = narrow_tile_.uses_index() ? b_.add(place, b_.sub(at, begin)) : kNoValue;
-    for (int r = 0; r < rows; ++r) {
-      const std::int64_t slot = std::int64_t{r} * kWarpWidth;
-      const ValueId position =
-          narrow_tile_.uses_index()
-              ? narrow_tile_.positions(b_.add(first, b_.i64(slot)), kWarpWidth, 1)
-              : kNoValue;
-      loaded.push_back(load_row(narrow_tile_, 1, at, slot, left, position));
-    }
-    std::vector<Partials> elements;  // from here on rows come in the scan's order
-    if (ranges_reverse_) std::reverse(loaded.begin(), loaded.end());
-    for (const Loaded& row : loaded) elements.push_back(narrow_tile_.fold_elements(row));
-    const auto scanned = narrow_row_.scan_range(elements, states, narrow_.depth > 1);
-    for (int i = 0; i < rows; ++i) {
-      const int r = ranges_reverse_ ? rows - 1 - i : i;
-      std::vector<ValueId> values = folded;
-      for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-        if (is_scan_[f]) values[f] = scanned[static_cast<std::size_t>(i)][f];
-      }
-      store_row(narrow_tile_, loaded[static_cast<std::size_t>(i)],
-                b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values, extent,
-                rows_on_lines(plan_, plan_.segment));
-    }
-    return narrow_tile_.flatten(narrow_tile_.lift(std::move(states)));
-  };
-  const ValueId zero = b_.i64(0), one = b_.i64(1), step = b_.i64(batch);
-  auto all_batches = [&](const Builder::Values& carried) {
-    narrow_tile_.read_ahead(ranges_reverse_ ? -plan_.read_ahead : plan_.read_ahead);
-    Builder::Values result =
-        b_.loop(zero, batches, one, carried, [&](ValueId j, const Builder::Values& states) {
-          const ValueId i = ranges_reverse_ ? b_.sub(b_.sub(batches, one), j) : j;
-          return rows_from(b_.add(begin, b_.mul(i, step)), narrow_.depth, kNoValue, states);
-        });
-    narrow_tile_.read_ahead(0);
-    return result;
-  };
-  // At the end in memory, so that rows are on lines if the range is.
-  auto what_is_left = [&](Builder::Values carried) {
-    const ValueId done = b_.mul(batches, step), rest = b_.sub(count, done);
-    const ValueId rest_at = b_.add(begin, done), row = b_.i64(kWarpWidth);
-    if (const auto known = b_.constant_of(rest)) {
-      const auto full = static_cast<int>(*known / kWarpWidth);
-      const bool ragged = *known % kWarpWidth != 0;
-      const ValueId last_at = b_.add(rest_at, b_.i64(std::int64_t{full} * kWarpWidth));
-      if (ragged && ranges_reverse_) carried = rows_from(last_at, 1, end, carried);
-      if (full > 0) carried = rows_from(rest_at, full, kNoValue, carried);
-      if (ragged && !ranges_reverse_) carried = rows_from(last_at, 1, end, carried);
-      return carried;
-    }
-    const ValueId rows = b_.div(b_.add(rest, b_.i64(kWarpWidth - 1)), row);
-    return b_.loop(zero, rows, one, carried, [&](ValueId j, const Builder::Values& states) {
-      const ValueId r = ranges_reverse_ ? b_.sub(b_.sub(rows, one), j) : j;
-      return rows_from(b_.add(rest_at, b_.mul(r, row)), 1, end, states);
-    });
-  };
-  const Builder::Values before = narrow_tile_.flatten(carry);
-  return narrow_tile_.unflatten(
-      ranges_reverse_ ? all_batches(what_is_left(before)) : what_is_left(all_batches(before)),
-      true);
 }
 
 }  // namespace chainfold::codegen

@@ -16,6 +16,10 @@ namespace chainfold::codegen {
 /// One state a fold, or none before anything was folded.
 using Carry = std::vector<std::optional<Partial>>;
 
+/// Whether rows begin with whole lines of memory, and lie as they come, which are counted from
+/// where runs of so many elements begin, one behind the other (0: of everything).
+bool rows_on_lines(const Plan& plan, std::int64_t run);
+
 class ScanTile {
  public:
   /// `segment`: as for ScanRow.

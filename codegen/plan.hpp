@@ -153,8 +153,10 @@ struct Plan {
   /// Scans: how many elements behind those that are read for the last time lie others that are read
   /// next. 0: a processor need not be told.
   std::int64_t read_ahead = 0;
-  std::int64_t stream_from =
-      0;                        ///< scans: bytes from which on outputs pass the caches by; 0: never
+  /// Scans: bytes from which on outputs pass the caches by; 0: never.
+  std::int64_t stream_from = 0;
+  /// Scans: rows of a range that begins anywhere begin with lines of memory but for the first one.
+  bool to_lines = false;
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:
   int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's

@@ -110,6 +110,30 @@ TEST(LlvmScanStreams, AgreesWithTheInterpreter) {
   EXPECT_EQ(shape, 3u);
 }
 
+// Ranges that begin and end anywhere in lines, of known length (scan_run) and of others; the first
+// rows hold what lies before the range, and the last ones what lies behind it.
+TEST(LlvmScanLines, AgreesWithTheInterpreter) {
+  if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  constexpr std::int64_t kSegments[] = {385, 799, 1001, 1055};
+  constexpr const char* kPlans[] = {"scan_run warps=1 depth=8 blocks=0 bytes=0 simt",
+                                    "scan_run warps=1 depth=3 blocks=0 bytes=0 simt",
+                                    "propagate warps=1 depth=4 tile=1 bytes=16 simt"};
+  int programs = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    if (tested.name != "scan_sum_f16" && tested.name != "scan_back_out_f32" &&
+        tested.name != "scan_share_f32" && tested.name != "scan_index_back_u8" &&
+        tested.name != "scan_variance_f32")
+      continue;
+    ++programs;
+    for (const std::int64_t segment : kSegments) {
+      for (const char* plan : kPlans)
+        EXPECT_EQ(check(tested, {segment, 7 * segment, plan}), "")
+            << tested.name << " of " << segment << " by " << plan;
+    }
+  }
+  EXPECT_EQ(programs, 5);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LlvmScan, testing::Range(std::size_t{0}, scan_programs().size()),
                          [](const auto& info) { return scan_programs()[info.param].name; });
 

@@ -105,6 +105,17 @@ TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
   }
 }
 
+TEST_F(ScanRun, LargeOutputsMayHaveSegmentsThatBeginAnywhere) {
+  for (const std::size_t segment : {385, 777, 5001, 200003}) {
+    const std::vector<float> x = samples(segment * ((std::size_t{33} << 18) / segment));
+    const Kernel kernel = cf::compile(
+        cf::over(cf::segments(static_cast<std::int64_t>(segment)), cf::inclusive_sum(x_)),
+        options_);
+    const auto [sums] = kernel.run<float>({{"x", x}});
+    EXPECT_TRUE(sums == running(x, segment)) << segment;
+  }
+}
+
 // Four launches of unequal length, the second of nothing, are one scan, forward and backward, and
 // a fold beside it is that of all so far. The last one is of another class of sizes.
 TEST_F(ScanRun, GoesOnFromLaunchToLaunch) {
