@@ -97,7 +97,7 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
         return batches_from(row(narrow_.depth), b_.i64(batches - 1), carried);
       });
     }
-    pieces.emplace_back([=, this](const auto& carried) {
+    pieces.emplace_back([=](const auto& carried) {
       return rows_from(row(rows - rest), rest, batches == 0 ? begin : kNoValue, end, carried);
     });
     pieces.emplace_back([=, this](const auto& carried) {
@@ -109,14 +109,12 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
     if (plan_.to_lines) {
       const ValueId before = b_.compute(Op::bit_and, {b_.sub(zero, begin), b_.i64(kWarpWidth - 1)});
       const ValueId lead = b_.min(count, before);
-      pieces.emplace_back(
-          [=, this](const auto& carried) { return row_by_row(begin, lead, carried); });
+      pieces.emplace_back([=](const auto& carried) { return row_by_row(begin, lead, carried); });
       at = b_.add(begin, lead);
       whole = b_.sub(count, lead);
     }
     const ValueId batches = b_.div(whole, step);
-    pieces.emplace_back(
-        [=, this](const auto& carried) { return batches_from(at, batches, carried); });
+    pieces.emplace_back([=](const auto& carried) { return batches_from(at, batches, carried); });
     // What is no batch is at the end, so that rows are on lines if the range is.
     pieces.emplace_back([=, this](Builder::Values carried) {
       const ValueId done = b_.mul(batches, step), rest = b_.sub(whole, done);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::runtime {
 namespace {
@@ -131,11 +132,7 @@ void expect_choices(const std::string& element, std::string_view first, std::str
 class LaneChoices : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(CHAINFOLD_TEST_CPU)
-    ASSERT_NO_THROW(cpu_plugin());
-#else
-    GTEST_SKIP() << "built without the CPU plugin";
-#endif
+    if (const std::string why = test::why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 
