@@ -112,7 +112,7 @@ int widest_load(const Target& target, const PlanRequest& request, int element) {
 bool moves_to_lines(const Graph& graph, const Plan& plan) {
   constexpr std::int64_t kLeastBytes = 1536;
   return plan.stream_from > 0 && plan.segment % Plan::kWarp != 0 &&
-         plan.segment * widest_of_scan(graph) >= kLeastBytes;
+         plan.segment >= kLeastBytes / widest_of_scan(graph);
 }
 
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,

@@ -26,7 +26,7 @@ class LookAhead {
         plan_(plan),
         tree_(tree),
         b_(program),
-        tiles_(b_, program, graph, plan, params),
+        tiles_(b_, graph, plan, params),
         ring_(b_, program, graph, plan, tiles_.run()),
         block_(b_, program, graph, tiles_.run()) {
     tiles_.read_from_stage();

@@ -26,7 +26,7 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
                               .bulk_copies = plan.staged > 0 && target.bulk_copies,
                               .streams = params.streams(graph, plan, target)});
   Builder b(program);
-  ScanTiles tiles(b, program, graph, plan, params);
+  ScanTiles tiles(b, graph, plan, params);
   ScanTile& run = tiles.run();
   std::optional<ScanRing> ring;
   if (plan.staged > 0) tiles.read_through(ring.emplace(b, program, graph, plan, run));

@@ -40,7 +40,7 @@ class Propagate {
 
   void lower_fold() {
     Builder b(program_);
-    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    ScanTiles tiles(b, graph_, plan_, params_);
     tiles.place(b.block());
     const Partials own = tiles.total();
     ScanBlock block(b, program_, graph_, tiles.run());
@@ -52,7 +52,7 @@ class Propagate {
   /// A warp a segment: 32 states at once, each replaced by the fold of those before it.
   void lower_states() {
     Builder b(program_);
-    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    ScanTiles tiles(b, graph_, plan_, params_);
     ScanTile& run = tiles.run();
     const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
     const Partials start = tiles.carried_in();
@@ -87,7 +87,7 @@ class Propagate {
   /// Behind the fold of the states before the tile, which each block computes.
   void lower_direct_scan() {
     Builder b(program_);
-    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    ScanTiles tiles(b, graph_, plan_, params_);
     ScanTile& run = tiles.run();
     tiles.place(b.block());
     // The tile first: it comes while the launch before ends, whose states are waited for.
@@ -106,7 +106,7 @@ class Propagate {
 
   void lower_scan() {
     Builder b(program_);
-    ScanTiles tiles(b, program_, graph_, plan_, params_);
+    ScanTiles tiles(b, graph_, plan_, params_);
     tiles.place(b.block());
     const Partials own = tiles.total();
     ScanBlock block(b, program_, graph_, tiles.run());

@@ -138,7 +138,7 @@ Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& targe
                               .warps = plan.warps,
                               .streams = params.streams(graph, plan, target)});
   Builder b(program);
-  ScanTiles tiles(b, program, graph, plan, params);
+  ScanTiles tiles(b, graph, plan, params);
   ScanTile& run = tiles.run();
   const ValueId extent = tiles.extent(), zero = b.i64(0);
   const Partials before = tiles.carried_in();

@@ -34,8 +34,7 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
 
 class ScanTiles {
  public:
-  ScanTiles(Builder& builder, Program& program, const Graph& graph, const Plan& plan,
-            const TileParams& params);
+  ScanTiles(Builder& builder, const Graph& graph, const Plan& plan, const TileParams& params);
 
   /// Elements of a segment (i64).
   ValueId extent();

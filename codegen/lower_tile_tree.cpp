@@ -58,7 +58,7 @@ void TileTree::lower_clear(const Target& target) {
                                .grid = ceil_div(params_.all(), std::int64_t{warps} * kWarpWidth),
                                .warps = warps});
   Builder b(program_);
-  ScanTiles tiles(b, program_, graph_, plan_, params_);
+  ScanTiles tiles(b, graph_, plan_, params_);
   const ValueId warp = b.add(b.mul(b.block(), b.i64(program_.launches.back().warps)),
                              b.convert(b.warp(), DType::i64));
   const ValueId at = b.mul(warp, b.i64(kWarpWidth));
