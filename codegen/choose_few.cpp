@@ -75,7 +75,9 @@ std::int64_t additions_of(const Graph& graph) {
 /// of them twice, 1.7 times what once takes since the first reading is the faster one, and wake up
 /// first, so that n = alone + 1.7 n / P.
 std::int64_t most_of_one_thread(const Graph& graph, const Target& target) {
-  const std::int64_t alone = kCpuAloneElements * kMerges / additions_of(graph);
+  // Not 0, which is no class.
+  const std::int64_t alone =
+      std::max<std::int64_t>(1, kCpuAloneElements * kMerges / additions_of(graph));
   return alone * 10 * target.processors / (10 * target.processors - 17);
 }
 

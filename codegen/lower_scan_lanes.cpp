@@ -46,10 +46,7 @@ Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& s
       last[static_cast<std::size_t>(reverse ? kWarpWidth - 1 - l : l)] =
           static_cast<std::uint8_t>(reverse ? kWarpWidth - 1 - source : source);
     }
-    Partial before = total;
-    for (ValueId& field : before.fields) {
-      if (b_.type(field).shape == Shape::lane) field = b_.permute(field, last);
-    }
+    const Partial before = permuted(total, last);
     ValueId reaches =
         b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(distance)}), b_.i32(0)});
     if (heads) {

@@ -101,8 +101,8 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
       return rows_from(row(rows - rest), rest, batches == 0 ? begin : kNoValue, end, carried);
     });
     pieces.emplace_back([=, this](const auto& carried) {
-      const ValueId left = b_.sub(end, row(rows));
-      return row_by_row(row(rows), b_.compute(Op::max, {zero, left}), carried);
+      const ValueId last = row(rows), left = b_.sub(end, last);
+      return row_by_row(last, b_.compute(Op::max, {zero, left}), carried);
     });
   } else {
     ValueId at = begin, whole = count;

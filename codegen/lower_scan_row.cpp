@@ -99,13 +99,16 @@ Partial ScanRow::shuffled(const Partial& part, int distance, bool reverse) {
   return result;
 }
 
-Partial ScanRow::broadcast_last(const Partial& part, bool reverse) {
+Partial ScanRow::permuted(const Partial& part, const std::vector<std::uint8_t>& lanes) {
   Partial result = part;
-  const std::vector<std::uint8_t> last(kWarpWidth, reverse ? 0 : kWarpWidth - 1);
   for (ValueId& field : result.fields) {
-    if (b_.type(field).shape == Shape::lane) field = b_.permute(field, last);
+    if (b_.type(field).shape == Shape::lane) field = b_.permute(field, lanes);
   }
   return result;
+}
+
+Partial ScanRow::broadcast_last(const Partial& part, bool reverse) {
+  return permuted(part, std::vector<std::uint8_t>(kWarpWidth, reverse ? 0 : kWarpWidth - 1));
 }
 
 Partial ScanRow::choose(std::size_t fold, ValueId condition, const Partial& a, const Partial& b) {

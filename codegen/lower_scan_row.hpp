@@ -89,6 +89,8 @@ class ScanRow {
   ValueId no_head(int after, int upto, int width, std::int64_t first, bool reverse);
   ValueId lane_in_order(bool reverse);
   Partial shuffled(const Partial& part, int distance, bool reverse);
+  /// Each lane has the state of lane lanes[l].
+  Partial permuted(const Partial& part, const std::vector<std::uint8_t>& lanes);
   Partial broadcast_last(const Partial& part, bool reverse);
   Partial choose(std::size_t fold, ValueId condition, const Partial& a, const Partial& b);
   /// A scan over the lanes' totals, of units of `unit` lanes that hold the same, each of which

@@ -88,7 +88,7 @@ TEST_F(ScanRun, OffsetsFromAnInitialValue) {
   EXPECT_EQ(offsets, expected);
 }
 
-// Outputs that are stored past the caches, of which no row ends a line.
+// Outputs that are stored past the caches and end within a line.
 TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
   for (const char* plan : {"", "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"}) {
     for (const std::size_t rest : {5, 300}) {
