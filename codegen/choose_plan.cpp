@@ -26,6 +26,8 @@ constexpr std::int64_t kPartsFromBytes = 64 * 1024, kCpuPartsFromBytes = 128 * 1
 constexpr int kCpuParts = 1024;
 /// Loads a lane in the shortest of them: a multiple of every depth.
 constexpr std::int64_t kCpuQuantumLoads = 128;
+/// Of few elements: enough for some threads, and not so many that their ends take longer than they.
+constexpr std::int64_t kCpuFewParts = 16;
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
 /// Parts, from which on they are many: segments of so many rounds are not worth two of them.
@@ -103,7 +105,10 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
       plan.segment <= kManyPartRounds * plan.part_quantum)
     plan.part_quantum *= kManyPartRounds;
   // On a CPU a part is a task of its own: at least some kilobytes.
-  if (target.max_warps == 1) plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
+  if (target.max_warps == 1) {
+    plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
+    plan.few_parts = kCpuFewParts;
+  }
   plan.parts_wanted = choice.parts;
   plan.combine_states = true;
   plan.cluster = choice.cluster;

@@ -105,18 +105,26 @@ int widest_load(const Target& target, const PlanRequest& request, int element) {
   return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
 }
 
-/// Whether rows that begin anywhere are worth moving to lines of memory: segments are so long that
-/// the gaps of their first and last row, which pass through the caches, cost less than what the
-/// others save. Measured on a Zen 4, two threads: running sums of f16 take a third longer with it
-/// at 300 elements, as long at 777; those of f32 a fifth less at 400 and half of it at 2000.
+namespace {
+
+/// Whether rows of ranges that begin anywhere are worth moving to lines of memory: segments are so
+/// long that the gaps of their first and last rows, which cost time in every launch, are little
+/// beside what the others save in those that pass the caches by, and folds so plain that this is
+/// what they wait for. Measured on a Zen 4, two threads: running sums of f16 take a third longer
+/// with it at 300 elements, as long at 777; those of f64 in cache a fifth at 300; those of f32 half
+/// as long at 2000, past the caches; variances of 400 three quarters longer either way.
 bool moves_to_lines(const Graph& graph, const Plan& plan) {
-  constexpr std::int64_t kLeastBytes = 1536;
-  return plan.stream_from > 0 && plan.segment % Plan::kWarp != 0 &&
-         plan.segment >= kLeastBytes / widest_of_scan(graph);
+  constexpr std::int64_t kLeastRows = 24;
+  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
+                                 [](const Fold& fold) { return fold.tile.has_value(); });
+  return plain && !plan.in_registers && plan.stream_from > 0 &&
+         rows_are_lines(widest_output(graph)) && plan.segment % Plan::kWarp != 0 &&
+         plan.segment >= kLeastRows * Plan::kWarp;
 }
 
-bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest) {
+/// The decisions of place_scan but for the last one.
+bool place_strategy(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                    int widest) {
   const std::int64_t s = plan.segment;
   const bool one_warp = target.max_warps == 1;
   plan.strategy = choice.strategy;
@@ -127,7 +135,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
   plan.vector_lanes = target.vector_lanes;
   plan.stream_from = target.stream_bytes;
-  plan.to_lines = moves_to_lines(graph, plan);
   plan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
@@ -212,8 +219,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   }
 }
 
-namespace {
-
 /// Gives the folds that matrix instructions can scan to them; whether there are any.
 bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
   if (!plan.in_registers || !fits_quads(plan)) return false;
@@ -237,6 +242,13 @@ bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
 }
 
 }  // namespace
+
+bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                int widest) {
+  if (!place_strategy(plan, choice, graph, target, widest)) return false;
+  plan.to_lines = moves_to_lines(graph, plan);
+  return true;
+}
 
 std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
                                    const Target& target, const PlanRequest& request,

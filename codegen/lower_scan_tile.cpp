@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "chainfold/codegen/plan_scan.hpp"
+
 namespace chainfold::codegen {
 
 namespace {
@@ -272,7 +274,7 @@ void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<Val
       Address address{.base = b_.add(at, b_.i64(first))};
       if (width < row.width) address = {.base = address.base, .group = 1, .stride = row.width};
       b_.store(buffer, address, b_.extract(value, first, width), row.mask,
-               lines && row.mask == kNoValue);
+               lines && row.mask == kNoValue && rows_are_lines(size));
     }
   }
 }

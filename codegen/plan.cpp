@@ -81,8 +81,12 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
     return {.parts = all ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
   const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
   const std::int64_t even = (length + wanted - 1) / wanted;
-  const std::int64_t part_length =
-      (even + plan.part_quantum - 1) / plan.part_quantum * plan.part_quantum;
+  std::int64_t quanta = (even + plan.part_quantum - 1) / plan.part_quantum;
+  if (plan.few_parts > 0) {
+    const std::int64_t few = std::max<std::int64_t>(1, plan.few_parts / segments);
+    quanta = std::max(quanta, std::min(kMostQuanta, length / few / plan.part_quantum));
+  }
+  const std::int64_t part_length = quanta * plan.part_quantum;
   return {.parts = all ? wanted : (length + part_length - 1) / part_length,
           .part_length = part_length};
 }
@@ -207,8 +211,10 @@ std::string print(const Plan& plan, const Graph& graph) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "");
   } else {
-    text += fmt::format("  part_quantum {}, parts_wanted {}{}\n", plan.part_quantum,
-                        plan.parts_wanted, plan.cluster > 0 ? ", of one cluster" : "");
+    text += fmt::format(
+        "  part_quantum {}, parts_wanted {}{}{}\n", plan.part_quantum, plan.parts_wanted,
+        plan.few_parts > 0 ? fmt::format(", {} of few elements", plan.few_parts) : "",
+        plan.cluster > 0 ? ", of one cluster" : "");
   }
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");

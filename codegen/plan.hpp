@@ -124,6 +124,8 @@ struct Plan {
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
+  /// parts: as long as so many are left, they grow up to kMostQuanta quanta each. 0: they do not.
+  std::int64_t few_parts = 0;
   bool strided = false;           ///< inputs' strides are parameters of the launch
   /// columns: how many a block walks along, row by row, while their states wait in scratch: for
   /// processors that read long runs much faster. 0: a block's states stay in registers.
@@ -155,7 +157,7 @@ struct Plan {
   std::int64_t read_ahead = 0;
   /// Scans: bytes from which on outputs pass the caches by; 0: never.
   std::int64_t stream_from = 0;
-  /// Scans: rows of a range that begins anywhere begin with lines of memory but for the first one.
+  /// Scans: rows of a range that begins anywhere begin with lines of memory, and have gaps for that.
   bool to_lines = false;
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:
@@ -237,6 +239,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target);
 
 /// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
 /// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
+inline constexpr std::int64_t kMostQuanta = 4;  ///< of what few_parts lets grow
 struct PartCut {
   std::int64_t parts = 1;
   std::int64_t part_length = 0;

@@ -38,6 +38,20 @@ class ScanRun : public testing::Test {
       sums.push_back(i % segment == 0 ? x[i] : sums.back() + x[i]);
     return sums;
   }
+  /// The output in memory that begins `skip` elements behind a line's begin, whose neighbours stay
+  /// as they are.
+  static std::vector<float> behind_a_line(const Kernel& kernel, const std::vector<float>& x,
+                                          std::size_t skip) {
+    constexpr std::size_t kLine = 64 / sizeof(float);
+    constexpr float kUntouched = -12345;
+    std::vector<float> memory(x.size() + 3 * kLine, kUntouched);
+    const auto within = reinterpret_cast<std::uintptr_t>(memory.data()) / sizeof(float) % kLine;
+    float* const begin = memory.data() + 2 * kLine - within + skip;
+    kernel.run_into({{"x", x}}, {{begin, x.size()}});
+    EXPECT_EQ(begin[-1], kUntouched);
+    EXPECT_EQ(begin[x.size()], kUntouched);
+    return {begin, begin + x.size()};
+  }
   Options options_;
   dsl::Input<DType::f32> x_ = cf::input<float>("x");
 };
@@ -88,31 +102,47 @@ TEST_F(ScanRun, OffsetsFromAnInitialValue) {
   EXPECT_EQ(offsets, expected);
 }
 
-// Outputs that are stored past the caches and end within a line.
+// Outputs that are stored past the caches, for which they begin with a line, and end within one; and
+// those that begin elsewhere and pass through the caches.
 TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
   for (const char* plan : {"", "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"}) {
     for (const std::size_t rest : {5, 300}) {
       const std::vector<float> x = samples((std::size_t{33} << 18) + rest);
       Options options = options_;
       options.plan = plan;
-      const auto scan = [&](const auto& expression) {
-        const Kernel kernel = cf::compile(cf::over(cf::whole(), expression), options);
-        return std::get<0>(kernel.template run<float>({{"x", x}}));
-      };
-      EXPECT_TRUE(scan(cf::inclusive_sum(x_)) == running(x, x.size())) << plan << rest;
-      EXPECT_TRUE(scan(cf::inclusive_sum(x_, cf::backward)) == running_back(x)) << plan << rest;
+      for (const bool backward : {false, true}) {
+        const Kernel kernel = cf::compile(
+            backward ? cf::over(cf::whole(), cf::inclusive_sum(x_, cf::backward))
+                     : cf::over(cf::whole(), cf::inclusive_sum(x_)),
+            options);
+        const std::vector<float> expected = backward ? running_back(x) : running(x, x.size());
+        for (const std::size_t skip : {0, 3})
+          EXPECT_TRUE(behind_a_line(kernel, x, skip) == expected) << plan << rest << skip;
+      }
     }
   }
 }
 
 TEST_F(ScanRun, LargeOutputsMayHaveSegmentsThatBeginAnywhere) {
-  for (const std::size_t segment : {385, 777, 5001, 200003}) {
+  for (const std::size_t segment : {385, 777, 1001, 5001, 200003}) {
     const std::vector<float> x = samples(segment * ((std::size_t{33} << 18) / segment));
-    const Kernel kernel = cf::compile(
-        cf::over(cf::segments(static_cast<std::int64_t>(segment)), cf::inclusive_sum(x_)),
-        options_);
-    const auto [sums] = kernel.run<float>({{"x", x}});
-    EXPECT_TRUE(sums == running(x, segment)) << segment;
+    for (const bool backward : {false, true}) {
+      const auto size = static_cast<std::int64_t>(segment);
+      const Kernel kernel = cf::compile(
+          backward ? cf::over(cf::segments(size), cf::inclusive_sum(x_, cf::backward))
+                   : cf::over(cf::segments(size), cf::inclusive_sum(x_)),
+          options_);
+      std::vector<float> expected = running(x, segment);
+      if (backward) {
+        for (std::size_t at = 0; at < x.size(); at += segment) {
+          const auto first = static_cast<std::ptrdiff_t>(at), last = first + size;
+          const std::vector<float> back = running_back({x.begin() + first, x.begin() + last});
+          std::copy(back.begin(), back.end(), expected.begin() + first);
+        }
+      }
+      for (const std::size_t skip : {0, 3})
+        EXPECT_TRUE(behind_a_line(kernel, x, skip) == expected) << segment << backward << skip;
+    }
   }
 }
 

@@ -228,8 +228,9 @@ class Evaluator {
         columns ? plan.lanes_per_segment : std::int64_t{32} * plan.load_width;
     const std::int64_t step = side_by_side * plan.depth * (parts ? plan.warps : 1);
     const std::int64_t length =
-        parts ? std::max<std::int64_t>(plan.part_quantum,
-                                       n / std::max<std::int64_t>(1, plan.parts_wanted))
+        parts ? std::max<std::int64_t>(
+                    plan.part_quantum * (plan.few_parts > 0 ? codegen::kMostQuanta : 1),
+                    n / std::max<std::int64_t>(1, plan.parts_wanted))
               : n;
     return halvings + static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step))) +
            static_cast<int>(columns ? std::min(n, plan.parts_wanted / plan.warps) : 0);
