@@ -32,7 +32,7 @@ class Analysis {
       bool all = true;
       for_each_operand(instr.op, [&](ValueId id) { all = all && same(id); });
       if (const auto* special = std::get_if<Special>(&instr.op))
-        all = special->which == Builtin::block;
+        all = special->which == Builtin::block || special->which == Builtin::streams;
       // Lanes differ, so a vote over them counts as differing between warps too.
       if (std::holds_alternative<Vote>(instr.op)) all = false;
       // Each warp finds what the one before it left.

@@ -69,6 +69,9 @@ ValueId Builder::warp() { return pure(Special{Builtin::warp}, uniform(DType::i32
 ValueId Builder::lane() {
   return pure(Special{Builtin::lane}, codegen::lane(DType::i32), {kSpecial, 2});
 }
+ValueId Builder::streams() {
+  return pure(Special{Builtin::streams}, uniform(DType::boolean), {kSpecial, 3});
+}
 ValueId Builder::param(int index) {
   return pure(ParamRef{index}, uniform(program_.params[static_cast<std::size_t>(index)].type),
               {kParam, index});

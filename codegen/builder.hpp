@@ -42,6 +42,7 @@ class Builder {
   ValueId block();           ///< uniform i64
   ValueId warp();            ///< uniform i32
   ValueId lane();            ///< lane i32
+  ValueId streams();         ///< uniform boolean
   ValueId param(int index);  ///< uniform
 
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.

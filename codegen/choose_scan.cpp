@@ -2,21 +2,13 @@
 #include <bit>
 #include <numeric>
 
-#include <fmt/format.h>
-
 #include "chainfold/codegen/choose_scan.hpp"
-#include "chainfold/codegen/const_matrix.hpp"
 #include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/mma_table.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-/// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
-constexpr int kMostRunRows = 32;
-/// With those in shared memory, of which each is a piece of the fold's code.
-constexpr int kMostRows = 64;
 constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
 /// Blocks of scan_tile: rows of all warps, and warps at most. Rows of fewer
 /// bytes are as many as have them.
@@ -24,17 +16,12 @@ constexpr int kShortRows = 8, kShortWarps = 4, kLeastRowBytes = 256;
 constexpr int kManyResidentWarps = 64;
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
-/// Rows at once of the end of everything: the longest wait of a launch that has one.
-constexpr int kRaggedDepth = 8;
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
-/// look_ahead: tiles in shared memory or on their way, at most, and of the best guess; and its
-/// bytes of them a processor, about half of which are under way (0009).
-constexpr int kMostStages = 8, kStages = 4;
+/// look_ahead: tiles in shared memory or on their way, and bytes of them a processor, about half of
+/// which are under way (0009).
+constexpr int kStages = 4;
 constexpr std::int64_t kStageBytes = 128 * 1024;
-constexpr int kCpuRangeDepth = 8;
-/// A CPU's task should take longer than starting it.
-constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// Longer segments than this give a CPU's threads too few tasks.
 constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
 
@@ -97,191 +84,25 @@ int widest_output(const Graph& graph) {
   return bytes;
 }
 
+int lines_along(const Graph& graph) {
+  int narrowest = -1, bytes = 0;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    const Node& node = graph.node(graph.outputs[o]);
+    const int size = size_of(node.type);
+    if (node.level != Level::element || !rows_are_lines(size)) continue;
+    if (narrowest >= 0 && size >= bytes) continue;
+    narrowest = static_cast<int>(graph.inputs.size() + o);
+    bytes = size;
+  }
+  return narrowest;
+}
+
 int widest_of_scan(const Graph& graph) {
   return std::max(widest_input(graph), widest_output(graph));
 }
 
 int widest_load(const Target& target, const PlanRequest& request, int element) {
   return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
-}
-
-namespace {
-
-/// Whether rows of ranges that begin anywhere are worth moving to lines of memory: segments are so
-/// long that the gaps of their first and last rows, which cost time in every launch, are little
-/// beside what the others save in those that pass the caches by, and folds so plain that this is
-/// what they wait for. Measured on a Zen 4, two threads: running sums of f16 take a third longer
-/// with it at 300 elements, as long at 777; those of f64 in cache a fifth at 300; those of f32 half
-/// as long at 2000, past the caches; variances of 400 three quarters longer either way.
-bool moves_to_lines(const Graph& graph, const Plan& plan) {
-  constexpr std::int64_t kLeastRows = 24;
-  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
-                                 [](const Fold& fold) { return fold.tile.has_value(); });
-  return plain && !plan.in_registers && plan.stream_from > 0 &&
-         rows_are_lines(widest_output(graph)) && plan.segment % Plan::kWarp != 0 &&
-         plan.segment >= kLeastRows * Plan::kWarp;
-}
-
-/// The decisions of place_scan but for the last one.
-bool place_strategy(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                    int widest) {
-  const std::int64_t s = plan.segment;
-  const bool one_warp = target.max_warps == 1;
-  plan.strategy = choice.strategy;
-  plan.lanes_per_segment = Plan::kWarp;
-  plan.rows = 1;
-  plan.launches = 1;
-  plan.in_registers = true;
-  plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
-  plan.vector_lanes = target.vector_lanes;
-  plan.stream_from = target.stream_bytes;
-  plan.heads = choice.heads > 0;
-  plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
-  plan.depth = choice.depth;
-  plan.resident = choice.blocks;
-  if (choice.depth > kMostRows || choice.depth - choice.staged > kMostRunRows) return false;
-  if (choice.blocks * choice.warps > target.resident_warps) return false;
-  const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
-  if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
-                     choice.tile > 0 || !heads_serve(graph, s)))
-    return false;
-  plan.near = choice.near;
-  plan.across = choice.across;
-  if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;
-  plan.direct = choice.direct > 0;
-  if (!near_serves(plan) || choice.direct > 1) return false;
-  if (plan.direct && !direct_serves(plan, graph, target)) return false;
-  switch (choice.strategy) {
-    case Strategy::scan_tile: {
-      if (s < 1) return false;
-      const auto tile = choose_run(graph, s, choice.depth, widest);
-      if (!tile) return false;
-      plan.load_width = tile->width;
-      plan.depth = tile->rows;
-      plan.tile_segments = tile->segments;
-      return true;
-    }
-    case Strategy::scan_run:
-      if ((s < 1 && !one_warp) || both_ways) return false;
-      plan.load_width = 1;
-      plan.in_registers = false;
-      plan.range_depth = choice.depth;
-      plan.tile_segments = one_warp && s > 0 ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
-      return true;
-    case Strategy::scan_block: {
-      if (s < 1 || one_warp) return false;
-      const auto group = choose_group(graph, s, widest, plan.depth * plan.warps);
-      if (!group) return false;
-      plan.load_width = group->width;
-      plan.tile_segments = group->segments;
-      return true;
-    }
-    case Strategy::look_back:
-    case Strategy::propagate:
-      // What the last tile adds is known only when all others have been scanned, but by propagate.
-      if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
-      plan.in_registers = choice.tile == 0;
-      if (plan.in_registers != (both_ways || !one_warp)) return false;
-      // Everything ends anywhere: the last rows have single elements, or are a range of one
-      // direction.
-      if (both_ways && s == 0) plan.load_width = 1;
-      if (!plan.in_registers) {
-        plan.load_width = 1;
-        plan.range_depth = choice.depth;
-      }
-      plan.tile = plan.in_registers
-                      ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
-                      : std::int64_t{choice.tile} * 1024;
-      if (!across_serves(plan)) return false;
-      plan.ragged = is_ragged(plan, graph);
-      plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
-      // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
-      // threads.
-      if (choice.strategy == Strategy::look_back && !plan.in_registers)
-        plan.read_ahead = plan.tile * target.processors;
-      if (choice.staged == 0) return true;
-      if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
-      plan.staged = choice.staged;
-      plan.stages = 1;
-      return choice.staged <= choice.depth && !graph.inputs.empty() &&
-             staged_tiles_fit(plan, graph, target);
-    case Strategy::look_ahead:
-      if (both_ways || broadcasts(graph) || one_warp || graph.inputs.empty()) return false;
-      if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
-      plan.stages = choice.stages;
-      plan.staged = plan.depth;
-      plan.blocks = std::int64_t{target.processors} * choice.blocks;
-      plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
-      plan.launches = 2;
-      plan.ragged = is_ragged(plan, graph);
-      return staged_tiles_fit(plan, graph, target);
-    default: return false;
-  }
-}
-
-/// Gives the folds that matrix instructions can scan to them; whether there are any.
-bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
-  if (!plan.in_registers || !fits_quads(plan)) return false;
-  bool any = false;
-  for (const Node& node : graph.nodes) {
-    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
-    const MmaOperands data = mma_operands(graph, node);
-    if (data.a == kNoNode || data.b != kNoNode) continue;
-    const DType type = graph.node(data.a).type;
-    if (type == DType::f32) continue;  // its low bits would be lost
-    const int index = find_mma_of(type, target.arch, plan.load_width);
-    if (index < 0) continue;
-    const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
-    if (QuadLayout(row).held < 2) continue;  // a lane's two columns are its own elements
-    if (is_float(row.accumulator) && row.accumulator != node.type) continue;
-    plan.folds[static_cast<std::size_t>(node.index)] = {.unit = Unit::mma_scan, .mma_row = index};
-    plan.guard = plan.guard || (is_float(row.accumulator) && plan.nonfinite == NonFinite::ieee);
-    any = true;
-  }
-  return any;
-}
-
-}  // namespace
-
-bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest) {
-  if (!place_strategy(plan, choice, graph, target, widest)) return false;
-  plan.to_lines = moves_to_lines(graph, plan);
-  return true;
-}
-
-std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
-                                   const Target& target, const PlanRequest& request,
-                                   const std::vector<double>& allowed) {
-  auto bounded = [&](Plan& tried) {
-    for (const bool states : {false, true}) {
-      bool within = true;
-      tried.combine_states = states;
-      for (std::size_t f = 0; f < tried.folds.size(); ++f) {
-        tried.folds[f].error_bound_u = scan_error_bound(graph, tried, target, f);
-        within = within && tried.folds[f].error_bound_u <= allowed[f];
-      }
-      if (within) return true;
-    }
-    return false;
-  };
-  const int bytes = std::min({target.vector_bytes, request.base_alignment, choice.bytes});
-  auto elements = [&](int of_bytes) {
-    return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, bytes / of_bytes))));
-  };
-  if (choice.mma && request.allow_mma) {
-    // A load fills a fragment, however wide what is stored.
-    for (int width = elements(widest_input(graph)); width > 1; width /= 2) {
-      Plan quads = plan;
-      if (place_scan(quads, choice, graph, target, width) && quads.load_width == width &&
-          place_on_quads(quads, graph, target) && bounded(quads))
-        return quads;
-    }
-  }
-  Plan lanes = plan;
-  const int width = elements(widest_of_scan(graph));
-  if (!place_scan(lanes, choice, graph, target, width) || !bounded(lanes)) return std::nullopt;
-  return lanes;
 }
 
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {

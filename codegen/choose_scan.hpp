@@ -41,6 +41,10 @@ struct BlockShape {
 std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int most_warps,
                                        int most_rows);
 
+/// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
+inline constexpr int kMostRunRows = 32;
+/// Rows of a CPU's range at once.
+inline constexpr int kCpuRangeDepth = 8;
 /// Warps of a tile of several rows, of which a processor has several: while one waits, others are
 /// under way.
 inline constexpr int kTileWarps = 8;

@@ -125,6 +125,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Special& op) {
       uses_warp_ = launch_.warps > 1;
       return;
     case Builtin::lane: named_[instr.results[0]] = "lane"; return;
+    case Builtin::streams: named_[instr.results[0]] = "false"; return;
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include "chainfold/codegen/emit_llvm_body.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/streamed_buffers.hpp"
+#include "chainfold/codegen/target.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -57,17 +59,8 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   return text + "  ret void\n}\n";
 }
 
-/// The buffers that stores stream to.
-void collect_streamed(const Region& region, std::set<int>& buffers) {
-  for (const Instr& instr : region.body) {
-    if (const auto* store = std::get_if<Store>(&instr.op); store != nullptr && store->streams)
-      buffers.insert(store->buffer);
-    for_each_region(instr.op, [&](const Region& inner) { collect_streamed(inner, buffers); });
-  }
-}
-
-/// The text that tells, as an i1 of the returned name, whether the buffers are worth streaming to:
-/// large, on whole lines, and none of the inputs' memory, which caches may still hold.
+/// The text that tells, as an i1 of the returned name, whether the launch streams to the buffers
+/// (Launch::streams). Caches may still hold the inputs' memory.
 std::string streaming_condition(const Program& program, const Launch& launch,
                                 const std::set<int>& buffers, std::string& text) {
   llvm::FunctionWriter out;
@@ -80,17 +73,27 @@ std::string streaming_condition(const Program& program, const Launch& launch,
   const auto address = [&](int buffer) {
     return out.let(fmt::format("ptrtoint ptr {} to i64", llvm::buffer_name(buffer)));
   };
-  const auto bytes = [&](int buffer) {
-    return out.let(fmt::format("mul i64 {}, {}", count,
-                               size_of(program.buffers[static_cast<std::size_t>(buffer)].type)));
+  const auto element_bytes = [&](int buffer) {
+    return size_of(program.buffers[static_cast<std::size_t>(buffer)].type);
   };
+  const auto bytes = [&](int buffer) {
+    return out.let(fmt::format("mul i64 {}, {}", count, element_bytes(buffer)));
+  };
+  const int along = launch.streams.along;
   for (const int buffer : buffers) {
     const std::string begin = address(buffer), size = bytes(buffer);
     const std::string end = out.let(fmt::format("add i64 {}, {}", begin, size));
     require(out.let(fmt::format("icmp uge i64 {}, {}", size, launch.streams.from)));
-    const std::string low =
-        out.let(fmt::format("and i64 {}, {}", begin, llvm::kStreamAlignment - 1));
-    require(out.let(fmt::format("icmp eq i64 {}, 0", low)));
+    if (buffer != along) {
+      // Where the buffer would begin if its lines were at the elements of the other's, and is.
+      const std::string there =
+          along < 0 ? "0"
+                    : out.let(fmt::format("mul i64 {}, {}", address(along),
+                                          element_bytes(buffer) / element_bytes(along)));
+      const std::string apart = out.let(fmt::format("sub i64 {}, {}", begin, there));
+      const std::string low = out.let(fmt::format("and i64 {}, {}", apart, kLineBytes - 1));
+      require(out.let(fmt::format("icmp eq i64 {}, 0", low)));
+    }
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
       if (program.buffers[i].role != BufferRole::input) continue;
       const std::string input = address(static_cast<int>(i));
@@ -161,7 +164,7 @@ LlvmSource emit_llvm(const Program& program) {
     if (!source.symbols.empty()) source.text += '\n';
     source.text += range_function(program, launch, false, declarations) + '\n';
     std::set<int> streamed;
-    if (launch.streams.from > 0) collect_streamed(launch.body, streamed);
+    if (launch.streams.from > 0) streamed = streamed_buffers(launch.body);
     if (!streamed.empty()) {
       source.text += range_function(program, launch, true, declarations) + '\n';
       streams = true;

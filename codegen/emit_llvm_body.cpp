@@ -49,6 +49,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Special& op) {
       for (int l = 0; l < kWarpWidth; ++l) value += fmt::format("{}i32 {}", l == 0 ? "" : ", ", l);
       value += ">";
       return;
+    case Builtin::streams: value = streams_ ? "true" : "false"; return;
   }
 }
 

@@ -17,7 +17,6 @@ std::string param_name(int param);
 inline constexpr const char* kBlockName = "%block";
 /// What buffers that are streamed to lie on, in bytes: processors write whole lines past the
 /// caches.
-inline constexpr int kStreamAlignment = 64;
 
 class BodyEmitter {
  public:
@@ -47,6 +46,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Shuffle& op);
   void emit_op(const Instr& instr, const Permute& op);
   void emit_op(const Instr& instr, const Vote& op);
+  void emit_op(const Instr& instr, const Misalignment& op);
   void emit_op(const Instr& instr, const Ticket& op);
   void emit_op(const Instr& instr, const Publish& op);
   void emit_op(const Instr& instr, const Await& op);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "chainfold/codegen/emit_llvm_body.hpp"
+#include "chainfold/codegen/target.hpp"
 
 namespace chainfold::codegen::llvm {
 namespace {
@@ -183,7 +184,7 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
                                  ? all
                                  : out_.shuffle(elem, total, all, {}, range(lane * t.width, count));
     if (mask.empty() && streams_ && op.streams) {
-      const int whole = std::min(kStreamAlignment, count * size_of(t.elem));
+      const int whole = std::min(kLineBytes, count * size_of(t.elem));
       out_.line(fmt::format("store {} {}, ptr {}, align {}, !nontemporal !0", vector, part, pointer,
                             whole));
       continue;
@@ -198,6 +199,14 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
                    Argument{"i32", std::to_string(align)},
                    Argument{vector_of("i1", count), run_mask(mask, lane, count, t.width)}});
   }
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
+  const DType elem = program_.buffers[static_cast<std::size_t>(op.buffer)].type;
+  const std::string address =
+      out_.let(fmt::format("ptrtoint ptr {} to i64", element_pointer(op.buffer, name(op.first))));
+  const std::string bytes = out_.let(fmt::format("and i64 {}, {}", address, op.unit - 1));
+  values_[instr.results[0]] = {out_.let(fmt::format("udiv i64 {}, {}", bytes, size_of(elem)))};
 }
 
 }  // namespace chainfold::codegen::llvm

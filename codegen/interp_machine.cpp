@@ -8,6 +8,8 @@
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/interp_mma.hpp"
+#include "chainfold/codegen/streamed_buffers.hpp"
+#include "chainfold/codegen/target.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -28,6 +30,35 @@ LaunchContext::LaunchContext(const Program& the_program, int launch_index,
       offset(the_program.values.size(), 0),
       accesses(std::uint64_t{number} << 48) {
   place_region(launch.body);
+  streams = passes_caches();
+}
+
+bool LaunchContext::passes_caches() const {
+  const Streams& rule = launch.streams;
+  if (rule.from == 0) return false;
+  const std::set<int> streamed = streamed_buffers(launch.body);
+  const auto size = [&](int buffer) {
+    return size_of(program.buffers[static_cast<std::size_t>(buffer)].type);
+  };
+  const auto array = [&](int buffer) -> const GlobalArray& {
+    return buffers[static_cast<std::size_t>(buffer)];
+  };
+  const auto count =
+      params[static_cast<std::size_t>(rule.param)] * static_cast<std::uint64_t>(rule.factor);
+  for (const int buffer : streamed) {
+    if (count * static_cast<std::uint64_t>(size(buffer)) < static_cast<std::uint64_t>(rule.from))
+      return false;
+    const std::uintptr_t lines =
+        rule.along < 0 ? 0
+                       : array(rule.along).begin() *
+                             static_cast<std::uintptr_t>(size(buffer) / size(rule.along));
+    if ((array(buffer).begin() - lines) % kLineBytes != 0) return false;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (program.buffers[i].role == BufferRole::input && array(buffer).overlaps(buffers[i]))
+        return false;
+    }
+  }
+  return !streamed.empty();
 }
 
 void LaunchContext::place(ValueId id) {
@@ -136,6 +167,7 @@ void Warp::execute(const Special& op, const Instr& instr) {
     case Builtin::lane:
       for (std::size_t l = 0; l < kLanes; ++l) out[l] = l;
       break;
+    case Builtin::streams: *out = context_->streams ? 1 : 0; break;
   }
 }
 
@@ -340,8 +372,8 @@ void Warp::execute(const Load& op, const Instr& instr) {
        context_->program.buffers[buffer].role == BufferRole::input);
 }
 void Warp::execute(const Store& op, const Instr&) {
-  if (const std::int64_t base = integer(op.at.base); op.streams && base % kWarpWidth != 0)
-    fail(fmt::format("streams from element {} on, at which no line begins", base));
+  if (op.streams && context_->streams && misalignment(op.buffer, op.at.base, kLineBytes) != 0)
+    fail(fmt::format("streams from element {} on, at which no line begins", integer(op.at.base)));
   write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value);
 }
 void Warp::execute(const AtomicAdd& op, const Instr& instr) {

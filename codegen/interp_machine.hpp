@@ -32,6 +32,7 @@ struct LaunchContext {
   std::uint32_t number;                  ///< of the launch, from 1
   std::vector<std::size_t> offset;       ///< of each value of this launch in Warp::values
   std::size_t value_words = 0;
+  bool streams = false;        ///< Builtin::streams
   std::uint64_t accesses = 0;  ///< instructions that touched memory so far
   /// What atomic operations on an element (buffer, index) have made visible.
   std::map<std::pair<int, std::int64_t>, Seen> released;
@@ -54,6 +55,8 @@ struct LaunchContext {
   [[nodiscard]] int cluster_warps() const { return launch.cluster * launch.warps; }
 
  private:
+  /// Launch::streams of these buffers and parameters.
+  [[nodiscard]] bool passes_caches() const;
   void place(ValueId id);
   void place_region(const Region& region);
 };

@@ -74,6 +74,9 @@ class GlobalArray {
   [[nodiscard]] std::int64_t misalignment(std::int64_t element, int unit) const;
   [[nodiscard]] Bits get(std::int64_t element) const;
   void set(std::int64_t element, Bits bits);
+  [[nodiscard]] std::uintptr_t begin() const {
+    return reinterpret_cast<std::uintptr_t>(memory_.data);
+  }
   Shadow& shadow() { return *shadow_; }
   [[nodiscard]] bool overlaps(const GlobalArray& other) const;
   /// The program's output `output` lies in the memory of this input. Throws InternalError unless
@@ -81,9 +84,6 @@ class GlobalArray {
   void lies_on(GlobalArray& output);
 
  private:
-  [[nodiscard]] std::uintptr_t begin() const {
-    return reinterpret_cast<std::uintptr_t>(memory_.data);
-  }
   [[nodiscard]] std::uintptr_t end() const;
   std::string name_;
   DType type_;

@@ -30,6 +30,7 @@ Program start(const Graph& graph, const Plan& plan, const Target& target,
        .streams = {.from = plan.stream_from,
                    .param = segments,
                    .factor = plan.segment,
+                   .along = plan.to_lines ? lines_along(graph) : -1,
                    .keep_from = target.keep_bytes,
                    .keep_unit = widest_output(graph)}});
   return program;

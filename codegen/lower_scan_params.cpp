@@ -11,6 +11,7 @@ SizeExpr TileParams::all() const { return segment_count * tiles; }
 Streams TileParams::streams(const Graph& graph, const Plan& plan, const Target& target) const {
   Streams streams{.from = plan.stream_from,
                   .param = elements,
+                  .along = plan.to_lines ? lines_along(graph) : -1,
                   .keep_from = target.keep_bytes,
                   .keep_unit = widest_output(graph)};
   // Few elements, which the second launch finds in the cache.

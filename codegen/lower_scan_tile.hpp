@@ -110,6 +110,7 @@ class ScanTile {
                       ValueId extent, const std::vector<ValueId>& folded);
 
  private:
+  class Range;
   /// Lanes of a row of `width` elements each, from element `slot` on, before element `count`.
   ValueId mask_from(int width, std::int64_t slot, ValueId count);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,

@@ -126,7 +126,7 @@ struct Plan {
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
   /// parts: as long as so many are left, they grow up to kMostQuanta quanta each. 0: they do not.
   std::int64_t few_parts = 0;
-  bool strided = false;           ///< inputs' strides are parameters of the launch
+  bool strided = false;  ///< inputs' strides are parameters of the launch
   /// columns: how many a block walks along, row by row, while their states wait in scratch: for
   /// processors that read long runs much faster. 0: a block's states stay in registers.
   std::int64_t strip = 0;
@@ -157,7 +157,8 @@ struct Plan {
   std::int64_t read_ahead = 0;
   /// Scans: bytes from which on outputs pass the caches by; 0: never.
   std::int64_t stream_from = 0;
-  /// Scans: rows of a range that begins anywhere begin with lines of memory, and have gaps for that.
+  /// Scans: where outputs pass the caches by, rows of ranges begin with lines of memory, wherever
+  /// outputs and ranges do, and the first and the last ones have gaps for that.
   bool to_lines = false;
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
   // Published strategies:

@@ -125,7 +125,9 @@ class Walk {
     if (const auto* constant = std::get_if<Const>(&instr.op)) {
       value = number(type.elem, constant->bits);
     } else if (const auto* special = std::get_if<Special>(&instr.op)) {
-      value = special->which == Builtin::block ? block_ : warp_;
+      value = special->which == Builtin::block  ? block_
+              : special->which == Builtin::warp ? warp_
+                                                : 0;
     } else if (const auto* param = std::get_if<ParamRef>(&instr.op)) {
       value = number(type.elem, params_[static_cast<std::size_t>(param->index)]);
     } else if (std::holds_alternative<Misalignment>(instr.op)) {

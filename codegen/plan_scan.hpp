@@ -65,7 +65,10 @@ int widest_of_scan(const Graph& graph);
 /// Bytes an element of the widest output with a value an element; 1 without such outputs.
 int widest_output(const Graph& graph);
 /// Whether 32 elements of so many bytes are whole lines of memory.
-constexpr bool rows_are_lines(int element) { return Plan::kWarp * element % 64 == 0; }
+constexpr bool rows_are_lines(int element) { return Plan::kWarp * element % kLineBytes == 0; }
+/// The program's buffer of the narrowest output with a value an element of whose rows that is true;
+/// -1: there is none.
+int lines_along(const Graph& graph);
 /// Elements of `element` bytes that a lane loads at once at most, one at least, with pointers
 /// aligned as the request says.
 int widest_load(const Target& target, const PlanRequest& request, int element);

@@ -102,10 +102,11 @@ struct Region {
 struct Const {
   Bits bits = 0;
 };  ///< uniform scalar; its type says which
-enum class Builtin : std::uint8_t { block, warp, lane };
+/// streams: whether stores that stream pass the caches by in this launch (Launch::streams).
+enum class Builtin : std::uint8_t { block, warp, lane, streams };
 struct Special {
   Builtin which;
-};  ///< block: uniform i64; warp: uniform i32; lane: lane i32
+};  ///< block: uniform i64; warp: uniform i32; lane: lane i32; streams: uniform boolean
 struct ParamRef {
   int index = 0;
 };  ///< uniform, of the parameter's type
@@ -129,7 +130,7 @@ struct Store {
   Address at;
   ValueId mask = kNoValue;
   ValueId value = kNoValue;
-  bool streams = false;  ///< `base` is a multiple of 32 elements; see Launch::streams
+  bool streams = false;  ///< of whole lines, in launches that stream: see Launch::streams
 };
 /// acquire_release: what the lane did before is visible to whom an acquire_release on the same
 /// element shows this one. Of the whole device either way.
@@ -350,12 +351,16 @@ struct CopyRing {
   int slots = 0;
 };
 
-/// Stores that stream may pass the caches by, where these would not keep what is stored anyway. The
-/// meaning is the same. Each of the buffers that they store to has `param` times `factor` elements.
+/// Stores that stream may pass the caches by, where these would not keep what is stored anyway: if
+/// each of the buffers that they store to, of `param` times `factor` elements, is large, in none of
+/// the inputs' memory, and has its lines of kLineBytes where `along` says.
 struct Streams {
   std::int64_t from = 0;  ///< bytes from which on a buffer is worth it; 0: none is
   int param = 0;
   std::int64_t factor = 1;
+  /// The narrowest of the buffers, in which lines may begin at any element: in the others they do
+  /// at the same ones. -1: all buffers begin with one.
+  int along = -1;
   /// Bytes of such a buffer from which on loads of inputs, of 16 bytes a lane or by the copy
   /// engine, ask a shared cache to let go of what is stored before it lets go of them: memory then
   /// gets stores in longer runs. 0: never.

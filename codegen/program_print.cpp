@@ -22,6 +22,7 @@ std::string_view name_of(Builtin which) {
     case Builtin::block: return "block";
     case Builtin::warp: return "warp";
     case Builtin::lane: return "lane";
+    case Builtin::streams: return "streams";
   }
   return "?";
 }
@@ -331,6 +332,9 @@ std::string print(const Program& program) {
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
     if (launch.cluster > 1) out += fmt::format(", cluster {}", launch.cluster);
     if (launch.overlaps) out += ", overlaps";
+    if (launch.streams.along >= 0)
+      out += fmt::format(", lines along {}",
+                         program.buffers[static_cast<std::size_t>(launch.streams.along)].name);
     if (launch.streams.keep_from > 0)
       out += fmt::format(", keeps loads from {} bytes on", launch.streams.keep_from);
     out += " {\n";

@@ -66,6 +66,7 @@ class Rules {
       case Builtin::block: return expect(instr, uniform(DType::i64));
       case Builtin::warp: return expect(instr, uniform(DType::i32));
       case Builtin::lane: return expect(instr, lane(DType::i32));
+      case Builtin::streams: return expect(instr, uniform(DType::boolean));
     }
     check(false, "no such builtin");
   }

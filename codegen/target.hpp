@@ -49,6 +49,8 @@ struct Target {
   TargetRates rates{};
 };
 
+/// Bytes of a line of a CPU's caches.
+inline constexpr int kLineBytes = 64;
 /// What the system keeps for itself of a processor's shared memory for each block, from sm_80 on.
 inline constexpr int kReservedShared = 1024;
 

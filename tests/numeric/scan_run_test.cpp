@@ -38,19 +38,33 @@ class ScanRun : public testing::Test {
       sums.push_back(i % segment == 0 ? x[i] : sums.back() + x[i]);
     return sums;
   }
-  /// The output in memory that begins `skip` elements behind a line's begin, whose neighbours stay
-  /// as they are.
+  /// Memory for outputs that begin some elements behind a line's begin.
+  template <class T>
+  struct Lines {
+    explicit Lines(std::size_t size) : count(size), memory(size + 3 * kLine, kUntouched) {}
+    T* at(std::size_t skip) {
+      const auto within = reinterpret_cast<std::uintptr_t>(memory.data()) / sizeof(T) % kLine;
+      return memory.data() + 2 * kLine - within + skip;
+    }
+    /// What is there, whose neighbours are as they were; forgets it.
+    std::vector<T> take(std::size_t skip) {
+      T* const begin = at(skip);
+      EXPECT_EQ(begin[-1], kUntouched);
+      EXPECT_EQ(begin[count], kUntouched);
+      const std::vector<T> values(begin, begin + count);
+      std::fill(memory.begin(), memory.end(), kUntouched);
+      return values;
+    }
+    static constexpr std::size_t kLine = 64 / sizeof(T);
+    static constexpr T kUntouched = -12345;
+    std::size_t count;
+    std::vector<T> memory;
+  };
   static std::vector<float> behind_a_line(const Kernel& kernel, const std::vector<float>& x,
                                           std::size_t skip) {
-    constexpr std::size_t kLine = 64 / sizeof(float);
-    constexpr float kUntouched = -12345;
-    std::vector<float> memory(x.size() + 3 * kLine, kUntouched);
-    const auto within = reinterpret_cast<std::uintptr_t>(memory.data()) / sizeof(float) % kLine;
-    float* const begin = memory.data() + 2 * kLine - within + skip;
-    kernel.run_into({{"x", x}}, {{begin, x.size()}});
-    EXPECT_EQ(begin[-1], kUntouched);
-    EXPECT_EQ(begin[x.size()], kUntouched);
-    return {begin, begin + x.size()};
+    Lines<float> lines(x.size());
+    kernel.run_into({{"x", x}}, {{lines.at(skip), x.size()}});
+    return lines.take(skip);
   }
   Options options_;
   dsl::Input<DType::f32> x_ = cf::input<float>("x");
@@ -102,8 +116,8 @@ TEST_F(ScanRun, OffsetsFromAnInitialValue) {
   EXPECT_EQ(offsets, expected);
 }
 
-// Outputs that are stored past the caches, for which they begin with a line, and end within one; and
-// those that begin elsewhere and pass through the caches.
+// Outputs that are stored past the caches, for which they begin with a line, and end within one;
+// and those that begin elsewhere and pass through the caches.
 TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
   for (const char* plan : {"", "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"}) {
     for (const std::size_t rest : {5, 300}) {
@@ -111,10 +125,10 @@ TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
       Options options = options_;
       options.plan = plan;
       for (const bool backward : {false, true}) {
-        const Kernel kernel = cf::compile(
-            backward ? cf::over(cf::whole(), cf::inclusive_sum(x_, cf::backward))
-                     : cf::over(cf::whole(), cf::inclusive_sum(x_)),
-            options);
+        const Kernel kernel =
+            cf::compile(backward ? cf::over(cf::whole(), cf::inclusive_sum(x_, cf::backward))
+                                 : cf::over(cf::whole(), cf::inclusive_sum(x_)),
+                        options);
         const std::vector<float> expected = backward ? running_back(x) : running(x, x.size());
         for (const std::size_t skip : {0, 3})
           EXPECT_TRUE(behind_a_line(kernel, x, skip) == expected) << plan << rest << skip;
@@ -124,14 +138,14 @@ TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
 }
 
 TEST_F(ScanRun, LargeOutputsMayHaveSegmentsThatBeginAnywhere) {
-  for (const std::size_t segment : {385, 777, 1001, 5001, 200003}) {
+  for (const std::size_t segment : {385, 777, 1001, 1024, 5001, 200003}) {
     const std::vector<float> x = samples(segment * ((std::size_t{33} << 18) / segment));
     for (const bool backward : {false, true}) {
       const auto size = static_cast<std::int64_t>(segment);
-      const Kernel kernel = cf::compile(
-          backward ? cf::over(cf::segments(size), cf::inclusive_sum(x_, cf::backward))
-                   : cf::over(cf::segments(size), cf::inclusive_sum(x_)),
-          options_);
+      const Kernel kernel =
+          cf::compile(backward ? cf::over(cf::segments(size), cf::inclusive_sum(x_, cf::backward))
+                               : cf::over(cf::segments(size), cf::inclusive_sum(x_)),
+                      options_);
       std::vector<float> expected = running(x, segment);
       if (backward) {
         for (std::size_t at = 0; at < x.size(); at += segment) {
@@ -142,6 +156,24 @@ TEST_F(ScanRun, LargeOutputsMayHaveSegmentsThatBeginAnywhere) {
       }
       for (const std::size_t skip : {0, 3})
         EXPECT_TRUE(behind_a_line(kernel, x, skip) == expected) << segment << backward << skip;
+    }
+  }
+}
+
+// Lines of both outputs are at the same elements, or not.
+TEST_F(ScanRun, LargeOutputsOfTwoSizesMayBeginAnywhere) {
+  constexpr std::size_t kElements = (std::size_t{33} << 18) + 77;
+  const std::vector<float> x = samples(kElements), sums = running(x, kElements);
+  const std::vector<double> wide(sums.begin(), sums.end());
+  const auto sum = cf::inclusive_sum(x_);
+  const Kernel kernel = cf::compile(cf::over(cf::whole(), cf::cast<double>(sum), sum), options_);
+  Lines<double> first(kElements);
+  Lines<float> second(kElements);
+  for (const std::size_t skip : {0, 3, 5}) {
+    for (const std::size_t other : {skip, skip + 2}) {
+      kernel.run_into({{"x", x}}, {{first.at(skip), kElements}, {second.at(other), kElements}});
+      EXPECT_TRUE(first.take(skip) == wide) << skip << other;
+      EXPECT_TRUE(second.take(other) == sums) << skip << other;
     }
   }
 }

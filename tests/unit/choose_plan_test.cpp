@@ -136,6 +136,24 @@ TEST(ChoosePlan, PartsCoverASegmentWithoutAGap) {
   }
 }
 
+TEST(ChoosePlan, ACpusPartsGrowBeforeTheyAreMany) {
+  const Computation computation = program("sum_f32").over(whole());
+  const Plan plan = codegen::choose_plan(computation.graph(), codegen::cpu_target(2), {});
+  const std::int64_t quantum = plan.part_quantum;
+  auto parts = [&](std::int64_t quanta, std::int64_t segments) {
+    return cut_parts(plan, quanta * quantum, segments).parts;
+  };
+  EXPECT_EQ(parts(1, 1), 1);
+  EXPECT_EQ(parts(16, 1), 16);
+  EXPECT_EQ(parts(31, 1), 31);  // parts of two would be as many as sixteen at the most
+  EXPECT_EQ(parts(32, 1), 16);
+  EXPECT_EQ(parts(64, 1), 16);
+  EXPECT_EQ(parts(640, 1), 160);
+  EXPECT_EQ(parts(1 << 20, 1), plan.parts_wanted);
+  EXPECT_EQ(parts(64, 16), 16);  // segments share what there is to do
+  EXPECT_EQ(parts(2, 16), 1);
+}
+
 TEST(ChoosePlan, ColumnsOfEveryNumberHaveAPlan) {
   for (const TestProgram& tested : programs()) {
     const Computation computation = tested.over(columns(2));
