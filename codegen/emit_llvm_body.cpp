@@ -324,6 +324,13 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const If& op) {
+  if (const std::string& known = name(op.condition); known == "true" || known == "false") {
+    const Region& taken = known == "true" ? op.then_body : op.else_body;
+    emit(taken);
+    for (std::size_t r = 0; r < instr.results.size(); ++r)
+      values_[instr.results[r]] = names(taken.yields[r]);
+    return;
+  }
   const std::string label = fmt::format("if{}", out_.fresh());
   out_.line(fmt::format("br i1 {0}, label %{1}.then, label %{1}.else", name(op.condition), label));
   const auto side = [&](const Region& region, std::string_view which) {

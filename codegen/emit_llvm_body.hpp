@@ -15,8 +15,6 @@ namespace chainfold::codegen::llvm {
 std::string buffer_name(int buffer);
 std::string param_name(int param);
 inline constexpr const char* kBlockName = "%block";
-/// What buffers that are streamed to lie on, in bytes: processors write whole lines past the
-/// caches.
 
 class BodyEmitter {
  public:

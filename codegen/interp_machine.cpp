@@ -372,7 +372,11 @@ void Warp::execute(const Load& op, const Instr& instr) {
        context_->program.buffers[buffer].role == BufferRole::input);
 }
 void Warp::execute(const Store& op, const Instr&) {
-  if (op.streams && context_->streams && misalignment(op.buffer, op.at.base, kLineBytes) != 0)
+  // Where all buffers begin with a line, every launch tells whether rows do.
+  const bool lines = context_->launch.streams.along < 0
+                         ? integer(op.at.base) % kWarpWidth == 0
+                         : misalignment(op.buffer, op.at.base, kLineBytes) == 0;
+  if (op.streams && !lines && (context_->streams || context_->launch.streams.along < 0))
     fail(fmt::format("streams from element {} on, at which no line begins", integer(op.at.base)));
   write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value);
 }

@@ -238,9 +238,10 @@ std::string print(const Plan& plan, const Graph& graph);
 /// Throws InternalError if the plan is not legal for the graph, the request and the target.
 void verify(const Plan& plan, const Graph& graph, const Target& target);
 
+/// Quanta of a part that few_parts lets grow.
+inline constexpr std::int64_t kMostQuanta = 4;
 /// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
 /// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
-inline constexpr std::int64_t kMostQuanta = 4;  ///< of what few_parts lets grow
 struct PartCut {
   std::int64_t parts = 1;
   std::int64_t part_length = 0;

@@ -140,7 +140,9 @@ std::string print_scan(const Plan& plan) {
   if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
   if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
-  if (plan.to_lines) text += "  rows of ranges begin with lines of memory\n";
+  if (plan.stream_from > 0)
+    text += fmt::format("  outputs of {} bytes and more pass the caches by{}\n", plan.stream_from,
+                        plan.to_lines ? ", rows of ranges on lines of memory" : "");
   if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (!plan.in_registers)
     return text + fmt::format("  rows {} at once{}\n", plan.range_depth,

@@ -10,6 +10,7 @@
 #include "chainfold/codegen/launch_overlap.hpp"
 #include "chainfold/codegen/look_back_rules.hpp"
 #include "chainfold/codegen/program_rules.hpp"
+#include "chainfold/codegen/streamed_buffers.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -44,6 +45,7 @@ class Verifier {
       for (const SharedArray& array : launch.shared) {
         check(array.elements > 0, "a shared array needs elements");
       }
+      check(lines_are_placed(launch), "lines are along the narrowest buffer that stores stream to");
       for (const CopyRing& ring : launch.rings) check(ring.slots > 0, "a ring needs slots");
       nested(launch.body, {});
       instr_ = nullptr;
@@ -67,6 +69,17 @@ class Verifier {
 
   void check(bool holds, std::string_view rule) const {
     if (!holds) fail(rule);
+  }
+  [[nodiscard]] bool lines_are_placed(const Launch& launch) const {
+    const int along = launch.streams.along;
+    const std::set<int> streamed = streamed_buffers(launch.body);
+    if (along < 0 || streamed.empty()) return true;
+    auto size = [&](int buffer) {
+      return size_of(program_.buffers[static_cast<std::size_t>(buffer)].type);
+    };
+    return launch.streams.from > 0 && streamed.count(along) == 1 &&
+           std::all_of(streamed.begin(), streamed.end(),
+                       [&](int buffer) { return size(buffer) >= size(along); });
   }
   [[noreturn]] void fail(std::string_view rule) const {
     codegen::fail({program_, launch_, instr_}, rule);

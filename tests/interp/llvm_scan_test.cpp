@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/emit_llvm.hpp"
+#include "chainfold/codegen/interp_machine.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/arguments.hpp"
@@ -23,6 +24,18 @@ struct Shape {
   std::int64_t segment, elements;
   const char* choice = "";  ///< the default's where empty
 };
+
+bool passes_caches(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
+                   const std::vector<std::uint64_t>& params) {
+  std::vector<codegen::GlobalArray> buffers;
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    buffers.emplace_back(program.buffers[i],
+                         codegen::InterpBuffer{arrays[i].data(), arrays[i].elements()}, false);
+  bool any = false;
+  for (std::size_t l = 0; l < program.launches.size(); ++l)
+    any |= codegen::LaunchContext(program, static_cast<int>(l), buffers, params, {}).streams;
+  return any;
+}
 
 std::string check(const TestProgram& tested, const Shape& shape, std::int64_t stream_bytes = 0) {
   const Computation computation =
@@ -59,6 +72,8 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
     const Column data = make_column(buffer.type, count, Fill::uniform, 17 + index);
     for (std::int64_t i = 0; i < count; ++i) array.set(i, input ? data.get(i) : 0);
   }
+  if (stream_bytes > 0 && !passes_caches(program, arrays, params))
+    return "no launch passes the caches by";
   return difference(program, arrays, params, tested.transcendental ? 4 : 0);
 }
 

@@ -8,7 +8,7 @@ namespace chainfold::test {
 /// 1, or 3 under a sanitizer, where a test takes ten times as long: loops over shapes then take
 /// every third. Results are held against references by the builds without one; what a sanitizer
 /// looks for lies on paths that a third of the shapes, spread over all of them, takes as well.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CHAINFOLD_TEST_SANITIZED)
 inline constexpr std::size_t kThin = 3;
 #else
 inline constexpr std::size_t kThin = 1;

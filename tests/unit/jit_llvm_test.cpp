@@ -21,13 +21,8 @@
 
 #include "chainfold/codegen/error.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CHAINFOLD_TEST_FINDS_LEAKS)
 #include <sanitizer/lsan_interface.h>
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#include <sanitizer/lsan_interface.h>
-#endif
 #endif
 
 namespace chainfold::runtime {
@@ -286,7 +281,7 @@ TEST_F(JitLlvm, AMissingSymbolIsNamed) {
 
 TEST_F(JitLlvm, AFatalErrorOfLlvmIsAnErrorToo) {
   for (int i = 0; i < 3; ++i) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CHAINFOLD_TEST_FINDS_LEAKS)
     const __lsan::ScopedDisabler given_up;  // what LLVM held when it gave up cannot be freed
 #endif
     const JitError error =

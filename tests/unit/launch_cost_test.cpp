@@ -11,7 +11,7 @@
 #include "chainfold/runtime/jit_llvm.hpp"
 
 // Sanitizers have allocators of their own, which a replacement would hide.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(CHAINFOLD_TEST_SANITIZED)
 
 namespace {
 thread_local std::size_t allocations = 0;
