@@ -32,9 +32,32 @@ bool moves_to_lines(const Graph& graph, const Plan& plan) {
          (plan.segment == 0 || plan.segment >= kLeastBytes / widest_output(graph));
 }
 
-/// The decisions of place_scan but for the last one.
-bool place_strategy(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                    int widest) {
+/// Gives the folds that matrix instructions can scan to them; whether there are any.
+bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
+  if (!plan.in_registers || !fits_quads(plan)) return false;
+  bool any = false;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
+    const MmaOperands data = mma_operands(graph, node);
+    if (data.a == kNoNode || data.b != kNoNode) continue;
+    const DType type = graph.node(data.a).type;
+    if (type == DType::f32) continue;  // its low bits would be lost
+    const int index = find_mma_of(type, target.arch, plan.load_width);
+    if (index < 0) continue;
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
+    if (QuadLayout(row).held < 2) continue;  // a lane's two columns are its own elements
+    if (is_float(row.accumulator) && row.accumulator != node.type) continue;
+    plan.folds[static_cast<std::size_t>(node.index)] = {.unit = Unit::mma_scan, .mma_row = index};
+    plan.guard = plan.guard || (is_float(row.accumulator) && plan.nonfinite == NonFinite::ieee);
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                int widest) {
   const std::int64_t s = plan.segment;
   const bool one_warp = target.max_warps == 1;
   plan.strategy = choice.strategy;
@@ -129,37 +152,6 @@ bool place_strategy(Plan& plan, const PlanChoice& choice, const Graph& graph, co
   }
 }
 
-/// Gives the folds that matrix instructions can scan to them; whether there are any.
-bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
-  if (!plan.in_registers || !fits_quads(plan)) return false;
-  bool any = false;
-  for (const Node& node : graph.nodes) {
-    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
-    const MmaOperands data = mma_operands(graph, node);
-    if (data.a == kNoNode || data.b != kNoNode) continue;
-    const DType type = graph.node(data.a).type;
-    if (type == DType::f32) continue;  // its low bits would be lost
-    const int index = find_mma_of(type, target.arch, plan.load_width);
-    if (index < 0) continue;
-    const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
-    if (QuadLayout(row).held < 2) continue;  // a lane's two columns are its own elements
-    if (is_float(row.accumulator) && row.accumulator != node.type) continue;
-    plan.folds[static_cast<std::size_t>(node.index)] = {.unit = Unit::mma_scan, .mma_row = index};
-    plan.guard = plan.guard || (is_float(row.accumulator) && plan.nonfinite == NonFinite::ieee);
-    any = true;
-  }
-  return any;
-}
-
-}  // namespace
-
-bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest) {
-  if (!place_strategy(plan, choice, graph, target, widest)) return false;
-  plan.to_lines = moves_to_lines(graph, plan);
-  return true;
-}
-
 std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
                                    const Target& target, const PlanRequest& request,
                                    const std::vector<double>& allowed) {
@@ -191,11 +183,9 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
   Plan lanes = plan;
   const int width = elements(widest_of_scan(graph));
   if (!place_scan(lanes, choice, graph, target, width) || !bounded(lanes)) return std::nullopt;
-  if (request.most_elements > 0 &&
-      request.most_elements < lanes.stream_from / widest_output(graph)) {
-    lanes.stream_from = 0;  // such launches are too small
-    lanes.to_lines = false;
-  }
+  const std::int64_t most = request.most_elements;
+  if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
+  lanes.to_lines = moves_to_lines(graph, lanes);
   return lanes;
 }
 

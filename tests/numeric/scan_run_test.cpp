@@ -116,8 +116,7 @@ TEST_F(ScanRun, OffsetsFromAnInitialValue) {
   EXPECT_EQ(offsets, expected);
 }
 
-// Outputs that are stored past the caches, for which they begin with a line, and end within one;
-// and those that begin elsewhere and pass through the caches.
+// Outputs that are stored past the caches, that begin with a line or within one and end within one.
 TEST_F(ScanRun, LargeOutputsMayEndAnywhere) {
   for (const char* plan : {"", "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"}) {
     for (const std::size_t rest : {5, 300}) {
