@@ -115,7 +115,6 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
     bytes += padded(std::int64_t{plan.warps} * plan.burst * plan.segments_per_warp() *
                     size_of(graph.node(output).type));
   }
-  if (plan.ticket > 0 && plan.warps > 1) bytes += kUnit;  // through which warps learn it
   return bytes;
 }
 
@@ -123,12 +122,6 @@ bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t bytes = staged_bytes(plan, graph);
   return bytes <= target.shared_bytes &&
          plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
-}
-
-bool ticket_serves(const Plan& plan) {
-  if (plan.ticket == 0) return true;
-  return is_power_of_two(plan.ticket) && plan.ticket >= plan.stages && plan.ticket <= plan.burst &&
-         plan.burst % plan.stages == 0;
 }
 
 int phases_of(const Plan& plan) {
@@ -183,11 +176,9 @@ std::string print(const Plan& plan, const Graph& graph) {
       plan.load_width, plan.straddle ? " that segments straddle" : "", plan.depth,
       plan.base_alignment);
   if (plan.strategy == Strategy::staged) {
-    text += fmt::format(
-        "  stages {}, burst {}{}, blocks {}, {} a processor, {} bytes of shared memory\n",
-        plan.stages, plan.burst,
-        plan.ticket > 0 ? fmt::format(", tickets of {} rounds", plan.ticket) : "", plan.blocks,
-        plan.resident, staged_bytes(plan, graph));
+    text +=
+        fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
+                    plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
   }
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (is_published(plan.strategy)) {
@@ -278,10 +269,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
             "a tile's loads are issued together");
-    require(is_power_of_two(plan.stages) && plan.burst >= 1 && plan.blocks >= 1,
-            "stages, burst and blocks");
-    require(ticket_serves(plan), "tickets and bursts bring whole turns of the ring");
-    require(plan.launches == (plan.ticket > 0 ? 2 : 1), "tickets are cleared");
+    require(is_power_of_two(plan.stages) && plan.blocks >= 1, "stages and blocks");
+    require(plan.burst >= plan.stages, "copies reach no further than into the next burst");
     require(target.async_copies && stages_fit(plan, graph, target),
             "stages fit the target's shared memory");
     for (const GraphInput& input : graph.inputs) {

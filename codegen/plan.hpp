@@ -116,10 +116,8 @@ struct Plan {
   /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
   /// memory.
   int staged = 0;
-  int burst = 0;  ///< staged: tiles of a warp whose results are stored together
-  /// staged: rounds of tiles, one a warp, that a block takes at a time of what is not shared out
-  /// evenly; 0: everything is.
-  int ticket = 0;
+  /// staged: tiles of a warp that follow each other and whose results are stored together
+  int burst = 0;
   int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
@@ -211,13 +209,10 @@ struct StageCopy {
 /// Bytes of a staged tile at least: copies bring up to so many of the next one.
 inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
-/// Shared memory of a staged block: stages, results that wait, a barrier a stage, and a ticket.
+/// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
 /// Whether that is there for all blocks that a processor is to hold.
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target);
-/// Whether Plan::ticket is legal: its rounds and those of bursts are whole turns of the ring, whose
-/// copies go on from one to the next, and results have room.
-bool ticket_serves(const Plan& plan);
 
 /// The first word of a strategy's plans: "rows".
 std::string_view name_of(Strategy strategy);

@@ -368,17 +368,6 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
 PlanEstimate estimate(const Compiled& compiled, const Graph& graph, const Target& target,
                       std::int64_t elements) {
   const auto& [plan, program] = compiled;
-  if (plan.ticket > 0) {
-    // What a block does follows from the tickets that it takes: as much as without them.
-    Plan even = plan;
-    even.ticket = 0;
-    even.launches = 1;
-    PlanEstimate total =
-        estimate(compile_plan(graph, target, std::move(even)), graph, target, elements);
-    total.launches.emplace(total.launches.begin());
-    total.cycles += target.rates.launch_cycles;
-    return total;
-  }
   const std::vector<std::uint64_t> params = params_of(program, plan, graph, elements);
   const std::vector<double> sizes = sizes_of(compiled, graph, elements, params);
   PlanEstimate total;

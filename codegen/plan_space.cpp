@@ -99,13 +99,7 @@ void add_staged(Space& space, const PlanChoice& around) {
     space.vary(choice, &PlanChoice::stages, {2, 4});
   }
   space.vary(around, &PlanChoice::burst,
-             {std::max(1, around.burst / 4), std::max(1, around.burst / 2)});
-  // Worth it where processors are not equally far from memory, which differs from device to device.
-  constexpr int kTicket = 16;
-  PlanChoice tickets = around;
-  tickets.ticket = kTicket;
-  tickets.burst = std::max(kTicket, around.burst / around.stages * around.stages);
-  space.add(tickets);
+             {std::max(1, around.burst / 4), std::max(1, around.burst / 2), around.burst * 2});
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
   space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
   PlanChoice lanes = around;

@@ -26,11 +26,10 @@ constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
                             {"parts", &PlanChoice::parts},
                             {"cluster", &PlanChoice::cluster, false},
                             {"bytes", &PlanChoice::bytes}};
-constexpr Field kStaged[] = {
-    {"warps", &PlanChoice::warps},   {"lanes", &PlanChoice::lanes},
-    {"rows", &PlanChoice::rows},     {"stages", &PlanChoice::stages},
-    {"burst", &PlanChoice::burst},   {"ticket", &PlanChoice::ticket, false},
-    {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
+constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoice::lanes},
+                             {"rows", &PlanChoice::rows},   {"stages", &PlanChoice::stages},
+                             {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
+                             {"bytes", &PlanChoice::bytes}};
 
 constexpr Field kColumns[] = {{"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth},
                               {"runs", &PlanChoice::rows},   {"phases", &PlanChoice::phases, false},

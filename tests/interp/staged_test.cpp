@@ -53,10 +53,10 @@ TEST_P(Staged, EveryShapeIsRight) {
                       .rows = pick({1, 2, 4}),
                       .lanes = pick({1, 2, 8, 32}),
                       .stages = pick({1, 2, 4}),
-                      .burst = pick({1, 2, 3, 5}),
                       .blocks = pick({1, 2}),
                       .bytes = pick({4, 16}),
                       .mma = pick({0, 1}) == 1};
+    choice.burst = choice.stages * pick({1, 1, 2, 3}) + pick({0, 0, 1});
     InterpCase c{.segment = segment};
     const std::int64_t tile = std::int64_t{32} / choice.lanes * choice.rows;
     const std::int64_t tiles = static_cast<std::int64_t>(random() % 40);
@@ -78,10 +78,9 @@ TEST_P(Staged, EveryShapeIsRight) {
   EXPECT_GT(narrow, 0);
 }
 
-/// So many segments that the last are taken by tickets: all sizes of tickets, rings and bursts,
-/// ends within a ticket and within a tile, few blocks at once, and blocks that take more than their
-/// part.
-TEST_P(Staged, TicketsBringTheRest) {
+/// Blocks that take several bursts in turns, all sizes of which meet all rings; ends within a
+/// burst, a round and a tile.
+TEST_P(Staged, BlocksTakeBurstsInTurns) {
   const TestProgram& tested = program(GetParam());
   std::mt19937_64 random(20261123);
   const auto pick = [&](std::initializer_list<int> values) {
@@ -98,22 +97,21 @@ TEST_P(Staged, TicketsBringTheRest) {
                       .rows = pick({1, 2}),
                       .lanes = pick({1, 4, 8, 32}),
                       .stages = pick({1, 2, 4}),
-                      .burst = pick({1, 2, 4, 6, 12}),
-                      .ticket = pick({1, 2, 4, 8}),
                       .blocks = pick({1, 2}),
                       .bytes = pick({4, 16}),
                       .mma = pick({0, 1}) == 1};
+    choice.burst = choice.stages + pick({0, 1, 2, 3, 5});
     const int size = size_of(computation.graph().inputs[0].type);
     InterpCase c{.segment = segment, .base_alignment = pick({16, 16, 8, size})};
     if (c.base_alignment < size) continue;
     const auto plan = make_plan(computation.graph(), target,
                                 {.segment = segment, .base_alignment = c.base_alignment}, choice);
     if (!plan) continue;
-    const std::int64_t round = plan->warps * plan->segments_per_warp();
-    const std::int64_t least = 16 * choice.ticket * plan->blocks * round;
-    const auto more = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(least));
-    c.elements = segment * (least + pick({-1, 0, 1, 1, 1}) * more);
-    if (c.elements > 60'000) continue;
+    const std::int64_t turn_segments =
+        plan->blocks * plan->burst * plan->warps * plan->segments_per_warp();
+    const auto more = static_cast<std::int64_t>(random() % 9);
+    c.elements = segment * (pick({1, 2, 3, 5}) * turn_segments + pick({-1, 0, 1, 7}) * more);
+    if (c.elements <= 0 || c.elements > 60'000) continue;
     ASSERT_EQ(problems_of(tested, target, c, choice, random), "");
     ++runs;
   }

@@ -129,19 +129,15 @@ TEST_F(LaunchCallsProcess, AWarmLaunchAsksTheDriverForNothingTwice) {
 TEST_F(LaunchCallsProcess, KernelsOverlapWithThoseOfTheSameLaunchAlone) {
   EXPECT_EXIT(
       {
-        const auto launch = [](std::int64_t segments) {
-          return CountedLaunch(
-                     cf::over(cf::segments(64), cf::sum(cf::input<float>("x"))),
-                     "staged warps=1 lanes=32 rows=1 stages=1 burst=1 ticket=1 blocks=1 bytes=16 "
-                     "simt",
-                     64 * segments, segments)
+        const auto launch = [](std::int64_t elements) {
+          return CountedLaunch(cf::over(cf::whole(), cf::sum(cf::input<float>("x"))),
+                               "parts warps=1 depth=1 parts=264 bytes=16 simt", elements, 1)
               .kernels();
         };
         const CountedLaunch parts;
         const runtime::ContextScope scope(parts.context());
-        constexpr std::int64_t kFromThere = 16 * 132;  // tickets are taken
-        fmt::print(stderr, "[{}][{}][{}]", parts.kernels(), launch(kFromThere - 1),
-                   launch(kFromThere));
+        constexpr std::int64_t kPart = 128;  // of which one is not merged
+        fmt::print(stderr, "[{}][{}][{}]", parts.kernels(), launch(kPart), launch(kPart + 1));
         std::_Exit(0);
       },
       testing::ExitedWithCode(0),
