@@ -112,7 +112,7 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
       position = b_.add(source.first_index, first);
       if (groups) position = b_.add(position, lane_row);
     }
-    std::vector<Pending> runs;
+    std::vector<Loaded> runs;
     for (int run = 0; run < shape_.runs; ++run) {
       Address place{.base = b_.i64(std::int64_t{run} * kWarpWidth * shape_.width)};
       if (gaps) place.group = shape_.group;
@@ -122,14 +122,24 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
     return runs;
   };
 
-  std::vector<std::vector<Pending>> loaded;
-  for (int i = 0; shape_.ahead && i < loads; ++i) loaded.push_back(load(i));
-  std::vector<Partials> merged = merge_tree(0, loads, [&](int i) {
-    std::vector<Partials> runs;
-    for (const Pending& run : shape_.ahead ? loaded[static_cast<std::size_t>(i)] : load(i))
-      runs.push_back(run());
-    return runs;
-  });
+  const bool together = tile_.has_moments();  // which gain from seeing all of a column's elements
+  std::vector<std::vector<Loaded>> loaded;
+  for (int i = 0; (shape_.ahead || together) && i < loads; ++i) loaded.push_back(load(i));
+  std::vector<Partials> merged;
+  if (together) {
+    for (std::size_t run = 0; run < loaded[0].size(); ++run) {
+      std::vector<Loaded> of_run;
+      for (const std::vector<Loaded>& row : loaded) of_run.push_back(row[run]);
+      merged.push_back(source.fold(of_run));
+    }
+  } else {
+    merged = merge_tree(0, loads, [&](int i) {
+      std::vector<Partials> runs;
+      for (const Loaded& run : shape_.ahead ? loaded[static_cast<std::size_t>(i)] : load(i))
+        runs.push_back(source.fold({run}));
+      return runs;
+    });
+  }
   for (Partials& run : merged) run = tile_.reduce_ordered(std::move(run), shape_.group);
   return merged;
 }

@@ -36,8 +36,6 @@ class Band {
     [[nodiscard]] int columns() const { return phased() ? window() - width : window(); }
     [[nodiscard]] int rows_a_load() const { return kWarpWidth / group; }
   };
-  /// What was loaded of one run's rows, as every fold's partials; called behind other loads.
-  using Pending = std::function<Partials()>;
   struct Source {
     /// Elements between rows of each array.
     std::vector<ValueId> strides{};
@@ -47,14 +45,16 @@ class Band {
     bool packed = false;
     /// What lies at `at`, counted from bases[i] in array i, rows of a load steps[i] apart; lanes
     /// where `exists` is false hold nothing and those where `reads` is false read nothing.
-    std::function<Pending(const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,
-                          const Address& at, ValueId position, ValueId exists, ValueId reads)>
+    std::function<Loaded(const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,
+                         const Address& at, ValueId position, ValueId exists, ValueId reads)>
         load{};
     /// Phases: the same, element by element of the lanes' loads; of the j-th of each, lanes where
     /// reads[j] is false read nothing.
-    std::function<Pending(const std::vector<ValueId>& bases, const Address& at, ValueId position,
-                          const std::vector<ValueId>& reads)>
+    std::function<Loaded(const std::vector<ValueId>& bases, const Address& at, ValueId position,
+                         const std::vector<ValueId>& reads)>
         pick{};
+    /// Every fold's partial of what was loaded of one run's rows.
+    std::function<Partials(const std::vector<Loaded>& rows)> fold{};
     /// Phases: how many rows, none or one (i64), must be picked because a window of them may reach
     /// before the input's memory or behind it: the band's first, and its last. kNoValue: none.
     ValueId picked_first = kNoValue, picked_last = kNoValue;

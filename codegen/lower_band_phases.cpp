@@ -79,7 +79,7 @@ std::vector<Partials> Band::pick(const Source& source, ValueId row) {
         read = b_.both(read, b_.compute(Op::ge, {column, first}));
       reads.push_back(read);
     }
-    runs.push_back(source.pick({base}, {.base = b_.i64(at)}, position, reads)());
+    runs.push_back(source.fold({source.pick({base}, {.base = b_.i64(at)}, position, reads)}));
   }
   return runs;
 }
@@ -100,6 +100,7 @@ Builder::Values Band::move_to_band(Builder::Values fields) {
     for (std::size_t i = 0; i < each; ++i) {
       for (int run = 0; run < runs; ++run) {
         const ValueId here = before[field(i, run)];
+        if (b_.type(here).width < width) continue;  // the same for all of a lane's columns
         Builder::Values moved{b_.extract(here, step, width - step)};
         for (int j = 0; j < step; ++j) {
           ValueId element = b_.extract(here, j);

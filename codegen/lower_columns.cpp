@@ -137,7 +137,12 @@ class ColumnsLowering {
         for (std::size_t i = 0; i < nothing.fields.size(); ++i)
           states[f].fields[i] = b.select(exists, states[f].fields[i], nothing.fields[i]);
       }
-      return [states] { return states; };
+      return Loaded{.inputs = tile.flatten(states)};
+    };
+    source.fold = [&](const std::vector<Loaded>& rows) {
+      std::vector<Partials> states;
+      for (const Loaded& row : rows) states.push_back(tile.unflatten(row.inputs));
+      return tile.merge_all(std::move(states));
     };
     const std::vector<Partials> states = work.fold(source, b.param(params_.parts));
     on_first_warp(b, shape.warps, [&] { put_outputs(tile, work, states, b.param(params_.rows)); });
@@ -177,8 +182,9 @@ class ColumnsLowering {
       Loaded loaded = tile.load(at, width, reads, position, !steps.empty());
       loaded.mask = exists;  // lanes without a column may hold what they like
       loaded.across = true;
-      return [&tile, loaded] { return tile.fold_elements(loaded); };
+      return loaded;
     };
+    source.fold = [&tile](const std::vector<Loaded>& rows) { return tile.fold_rows(rows); };
     return source;
   }
 
@@ -210,7 +216,7 @@ class ColumnsLowering {
             tile.load(one, 1, reads[static_cast<std::size_t>(i)], position).inputs[0]);
       }
       if (!elements.empty()) all.inputs = {b.concat(elements)};
-      return [&tile, all] { return tile.fold_elements(all); };
+      return all;
     };
   }
 

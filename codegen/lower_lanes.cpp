@@ -231,8 +231,11 @@ Partials TileLowering::pair_rows(const Partials& a, const Partials& b, int mask)
 
 std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width) {
   std::vector<ValueId> fields;
-  for (const Partial& partial : lifted) {
-    for (ValueId field : partial.fields) fields.push_back(b_.widen(field, width));
+  for (std::size_t f = 0; f < lifted.size(); ++f) {
+    for (std::size_t i = 0; i < lifted[f].fields.size(); ++i) {
+      const bool alike = i == kCount && group_knows_count(f);
+      fields.push_back(b_.widen(lifted[f].fields[i], alike ? 1 : width));
+    }
   }
   return fields;
 }

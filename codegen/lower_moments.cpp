@@ -55,7 +55,7 @@ ValueId TileLowering::add_group(ValueId value, int group) {
 
 TileLowering::Sample TileLowering::sample_of(std::size_t fold, const Loaded& tile, Scope& scope) {
   const Node& node = fold_node(fold);
-  Sample sample{.mask = tile.mask};
+  Sample sample{.mask = tile.mask, .across = tile.across};
   sample.values = b_.widen(node_value(node.operands[0], scope), tile.width);
   sample.keep =
       b_.both(tile.valid, node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
@@ -68,13 +68,14 @@ ValueId TileLowering::count_of(const std::vector<Sample>& samples) {
   std::int32_t known = 0;
   std::vector<ValueId> counts;
   for (const Sample& sample : samples) {
-    const int width = b_.type(sample.values).width;
+    const int width = sample.across ? 1 : b_.type(sample.values).width;
     if (sample.mask == kNoValue && sample.keep == kNoValue) {
       known += width;
       continue;
     }
     ValueId count = b_.i32(width);
-    if (sample.keep != kNoValue) count = add_halves(b_.select(sample.keep, b_.i32(1), b_.i32(0)));
+    if (sample.keep != kNoValue)
+      count = total_of(sample, b_.select(sample.keep, b_.i32(1), b_.i32(0)));
     if (sample.mask != kNoValue) count = b_.select(sample.mask, count, b_.i32(0));
     counts.push_back(count);
   }
@@ -91,7 +92,7 @@ ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& sample
     const ValueId none = b_.constant(b_.type(values).elem, 0);
     if (sample.keep != kNoValue) values = b_.select(sample.keep, values, none);
     if (factor != kNoValue) values = b_.mul(values, factor);
-    ValueId sum = add_halves(values);
+    ValueId sum = total_of(sample, values);
     if (sample.mask != kNoValue && !(zeros && sample.keep == kNoValue))
       sum = b_.select(sample.mask, sum, none);
     sums.push_back(sum);
@@ -99,12 +100,14 @@ ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& sample
   return add_all(std::move(sums));
 }
 
-/// The sum of squares of a lane's elements of the vectors, which have one width.
-ValueId TileLowering::add_squares(const std::vector<ValueId>& vectors) {
+/// The sum of squares of a lane's elements of the vectors, which have one width, or `across` of
+/// each by itself.
+ValueId TileLowering::add_squares(const std::vector<ValueId>& vectors, bool across) {
   std::vector<ValueId> chains;
   int links = 0;
   for (const ValueId vector : vectors) {
-    const int width = b_.type(vector).width, piece = std::max(1, width / kChain);
+    const int width = b_.type(vector).width;
+    const int piece = across ? width : std::max(1, width / kChain);
     for (int first = 0; first < width; first += piece) {
       const ValueId part = b_.extract(vector, first, piece);
       if (links++ % kChain == 0) {
@@ -114,7 +117,8 @@ ValueId TileLowering::add_squares(const std::vector<ValueId>& vectors) {
       }
     }
   }
-  return add_halves(add_all(std::move(chains)));
+  const ValueId sum = add_all(std::move(chains));
+  return across ? sum : add_halves(sum);
 }
 
 /// The squared deviations from `mean` of what counts of each lane.
@@ -127,10 +131,10 @@ ValueId TileLowering::squares_of(const std::vector<Sample>& samples, ValueId mea
     if (sample.mask == kNoValue) {
       everywhere.push_back(deviation);
     } else {
-      sums.push_back(b_.select(sample.mask, add_squares({deviation}), none));
+      sums.push_back(b_.select(sample.mask, add_squares({deviation}, sample.across), none));
     }
   }
-  if (!everywhere.empty()) sums.insert(sums.begin(), add_squares(everywhere));
+  if (!everywhere.empty()) sums.insert(sums.begin(), add_squares(everywhere, samples[0].across));
   return add_all(std::move(sums));
 }
 

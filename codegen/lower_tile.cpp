@@ -249,21 +249,38 @@ Partial TileLowering::fold_one(std::size_t fold, const Loaded& tile, Scope& scop
   return fold_simt(fold, tile, scope);
 }
 
+Partial TileLowering::fold_element(std::size_t fold, const Loaded& tile, Scope& scope) {
+  const Node& node = fold_node(fold);
+  Partial part{.fields = {}, .lifted = !graph_.folds[fold].tile};
+  for (const NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
+  if (part.lifted) part.fields = call(graph_.folds[fold].lift, part.fields);
+  if (node.filter != kNoNode)
+    part = keep_where(fold, std::move(part), node_value(node.filter, scope));
+  if (tile.mask != kNoValue && !zeros_are_harmless(fold))
+    part = keep_where(fold, std::move(part), tile.mask);
+  return part;
+}
+
 Partials TileLowering::fold_elements(const Loaded& tile) {
   Scope scope = scope_of(tile);
   Partials partials;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    const Node& node = fold_node(f);
-    Partial part{.fields = {}, .lifted = !graph_.folds[f].tile};
-    for (const NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
-    if (part.lifted) part.fields = call(graph_.folds[f].lift, part.fields);
-    if (node.filter != kNoNode)
-      part = keep_where(f, std::move(part), node_value(node.filter, scope));
-    if (tile.mask != kNoValue && !zeros_are_harmless(f))
-      part = keep_where(f, std::move(part), tile.mask);
-    partials.push_back(std::move(part));
-  }
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+    partials.push_back(fold_element(f, tile, scope));
   return partials;
+}
+
+Partials TileLowering::fold_rows(const std::vector<Loaded>& rows) {
+  if (rows.size() == 1) return fold_elements(rows[0]);
+  std::vector<std::vector<Partial>> parts(graph_.folds.size());
+  for (const Loaded& row : rows) {
+    Scope scope = scope_of(row);
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+      if (!graph_.folds[f].moments) parts[f].push_back(fold_element(f, row, scope));
+  }
+  Partials result;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+    result.push_back(parts[f].empty() ? fold_moments(f, rows, 0) : tree(f, std::move(parts[f])));
+  return result;
 }
 
 bool TileLowering::keeps_zero(NodeId id) const {

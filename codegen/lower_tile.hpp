@@ -107,6 +107,9 @@ class TileLowering {
   /// Every fold's partial of each element by itself: fields are as wide as the load, or one for
   /// all.
   Partials fold_elements(const Loaded& tile);
+  /// The same of rows of segments side by side (Loaded::across), each element's merged with those
+  /// above and below it.
+  Partials fold_rows(const std::vector<Loaded>& rows);
   /// `tiles` tiles that cover the elements from `begin` on, loads at or beyond `limit` masked
   /// (kNoValue: none), of the segment that begins at `origin`. The first `whole` tiles of
   /// consecutive loads are known to end before the limit.
@@ -147,7 +150,7 @@ class TileLowering {
   /// Two rows in, one out: lanes with bit `mask` clear hold a's pair merge, the others b's.
   Partials pair_rows(const Partials& a, const Partials& b, int mask);
   /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields of
-  /// `width` elements.
+  /// `width` elements; one where all of a lane's have the same, the count of moments.
   std::vector<ValueId> flatten(const Partials& lifted, int width = 1);
   /// `reduced`: folds that are not commutative were complete.
   Partials unflatten(const std::vector<ValueId>& fields, bool reduced = false);
@@ -176,6 +179,7 @@ class TileLowering {
   ValueId uniform_value(NodeId id);
   /// The indices of the tile's elements within their segments.
   ValueId index_value(const Scope& scope);
+  Partial fold_element(std::size_t fold, const Loaded& tile, Scope& scope);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
   /// One fold of one tile.
   Partial fold_one(std::size_t fold, const Loaded& tile, Scope& scope);
@@ -184,6 +188,7 @@ class TileLowering {
   /// The values that a fold takes from a tile, and which of them count.
   struct Sample {
     ValueId values = kNoValue, keep = kNoValue, mask = kNoValue;
+    bool across = false;  ///< its elements are of segments side by side
   };
   Partial fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group);
   [[nodiscard]] bool group_knows_count(std::size_t fold) const;
@@ -191,8 +196,10 @@ class TileLowering {
   ValueId count_of(const std::vector<Sample>& samples);
   ValueId sum_of(std::size_t fold, const std::vector<Sample>& samples, ValueId factor);
   ValueId squares_of(const std::vector<Sample>& samples, ValueId mean);
-  ValueId add_squares(const std::vector<ValueId>& vectors);
+  ValueId add_squares(const std::vector<ValueId>& vectors, bool across);
   ValueId add_halves(ValueId v);
+  /// What becomes of a lane's elements in one segment.
+  ValueId total_of(const Sample& sample, ValueId v) { return sample.across ? v : add_halves(v); }
   ValueId add_all(std::vector<ValueId> values);
   ValueId add_group(ValueId value, int group);
 
