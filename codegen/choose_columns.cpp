@@ -249,14 +249,15 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
     choice.depth = std::max(
         4, static_cast<int>(std::bit_floor(static_cast<unsigned>(loads / std::min(inputs, 2)))));
     choice.rows = runs_of(graph, columns, width);
-    // Runs are in flight together, too.
-    const int most_loads = (moments ? loads : kMostLoads) / std::min(inputs, 2);
-    while (choice.depth > 4 && choice.depth * choice.rows > most_loads) choice.depth /= 2;
   }
   Plan place;
   place.segment = columns;
   lie(place, width, choice.rows);
   choice.rows = place.rows;
+  // Runs are in flight together, too.
+  const int most_loads = kMostLoads / std::min(inputs, 2);
+  while (!one_warp && choice.depth > 4 && choice.depth * choice.rows > most_loads)
+    choice.depth /= 2;
   std::int64_t block = place.columns_per_block();
   if (one_warp && columns > block) block = strip_of(graph, columns, block);
   choice.parts = parts_of(graph, target, choice.warps, width * widest_input(graph),
