@@ -100,7 +100,7 @@ names_of() {
 # one_test STAGE LIMIT CLEAN NAME [SANITIZER...]: runs a test by itself and writes its verdict, a word and
 # the name, into a file of its own. CLEAN is what a sanitizer must have said.
 one_test() {
-  local stage=$1 limit=$2 clean=$3 name=$4 status=0 left log word
+  local stage=$1 limit=$2 clean=$3 name=$4 status=0 cut=0 left log word
   shift 4
   left=$((STAGE_END - EPOCHSECONDS))
   log="$WORK/$stage/${name//\//_}.log"
@@ -108,10 +108,11 @@ one_test() {
     word="no-time"
     : >"$log"
   else
-    ((left < limit)) && limit=$left
+    ((left < limit)) && cut=1 limit=$left
     timeout -k 10 "$limit" "$@" "$TESTS" --gtest_filter="$name" >"$log" 2>&1 || status=$?
     if [[ $status == 124 || $status == 137 ]]; then
       word="HANGS"
+      ((cut)) && word="no-time"  # the stage ended, not the test's own time
     elif grep -qi 'device not supported' "$log"; then
       word="no-sanitizer"
     elif [[ $status != 0 ]]; then
