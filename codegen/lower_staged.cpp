@@ -24,6 +24,7 @@ namespace {
 
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
+
 class StagedLowering {
  public:
   StagedLowering(Program& program, const Graph& graph, const Plan& plan, int segments)
