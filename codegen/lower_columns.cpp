@@ -184,7 +184,9 @@ class ColumnsLowering {
       loaded.across = true;
       return loaded;
     };
-    source.fold = [&tile](const std::vector<Loaded>& rows) { return tile.fold_rows(rows); };
+    source.fold = [&tile](const std::vector<Loaded>& rows) {
+      return rows.size() == 1 ? tile.fold_elements(rows[0]) : tile.fold_batch(rows);
+    };
     return source;
   }
 

@@ -40,7 +40,8 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      if (!graph_.folds[f].moments) parts[f].push_back(fold_one(f, tile, scope));
+      if (!graph_.folds[f].moments)
+        parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f)

@@ -269,20 +269,6 @@ Partials TileLowering::fold_elements(const Loaded& tile) {
   return partials;
 }
 
-Partials TileLowering::fold_rows(const std::vector<Loaded>& rows) {
-  if (rows.size() == 1) return fold_elements(rows[0]);
-  std::vector<std::vector<Partial>> parts(graph_.folds.size());
-  for (const Loaded& row : rows) {
-    Scope scope = scope_of(row);
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      if (!graph_.folds[f].moments) parts[f].push_back(fold_element(f, row, scope));
-  }
-  Partials result;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-    result.push_back(parts[f].empty() ? fold_moments(f, rows, 0) : tree(f, std::move(parts[f])));
-  return result;
-}
-
 bool TileLowering::keeps_zero(NodeId id) const {
   const Node& node = graph_.node(id);
   if (node.kind == NodeKind::input) return true;

@@ -107,9 +107,6 @@ class TileLowering {
   /// Every fold's partial of each element by itself: fields are as wide as the load, or one for
   /// all.
   Partials fold_elements(const Loaded& tile);
-  /// The same of rows of segments side by side (Loaded::across), each element's merged with those
-  /// above and below it.
-  Partials fold_rows(const std::vector<Loaded>& rows);
   /// `tiles` tiles that cover the elements from `begin` on, loads at or beyond `limit` masked
   /// (kNoValue: none), of the segment that begins at `origin`. The first `whole` tiles of
   /// consecutive loads are known to end before the limit.
@@ -117,8 +114,9 @@ class TileLowering {
                                  ValueId origin, int whole = 0);
   /// The merge of partials of runs that follow each other, neighbours first.
   Partials merge_all(std::vector<Partials> parts);
-  /// The merged partials of tiles whose loads are all in flight. group > 0: they are all that
-  /// groups of so many lanes have of their segments.
+  /// The merged partials of tiles whose loads are all in flight; of rows of segments side by side
+  /// (Loaded::across), each element's by itself. group > 0: they are all that groups of so many
+  /// lanes have of their segments.
   Partials fold_batch(const std::vector<Loaded>& batch, int group = 0);
   /// Whether a fold gains from seeing all of a lane's loads at once.
   [[nodiscard]] bool has_moments() const;
