@@ -68,8 +68,7 @@ class Staging {
       : context_(context),
         piece_(piece),
         graph_(*piece.graph),
-        alone_(codegen::has_scans(*piece.graph) ||
-               piece.variant->compiled.plan.strategy == codegen::Strategy::staged) {
+        alone_(codegen::has_scans(*piece.graph)) {
     const codegen::Plan& plan = piece.variant->compiled.plan;
     const bool columns = plan.strategy == codegen::Strategy::columns;
     // Columns whose rows are not cut are cut between columns, and segments of one part each are
@@ -290,7 +289,7 @@ class Staging {
   const Context& context_;
   const Piece& piece_;
   const codegen::Graph& graph_;
-  const bool alone_;  // chunks have scratch of their own: scans' slots, staged segments' tickets
+  const bool alone_;  // chunks have scratch of their own: the slots of scans' tiles
   bool parts_ = false, bands_ = false;
   std::int64_t unit_ = 0, units_ = 0, units_per_chunk_ = 1;
   std::int64_t band_ = 0;  // columns of a unit

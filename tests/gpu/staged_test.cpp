@@ -50,5 +50,44 @@ INSTANTIATE_TEST_SUITE_P(All, GpuStaged, testing::Range(std::size_t{0}, std::siz
                                               kCases[info.param].segment);
                          });
 
+/// Small enough for compute-sanitizer, and yet so many segments that blocks take several bursts,
+/// the last of which are shared out unevenly.
+struct BurstCase {
+  const char* program;
+  std::int64_t segment;
+  int warps, lanes, rows, stages, burst;
+  int shift;
+};
+
+const BurstCase kBursts[] = {
+    {"sum_f16", 136, 1, 32, 1, 1, 1, 0},        {"sum_f16", 37, 2, 8, 1, 2, 2, 3},
+    {"sum_f32", 68, 2, 32, 1, 2, 4, 0},         {"dot_f16", 133, 1, 32, 1, 1, 3, 5},
+    {"longest_run_f32", 65, 2, 32, 1, 2, 4, 0}, {"frames", 40, 1, 8, 1, 2, 6, 0},
+    {"variance_f32", 72, 2, 32, 1, 4, 4, 1},
+};
+
+class GpuSmallBursts : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GpuSmallBursts, FollowEachOther) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  constexpr std::int64_t kTurns = 3;
+  const BurstCase& c = kBursts[GetParam()];
+  const std::int64_t round = std::int64_t{32} / c.lanes * c.rows * c.warps;
+  const std::int64_t turn = std::int64_t{c.burst} * target("gpu").processors * round;
+  DeviceCase what{.segment = c.segment, .seed = GetParam() + 1, .shift = c.shift};
+  what.elements = (kTurns * turn + turn / 3 + 1) * c.segment;
+  what.fill = program(c.program).fills.front();
+  what.plan =
+      fmt::format("staged warps={} lanes={} rows={} stages={} burst={} blocks=1 bytes=16 mma",
+                  c.warps, c.lanes, c.rows, c.stages, c.burst);
+  EXPECT_EQ(check_on_device(program(c.program), what).problems, "") << what.plan;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuSmallBursts, testing::Range(std::size_t{0}, std::size(kBursts)),
+                         [](const auto& info) {
+                           return fmt::format("{}_{}_{}", info.index, kBursts[info.param].program,
+                                              kBursts[info.param].segment);
+                         });
+
 }  // namespace
 }  // namespace chainfold::test
