@@ -23,10 +23,10 @@ constexpr int kMostElementsAhead = 64;
 constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
 /// Words of several elements that segments straddle take more instructions, which longer tiles
-/// share the others with; so do long segments, whose results leave room (measured on an H200: 200,
-/// 300, 500 and 777 f16 a segment 0.978 of the ceiling, of longer tiles 0.984 to 0.990).
+/// share the others with; so do segments of kLongBytes, whose results leave room (measured on an
+/// H200: 200, 300, 500 and 777 f16 a segment 0.978 of the ceiling, of longer tiles 0.984 to 0.990).
 constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
-constexpr std::int64_t kShortTileOfLong = 3 * 1024, kLongSegment = 384;
+constexpr std::int64_t kShortTileOfLong = 3 * 1024, kLongBytes = 384;
 /// Results of a block that wait to be stored together, in bytes, and the same where less than
 /// kManyShare bytes are read for a byte of them (measured on an H200, 64 and 16 KiB: 32 f16 a
 /// segment 0.973 and 0.961 of the ceiling, 7 f16 0.943 and 0.973); the most tiles a warp.
@@ -55,6 +55,14 @@ int sum_of_outputs(const Graph& graph) {
   int bytes = 0;
   for (const NodeId output : graph.outputs) bytes += size_of(graph.node(output).type);
   return bytes;
+}
+
+/// Bytes of a tile of the input that has the fewest.
+std::int64_t least_tile(const Graph& graph, std::int64_t elements) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const GraphInput& input : graph.inputs)
+    least = std::min<std::int64_t>(least, size_of(input.type));
+  return least * elements;
 }
 
 int widest_divisor(std::int64_t segment, int widest) {
@@ -160,10 +168,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   // Lanes of a small group take turns along their segment.
   const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
   if (turns && ordered(graph)) return false;
-  for (const GraphInput& input : graph.inputs) {
-    if (plan.segments_per_warp() * plan.segment * size_of(input.type) < kLeastStagedTile)
-      return false;
-  }
+  if (least_tile(graph, plan.segments_per_warp() * plan.segment) < kLeastStagedTile) return false;
   return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
 }
 
@@ -197,9 +202,9 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t merges = s / choice.lanes * merge_steps(graph);
   const bool words =
       bytes == 1 && staged_width(graph, s, widest, target.vector_bytes, choice.lanes).second;
-  const std::int64_t short_tile = words                      ? kShortTileOfWords
-                                  : s * bytes < kLongSegment ? kShortTile
-                                                             : kShortTileOfLong;
+  const std::int64_t short_tile = words                    ? kShortTileOfWords
+                                  : s * bytes < kLongBytes ? kShortTile
+                                                           : kShortTileOfLong;
   while (row * choice.rows < short_tile && choice.rows < 8 &&
          2 * choice.rows * merges <= kMostMerges)
     choice.rows *= 2;
@@ -211,13 +216,18 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t out = sum_of_outputs(graph);
   const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
   const std::int64_t gathered = s * bytes >= kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
+  // A burst has a tile for each stage at least. Where results are that many, little is read.
+  while (choice.stages > 2 && choice.stages * results > gathered) choice.stages /= 2;
   choice.burst =
       static_cast<int>(std::clamp<std::int64_t>(gathered / results, choice.stages, kMostBurst));
-  // What does not fit gives up first the results that wait, then warps.
+  // What does not fit gives up first the results that wait, then those of a tile, then warps.
   for (;;) {
     if (make_plan(graph, target, request, choice)) return choice;
     if (choice.burst > std::max(4, choice.stages)) {
       choice.burst = std::max(choice.stages, choice.burst * 3 / 4);
+    } else if (choice.rows > 1 && least_tile(graph, s * (Plan::kWarp / choice.lanes) * choice.rows /
+                                                        2) >= kLeastStagedTile) {
+      choice.rows /= 2;
     } else if (choice.blocks > 1) {
       choice.blocks = 1;
     } else if (choice.warps > 1) {

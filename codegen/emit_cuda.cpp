@@ -185,7 +185,7 @@ std::string shared_text(const Launch& launch) {
   for (int i = 0; i < static_cast<int>(launch.rings.size()); ++i) {
     text += fmt::format("  unsigned long long* const {} = (unsigned long long*)(shared + {});\n",
                         cuda::ring_name(launch, i), layout.rings[i]);
-    text += fmt::format("  cf_ring_start({}, {}, {});\n", cuda::ring_name(launch, i),
+    text += fmt::format("  cf_ring_start(lane, {}, {}, {});\n", cuda::ring_name(launch, i),
                         launch.rings[i].slots, launch.bulk_copies ? 1 : kWarpWidth);
   }
   if (layout.ticket >= 0) {

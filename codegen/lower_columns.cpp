@@ -137,7 +137,7 @@ class ColumnsLowering {
         for (std::size_t i = 0; i < nothing.fields.size(); ++i)
           states[f].fields[i] = b.select(exists, states[f].fields[i], nothing.fields[i]);
       }
-      return Loaded{.inputs = tile.flatten(states)};
+      return Loaded{.inputs = tile.flatten(states)};  // a row is the states of a part
     };
     source.fold = [&](const std::vector<Loaded>& rows) {
       std::vector<Partials> states;
@@ -184,6 +184,7 @@ class ColumnsLowering {
       loaded.across = true;
       return loaded;
     };
+    // Moments of one row are its elements and need no division.
     source.fold = [&tile](const std::vector<Loaded>& rows) {
       return rows.size() == 1 ? tile.fold_elements(rows[0]) : tile.fold_batch(rows);
     };
@@ -297,9 +298,7 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
   ColumnParams params{.columns = declare("columns", ParamRole::segments),
                       .rows = declare("rows", ParamRole::rows),
                       .origin = declare("origin", ParamRole::origin)};
-  auto param = [&](int index) {
-    return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
-  };
+  const auto param = [&](int index) { return param_size(program, index); };
   const Band::Shape shape{.width = plan.load_width,
                           .group = Plan::kWarp / plan.lanes_per_segment,
                           .runs = plan.rows,

@@ -11,6 +11,14 @@ int add_param(Program& program, std::string name, DType type, ParamRole role, in
   program.params.push_back({std::move(name), type, role, index});
   return static_cast<int>(program.params.size()) - 1;
 }
+int add_size(Program& program, std::string name, SizeExpr size) {
+  const int param = add_param(program, std::move(name), DType::i64, ParamRole::size);
+  program.params.back().size = std::move(size);
+  return param;
+}
+SizeExpr param_size(const Program& program, int param) {
+  return SizeExpr::param(param, program.params[static_cast<std::size_t>(param)].name);
+}
 
 void declare_graph(Program& program, const Graph& graph, const Plan& plan) {
   program.in_place = has_scans(graph);

@@ -7,8 +7,9 @@
 // squares are all that is left to be added up, and no count is needed besides the segment's.
 //
 // Numbers. Deviations are taken from a mean m' with a rounding error e, so the squares' sum grows
-// by count * e * e: of second order. Sums of elements of up to 16 bits cannot overflow; others are
-// divided by their number before they are added up.
+// by count * e * e: of second order, but what it is by which the variance of equal elements differs
+// from 0. Sums of elements of up to 16 bits cannot overflow; others are divided by their number
+// before they are added up.
 #include <algorithm>
 
 #include "chainfold/codegen/lower_tile.hpp"
@@ -100,14 +101,14 @@ ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& sample
   return add_all(std::move(sums));
 }
 
-/// The sum of squares of a lane's elements of the vectors, which have one width, or `across` of
-/// each by itself.
-ValueId TileLowering::add_squares(const std::vector<ValueId>& vectors, bool across) {
+/// The sum of squares of a lane's elements of the vectors, which have one width and are parts of
+/// samples such as this one.
+ValueId TileLowering::add_squares(const Sample& sample, const std::vector<ValueId>& vectors) {
   std::vector<ValueId> chains;
   int links = 0;
   for (const ValueId vector : vectors) {
     const int width = b_.type(vector).width;
-    const int piece = across ? width : std::max(1, width / kChain);
+    const int piece = sample.across ? width : std::max(1, width / kChain);
     for (int first = 0; first < width; first += piece) {
       const ValueId part = b_.extract(vector, first, piece);
       if (links++ % kChain == 0) {
@@ -117,8 +118,7 @@ ValueId TileLowering::add_squares(const std::vector<ValueId>& vectors, bool acro
       }
     }
   }
-  const ValueId sum = add_all(std::move(chains));
-  return across ? sum : add_halves(sum);
+  return total_of(sample, add_all(std::move(chains)));
 }
 
 /// The squared deviations from `mean` of what counts of each lane.
@@ -131,10 +131,10 @@ ValueId TileLowering::squares_of(const std::vector<Sample>& samples, ValueId mea
     if (sample.mask == kNoValue) {
       everywhere.push_back(deviation);
     } else {
-      sums.push_back(b_.select(sample.mask, add_squares({deviation}, sample.across), none));
+      sums.push_back(b_.select(sample.mask, add_squares(sample, {deviation}), none));
     }
   }
-  if (!everywhere.empty()) sums.insert(sums.begin(), add_squares(everywhere, samples[0].across));
+  if (!everywhere.empty()) sums.insert(sums.begin(), add_squares(samples[0], everywhere));
   return add_all(std::move(sums));
 }
 

@@ -199,9 +199,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
                           .parts = declare("parts", ParamRole::parts),
                           .part_length = declare("part_length", ParamRole::part_length),
                           .segments = declare("segments", ParamRole::segments)};
-  auto param = [&](int index) {
-    return SizeExpr::param(index, program.params[static_cast<std::size_t>(index)].name);
-  };
+  const auto param = [&](int index) { return param_size(program, index); };
   const SizeExpr merged = param(params.segments) * min(param(params.parts) - 1, 1);
   if (plan.cluster == 0) declare_states(program, graph, merged * param(params.parts), 1);
   PartsLowering lowering(program, graph, plan, params);

@@ -25,11 +25,23 @@ namespace {
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
 
+/// Parameters that every block reads: segments, rounds of all tiles, turns that are whole, and the
+/// rounds of a block in the last one.
+struct StagedParams {
+  int segments = -1, rounds = -1, turns = -1, last = -1;
+};
+
 class StagedLowering {
  public:
-  StagedLowering(Program& program, const Graph& graph, const Plan& plan, int segments)
-      : program_(program), graph_(graph), plan_(plan), b_(program), rows_(b_, graph, plan) {
-    segments_ = b_.param(segments);
+  StagedLowering(Program& program, const Graph& graph, const Plan& plan, const StagedParams& params)
+      : program_(program),
+        graph_(graph),
+        plan_(plan),
+        params_(params),
+        b_(program),
+        rows_(b_, graph, plan) {
+    segments_ = b_.param(params.segments);
+    turns_ = b_.param(params.turns);
     elements_ = b_.mul(segments_, b_.i64(plan.segment));
     for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
@@ -44,32 +56,31 @@ class StagedLowering {
       start_copies(element_of(b_.add(first, r)), slot_of(r));
       return Builder::Values{};
     });
-    b_.loop(zero, up(rounds_, b_.i64(plan_.burst)), one, {},
-            [&](ValueId turn, const Builder::Values&) {
-              take_turn(turn);
-              b_.barrier();
-              return Builder::Values{};
-            });
+    const ValueId shares_last = b_.lt(b_.mul(turns_, b_.i64(plan_.burst)), rounds_);
+    const ValueId turns = b_.select(shares_last, b_.add(turns_, one), turns_);
+    b_.loop(zero, turns, one, {}, [&](ValueId turn, const Builder::Values&) {
+      take_turn(turn);
+      b_.barrier();
+      return Builder::Values{};
+    });
   }
 
  private:
   /// Counts what the block and the warp have to do.
   void share_out() {
-    const ValueId zero = b_.i64(0), one = b_.i64(1), burst = b_.i64(plan_.burst);
-    const ValueId of_turn = b_.i64(plan_.blocks * plan_.burst);
-    const ValueId tiles = up(segments_, b_.i64(plan_.segments_per_warp()));
-    const ValueId rounds = up(tiles, b_.i64(plan_.warps));
-    // A round at least is left for the last turn, so that all others are whole.
-    turns_ = b_.div(most(zero, b_.sub(rounds, one)), of_turn);
-    const ValueId before = b_.mul(turns_, of_turn);
-    const ValueId each = up(b_.sub(rounds, before), b_.i64(plan_.blocks));
+    const ValueId zero = b_.i64(0), one = b_.i64(1);
+    const ValueId rounds = b_.param(params_.rounds), each = b_.param(params_.last);
+    const ValueId before = b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst));
     last_ = b_.add(before, b_.mul(b_.block(), each));
     const auto of_block = [&](ValueId there) {
-      return b_.add(b_.mul(turns_, burst), most(zero, b_.min(each, b_.sub(there, last_))));
+      const ValueId of_last = b_.compute(Op::max, {zero, b_.min(each, b_.sub(there, last_))});
+      return b_.add(b_.mul(turns_, b_.i64(plan_.burst)), of_last);
     };
     rounds_ = of_block(rounds);
-    const ValueId behind = b_.sub(b_.i64(plan_.warps - 1), wide(b_.warp()));
-    tiles_ = of_block(b_.div(b_.add(tiles, behind), b_.i64(plan_.warps)));
+    // The last of all rounds may have no tile for the warp.
+    const ValueId full = b_.sub(rounds, one);
+    const ValueId exists = b_.lt(b_.mul(tile_of(full), per_tile()), segments_);
+    tiles_ = of_block(b_.select(exists, rounds, full));
   }
   /// The first round of the block's burst in a turn.
   ValueId first_of(ValueId turn) {
@@ -91,15 +102,14 @@ class StagedLowering {
     }
   }
   ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
-  /// ceil(a / b) of a >= 0.
-  ValueId up(ValueId a, ValueId b) { return b_.div(b_.add(a, b_.sub(b, b_.i64(1))), b); }
+  ValueId per_tile() { return b_.i64(plan_.segments_per_warp()); }
 
-  ValueId most(ValueId a, ValueId b) { return b_.compute(Op::max, {a, b}); }
-
-  /// The first element of the warp's tile of a round, and the slot of the `number`th that it folds.
+  /// The warp's tile of a round, its first element, and the slot of the `number`th that it folds.
+  ValueId tile_of(ValueId round) {
+    return b_.add(b_.mul(round, b_.i64(plan_.warps)), wide(b_.warp()));
+  }
   ValueId element_of(ValueId round) {
-    const ValueId tile = b_.add(b_.mul(round, b_.i64(plan_.warps)), wide(b_.warp()));
-    return b_.mul(tile, b_.i64(plan_.segments_per_warp() * plan_.segment));
+    return b_.mul(tile_of(round), b_.i64(plan_.segments_per_warp() * plan_.segment));
   }
   ValueId slot_of(ValueId number) {
     return b_.add(slots_, b_.compute(Op::bit_and, {number, b_.i64(plan_.stages - 1)}));
@@ -167,8 +177,7 @@ class StagedLowering {
         b_.copy_wait(index, slot, b_.compute(Op::shr, {number, b_.i64(rounds)}));
     }
     rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
-    const ValueId within = b_.add(b_.mul(r, b_.i64(plan_.warps)), wide(b_.warp()));
-    const ValueId results = b_.mul(within, b_.i64(plan_.segments_per_warp()));
+    const ValueId results = b_.mul(tile_of(r), per_tile());
     rows_.lower_tile(
         b_.i64(0), kNoValue,
         [&](std::size_t output, int offset, ValueId value, ValueId mask) {
@@ -196,7 +205,7 @@ class StagedLowering {
     const int width = std::max(1, kUnitBytes / size_of(graph_.node(graph_.outputs[output]).type));
     const ValueId aligned =
         b_.compute(Op::eq, {b_.misalignment(buffer, segment, kUnitBytes), b_.i64(0)});
-    const ValueId whole = b_.mul(b_.div(count, b_.i64(width)), b_.i64(width));
+    const ValueId whole = b_.compute(Op::bit_and, {count, b_.i64(-width)});
     const ValueId vectors = width == 1 ? b_.i64(0) : b_.select(aligned, whole, b_.i64(0));
     if (width > 1) store_run(output, segment, b_.i64(0), vectors, width);
     store_run(output, segment, vectors, count, 1);
@@ -218,6 +227,7 @@ class StagedLowering {
   Program& program_;
   const Graph& graph_;
   const Plan& plan_;
+  const StagedParams params_;
   Builder b_;
   RowTile rows_;
   std::vector<StageCopy> copies_;
@@ -240,15 +250,22 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
     const bool whole = plan.segment * size % kUnitBytes == 0;
     if (whole && plan.base_alignment >= kUnitBytes) program.buffers[i].alignment = kUnitBytes;
   }
-  const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
+  // Blocks take whole turns while others are left behind them; the last one is shared out.
+  StagedParams params;
+  params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
+  const auto size = [&](int param) { return param_size(program, param); };
   const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
-  const SizeExpr wanted = max(ceil_div(SizeExpr::param(segments, "segments"), per_block), 1);
+  const std::int64_t of_turn = plan.blocks * plan.burst;
+  params.rounds = add_size(program, "rounds", max(ceil_div(size(params.segments), per_block), 1));
+  params.turns = add_size(program, "turns", ceil_div(size(params.rounds), of_turn) - 1);
+  const SizeExpr left = size(params.rounds) - size(params.turns) * of_turn;
+  params.last = add_size(program, "rounds_of_last", ceil_div(left, plan.blocks));
   program.launches.push_back({.name = "fold_staged",
-                              .grid = min(wanted, plan.blocks),
+                              .grid = min(size(params.rounds), plan.blocks),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .bulk_copies = target.bulk_copies});
-  StagedLowering(program, graph, plan, segments).lower();
+  StagedLowering(program, graph, plan, params).lower();
   return program;
 }
 

@@ -46,6 +46,9 @@ struct Loaded {
 /// Outputs of scans may lie in the inputs' memory: their programs are in place.
 void declare_graph(Program& program, const Graph& graph, const Plan& plan);
 int add_param(Program& program, std::string name, DType type, ParamRole role, int index = 0);
+/// A parameter that the host computes from those before it, and the same as an expression.
+int add_size(Program& program, std::string name, SizeExpr size);
+SizeExpr param_size(const Program& program, int param);
 /// Scratch arrays for the fields of every fold's state, `states` of each.
 void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment);
 /// What `body` does, by the first of a block's `warps` warps.
@@ -194,7 +197,7 @@ class TileLowering {
   ValueId count_of(const std::vector<Sample>& samples);
   ValueId sum_of(std::size_t fold, const std::vector<Sample>& samples, ValueId factor);
   ValueId squares_of(const std::vector<Sample>& samples, ValueId mean);
-  ValueId add_squares(const std::vector<ValueId>& vectors, bool across);
+  ValueId add_squares(const Sample& sample, const std::vector<ValueId>& vectors);
   ValueId add_halves(ValueId v);
   /// What becomes of a lane's elements in one segment.
   ValueId total_of(const Sample& sample, ValueId v) { return sample.across ? v : add_halves(v); }

@@ -249,6 +249,7 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
       case ParamRole::part_end: value = cut_up ? cut.parts * cuts : 0; break;
       case ParamRole::part_length: value = cut.part_length; break;
       case ParamRole::user: value = 1; break;
+      case ParamRole::size: value = param.size.evaluate(values); break;
       case ParamRole::literal:
         value =
             static_cast<std::int64_t>(graph.literals[static_cast<std::size_t>(param.index)].bits);

@@ -96,10 +96,15 @@ void add_staged(Space& space, const PlanChoice& around) {
     PlanChoice choice = around;
     choice.warps = warps;
     choice.blocks = std::max(1, around.blocks * around.warps / warps);
-    space.vary(choice, &PlanChoice::stages, {2, 4});
+    for (const int stages : {2, 4}) {
+      choice.stages = stages;
+      choice.burst = std::max(around.burst, stages);
+      space.add(choice);
+    }
   }
   space.vary(around, &PlanChoice::burst,
-             {std::max(1, around.burst / 4), std::max(1, around.burst / 2), around.burst * 2});
+             {std::max(around.stages, around.burst / 4), std::max(around.stages, around.burst / 2),
+              around.burst * 2});
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
   space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
   PlanChoice lanes = around;

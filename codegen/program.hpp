@@ -319,12 +319,14 @@ enum class ParamRole : std::uint8_t {
   user,           ///< a param<T> of the expression; `index` says which
   has_carry_in,   ///< 1 where scans go on from a state that the launch brings, else 0
   has_carry_out,  ///< 1 where the launch takes the state that scans end with, else 0
+  size,           ///< Param::size, which every block would else compute anew
 };
 struct Param {
   std::string name;
   DType type = DType::i64;
   ParamRole role = ParamRole::segments;
   int index = 0;
+  SizeExpr size = 0;  ///< of role size: of parameters before this one
 };
 
 /// carry_in and carry_out hold one element, a field of a fold's state: `index` counts the fields of

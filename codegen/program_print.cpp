@@ -233,10 +233,10 @@ class Printer {
 };
 
 std::string_view name_of(ParamRole role) {
-  constexpr std::string_view kNames[] = {"segments",     "elements", "origin",      "part_begin",
-                                         "part_end",     "parts",    "part_length", "rows",
-                                         "stride",       "literal",  "user",        "has_carry_in",
-                                         "has_carry_out"};
+  constexpr std::string_view kNames[] = {"segments",      "elements", "origin",      "part_begin",
+                                         "part_end",      "parts",    "part_length", "rows",
+                                         "stride",        "literal",  "user",        "has_carry_in",
+                                         "has_carry_out", "size"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -324,7 +324,9 @@ std::string print(const Program& program) {
         param.role == ParamRole::stride) {
       out += fmt::format(" {}", param.index);
     }
-    out += fmt::format(" {}\n", name_of(param.type));
+    out += fmt::format(" {}", name_of(param.type));
+    if (param.role == ParamRole::size) out += " = " + param.size.print();
+    out += '\n';
   }
   for (const Launch& launch : program.launches) {
     out += fmt::format("\nlaunch {}: grid {}, warps {}", launch.name, launch.grid.print(),

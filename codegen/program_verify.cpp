@@ -92,6 +92,13 @@ class Verifier {
       check(is_power_of_two(buffer.alignment) && buffer.alignment >= size_of(buffer.type),
             "a buffer's alignment must be a power of two of at least its element's size");
     }
+    for (std::size_t i = 0; i < program_.params.size(); ++i) {
+      const Param& param = program_.params[i];
+      if (param.role != ParamRole::size) continue;
+      check(param.type == DType::i64, "a size is an i64");
+      check(static_cast<std::size_t>(param.size.params()) <= i,
+            "a size follows from parameters before it");
+    }
     for (std::size_t i = 0; i < program_.values.size(); ++i) {
       const Type& type = program_.values[i];
       if (type.shape != Shape::fragment) {

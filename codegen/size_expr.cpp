@@ -20,6 +20,9 @@ struct SizeExpr::Node {
 
   [[nodiscard]] std::int64_t evaluate(std::span<const std::uint64_t> params) const;
   [[nodiscard]] std::string print(int context) const;
+  [[nodiscard]] int params() const {
+    return a ? std::max(a->params(), b->params()) : op == '$' ? index + 1 : 0;
+  }
 };
 
 namespace {
@@ -114,6 +117,7 @@ SizeExpr min(SizeExpr a, SizeExpr b) { return SizeExpr::binary('m', std::move(a)
 std::int64_t SizeExpr::evaluate(std::span<const std::uint64_t> params) const {
   return node_->evaluate(params);
 }
+int SizeExpr::params() const { return node_->params(); }
 std::string SizeExpr::print() const { return node_->print(0); }
 
 }  // namespace chainfold::codegen

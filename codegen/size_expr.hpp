@@ -23,6 +23,8 @@ class SizeExpr {
 
   /// The value for these parameters (one slot each, as 64-bit integers). Pure.
   [[nodiscard]] std::int64_t evaluate(std::span<const std::uint64_t> params) const;
+  /// One behind the last parameter that it reads.
+  [[nodiscard]] int params() const;
   /// "ceil_div(segments, 32) * 8".
   [[nodiscard]] std::string print() const;
 

@@ -44,6 +44,10 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
       case ParamRole::stride: bits = static_cast<std::uint64_t>(arguments.strides[index]); break;
       case ParamRole::literal: bits = graph.literals[index].bits; break;
       case ParamRole::user: bits = arguments.params[index]; break;
+      case ParamRole::size:
+        bits = static_cast<std::uint64_t>(
+            param.size.evaluate(params().first(next - program.buffers.size())));
+        break;
       case ParamRole::has_carry_in:
       case ParamRole::has_carry_out: break;  // set_carry
     }

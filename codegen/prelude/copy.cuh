@@ -18,8 +18,10 @@ CF_DEVICE unsigned cf_shared_address(const void* p) {
 }
 
 // @helper cf_ring_start
-CF_DEVICE void cf_ring_start(unsigned long long* ring, int slots, int arrivals) {
-  for (int i = (int)threadIdx.x; i < slots; i += (int)blockDim.x) {
+// Each slot by a warp's first lane: an instruction on barriers takes one lane after the other.
+CF_DEVICE void cf_ring_start(int lane, unsigned long long* ring, int slots, int arrivals) {
+  const int warps = (int)blockDim.x >> 5;
+  for (int i = (int)threadIdx.x >> 5; i < slots && lane == 0; i += warps) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;"
                  :
                  : "r"(cf_shared_address(ring + i)), "r"(arrivals)

@@ -184,9 +184,19 @@ TEST(ColumnOrder, IsThatOfTheRows) {
 
 /// What is in one column changes no other.
 TEST(ColumnElements, SpoilTheirOwnColumnOnly) {
-  const TestProgram& tested = program("sum_f16");
-  for (const std::int64_t count : {5, 24, 264}) {
-    const Computation computation = tested.over(columns(count));
+  struct Case {
+    const char* program;
+    std::int64_t columns;
+  };
+  // Batches of rows, and of moments such as are in phases.
+  for (const auto& [name, count] : {Case{"sum_f16", 5},
+                                    {"sum_f16", 24},
+                                    {"sum_f16", 264},
+                                    {"variance_f16", 24},
+                                    {"variance_f32", 264},
+                                    {"variance_f16", 261}}) {
+    SCOPED_TRACE(fmt::format("{}, {} columns", name, count));
+    const Computation computation = program(name).over(columns(count));
     const codegen::Graph& graph = computation.graph();
     const codegen::Compiled compiled =
         codegen::compile_graph(graph, codegen::gpu_target(90, 1), {.segment = count});
@@ -199,7 +209,7 @@ TEST(ColumnElements, SpoilTheirOwnColumnOnly) {
       const std::vector<Column> spoiled = interpret_graph(graph, compiled, inputs, {}, c);
       inputs[0].set(at, before);
       for (std::int64_t s = 0; s < count; ++s) {
-        const double value = codegen::double_of_bits(DType::f32, spoiled[0].get(s));
+        const double value = codegen::double_of_bits(spoiled[0].type(), spoiled[0].get(s));
         if (s == at % count) {
           EXPECT_TRUE(std::isnan(value)) << at;
         } else {

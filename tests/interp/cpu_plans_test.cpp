@@ -42,6 +42,7 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
     case ParamRole::origin:
     case ParamRole::part_begin:
     case ParamRole::user:
+    case ParamRole::size:
     case ParamRole::has_carry_in:
     case ParamRole::has_carry_out: break;
   }

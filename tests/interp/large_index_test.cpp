@@ -55,14 +55,20 @@ struct LargeCase {
   std::int64_t unit;  ///< elements a segment, or columns; 0: the whole
   bool columns = false, scan = false;
   bool through = true;  ///< of scans of everything: the last block learns of the first one's sum
+  int processors = 0;   ///< of the target; 0: as many as one has
 };
 constexpr std::int64_t kWide = (1 << 20) + 31;
 const LargeCase kCases[] = {
     {"rows", "rows warps=4 depth=1 rows=1 bytes=16 simt", 777},
     {"rows_mma", "rows warps=4 depth=1 rows=1 bytes=16 mma", 4099},
     {"parts", "parts warps=1 depth=8 parts=4096 bytes=16 simt", 0},
-    {"staged", "staged warps=4 lanes=32 rows=2 stages=2 burst=4 blocks=2 bytes=16 simt", 777},
-    {"staged_mma", "staged warps=4 lanes=32 rows=2 stages=2 burst=4 blocks=2 bytes=16 mma", 777},
+    // So many that a block of a staged plan has one tile, or a whole turn and one round more.
+    {"staged", "staged warps=4 lanes=32 rows=2 stages=2 burst=4 blocks=2 bytes=16 simt", 777, false,
+     false, true, 1 << 20},
+    {"staged_mma", "staged warps=4 lanes=32 rows=2 stages=2 burst=4 blocks=2 bytes=16 mma", 777,
+     false, false, true, 1 << 20},
+    {"staged_turns", "staged warps=4 lanes=32 rows=2 stages=2 burst=5 blocks=1 bytes=16 simt", 777,
+     false, false, true, 690'954 / 6},
     {"columns", "columns warps=4 depth=4 runs=1 parts=512 bytes=16 simt", kWide, true},
     {"scan_tile", "scan_tile warps=4 depth=2 blocks=0 bytes=16 simt", 37, false, true},
     {"scan_block", "scan_block warps=4 depth=7 blocks=0 bytes=16 simt", 777, false, true},
@@ -113,9 +119,7 @@ class LargeRun {
     const Computation computation =
         what.scan ? cf::over(partition, cf::inclusive_sum(x)) : cf::over(partition, cf::sum(x));
     graph_ = computation.graph();
-    codegen::Target target = codegen::gpu_target(90);
-    // So many that a block of a staged plan has one tile.
-    if (std::string_view(what.plan).starts_with("staged")) target.processors = 1 << 20;
+    const codegen::Target target = codegen::gpu_target(90, what.processors);
     compiled_ = codegen::compile_plan(
         graph_, target,
         make_plan(graph_, target, {.segment = what.unit}, codegen::parse_choice(what.plan))

@@ -14,11 +14,46 @@ namespace {
 
 struct Case {
   const char* program;
-  double mean;       ///< the elements are `mean` and whole numbers from -2 to 2, in quarters
+  double mean;       ///< of the elements, about
   double tolerance;  ///< relative
 };
 
-class Moments : public testing::TestWithParam<Case> {};
+class Moments : public testing::TestWithParam<Case> {
+ protected:
+  /// Variances of `count` segments or columns of `size` elements each against those in f64; the
+  /// elements lie about the case's mean, multiples of `step` away.
+  static void check(const codegen::Graph& graph, const codegen::Target& target,
+                    const codegen::Plan& plan, InterpCase what, std::int64_t count,
+                    std::int64_t size, double step) {
+    const Case& c = GetParam();
+    what.elements = count * size;
+    std::vector<Column> inputs;
+    inputs.emplace_back(graph.inputs[0].type, what.elements);
+    Column& x = inputs[0];
+    std::mt19937 random(7);
+    for (std::int64_t i = 0; i < x.count(); ++i)
+      x.set_double(i, c.mean + static_cast<int>(random() % 17) * step - 8 * step);
+    const auto result =
+        interpret_graph(graph, codegen::compile_plan(graph, target, plan), inputs, {}, what);
+    for (std::int64_t s = 0; s < count; ++s) {
+      const auto at = [&](std::int64_t i) {
+        return codegen::double_of_bits(x.type(),
+                                       x.get(what.columns ? i * count + s : s * size + i));
+      };
+      double mean = 0, squares = 0;
+      for (std::int64_t i = 0; i < size; ++i) mean += at(i);
+      mean /= static_cast<double>(size);
+      for (std::int64_t i = 0; i < size; ++i) squares += (at(i) - mean) * (at(i) - mean);
+      const double expected = squares / static_cast<double>(size);
+      // A mean that is rounded moves deviations; steps of a power of two have means that are not.
+      const double rounding = result[0].type() == DType::f64 ? 0x1p-53 : 0x1p-24;
+      const double moved = step == 0.25 ? 0 : 2 * rounding * c.mean * std::sqrt(expected);
+      EXPECT_NEAR(codegen::double_of_bits(result[0].type(), result[0].get(s)), expected,
+                  c.tolerance * expected + moved)
+          << (what.columns ? "column " : "segment ") << s;
+    }
+  }
+};
 
 TEST_P(Moments, SurviveALargeMean) {
   const Case& c = GetParam();
@@ -43,9 +78,7 @@ TEST_P(Moments, SurviveALargeMean) {
     SCOPED_TRACE(fmt::format("segment {}, {}", shape.segment, shape.plan));
     const Computation computation = program(c.program).over(segments(shape.segment));
     const codegen::Graph& graph = computation.graph();
-    InterpCase what{.segment = shape.segment,
-                    .elements = 3 * shape.segment,
-                    .base_alignment = shape.base_alignment};
+    const InterpCase what{.segment = shape.segment, .base_alignment = shape.base_alignment};
     const codegen::PlanRequest request{.segment = shape.segment,
                                        .base_alignment = shape.base_alignment};
     const codegen::Target target = codegen::gpu_target(90, 2);
@@ -54,26 +87,24 @@ TEST_P(Moments, SurviveALargeMean) {
                                            : codegen::parse_choice(shape.plan);
     const auto plan = codegen::make_plan(graph, target, request, choice);
     if (!plan) continue;  // one element a load: too many of them for one lane
-    std::vector<Column> inputs;
-    inputs.emplace_back(graph.inputs[0].type, what.elements);
-    Column& x = inputs[0];
-    std::mt19937 random(7);
-    for (std::int64_t i = 0; i < x.count(); ++i)
-      x.set_double(i, c.mean + static_cast<int>(random() % 17) / 4.0 - 2.0);
-    const auto result =
-        interpret_graph(graph, codegen::compile_plan(graph, target, *plan), inputs, {}, what);
-    for (std::int64_t s = 0; s < 3; ++s) {
-      const auto at = [&](std::int64_t i) {
-        return codegen::double_of_bits(x.type(), x.get(s * shape.segment + i));
-      };
-      double mean = 0, squares = 0;
-      for (std::int64_t i = 0; i < shape.segment; ++i) mean += at(i);
-      mean /= static_cast<double>(shape.segment);
-      for (std::int64_t i = 0; i < shape.segment; ++i) squares += (at(i) - mean) * (at(i) - mean);
-      const double expected = squares / static_cast<double>(shape.segment);
-      EXPECT_NEAR(codegen::double_of_bits(result[0].type(), result[0].get(s)), expected,
-                  c.tolerance * expected)
-          << "segment " << s;
+    check(graph, target, *plan, what, 3, shape.segment, 0.25);
+  }
+}
+
+/// Of columns, by batches of rows: 64 side by side, in phases, and few; by steps whose sums a batch
+/// has to round where the type can tell them.
+TEST_P(Moments, OfColumnsSurviveALargeMean) {
+  const Case& c = GetParam();
+  for (const std::int64_t count : {64, 517, 5}) {
+    for (const char* name : {"sm_90", "cpu"}) {
+      SCOPED_TRACE(fmt::format("{} columns on {}", count, name));
+      const Computation computation = program(c.program).over(columns(count));
+      const codegen::Graph& graph = computation.graph();
+      const codegen::Target target =
+          *name == 'c' ? codegen::cpu_target(2) : codegen::gpu_target(90, 2);
+      const codegen::Plan plan = codegen::choose_plan(graph, target, {.segment = count});
+      const double step = is_float(graph.inputs[0].type) ? 0.3 : 1;
+      check(graph, target, plan, {.segment = count, .columns = true}, count, 203, step);
     }
   }
 }

@@ -585,5 +585,36 @@ TEST(ChoosePlan, RefusesWhatIsNotSupportedYet) {
   refuses({.determinism = Determinism::gpu_to_gpu}, "determinism");
 }
 
+/// Staged segments whose results are many give those of a tile up before warps.
+TEST(ChoosePlan, ManyResultsKeepTheirWarps) {
+  const auto x = input<std::int16_t>("x");
+  const auto wide = cast<std::int64_t>(x);
+  const codegen::Target gpu = codegen::gpu_target(90);
+  for (const std::int64_t segment : {3, 5, 7, 9}) {
+    const Computation computation = over(segments(segment), sum(wide), max(wide), min(wide),
+                                         sum(wide * wide), sum(wide + 1), max(wide * wide));
+    const codegen::PlanRequest request{.segment = segment};
+    const auto choice = codegen::staged_choice(computation.graph(), gpu, request);
+    ASSERT_TRUE(choice.has_value()) << segment;
+    EXPECT_GE(choice->warps * choice->blocks, 16) << codegen::to_text(*choice);
+  }
+}
+
+/// What is tried beside staged segments of short bursts has deeper rings, too, with bursts to
+/// match.
+TEST(ChoosePlan, ShortBurstsHaveDeepRingsBesideThem) {
+  const auto x = input<std::int8_t>("x");
+  const codegen::Target gpu = codegen::gpu_target(90);
+  const Computation computation = over(segments(5), sum(x));
+  int deep = 0;
+  for (const codegen::PlanChoice& choice :
+       codegen::plan_space(computation.graph(), gpu, {.segment = 5})) {
+    if (choice.strategy != codegen::Strategy::staged) continue;
+    EXPECT_GE(choice.burst, choice.stages);
+    deep += choice.stages == 4 ? 1 : 0;
+  }
+  EXPECT_GT(deep, 0);
+}
+
 }  // namespace
 }  // namespace chainfold::test

@@ -146,6 +146,13 @@ const Broken kBroken[] = {
     {"warps", "1 to 32 warps", [](Program& p) { p.launches[0].warps = 33; }},
     {"min_blocks", "min_blocks", [](Program& p) { p.launches[0].min_blocks = -1; }},
     {"shared_size", "needs elements", [](Program& p) { p.launches[0].shared[0].elements = 0; }},
+    {"size_type", "a size is an i64",
+     [](Program& p) { p.params.push_back({"half", DType::i32, ParamRole::size}); }},
+    {"size_of_itself", "parameters before it",
+     [](Program& p) {
+       p.params.push_back(
+           {"twice", DType::i64, ParamRole::size, 0, SizeExpr::param(1, "twice") * 2});
+     }},
     {"buffer_alignment", "alignment must be", [](Program& p) { p.buffers[0].alignment = 12; }},
     {"body_yields", "yields nothing",
      [](Program& p) { p.launches[0].body.yields = {first<Special>(p).results[0]}; }},

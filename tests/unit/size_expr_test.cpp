@@ -34,6 +34,13 @@ TEST(SizeExpr, PrintsWithTheParenthesesItNeeds) {
   EXPECT_EQ((s * SizeExpr(-1)).print(), "segments * (-1)");
 }
 
+TEST(SizeExpr, TellsWhichParametersItReads) {
+  const SizeExpr s = SizeExpr::param(0, "segments"), n = SizeExpr::param(3, "n");
+  EXPECT_EQ(SizeExpr(7).params(), 0);
+  EXPECT_EQ((s * 2).params(), 1);
+  EXPECT_EQ(max(1, ceil_div(n - s, 8)).params(), 4);
+}
+
 TEST(SizeExpr, FoldsConstants) { EXPECT_EQ((SizeExpr(3) * 4 + 2).print(), "14"); }
 
 TEST(SizeExpr, RefusesWhatHasNoValue) {
