@@ -216,8 +216,6 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t out = sum_of_outputs(graph);
   const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
   const std::int64_t gathered = s * bytes >= kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
-  // A burst has a tile for each stage at least. Where results are that many, little is read.
-  while (choice.stages > 2 && choice.stages * results > gathered) choice.stages /= 2;
   choice.burst =
       static_cast<int>(std::clamp<std::int64_t>(gathered / results, choice.stages, kMostBurst));
   // What does not fit gives up first the results that wait, then those of a tile, then warps.
