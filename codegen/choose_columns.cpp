@@ -25,7 +25,8 @@ constexpr int kSectorBytes = 32, kWindowBytes = 512;
 constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
 /// Moments of a batch of rows are taken at once: elements that a lane has of one, its loads of
 /// those at most, and their bytes at least (measured on an H200: 4096 f16 columns 0.97 of the
-/// ceiling, with half the rows of twice the columns 0.83).
+/// ceiling, with half the rows of twice the columns 0.83). In phases, whose windows bring a load
+/// more besides, they are as wide as sums' (8191 columns 0.94, with half the bytes 0.72).
 constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
@@ -182,8 +183,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
   choice.mma = false;
   choice.warps = std::min(8, target.max_warps);
   const bool moments = is_of_moments(graph);
-  choice.bytes = moments ? moment_bytes(graph, target) : target.vector_bytes;
-  for (; choice.bytes > narrow * size; choice.bytes /= 2) {
+  for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
     Plan place;
     place.segment = columns;
     place.strided = request.strided;
@@ -206,14 +206,14 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
       place.rows /= 2;
     if (!fits()) continue;
     const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
-    const bool few = is_plain(graph) && states <= kFewStateBytes;
+    const bool few = moments || (is_plain(graph) && states <= kFewStateBytes);
     choice.rows = place.rows;
     choice.blocks = few ? 2 : 0;
-    choice.depth =
-        moments ? moment_loads(graph, choice.bytes) : kPhasedBytes / (choice.bytes * choice.rows);
+    choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
     const std::int64_t block = place.columns_per_block();
-    choice.parts =
-        parts_of(graph, target, choice.warps, choice.bytes, (columns + block - 1) / block);
+    // Moments take longer: their blocks end together where there are twice as many.
+    const int bytes = moments ? std::min(choice.bytes, kMomentBytes) : choice.bytes;
+    choice.parts = parts_of(graph, target, choice.warps, bytes, (columns + block - 1) / block);
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
