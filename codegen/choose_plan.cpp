@@ -32,11 +32,11 @@ constexpr std::int64_t kCpuFewParts = 16;
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
 /// Parts, from which on they are many: segments of so many rounds are not worth two of them.
 constexpr int kManyParts = 1024, kManyPartRounds = 2;
-/// Rounds of such loads, of all warps, below which blocks of half as many share a segment, and the
-/// same of moments, which such blocks keep in fewer registers; warps have longer segments of them
-/// to themselves, too (mean and variance on an H200, 2^15, 2^16 and 2^17 f16 a segment: 0.94, 0.92
-/// and 0.97 of the ceiling by eight warps, 0.98, 0.99 and 0.98 so).
-constexpr int kShortPartRounds = 4, kShortPartRoundsOfMoments = 16, kPartsOfMomentsFrom = 2;
+/// Rounds of such loads, of all warps, below which blocks of half as many share a segment. Moments
+/// are better off so at any length, and warps have longer segments of them to themselves (mean and
+/// variance on an H200, 2^15, 2^16, 2^18 and 2^20 f16 a segment: 0.94, 0.92, 0.979 and 0.993 of the
+/// ceiling by eight warps, 0.986, 0.988, 0.992 and 0.996 so).
+constexpr int kShortPartRounds = 4, kPartsOfMomentsFrom = 2;
 /// What no target gains from: more would only be code.
 constexpr int kMostDepth = 64, kMostRows = 32;
 /// Loads of a segment that are held at once, because moments then need no merges.
@@ -283,8 +283,8 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
         is_long ? choice.depth / 2 : std::min(choice.depth, few ? kFewPartLoads : kPartLoads);
     const std::int64_t round = std::int64_t{Plan::kWarp} * choice.warps * choice.depth *
                                widest_load(graph, target, std::max(1, target.vector_bytes));
-    const int rounds = has_moments(graph) ? kShortPartRoundsOfMoments : kShortPartRounds;
-    const bool is_short = request.segment > 0 && request.segment < rounds * round;
+    const bool is_short =
+        request.segment > 0 && (has_moments(graph) || request.segment < kShortPartRounds * round);
     if (is_short || up_to(most_of_small_blocks(graph, target))) choice.warps /= 2;
     if (few) choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
     if (up_to(most_of_cluster(graph, target))) {

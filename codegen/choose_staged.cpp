@@ -27,15 +27,18 @@ constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// H200: 200, 300, 500 and 777 f16 a segment 0.978 of the ceiling, of longer tiles 0.984 to 0.990).
 constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
 constexpr std::int64_t kShortTileOfLong = 3 * 1024, kLongBytes = 384;
-/// Results of a block that wait to be stored together, in bytes, and the same where less than
+/// Results of a block that wait to be stored together, in bytes, and the same where no more than
 /// kManyShare bytes are read for a byte of them (measured on an H200, 64 and 16 KiB: 32 f16 a
-/// segment 0.973 and 0.961 of the ceiling, 7 f16 0.943 and 0.973); the most tiles a warp.
+/// segment 0.973 and 0.961 of the ceiling, their means and variances 0.944 and 0.953, 7 f16 0.943
+/// and 0.973); the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 64 * 1024, kBurstBytesOfMany = 16 * 1024, kManyShare = 16;
 constexpr int kMostBurst = 512;
 constexpr int kBanks = 32, kBankBytes = 4;
 /// Bytes read for a byte of results below which results are so much of the traffic that to gather
 /// them gains nothing (measured on an H200 for f16, f32, f64 and i8); several folds of one input
-/// gain earlier, because copies leave their warps free.
+/// gain earlier, because copies leave their warps free, but where rows leave no lane idle and fold
+/// inputs as they are (mean and variance, f16, of 16 a segment 0.98 by rows and 0.96 staged, of 32
+/// 0.97 and 0.95, of 48 0.81 and 0.95; mean and root mean square of 32 0.90 and 0.96).
 constexpr std::int64_t kLeastShare = 24, kLeastShareOfSeveral = 8;
 /// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
 constexpr int kWideBytes = 8;
@@ -74,6 +77,18 @@ int widest_divisor(std::int64_t segment, int widest) {
 bool ordered(const Graph& graph) {
   return std::any_of(graph.folds.begin(), graph.folds.end(),
                      [](const Fold& fold) { return !fold.commutative; });
+}
+
+/// Whether all folds are short ones, or moments, of inputs as they are.
+bool folds_inputs(const Graph& graph) {
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    if (node.kind != NodeKind::fold) return true;
+    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
+    const Node* of = &graph.node(node.operands[0]);
+    while (of->kind == NodeKind::compute && of->op == Op::convert)
+      of = &graph.node(of->operands[0]);
+    return (fold.tile || fold.moments) && node.filter == kNoNode && of->kind == NodeKind::input;
+  });
 }
 
 /// The width of a lane's loads, and whether segments straddle them: shared memory serves words, so
@@ -215,7 +230,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
       std::clamp<std::int64_t>(kBytesInFlight / (warps * choice.blocks * tile), 2, 8))));
   const std::int64_t out = sum_of_outputs(graph);
   const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
-  const std::int64_t gathered = s * bytes >= kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
+  const std::int64_t gathered = s * bytes > kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
   choice.burst =
       static_cast<int>(std::clamp<std::int64_t>(gathered / results, choice.stages, kMostBurst));
   // What does not fit gives up first the results that wait, then those of a tile, then warps.
@@ -241,7 +256,9 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t s = request.segment, bytes = s * widest_input(graph);
   const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
   if (width == s) return false;  // one load a segment
-  const std::int64_t share = graph.folds.size() > 1 ? kLeastShareOfSeveral : kLeastShare;
+  const bool several =
+      graph.folds.size() > 1 && !(is_power_of_two(s / width) && folds_inputs(graph));
+  const std::int64_t share = several ? kLeastShareOfSeveral : kLeastShare;
   const bool gathers = s * sum_of_inputs(graph) >= share * sum_of_outputs(graph);
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= kLongestNarrow;

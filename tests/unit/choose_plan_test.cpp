@@ -616,5 +616,45 @@ TEST(ChoosePlan, ShortBurstsHaveDeepRingsBesideThem) {
   EXPECT_GT(deep, 0);
 }
 
+/// Rows fold inputs as they are where results are many and no lane is idle; what has more to do, or
+/// idle lanes, is staged.
+TEST(ChoosePlan, SeveralFoldsOfShortSegments) {
+  const auto x = input<f16>("x");
+  const codegen::Target gpu = codegen::gpu_target(90);
+  const auto strategy = [&](const Computation& computation, std::int64_t segment) {
+    return codegen::default_choice(computation.graph(), gpu, {.segment = segment}).strategy;
+  };
+  using codegen::Strategy;
+  for (const std::int64_t segment : {16, 32, 48, 64, 100, 128}) {
+    const Computation extremes = over(segments(segment), min(x), max(x));
+    const Computation filtered =
+        over(segments(segment), min(x, where(x > 0)), max(x, where(x > 0)));
+    const Computation squares = over(segments(segment), mean(x), mean(x * x));
+    // 2 bytes an element, and 2 of a result of each fold of f16, 4 of means.
+    const bool rows = segment == 16 || segment == 32;
+    EXPECT_EQ(strategy(extremes, segment), rows ? Strategy::rows : Strategy::staged) << segment;
+    EXPECT_EQ(strategy(filtered, segment), Strategy::staged) << segment;
+    const bool many = segment == 16;  // more results than staging gathers
+    EXPECT_EQ(strategy(squares, segment), many ? Strategy::rows : Strategy::staged) << segment;
+  }
+}
+
+/// Moments take registers that blocks of fewer warps have.
+TEST(ChoosePlan, MomentsOfLongSegmentsTakeFewWarps) {
+  const auto x = input<f16>("x");
+  const codegen::Target gpu = codegen::gpu_target(90);
+  for (const std::int64_t segment : {4096, 16384, 32768, 65536, 1 << 20}) {
+    const Computation moments = over(segments(segment), mean(x), variance(x));
+    const Computation sums = over(segments(segment), sum(x));
+    const auto choice = codegen::default_choice(moments.graph(), gpu, {.segment = segment});
+    EXPECT_EQ(choice.warps, 4) << codegen::to_text(choice);
+    const bool rows = segment < 65536;
+    EXPECT_EQ(choice.strategy, rows ? codegen::Strategy::rows : codegen::Strategy::parts);
+    if (segment < 32768 || segment >= 131072) {
+      EXPECT_EQ(codegen::default_choice(sums.graph(), gpu, {.segment = segment}).warps, 8);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::test
