@@ -27,10 +27,9 @@ constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// H200: 200, 300, 500 and 777 f16 a segment 0.978 of the ceiling, of longer tiles 0.984 to 0.990).
 constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
 constexpr std::int64_t kShortTileOfLong = 3 * 1024, kLongBytes = 384;
-/// Results of a block that wait to be stored together, in bytes, and the same where no more than
+/// Results of a block that wait to be stored together, in bytes, and the same where less than
 /// kManyShare bytes are read for a byte of them (measured on an H200, 64 and 16 KiB: 32 f16 a
-/// segment 0.973 and 0.961 of the ceiling, their means and variances 0.944 and 0.953, 7 f16 0.943
-/// and 0.973); the most tiles a warp.
+/// segment 0.973 and 0.961 of the ceiling, 7 f16 0.943 and 0.973); the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 64 * 1024, kBurstBytesOfMany = 16 * 1024, kManyShare = 16;
 constexpr int kMostBurst = 512;
 constexpr int kBanks = 32, kBankBytes = 4;
@@ -230,7 +229,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
       std::clamp<std::int64_t>(kBytesInFlight / (warps * choice.blocks * tile), 2, 8))));
   const std::int64_t out = sum_of_outputs(graph);
   const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
-  const std::int64_t gathered = s * bytes > kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
+  const std::int64_t gathered = s * bytes >= kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
   choice.burst =
       static_cast<int>(std::clamp<std::int64_t>(gathered / results, choice.stages, kMostBurst));
   // What does not fit gives up first the results that wait, then those of a tile, then warps.
