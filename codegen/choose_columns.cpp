@@ -97,6 +97,13 @@ bool is_of_moments(const Graph& graph) {
                      [](const Fold& fold) { return fold.tile || fold.moments; });
 }
 
+/// Whether a batch for moments leaves registers for two blocks: of words, beside sums at most.
+bool are_light(const Graph& graph) {
+  return std::all_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return (fold.moments || fold.linear) && size_of(fold.operands[0]) <= 4;
+  });
+}
+
 /// Bytes of a lane's loads for moments, whose batches are tall rather than wide.
 int moment_bytes(const Graph& graph, const Target& target) {
   return std::clamp(4 * widest_input(graph), kMomentBytes, target.vector_bytes);
@@ -206,10 +213,11 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
       place.rows /= 2;
     if (!fits()) continue;
     const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
-    const bool few = moments || (is_plain(graph) && states <= kFewStateBytes);
+    const bool few = moments ? are_light(graph) : is_plain(graph) && states <= kFewStateBytes;
     choice.rows = place.rows;
     choice.blocks = few ? 2 : 0;
     choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
+    if (moments) choice.depth = std::min(choice.depth, moment_loads(graph, choice.bytes));
     const std::int64_t block = place.columns_per_block();
     // Moments take longer: their blocks end together where there are twice as many.
     const int bytes = moments ? std::min(choice.bytes, kMomentBytes) : choice.bytes;

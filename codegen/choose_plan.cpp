@@ -299,9 +299,13 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   const std::int64_t segment = request.segment;
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
+  const bool edges = row_width(std::max<std::int64_t>(segment, 1),
+                               widest_load(graph, target, request.base_alignment))
+                         .second;
   const std::int64_t parts_from = target.max_warps == 1 ? kCpuPartsFromBytes
-                                  : has_moments(graph)  ? kPartsOfMomentsFrom * kPartsFromBytes
-                                                        : kPartsFromBytes;
+                                  : has_moments(graph) && !edges
+                                      ? kPartsOfMomentsFrom * kPartsFromBytes
+                                      : kPartsFromBytes;
   if (segment == 0 || segment >= parts_from / widest_input(graph))
     return parts_choice(graph, target, request);
   if (!request.strided && gains_from_stages(graph, target, request)) {

@@ -23,14 +23,13 @@ namespace chainfold::codegen {
 class Band {
  public:
   struct Shape {
-    int width = 1;   ///< columns of a lane
-    int group = 32;  ///< lanes side by side
-    int runs = 1;    ///< groups side by side that a warp takes one after the other
-    int depth = 1;   ///< loads of each run in flight; a power of two
-    int warps = 1;   ///< of the block
-    bool ahead =
-        false;       ///< all loads of a batch are issued before the first use; of moments always
-    int phases = 1;  ///< rows so many apart begin equally far off a load's boundary
+    int width = 1;       ///< columns of a lane
+    int group = 32;      ///< lanes side by side
+    int runs = 1;        ///< groups side by side that a warp takes one after the other
+    int depth = 1;       ///< loads of each run in flight; a power of two
+    int warps = 1;       ///< of the block
+    bool ahead = false;  ///< all loads of a batch come first; of moments always
+    int phases = 1;      ///< rows so many apart begin equally far off a load's boundary
     [[nodiscard]] bool phased() const { return phases > 1; }
     /// Columns that a warp reads of a row, and those of them that are the band's.
     [[nodiscard]] int window() const { return width * group * runs; }

@@ -3,9 +3,9 @@
 // never from free memory, and parts keep their absolute bounds: the same data gives the same bits
 // every time. Gaps between rows stay behind: what arrives on the device is dense.
 //
-// Scans and staged folds go in chunks of whole segments, each a launch of its own with its own
-// scratch; where a scan's segment is too long for that, everything is on the device at once
-// (host_scans.cpp), as it is for folds of one cluster.
+// Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
+// scan's segment is too long for that, everything is on the device at once (host_scans.cpp), as it
+// is for folds of one cluster.
 #include <algorithm>
 #include <cstring>
 #include <vector>

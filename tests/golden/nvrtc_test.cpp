@@ -200,6 +200,28 @@ INSTANTIATE_TEST_SUITE_P(Programs, NvrtcPhases,
                                               std::get<1>(info.param));
                          });
 
+/// The same of moments of bytes and beside other folds, whose elements and states are many.
+TEST(NvrtcPhasedMoments, SpillNothing) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const auto bytes = input<std::int8_t>("x");
+  const auto halves = input<f16>("x");
+  const auto check = [](const Computation& computation, const char* what) {
+    const std::vector<int>& known = runtime::nvrtc_architectures();
+    for (const int arch : {80, 90}) {
+      if (std::find(known.begin(), known.end(), arch) == known.end()) continue;
+      SCOPED_TRACE(fmt::format("{} for sm_{}", what, arch));
+      const Compiled compiled =
+          codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = 1003});
+      EXPECT_GT(compiled.plan.phases, 1);
+      expect_as_planned(compiled, arch);
+    }
+  };
+  check(over(columns(1003), variance(bytes)), "bytes");
+  check(over(columns(1003), mean(halves), variance(halves), min(halves), max(halves)), "several");
+  check(over(columns(1003), variance(cast<double>(halves)), mean(cast<double>(halves))), "doubles");
+}
+
 /// Tensor cores where they are promised: a choice of SIMT everywhere would pass the tests above.
 TEST(ChoosePlan, PutsSumsOnTensorCores) {
   struct Row {

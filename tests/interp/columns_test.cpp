@@ -200,6 +200,9 @@ TEST(ColumnElements, SpoilTheirOwnColumnOnly) {
     const codegen::Graph& graph = computation.graph();
     const codegen::Compiled compiled =
         codegen::compile_graph(graph, codegen::gpu_target(90, 1), {.segment = count});
+    if (count == 261) {
+      ASSERT_GT(compiled.plan.phases, 1);
+    }
     const InterpCase c{.segment = count, .columns = true, .elements = count * 77};
     std::vector<Column> inputs = make_inputs(graph, c.elements, Fill::uniform, 5);
     const std::vector<Column> clean = interpret_graph(graph, compiled, inputs, {}, c);

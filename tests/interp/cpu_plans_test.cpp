@@ -2,6 +2,7 @@
 // inputs and outputs that end at unreadable pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <stdexcept>
 
 #include <iterator>
 #include <random>
@@ -39,10 +40,10 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
       return static_cast<std::uint64_t>(cut.parts * (rows > 0 ? 1 : segments));
     case ParamRole::part_length: return static_cast<std::uint64_t>(cut.part_length);
     case ParamRole::literal: return graph.literals[static_cast<std::size_t>(param.index)].bits;
+    case ParamRole::size: throw std::logic_error("no plan for a CPU has sizes");
     case ParamRole::origin:
     case ParamRole::part_begin:
     case ParamRole::user:
-    case ParamRole::size:
     case ParamRole::has_carry_in:
     case ParamRole::has_carry_out: break;
   }

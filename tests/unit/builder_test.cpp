@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <stdexcept>
 
 #include "chainfold/codegen/ops.hpp"
 #include "chainfold/codegen/program.hpp"
@@ -13,18 +14,24 @@
 namespace chainfold::codegen {
 namespace {
 
-/// What becomes of a lane's value of `type` divided by a constant.
-Compute divided_by(DType type, double divisor) {
+/// What becomes of a lane's values of `type` divided by a constant, and its constant operand.
+struct Divided {
+  Op op;
+  Bits by;
+};
+Divided divided_by(DType type, double divisor, int width = 1) {
   Program program;
   program.buffers = {{"x", type, BufferRole::input, 0, 16, {}}};
   program.launches.push_back({.name = "divide", .grid = 1, .warps = 1});
   Builder b(program);
-  const ValueId x = b.load(0, {b.i64(0)}, 1);
-  b.compute(Op::div, {x, b.constant(type, bits_of_double(type, divisor))});
-  Compute result;
-  for (const Instr& instr : program.launches[0].body.body)
-    if (const auto* compute = std::get_if<Compute>(&instr.op)) result = *compute;
-  return result;
+  const ValueId x = b.load(0, {b.i64(0)}, width);
+  const ValueId result = b.compute(Op::div, {x, b.constant(type, bits_of_double(type, divisor))});
+  EXPECT_EQ(program.type(result), lane(type, width));
+  for (const Instr& instr : program.launches[0].body.body) {
+    const auto* compute = std::get_if<Compute>(&instr.op);
+    if (compute != nullptr) return {compute->op, b.constant_of(compute->operands[1]).value()};
+  }
+  throw std::logic_error("nothing is computed");
 }
 
 TEST(Builder, MultipliesByExactReciprocals) {
@@ -33,8 +40,9 @@ TEST(Builder, MultipliesByExactReciprocals) {
     const int least = type == DType::f32 ? -126 : -1022, bits = size_of(type) * 8;
     for (const double divisor : {1.0, -1.0, 2.0, 64.0, -1024.0, 0.125, std::ldexp(1.0, -least),
                                  std::ldexp(1.0, least - 1), -std::ldexp(1.0, least + 1)}) {
-      ASSERT_EQ(divided_by(type, divisor).op, Op::mul) << divisor;
-      const Bits by = bits_of_double(type, divisor), inverse = bits_of_double(type, 1 / divisor);
+      const auto [op, inverse] = divided_by(type, divisor, 4);
+      ASSERT_EQ(op, Op::mul) << divisor;
+      const Bits by = bits_of_double(type, divisor);
       for (int i = 0; i < 2000; ++i) {
         Bits x = random() >> (64 - bits);
         if (i % 3 == 0) x &= ~(Bits{0x7f} << (bits - 8));  // small ones, subnormal many of them
@@ -47,6 +55,8 @@ TEST(Builder, MultipliesByExactReciprocals) {
                                  std::ldexp(1.0, least - 2), std::ldexp(1.0, 1 - least)})
       EXPECT_EQ(divided_by(type, divisor).op, Op::div) << divisor;
   }
+  for (const DType type : {DType::f16, DType::bf16, DType::i32})
+    EXPECT_EQ(divided_by(type, 2.0).op, Op::div) << name_of(type);
 }
 
 }  // namespace
