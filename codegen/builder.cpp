@@ -155,6 +155,8 @@ ValueId Builder::compute(Op op, Values operands) {
     if ((op == Op::add || op == Op::sub) && b == Bits{0}) return operands[0];
     if (op == Op::sub && a == Bits{0}) return compute(Op::neg, {operands[1]});
     if (op == Op::mul && a == Bits{1}) return operands[1];
+    if (op == Op::mul && (a == Bits{0} || b == Bits{0}) && width == 1 && !lanes)
+      return constant(operand_type, 0);
     if ((op == Op::mul || op == Op::div) && b == Bits{1}) return operands[0];
     if (is_signed(operand_type)) {
       const Bits minus_one = bits_of_int(operand_type, -1);

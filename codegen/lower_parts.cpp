@@ -53,7 +53,10 @@ class PartsLowering {
     const ValueId parts = b.param(params_.parts), part_length = b.param(params_.part_length);
     const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);
-    const ValueId segment = b.div(part, parts), within = b.mul(b.rem(part, parts), part_length);
+    // There is one segment where everything is: no division then.
+    const bool whole = plan_.segment == 0;
+    const ValueId segment = whole ? b.i64(0) : b.div(part, parts);
+    const ValueId within = b.mul(whole ? part : b.rem(part, parts), part_length);
     ValueId begin = within, origin = kNoValue;
     if (plan_.strided) {
       tile.place_at_row(segment);
@@ -97,7 +100,8 @@ class PartsLowering {
   void lower_merge() {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    const ValueId parts = b.param(params_.parts), segment = b.block();
+    const ValueId parts = b.param(params_.parts);
+    const ValueId segment = plan_.segment == 0 ? b.i64(0) : b.block();
     const ValueId first = b.mul(segment, parts);
     const Partials start = tile.identities();
     const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
