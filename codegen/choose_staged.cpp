@@ -169,6 +169,9 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.rows = choice.rows;
   plan.stages = choice.stages;
   plan.burst = choice.burst;
+  plan.late = choice.late;
+  plan.share = choice.share;
+  if (choice.late < 0 || choice.late > choice.burst) return false;
   plan.resident = choice.blocks;
   plan.blocks = std::int64_t{target.processors} * choice.blocks;
   const int folds = static_cast<int>(graph.folds.size());

@@ -28,7 +28,7 @@ constexpr int kUnitBytes = 16;
 /// Parameters that every block reads: segments, rounds of all tiles, turns that are whole, and the
 /// rounds of a block in the last one.
 struct StagedParams {
-  int segments = -1, rounds = -1, turns = -1, last = -1;
+  int segments = -1, rounds = -1, lasting = -1, turns = -1, last = -1;
 };
 
 class StagedLowering {
@@ -41,7 +41,8 @@ class StagedLowering {
         b_(program),
         rows_(b_, graph, plan) {
     segments_ = b_.param(params.segments);
-    turns_ = b_.param(params.turns);
+    if (plan.late > 0) lasts_ = b_.lt(b_.block(), b_.i64(plan.blocks));
+    turns_ = of_kind(b_.param(params.turns), b_.i64(0));
     elements_ = b_.mul(segments_, b_.i64(plan.segment));
     for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
@@ -69,10 +70,15 @@ class StagedLowering {
   /// Counts what the block and the warp have to do.
   void share_out() {
     const ValueId zero = b_.i64(0), one = b_.i64(1);
-    const ValueId rounds = b_.param(params_.rounds), each = b_.param(params_.last);
-    const ValueId before = b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst));
+    const ValueId rounds = b_.param(params_.rounds);
+    const ValueId lasting = plan_.late > 0 ? b_.param(params_.lasting) : rounds;
+    const ValueId each = of_kind(b_.param(params_.last), b_.i64(plan_.late));
+    const ValueId before =
+        of_kind(b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst)),
+                b_.sub(lasting, b_.i64(plan_.blocks * plan_.late)));
     last_ = b_.add(before, b_.mul(b_.block(), each));
-    const auto of_block = [&](ValueId there) {
+    const auto of_block = [&](ValueId all) {
+      const ValueId there = of_kind(b_.min(all, lasting), all);
       const ValueId of_last = b_.compute(Op::max, {zero, b_.min(each, b_.sub(there, last_))});
       return b_.add(b_.mul(turns_, b_.i64(plan_.burst)), of_last);
     };
@@ -81,6 +87,9 @@ class StagedLowering {
     const ValueId full = b_.sub(rounds, one);
     const ValueId exists = b_.lt(b_.mul(tile_of(full), per_tile()), segments_);
     tiles_ = of_block(b_.select(exists, rounds, full));
+  }
+  ValueId of_kind(ValueId lasting, ValueId late) {
+    return plan_.late > 0 ? b_.select(lasts_, lasting, late) : lasting;
   }
   /// The first round of the block's burst in a turn.
   ValueId first_of(ValueId turn) {
@@ -232,6 +241,7 @@ class StagedLowering {
   RowTile rows_;
   std::vector<StageCopy> copies_;
   ValueId segments_ = kNoValue, elements_ = kNoValue;
+  ValueId lasts_ = kNoValue;
   ValueId turns_ = kNoValue;  // whole ones
   ValueId last_ = kNoValue;   // the first round of the block's burst behind them
   ValueId rounds_ = kNoValue, tiles_ = kNoValue;  // of the block, of the warp
@@ -257,11 +267,17 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
   const std::int64_t of_turn = plan.blocks * plan.burst;
   params.rounds = add_size(program, "rounds", max(ceil_div(size(params.segments), per_block), 1));
-  params.turns = add_size(program, "turns", ceil_div(size(params.rounds), of_turn) - 1);
-  const SizeExpr left = size(params.rounds) - size(params.turns) * of_turn;
+  SizeExpr lasting = size(params.rounds), late = 0;
+  if (plan.late > 0) {
+    late = ceil_div(max(size(params.rounds) - plan.blocks * 8, 0), plan.late * 100 / plan.share);
+    params.lasting = add_size(program, "rounds_that_last", size(params.rounds) - late * plan.late);
+    lasting = size(params.lasting);
+  }
+  params.turns = add_size(program, "turns", ceil_div(lasting, of_turn) - 1);
+  const SizeExpr left = lasting - size(params.turns) * of_turn;
   params.last = add_size(program, "rounds_of_last", ceil_div(left, plan.blocks));
   program.launches.push_back({.name = "fold_staged",
-                              .grid = min(size(params.rounds), plan.blocks),
+                              .grid = min(lasting, plan.blocks) + late,
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .bulk_copies = target.bulk_copies});

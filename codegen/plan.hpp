@@ -118,6 +118,8 @@ struct Plan {
   int staged = 0;
   /// staged: tiles of a warp that follow each other and whose results are stored together
   int burst = 0;
+  int late = 0;
+  int share = 0;
   int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this

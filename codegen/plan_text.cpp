@@ -28,8 +28,9 @@ constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
                             {"bytes", &PlanChoice::bytes}};
 constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoice::lanes},
                              {"rows", &PlanChoice::rows},   {"stages", &PlanChoice::stages},
-                             {"burst", &PlanChoice::burst}, {"blocks", &PlanChoice::blocks},
-                             {"bytes", &PlanChoice::bytes}};
+                             {"burst", &PlanChoice::burst}, {"late", &PlanChoice::late, false},
+                             {"share", &PlanChoice::share, false},
+                             {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
 
 constexpr Field kColumns[] = {{"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth},
                               {"runs", &PlanChoice::rows},   {"phases", &PlanChoice::phases, false},
