@@ -269,7 +269,7 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   params.rounds = add_size(program, "rounds", max(ceil_div(size(params.segments), per_block), 1));
   SizeExpr lasting = size(params.rounds), late = 0;
   if (plan.late > 0) {
-    late = ceil_div(max(size(params.rounds) - plan.blocks * 8, 0), plan.late * 100 / plan.share);
+    late = ceil_div(max(size(params.rounds) - plan.blocks * (plan.share == 100 ? plan.stages : plan.late * 8), 0), plan.late * 100 / plan.share);
     params.lasting = add_size(program, "rounds_that_last", size(params.rounds) - late * plan.late);
     lasting = size(params.lasting);
   }
@@ -282,6 +282,12 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
                               .min_blocks = plan.resident,
                               .bulk_copies = target.bulk_copies});
   StagedLowering(program, graph, plan, params).lower();
+  if (plan.late > 0) {
+    Launch& launch = program.launches.back();
+    const std::int64_t wanted = target.processor_shared_bytes / (plan.resident + 1) - kReservedShared + 16;
+    const std::int64_t spare = wanted - shared_layout(launch).bytes;
+    if (spare > 0) launch.shared.push_back({"spare", DType::u8, static_cast<int>((spare + 15) / 16 * 16)});
+  }
   return program;
 }
 
