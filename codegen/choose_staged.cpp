@@ -27,10 +27,19 @@ constexpr std::int64_t kBytesInFlight = 64 * 1024;
 /// H200: 200, 300, 500 and 777 f16 a segment 0.978 of the ceiling, of longer tiles 0.984 to 0.990).
 constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
 constexpr std::int64_t kShortTileOfLong = 3 * 1024, kLongBytes = 384;
-/// Results of a block that wait to be stored together, in bytes, and the same where less than
-/// kManyShare bytes are read for a byte of them (measured on an H200, 64 and 16 KiB: 32 f16 a
-/// segment 0.973 and 0.961 of the ceiling, 7 f16 0.943 and 0.973); the most tiles a warp.
-constexpr std::int64_t kBurstBytes = 64 * 1024, kBurstBytesOfMany = 16 * 1024, kManyShare = 16;
+/// Results of a block that wait to be stored together, in bytes (measured on an H200, 64 and 16
+/// KiB: 32 f16 a segment 0.973 and 0.961 of the ceiling); the most tiles a warp.
+constexpr std::int64_t kBurstBytes = 64 * 1024;
+/// Where less than kManyShare bytes are read for a byte of results, blocks of one burst each, of so
+/// many bytes that are read, are better than any turns, with more under way (measured on an H200 in
+/// turns and so: 3 f16 a segment 0.976 and 1.003, 5 0.958 and 0.995, 6 0.972 and 0.991, 7 0.972 and
+/// 0.989).
+constexpr std::int64_t kManyShare = 16, kBytesOfBurst = 48 * 1024;
+constexpr std::int64_t kBytesInFlightOfBursts = 96 * 1024;
+/// Bytes of a block that comes late (measured on an H200, without such blocks, by 64 and by 128
+/// KiB: 64 f16 a segment 0.983, 0.992 and 0.991, 32 0.972, 0.980 and 0.980, 500 0.985, 0.991 and
+/// 0.990).
+constexpr std::int64_t kLateBytes = 96 * 1024;
 constexpr int kMostBurst = 512;
 constexpr int kBanks = 32, kBankBytes = 4;
 /// Bytes read for a byte of results below which results are so much of the traffic that to gather
@@ -160,7 +169,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp ||
       !is_power_of_two(choice.stages))
     return false;
-  if (choice.burst < choice.stages || choice.blocks < 1) return false;
+  if (choice.burst < choice.stages || choice.late > choice.burst || choice.blocks < 1) return false;
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =
       staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
@@ -170,8 +179,6 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.stages = choice.stages;
   plan.burst = choice.burst;
   plan.late = choice.late;
-  plan.share = choice.share;
-  if (choice.late < 0 || choice.late > choice.burst) return false;
   plan.resident = choice.blocks;
   plan.blocks = std::int64_t{target.processors} * choice.blocks;
   const int folds = static_cast<int>(graph.folds.size());
@@ -227,16 +234,27 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     choice.rows *= 2;
   const std::int64_t tile = row * choice.rows;
   const std::int64_t warps = choice.warps;
-  if (2 * warps * 2 * tile > 2 * kBytesInFlight) choice.blocks = 1;
-  choice.stages = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
-      std::clamp<std::int64_t>(kBytesInFlight / (warps * choice.blocks * tile), 2, 8))));
-  const std::int64_t out = sum_of_outputs(graph);
-  const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
-  const std::int64_t gathered = s * bytes >= kManyShare * out ? kBurstBytes : kBurstBytesOfMany;
-  choice.burst =
-      static_cast<int>(std::clamp<std::int64_t>(gathered / results, choice.stages, kMostBurst));
+  const std::int64_t out = sum_of_outputs(graph), round = warps * tile;
+  const bool many = s * bytes < kManyShare * out;
+  if (many) {
+    choice.stages = 2;
+    choice.blocks = static_cast<int>(
+        std::clamp<std::int64_t>(kBytesInFlightOfBursts / (round * choice.stages), 2, 4));
+    choice.burst = choice.late = static_cast<int>(
+        std::clamp<std::int64_t>(kBytesOfBurst / round, 2 * choice.stages, kMostBurst));
+  } else {
+    if (4 * round > 2 * kBytesInFlight) choice.blocks = 1;
+    choice.stages = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
+        std::clamp<std::int64_t>(kBytesInFlight / (choice.blocks * round), 2, 8))));
+    const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
+    choice.burst = static_cast<int>(
+        std::clamp<std::int64_t>(kBurstBytes / results, choice.stages, kMostBurst));
+    choice.late = static_cast<int>(std::bit_floor(
+        static_cast<std::uint64_t>(std::max<std::int64_t>(kLateBytes / round, choice.stages))));
+  }
   // What does not fit gives up first the results that wait, then those of a tile, then warps.
   for (;;) {
+    choice.late = many ? choice.burst : std::min(choice.late, choice.burst / 2);
     if (make_plan(graph, target, request, choice)) return choice;
     if (choice.burst > std::max(4, choice.stages)) {
       choice.burst = std::max(choice.stages, choice.burst * 3 / 4);
@@ -244,7 +262,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
                                                         2) >= kLeastStagedTile) {
       choice.rows /= 2;
     } else if (choice.blocks > 1) {
-      choice.blocks = 1;
+      --choice.blocks;
     } else if (choice.warps > 1) {
       choice.warps /= 2;
     } else {

@@ -25,8 +25,13 @@ namespace {
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
 
-/// Parameters that every block reads: segments, rounds of all tiles, turns that are whole, and the
-/// rounds of a block in the last one.
+/// Late blocks take a sixteenth of the rounds where there are so many that each other block has
+/// those of eight of them: processors that are nearer to memory then take more of them than others
+/// do.
+constexpr int kLateShare = 16, kLateFrom = 8;
+
+/// Parameters that every block reads: segments; rounds of all tiles, and those that are not late
+/// blocks'; turns that are whole, and the rounds of a block in the last one.
 struct StagedParams {
   int segments = -1, rounds = -1, lasting = -1, turns = -1, last = -1;
 };
@@ -41,8 +46,8 @@ class StagedLowering {
         b_(program),
         rows_(b_, graph, plan) {
     segments_ = b_.param(params.segments);
-    if (plan.late > 0) lasts_ = b_.lt(b_.block(), b_.i64(plan.blocks));
-    turns_ = of_kind(b_.param(params.turns), b_.i64(0));
+    if (comes_late()) lasts_ = b_.lt(b_.block(), b_.i64(plan.blocks));
+    turns_ = plan.one_burst() ? b_.i64(0) : of_kind(b_.param(params.turns), b_.i64(0));
     elements_ = b_.mul(segments_, b_.i64(plan.segment));
     for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
@@ -57,6 +62,7 @@ class StagedLowering {
       start_copies(element_of(b_.add(first, r)), slot_of(r));
       return Builder::Values{};
     });
+    if (plan_.one_burst()) return take_turn(zero);
     const ValueId shares_last = b_.lt(b_.mul(turns_, b_.i64(plan_.burst)), rounds_);
     const ValueId turns = b_.select(shares_last, b_.add(turns_, one), turns_);
     b_.loop(zero, turns, one, {}, [&](ValueId turn, const Builder::Values&) {
@@ -71,12 +77,12 @@ class StagedLowering {
   void share_out() {
     const ValueId zero = b_.i64(0), one = b_.i64(1);
     const ValueId rounds = b_.param(params_.rounds);
-    const ValueId lasting = plan_.late > 0 ? b_.param(params_.lasting) : rounds;
+    const ValueId lasting = comes_late() ? b_.param(params_.lasting) : rounds;
     const ValueId each = of_kind(b_.param(params_.last), b_.i64(plan_.late));
-    const ValueId before =
-        of_kind(b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst)),
-                b_.sub(lasting, b_.i64(plan_.blocks * plan_.late)));
-    last_ = b_.add(before, b_.mul(b_.block(), each));
+    // Where late blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
+    const auto late = [&] { return b_.sub(lasting, b_.i64(plan_.blocks * plan_.late)); };
+    const ValueId before = b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst));
+    last_ = b_.add(comes_late() ? of_kind(before, late()) : before, b_.mul(b_.block(), each));
     const auto of_block = [&](ValueId all) {
       const ValueId there = of_kind(b_.min(all, lasting), all);
       const ValueId of_last = b_.compute(Op::max, {zero, b_.min(each, b_.sub(there, last_))});
@@ -88,11 +94,14 @@ class StagedLowering {
     const ValueId exists = b_.lt(b_.mul(tile_of(full), per_tile()), segments_);
     tiles_ = of_block(b_.select(exists, rounds, full));
   }
+  /// Whether some blocks start late and others do not.
+  [[nodiscard]] bool comes_late() const { return plan_.late > 0 && !plan_.one_burst(); }
   ValueId of_kind(ValueId lasting, ValueId late) {
-    return plan_.late > 0 ? b_.select(lasts_, lasting, late) : lasting;
+    return comes_late() ? b_.select(lasts_, lasting, late) : lasting;
   }
   /// The first round of the block's burst in a turn.
   ValueId first_of(ValueId turn) {
+    if (plan_.one_burst()) return last_;
     const ValueId bursts = b_.add(b_.mul(turn, b_.i64(plan_.blocks)), b_.block());
     return b_.select(b_.lt(turn, turns_), b_.mul(bursts, b_.i64(plan_.burst)), last_);
   }
@@ -152,7 +161,8 @@ class StagedLowering {
     const ValueId first = first_of(turn), burst = b_.i64(plan_.burst);
     const ValueId number = b_.mul(turn, burst);  // of the warp's first tile
     // Where the copies go on.
-    const ValueId next = b_.sub(first_of(b_.add(turn, b_.i64(1))), burst);
+    const ValueId next =
+        plan_.one_burst() ? first : b_.sub(first_of(b_.add(turn, b_.i64(1))), burst);
     b_.loop(b_.i64(0), b_.min(burst, b_.sub(tiles_, number)), b_.i64(1), {},
             [&](ValueId r, const Builder::Values&) {
               // The tile that comes into this one's slot.
@@ -248,6 +258,17 @@ class StagedLowering {
   ValueId slots_ = kNoValue;                      // the warp's first
 };
 
+/// Late blocks that found room beside the others would not be late: what no block needs of shared
+/// memory takes it.
+void keep_others_out(Launch& launch, const Plan& plan, const Target& target) {
+  const std::int64_t too_much =
+      target.processor_shared_bytes / (plan.resident + 1) - kReservedShared + kUnitBytes;
+  const std::int64_t spare = too_much - shared_layout(launch).bytes;
+  if (spare > 0)
+    launch.shared.push_back(
+        {"spare", DType::u8, static_cast<int>((spare + kUnitBytes - 1) / kUnitBytes * kUnitBytes)});
+}
+
 }  // namespace
 
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target) {
@@ -260,34 +281,41 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
     const bool whole = plan.segment * size % kUnitBytes == 0;
     if (whole && plan.base_alignment >= kUnitBytes) program.buffers[i].alignment = kUnitBytes;
   }
-  // Blocks take whole turns while others are left behind them; the last one is shared out.
   StagedParams params;
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   const auto size = [&](int param) { return param_size(program, param); };
   const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
-  const std::int64_t of_turn = plan.blocks * plan.burst;
   params.rounds = add_size(program, "rounds", max(ceil_div(size(params.segments), per_block), 1));
-  SizeExpr lasting = size(params.rounds), late = 0;
-  if (plan.late > 0) {
-    late = ceil_div(max(size(params.rounds) - plan.blocks * (plan.share == 100 ? plan.stages : plan.late * 8), 0), plan.late * 100 / plan.share);
-    params.lasting = add_size(program, "rounds_that_last", size(params.rounds) - late * plan.late);
-    lasting = size(params.lasting);
+  const SizeExpr rounds = size(params.rounds);
+  SizeExpr grid, lasting = 0;
+  if (plan.one_burst()) {
+    params.last =
+        add_size(program, "rounds_of_block", min(ceil_div(rounds, plan.blocks), plan.burst));
+    grid = ceil_div(rounds, size(params.last));
+  } else {
+    SizeExpr late = 0, others = rounds;
+    if (plan.late > 0) {
+      const SizeExpr many = max(rounds - plan.blocks * plan.late * kLateFrom, 0);
+      late = ceil_div(many, std::int64_t{plan.late} * kLateShare);
+      params.lasting = add_size(program, "rounds_that_last", rounds - late * plan.late);
+      others = size(params.lasting);
+      lasting = plan.blocks;
+    }
+    // Blocks take whole turns while others are left behind them; the last one is shared out.
+    const std::int64_t of_turn = plan.blocks * plan.burst;
+    params.turns = add_size(program, "turns", ceil_div(others, of_turn) - 1);
+    const SizeExpr left = others - size(params.turns) * of_turn;
+    params.last = add_size(program, "rounds_of_last", ceil_div(left, plan.blocks));
+    grid = min(others, plan.blocks) + late;
   }
-  params.turns = add_size(program, "turns", ceil_div(lasting, of_turn) - 1);
-  const SizeExpr left = lasting - size(params.turns) * of_turn;
-  params.last = add_size(program, "rounds_of_last", ceil_div(left, plan.blocks));
   program.launches.push_back({.name = "fold_staged",
-                              .grid = min(lasting, plan.blocks) + late,
+                              .grid = grid,
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
+                              .lasting = lasting,
                               .bulk_copies = target.bulk_copies});
   StagedLowering(program, graph, plan, params).lower();
-  if (plan.late > 0) {
-    Launch& launch = program.launches.back();
-    const std::int64_t wanted = target.processor_shared_bytes / (plan.resident + 1) - kReservedShared + 16;
-    const std::int64_t spare = wanted - shared_layout(launch).bytes;
-    if (spare > 0) launch.shared.push_back({"spare", DType::u8, static_cast<int>((spare + 15) / 16 * 16)});
-  }
+  if (plan.late > 0) keep_others_out(program.launches.back(), plan, target);
   return program;
 }
 

@@ -176,9 +176,13 @@ std::string print(const Plan& plan, const Graph& graph) {
       plan.load_width, plan.straddle ? " that segments straddle" : "", plan.depth,
       plan.base_alignment);
   if (plan.strategy == Strategy::staged) {
-    text +=
-        fmt::format("  stages {}, burst {}, blocks {}, {} a processor, {} bytes of shared memory\n",
-                    plan.stages, plan.burst, plan.blocks, plan.resident, staged_bytes(plan, graph));
+    text += fmt::format(
+        "  stages {}, burst {}{}, blocks {}, {} a processor, {} bytes of shared memory\n",
+        plan.stages, plan.burst,
+        plan.one_burst() ? ", one a block"
+        : plan.late > 0  ? fmt::format(", {} rounds a late block", plan.late)
+                         : "",
+        plan.blocks, plan.resident, staged_bytes(plan, graph));
   }
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   if (is_published(plan.strategy)) {
@@ -271,6 +275,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
             "a tile's loads are issued together");
     require(is_power_of_two(plan.stages) && plan.blocks >= 1, "stages and blocks");
     require(plan.burst >= plan.stages, "copies reach no further than into the next burst");
+    require(plan.late >= 0 && plan.late <= plan.burst, "a block that comes late has one burst");
     require(target.async_copies && stages_fit(plan, graph, target),
             "stages fit the target's shared memory");
     for (const GraphInput& input : graph.inputs) {

@@ -118,8 +118,9 @@ struct Plan {
   int staged = 0;
   /// staged: tiles of a warp that follow each other and whose results are stored together
   int burst = 0;
+  /// staged: rounds of tiles (one a warp) of each block that starts when another one has ended;
+  /// `burst`: every block is such, and takes one burst. 0: no block starts late.
   int late = 0;
-  int share = 0;
   int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
   std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
@@ -180,6 +181,8 @@ struct Plan {
   [[nodiscard]] bool shares_quads() const {
     return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
   }
+  /// staged: every block takes one burst.
+  [[nodiscard]] bool one_burst() const { return late > 0 && late == burst; }
   /// Segments one warp handles at once (rows, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
   /// Columns of a block (columns).

@@ -329,19 +329,26 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   const std::int64_t blocks = std::max<std::int64_t>(1, launch.grid.evaluate(params));
   result.blocks = static_cast<double>(blocks);
   double copied = 0, turns = 0;
-  const std::set<std::int64_t> warps = {0, launch.warps / 2, launch.warps - 1};
-  for (const std::int64_t warp : warps) {
-    // So does a block in the middle, but of a cluster's the last ones may have nothing to do.
-    const std::int64_t block = launch.cluster > 1 ? 0 : blocks / 2;
-    const Tally tally = Walk(program, target.rates, params, block, warp).through(launch.body);
-    // The warp in the middle stands for all others.
-    const bool ends = warp == 0 || warp == launch.warps - 1;
-    const double count = ends ? 1 : launch.warps - (static_cast<double>(warps.size()) - 1);
-    result.slots += count * tally.slots;
-    turns += count * tally.turns;
-    result.bytes_ahead += count * tally.ahead;
-    copied = std::max(copied, tally.copied);
-  }
+  // Adds what a block does, which stands for such a share of all blocks.
+  const auto add = [&](std::int64_t block, double share) {
+    const std::set<std::int64_t> warps = {0, launch.warps / 2, launch.warps - 1};
+    for (const std::int64_t warp : warps) {
+      const Tally tally = Walk(program, target.rates, params, block, warp).through(launch.body);
+      // The warp in the middle stands for all others.
+      const bool ends = warp == 0 || warp == launch.warps - 1;
+      const double count = ends ? 1 : launch.warps - (static_cast<double>(warps.size()) - 1);
+      result.slots += share * count * tally.slots;
+      turns += share * count * tally.turns;
+      result.bytes_ahead += share * count * tally.ahead;
+      copied = std::max(copied, tally.copied);
+    }
+  };
+  const std::int64_t lasting = std::min(blocks, launch.lasting.evaluate(params));
+  const double share = static_cast<double>(lasting) / static_cast<double>(blocks);
+  if (lasting > 0) add(lasting / 2, share);
+  // A block in the middle stands for the others, but of a cluster's the last may have nothing to
+  // do.
+  if (lasting < blocks) add(launch.cluster > 1 ? 0 : (lasting + blocks) / 2, 1 - share);
   for (const CopyRing& ring : launch.rings) result.bytes_ahead += ring.slots * copied;
   result.registers = std::min(kMostRegisters, kOwnRegisters + peak_registers(program, launch.body));
   result.resident = resident_blocks(launch, result.registers, target);

@@ -92,19 +92,27 @@ void add_parts(Space& space, const PlanChoice& around) {
 
 void add_staged(Space& space, const PlanChoice& around) {
   space.add(around);
+  const bool one_burst = around.late == around.burst;
+  // Bursts of other lengths; those of blocks that take one each stay so.
+  const auto add_bursts = [&](const PlanChoice& like, const std::vector<int>& bursts) {
+    for (const int burst : bursts) {
+      PlanChoice choice = like;
+      choice.burst = std::max(burst, choice.stages);
+      choice.late = one_burst ? choice.burst : std::min(choice.late, choice.burst / 2);
+      space.add(choice);
+    }
+  };
   for (const int warps : {4, 8, 16}) {
     PlanChoice choice = around;
     choice.warps = warps;
     choice.blocks = std::max(1, around.blocks * around.warps / warps);
     for (const int stages : {2, 4}) {
       choice.stages = stages;
-      choice.burst = std::max(around.burst, stages);
-      space.add(choice);
+      add_bursts(choice, {around.burst});
     }
   }
-  space.vary(around, &PlanChoice::burst,
-             {std::max(around.stages, around.burst / 4), std::max(around.stages, around.burst / 2),
-              around.burst * 2});
+  add_bursts(around, {around.burst / 4, around.burst / 2, around.burst * 2});
+  space.vary(around, &PlanChoice::late, {0});
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
   space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
   PlanChoice lanes = around;

@@ -31,8 +31,7 @@ struct PlanChoice {
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: as many blocks in one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
-  int late = 0;     ///< staged: rounds of tiles of each of the blocks that come late; 0: none do
-  int share = 0;
+  int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do
   int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int parts = 0;    ///< parts, columns: how many of them fill the target

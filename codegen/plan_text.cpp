@@ -26,10 +26,9 @@ constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
                             {"parts", &PlanChoice::parts},
                             {"cluster", &PlanChoice::cluster, false},
                             {"bytes", &PlanChoice::bytes}};
-constexpr Field kStaged[] = {{"warps", &PlanChoice::warps}, {"lanes", &PlanChoice::lanes},
-                             {"rows", &PlanChoice::rows},   {"stages", &PlanChoice::stages},
-                             {"burst", &PlanChoice::burst}, {"late", &PlanChoice::late, false},
-                             {"share", &PlanChoice::share, false},
+constexpr Field kStaged[] = {{"warps", &PlanChoice::warps},   {"lanes", &PlanChoice::lanes},
+                             {"rows", &PlanChoice::rows},     {"stages", &PlanChoice::stages},
+                             {"burst", &PlanChoice::burst},   {"late", &PlanChoice::late, false},
                              {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
 
 constexpr Field kColumns[] = {{"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth},

@@ -375,6 +375,9 @@ struct Launch {
   SizeExpr grid;       ///< blocks; over `params` of the program
   int warps = 1;       ///< warps a block
   int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
+  /// The first so many blocks do most; those behind them start when others have ended. 0: all
+  /// blocks do about as much. For estimates.
+  SizeExpr lasting = 0;
   std::vector<SharedArray> shared{};
   std::vector<CopyRing> rings{};
   /// Its blocks may start while the launch before it still runs: they wait for its end where
