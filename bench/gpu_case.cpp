@@ -1,13 +1,18 @@
 #include "chainfold/bench/gpu_case.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace chainfold::bench {
 namespace {
 
 /// Several times what the second-level cache of any GPU so far holds.
 constexpr std::int64_t kBeyondCaches = std::int64_t{256} << 20;
+
+/// From one set to the next: sets are as well aligned as buffers are.
+std::int64_t stride_of(std::int64_t bytes) {
+  constexpr std::int64_t kAligned = 256;
+  return (bytes + kAligned - 1) / kAligned * kAligned;
+}
 
 }  // namespace
 
@@ -27,29 +32,25 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
                  std::int64_t most_sets, const runtime::Context& context,
                  const runtime::Stream& stream)
     : test_(test), names_(test.inputs()), inputs_(inputs), context_(context), stream_(stream) {
-  constexpr std::int64_t kAligned = 256;
-  std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
-  bool aligned = true;  // slices must be as well aligned as buffers are
+  slices_ = most_sets;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    const std::int64_t size = size_of(names_[i].type);
-    capacity = std::min(capacity, static_cast<std::int64_t>(inputs[i].bytes()) / size);
-    aligned = aligned && test.elements * size % kAligned == 0;
+    slice_strides_.push_back(stride_of(test.elements * size_of(names_[i].type)));
+    const auto fit = static_cast<std::int64_t>(inputs[i].bytes()) / slice_strides_[i];
+    slices_ = std::clamp<std::int64_t>(fit, 1, slices_);
   }
-  if (aligned) slices_ = std::clamp<std::int64_t>(capacity / test.elements, 1, most_sets);
   copies_ = std::clamp<std::int64_t>(kBeyondCaches / test.bytes_written(), 2, 16);
   copies_ = std::min(copies_, most_sets);
   sets_ = std::max(slices_, copies_);
   for (std::size_t i = 0; i < test.computation.outputs(); ++i) {
     const std::int64_t bytes = test.output_size() * size_of(test.computation.output_type(i));
-    strides_.push_back((bytes + kAligned - 1) / kAligned * kAligned);
+    strides_.push_back(stride_of(bytes));
     outputs_.emplace_back(context, static_cast<std::size_t>(copies_ * strides_.back()));
   }
 }
 
 void* GpuCase::input(std::size_t i, std::int64_t set) const {
   if (test_.in_place) return output(i, set);
-  const std::int64_t bytes = test_.elements * size_of(names_[i].type);
-  return static_cast<char*>(inputs_[i].data()) + set % slices_ * bytes;
+  return static_cast<char*>(inputs_[i].data()) + set % slices_ * slice_strides_[i];
 }
 
 void* GpuCase::output(std::size_t i, std::int64_t set) const {
@@ -60,7 +61,8 @@ void GpuCase::restore(std::int64_t set) const {
   if (!test_.in_place) return;
   const std::int64_t bytes = test_.bytes_read();
   const auto to = outputs_[0].pointer() + static_cast<std::uint64_t>(set % copies_ * strides_[0]);
-  const auto from = inputs_[0].pointer() + static_cast<std::uint64_t>(set % slices_ * bytes);
+  const auto from =
+      inputs_[0].pointer() + static_cast<std::uint64_t>(set % slices_ * slice_strides_[0]);
   runtime::copy_on_device(context_, to, from, static_cast<std::size_t>(bytes), stream_.handle());
 }
 

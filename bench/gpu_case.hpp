@@ -45,7 +45,8 @@ class GpuCase {
   const runtime::Context& context_;
   const runtime::Stream& stream_;
   std::vector<runtime::DeviceBuffer> outputs_;
-  std::vector<std::int64_t> strides_;  // bytes from one set of an output to the next
+  // Bytes from one set of an output, or of an input, to the next.
+  std::vector<std::int64_t> strides_, slice_strides_;
   std::int64_t slices_ = 1, copies_ = 1, sets_ = 1;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "chainfold/codegen/choose_scan.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::codegen {
 
@@ -28,6 +29,12 @@ constexpr std::int64_t kSmallBlocksBytes = 4 * 1024 * 1024;
 
 /// Bytes of the longest states of which there may be many: longer ones take long to merge.
 constexpr std::int64_t kSmallState = 8;
+
+/// Bytes up to which segments that wide loads read are folded by rows though more of them are
+/// staged: what copies, their barriers and the way of results through shared memory take before the
+/// first result is stored is 0.4 to 1.3 us (measured on an H200: 64 f16 a segment, of 2^20 elements
+/// 4.2 us by rows, 4.8 staged, of 2^22 5.8 and 6.5, of 2^26 35.1 and 36.0; 200 of 2^22 5.9 and 7.2).
+constexpr std::int64_t kFewSegmentBytes = 128 * 1024 * 1024;
 
 constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
@@ -95,10 +102,19 @@ std::int64_t bytes_of_all(const Graph& graph) {
   return std::max<std::int64_t>(1, bytes);
 }
 
-/// Elements of so many bytes, of a GPU's folds of everything; else 0.
+/// Elements of so many bytes, of a GPU's folds of everything or of segments; else 0.
 std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target& target) {
   if (target.max_warps == 1 || has_scans(graph) || has_columns(graph)) return 0;
   return bytes / bytes_of_all(graph);
+}
+
+/// The most elements of few segments, if so many are few and have another plan than many.
+std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
+                                  std::int64_t elements) {
+  const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
+  if (elements > most || !gains_from_stages(graph, target, {.segment = segment})) return 0;
+  const PlanRequest few{.segment = segment, .most_elements = most};
+  return gains_from_stages(graph, target, few) ? 0 : most;
 }
 
 }  // namespace
@@ -166,16 +182,17 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
   return classes;
 }
 
-std::int64_t most_elements_of(const std::vector<std::int64_t>& classes, std::int64_t segment,
+std::int64_t most_elements_of(const Graph& graph, const Target& target,
+                              const std::vector<std::int64_t>& classes, std::int64_t segment,
                               std::int64_t elements) {
-  if (segment != 0) return 0;
+  if (segment != 0) return most_of_few_segments(graph, target, segment, elements);
   const auto found = std::lower_bound(classes.begin(), classes.end(), elements);
   return found == classes.end() ? 0 : *found;
 }
 
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements) {
-  return most_elements_of(element_classes(graph, target), segment, elements);
+  return most_elements_of(graph, target, element_classes(graph, target), segment, elements);
 }
 
 }  // namespace chainfold::codegen

@@ -169,7 +169,8 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp ||
       !is_power_of_two(choice.stages))
     return false;
-  if (choice.burst < choice.stages || choice.late > choice.burst || choice.blocks < 1) return false;
+  if (choice.burst < choice.stages || choice.blocks < 1) return false;
+  if (choice.late < 0 || choice.late > choice.burst) return false;
   plan.strategy = Strategy::staged;
   std::tie(plan.load_width, plan.straddle) =
       staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
@@ -282,7 +283,8 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const bool gathers = s * sum_of_inputs(graph) >= share * sum_of_outputs(graph);
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= kLongestNarrow;
-  return gathers && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
+  const bool few = request.most_elements > 0;
+  return gathers && !few && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
 }
 
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,

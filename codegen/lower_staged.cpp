@@ -3,8 +3,11 @@
 // As many blocks as the target holds at once share the tiles. A block's warps take its tiles in
 // turns, a round of which is one for each; `burst` rounds that follow each other are a burst, and
 // blocks take bursts in turns, so that what all of them read and write at a time lies close
-// together. What is left over for a last turn is shared out evenly. Each warp keeps copies of its
-// next `stages` tiles under way, in a ring of its own, from the end of one burst into the next.
+// together. What is left over for a last turn is shared out evenly, but for some rounds at the end:
+// `late` of them are the only ones of a block that starts when another has ended, so that
+// processors that memory serves sooner do more. Where `late` is `burst` all blocks are such: each
+// takes one burst. Each warp keeps copies of its next `stages` tiles under way, in a ring of its
+// own, from the end of one burst into the next.
 // Results gather in shared memory and leave it a burst at a time, because memory that has to turn
 // from reading to writing for every few bytes is slower than memory that does so rarely. Copies are
 // aligned to 16 bytes wherever segments begin, so segments of any size are read as fast as any

@@ -43,8 +43,8 @@ struct PlanRequest {
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
 /// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
-/// staged: rows whose elements pass through shared memory. A few blocks stay for the whole launch,
-/// each warp has copies of its next tiles under way, and results are stored many at once.
+/// staged: rows whose elements pass through shared memory. A few blocks stay for most of the
+/// launch, each warp has copies of its next tiles under way, and results are stored many at once.
 /// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
 /// the columns are few, blocks take parts of the rows, whose states a second launch merges.
 /// scan_tile, scan_run, scan_block, look_back, look_ahead, propagate: of scans (plan_scan.hpp).
@@ -264,14 +264,15 @@ bool is_short(const Graph& graph, NodeId id);
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
 /// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
-/// hundreds few parts; scans of everything of no more than a few tiles a block have small tiles, so
-/// that they fill the device, and what a CPU's thread scans before others wake up is one thread's.
-/// Returns PlanRequest::most_elements, the same for all
-/// launches of a class.
+/// hundreds few parts; few segments are not staged where rows read wide loads; scans of everything
+/// of no more than a few tiles a block have small tiles, so that they fill the device, and what a
+/// CPU's thread scans before others wake up is one thread's. Returns PlanRequest::most_elements,
+/// the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);
-/// The same, of what element_classes() gave: for whoever asks at each launch.
-std::int64_t most_elements_of(const std::vector<std::int64_t>& classes, std::int64_t segment,
+/// The same, with what element_classes() gave: for whoever asks at each launch.
+std::int64_t most_elements_of(const Graph& graph, const Target& target,
+                              const std::vector<std::int64_t>& classes, std::int64_t segment,
                               std::int64_t elements);
 /// The classes of launches without segments: how many elements each has at most, ascending.
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);

@@ -67,12 +67,16 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   if (target.vector_bytes == 0) alignment = kWidestLoad;  // alignment makes no difference there
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
+    const bool strided = args.strided && in_place;
+    // Segments with strides have the same plans for any number of elements, and those that come
+    // from the host wait so long for it that other plans would not be worth their compilation.
+    const std::int64_t most =
+        args.segment > 0 && (strided || !in_place)
+            ? 0
+            : codegen::most_elements_of(whole, target, tail ? tail_classes : classes, args.segment,
+                                        args.elements);
     const runtime::KernelVariant& compiled =
-        variant({.tail = tail,
-                 .segment = args.segment,
-                 .strided = args.strided && in_place,
-                 .most_elements = codegen::most_elements_of(tail ? tail_classes : classes,
-                                                            args.segment, args.elements)},
+        variant({.tail = tail, .segment = args.segment, .strided = strided, .most_elements = most},
                 aligned);
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };

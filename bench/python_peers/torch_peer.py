@@ -184,9 +184,10 @@ class Torch:
         self.washed.sum()
 
     def other_memory(self):
-        """Two tensors as large as the largest input, which no case uses."""
+        """Two tensors as large as the largest input, and so large that a read of one outlasts what the
+        host does meanwhile; no case uses them."""
         if not hasattr(self, "others"):
-            words = self.bytes // 8
+            words = max(self.bytes, 1 << 30) // 8
             self.others = [self.torch.ones(words, dtype=self.torch.int64, device=self.device) for _ in (0, 1)]
         return self.others
 

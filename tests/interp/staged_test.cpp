@@ -57,6 +57,7 @@ TEST_P(Staged, EveryShapeIsRight) {
                       .bytes = pick({4, 16}),
                       .mma = pick({0, 1}) == 1};
     choice.burst = choice.stages * pick({1, 1, 2, 3}) + pick({0, 0, 1});
+    choice.late = pick({0, 1, choice.burst});
     InterpCase c{.segment = segment};
     const std::int64_t tile = std::int64_t{32} / choice.lanes * choice.rows;
     const std::int64_t tiles = static_cast<std::int64_t>(random() % 40);
@@ -78,15 +79,15 @@ TEST_P(Staged, EveryShapeIsRight) {
   EXPECT_GT(narrow, 0);
 }
 
-/// Blocks that take several bursts in turns, all sizes of which meet all rings; ends within a
-/// burst, a round and a tile.
+/// Blocks that take several bursts in turns, all sizes of which meet all rings, and others that
+/// come late, a burst each; ends within a burst, a round and a tile.
 TEST_P(Staged, BlocksTakeBurstsInTurns) {
   const TestProgram& tested = program(GetParam());
   std::mt19937_64 random(20261123);
   const auto pick = [&](std::initializer_list<int> values) {
     return values.begin()[random() % values.size()];
   };
-  int runs = 0;
+  int runs = 0, late = 0;
   constexpr int kRuns = 24 / static_cast<int>(kThin);
   for (int turn = 0; turn < 8000 && runs < kRuns; ++turn) {
     const std::int64_t segment = pick({1, 2, 3, 5, 8, 16, 24, 37, 64, 100});
@@ -101,21 +102,24 @@ TEST_P(Staged, BlocksTakeBurstsInTurns) {
                       .bytes = pick({4, 16}),
                       .mma = pick({0, 1}) == 1};
     choice.burst = choice.stages + pick({0, 1, 2, 3, 5});
+    choice.late = std::min(choice.burst - 1, pick({0, 1, 1, 2, 3}));
     const int size = size_of(computation.graph().inputs[0].type);
     InterpCase c{.segment = segment, .base_alignment = pick({16, 16, 8, size})};
     if (c.base_alignment < size) continue;
     const auto plan = make_plan(computation.graph(), target,
                                 {.segment = segment, .base_alignment = c.base_alignment}, choice);
     if (!plan) continue;
-    const std::int64_t turn_segments =
-        plan->blocks * plan->burst * plan->warps * plan->segments_per_warp();
+    const std::int64_t round = std::int64_t{plan->warps} * plan->segments_per_warp();
+    const std::int64_t turn_segments = plan->blocks * plan->burst * round;
     const auto more = static_cast<std::int64_t>(random() % 9);
-    c.elements = segment * (pick({1, 2, 3, 5}) * turn_segments + pick({-1, 0, 1, 7}) * more);
+    c.elements = segment * (pick({1, 2, 3, 5, 9}) * turn_segments + pick({-1, 0, 1, 7}) * more);
     if (c.elements <= 0 || c.elements > 60'000) continue;
     ASSERT_EQ(problems_of(tested, target, c, choice, random), "");
     ++runs;
+    if (plan->late > 0 && c.elements > segment * round * plan->blocks * plan->late * 8) ++late;
   }
   EXPECT_GE(runs, kRuns * 2 / 3);
+  EXPECT_GT(late, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Staged,

@@ -434,6 +434,39 @@ TEST(ChoosePlan, FoldsOfMoreElementsHaveMoreParts) {
   }
 }
 
+/// Few segments that many would be staged of are rows where those read wide loads; whatever has one
+/// plan for any number has no class.
+TEST(ChoosePlan, FewSegmentsAreRows) {
+  const auto x = input<f16>("x");
+  const Target gpu = codegen::gpu_target(90);
+  const auto strategy = [&](const Computation& fold, std::int64_t segment, std::int64_t most,
+                            int alignment) {
+    const PlanRequest request{
+        .segment = segment, .base_alignment = alignment, .most_elements = most};
+    return codegen::default_choice(fold.graph(), gpu, request).strategy;
+  };
+  for (const std::int64_t segment : {64, 100, 200, 1000}) {
+    const Computation fold = over(segments(segment), sum(x));
+    const std::int64_t most = codegen::most_elements_of(fold.graph(), gpu, segment, segment);
+    ASSERT_GE(most, 1 << 22) << segment;
+    EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, most), most);
+    EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, most + 1), 0);
+    EXPECT_EQ(strategy(fold, segment, 0, 16), Strategy::staged) << segment;
+    EXPECT_EQ(strategy(fold, segment, most, 16), Strategy::rows) << segment;
+    EXPECT_EQ(strategy(fold, segment, most, 2), Strategy::staged) << "rows would read narrow loads";
+  }
+  for (const std::int64_t segment : {1, 3, 8, 37, 5000, 1 << 20}) {
+    const Computation fold = over(segments(segment), sum(x));
+    EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, segment), 0) << segment;
+  }
+  const Computation scan = over(segments(64), inclusive_sum(x));
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 64, 64), 0);
+  const Computation sums = over(columns(64), sum(x));
+  EXPECT_EQ(codegen::most_elements_of(sums.graph(), gpu, 64, 64), 0);
+  const Computation fold = over(segments(64), sum(x));
+  EXPECT_EQ(codegen::most_elements_of(fold.graph(), codegen::cpu_target(4), 64, 64), 0);
+}
+
 TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {
   const Computation fold = program("sum_f16").over(segments(1 << 15));
   const Target gpu = codegen::gpu_target(90);
@@ -457,8 +490,8 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   EXPECT_EQ(few.strategy, Strategy::look_back);
   EXPECT_GT(many.tile, few.tile);
   EXPECT_EQ(classes[1], 4 * many.tile * cpu.processors);  // then every thread has large ones
-  EXPECT_EQ(codegen::most_elements_of(classes, 0, classes[0] + 1), classes[1]);
-  EXPECT_EQ(codegen::most_elements_of(classes, 0, classes[1] + 1), 0);
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[0] + 1), classes[1]);
+  EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[1] + 1), 0);
   const Computation both = program("scan_both_ways_i32").over(whole());
   EXPECT_EQ(codegen::most_elements_of(both.graph(), cpu, 0, 1), 0);
 }
