@@ -33,7 +33,8 @@ constexpr std::int64_t kSmallState = 8;
 /// Bytes up to which segments that wide loads read are folded by rows though more of them are
 /// staged: what copies, their barriers and the way of results through shared memory take before the
 /// first result is stored is 0.4 to 1.3 us (measured on an H200: 64 f16 a segment, of 2^20 elements
-/// 4.2 us by rows, 4.8 staged, of 2^22 5.8 and 6.5, of 2^26 35.1 and 36.0; 200 of 2^22 5.9 and 7.2).
+/// 4.2 us by rows, 4.8 staged, of 2^22 5.8 and 6.5, of 2^26 35.1 and 36.0; 200 of 2^22 5.9
+/// and 7.2).
 constexpr std::int64_t kFewSegmentBytes = 128 * 1024 * 1024;
 
 constexpr int kCpuTileBytes = 256 * 1024;

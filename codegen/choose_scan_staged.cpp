@@ -67,7 +67,7 @@ constexpr int kBesides = 2 * 1024;
 
 /// Rows of `bytes` bytes that have room in shared memory.
 int staged_rows(const Target& target, const Shape& shape, int blocks, std::int64_t bytes) {
-  const std::int64_t of_block = target.processor_shared_bytes / blocks - kReservedShared - kBesides;
+  const std::int64_t of_block = target.shared_of(blocks) - kBesides;
   const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
   const std::int64_t rows = std::min<std::int64_t>(shape.staged, of_warp / bytes);
   return static_cast<int>(rows / shape.round * shape.round);

@@ -250,12 +250,13 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
     choice.burst = static_cast<int>(
         std::clamp<std::int64_t>(kBurstBytes / results, choice.stages, kMostBurst));
-    choice.late = static_cast<int>(std::bit_floor(
-        static_cast<std::uint64_t>(std::max<std::int64_t>(kLateBytes / round, choice.stages))));
   }
   // What does not fit gives up first the results that wait, then those of a tile, then warps.
   for (;;) {
-    choice.late = many ? choice.burst : std::min(choice.late, choice.burst / 2);
+    const std::int64_t late = kLateBytes / (row * choice.rows * choice.warps);
+    choice.late = many ? choice.burst
+                       : static_cast<int>(std::min<std::int64_t>(
+                             std::max<std::int64_t>(late, choice.stages), choice.burst / 2));
     if (make_plan(graph, target, request, choice)) return choice;
     if (choice.burst > std::max(4, choice.stages)) {
       choice.burst = std::max(choice.stages, choice.burst * 3 / 4);

@@ -28,13 +28,13 @@ namespace {
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
 
-/// Late blocks take a sixteenth of the rounds where there are so many that each other block has
-/// those of eight of them: processors that are nearer to memory then take more of them than others
-/// do.
+/// Late blocks take a sixteenth of the rounds, as long as there is more for each other block than
+/// eight of them have: processors that are nearer to memory take more of them than others do, and
+/// one that starts last ends soon.
 constexpr int kLateShare = 16, kLateFrom = 8;
 
 /// Parameters that every block reads: segments; rounds of all tiles, and those that are not late
-/// blocks'; turns that are whole, and the rounds of a block in the last one.
+/// blocks'; turns that are whole, and the rounds of a block in the last one, or in its only one.
 struct StagedParams {
   int segments = -1, rounds = -1, lasting = -1, turns = -1, last = -1;
 };
@@ -49,8 +49,8 @@ class StagedLowering {
         b_(program),
         rows_(b_, graph, plan) {
     segments_ = b_.param(params.segments);
-    if (comes_late()) lasts_ = b_.lt(b_.block(), b_.i64(plan.blocks));
-    turns_ = plan.one_burst() ? b_.i64(0) : of_kind(b_.param(params.turns), b_.i64(0));
+    if (plan.has_late_blocks()) stays_ = b_.lt(b_.block(), b_.i64(plan.blocks));
+    turns_ = plan.one_burst() ? b_.i64(0) : if_stays(b_.param(params.turns), b_.i64(0));
     elements_ = b_.mul(segments_, b_.i64(plan.segment));
     for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
@@ -80,14 +80,16 @@ class StagedLowering {
   void share_out() {
     const ValueId zero = b_.i64(0), one = b_.i64(1);
     const ValueId rounds = b_.param(params_.rounds);
-    const ValueId lasting = comes_late() ? b_.param(params_.lasting) : rounds;
-    const ValueId each = of_kind(b_.param(params_.last), b_.i64(plan_.late));
-    // Where late blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
-    const auto late = [&] { return b_.sub(lasting, b_.i64(plan_.blocks * plan_.late)); };
-    const ValueId before = b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst));
-    last_ = b_.add(comes_late() ? of_kind(before, late()) : before, b_.mul(b_.block(), each));
+    const ValueId each = if_stays(b_.param(params_.last), b_.i64(plan_.late));
+    ValueId before = b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst)), lasting = rounds;
+    if (plan_.has_late_blocks()) {
+      lasting = b_.param(params_.lasting);
+      // Where late blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
+      before = if_stays(before, b_.sub(lasting, b_.i64(plan_.blocks * plan_.late)));
+    }
+    last_ = b_.add(before, b_.mul(b_.block(), each));
     const auto of_block = [&](ValueId all) {
-      const ValueId there = of_kind(b_.min(all, lasting), all);
+      const ValueId there = plan_.has_late_blocks() ? if_stays(b_.min(all, lasting), all) : all;
       const ValueId of_last = b_.compute(Op::max, {zero, b_.min(each, b_.sub(there, last_))});
       return b_.add(b_.mul(turns_, b_.i64(plan_.burst)), of_last);
     };
@@ -97,10 +99,9 @@ class StagedLowering {
     const ValueId exists = b_.lt(b_.mul(tile_of(full), per_tile()), segments_);
     tiles_ = of_block(b_.select(exists, rounds, full));
   }
-  /// Whether some blocks start late and others do not.
-  [[nodiscard]] bool comes_late() const { return plan_.late > 0 && !plan_.one_burst(); }
-  ValueId of_kind(ValueId lasting, ValueId late) {
-    return comes_late() ? b_.select(lasts_, lasting, late) : lasting;
+  /// One value for blocks that stay, another one for those that come late.
+  ValueId if_stays(ValueId value, ValueId late) {
+    return plan_.has_late_blocks() ? b_.select(stays_, value, late) : value;
   }
   /// The first round of the block's burst in a turn.
   ValueId first_of(ValueId turn) {
@@ -254,22 +255,21 @@ class StagedLowering {
   RowTile rows_;
   std::vector<StageCopy> copies_;
   ValueId segments_ = kNoValue, elements_ = kNoValue;
-  ValueId lasts_ = kNoValue;
+  ValueId stays_ = kNoValue;  // whether the block does not come late
   ValueId turns_ = kNoValue;  // whole ones
   ValueId last_ = kNoValue;   // the first round of the block's burst behind them
   ValueId rounds_ = kNoValue, tiles_ = kNoValue;  // of the block, of the warp
   ValueId slots_ = kNoValue;                      // the warp's first
 };
 
-/// Late blocks that found room beside the others would not be late: what no block needs of shared
-/// memory takes it.
+/// Late blocks that found room beside the others would not be late, and more blocks of one burst
+/// would have more under way than is good: shared memory that no block needs keeps them out.
 void keep_others_out(Launch& launch, const Plan& plan, const Target& target) {
-  const std::int64_t too_much =
-      target.processor_shared_bytes / (plan.resident + 1) - kReservedShared + kUnitBytes;
-  const std::int64_t spare = too_much - shared_layout(launch).bytes;
-  if (spare > 0)
+  const std::int64_t needed = shared_layout(launch).bytes;
+  const std::int64_t least = target.shared_of(plan.resident + 1) + kUnitBytes;
+  if (needed < least)
     launch.shared.push_back(
-        {"spare", DType::u8, static_cast<int>((spare + kUnitBytes - 1) / kUnitBytes * kUnitBytes)});
+        {"spare", DType::u8, static_cast<int>((least - needed - 1) / kUnitBytes + 1) * kUnitBytes});
 }
 
 }  // namespace
@@ -290,19 +290,19 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   const std::int64_t per_block = std::int64_t{plan.warps} * plan.segments_per_warp();
   params.rounds = add_size(program, "rounds", max(ceil_div(size(params.segments), per_block), 1));
   const SizeExpr rounds = size(params.rounds);
-  SizeExpr grid, lasting = 0;
+  SizeExpr grid;
   if (plan.one_burst()) {
-    params.last =
-        add_size(program, "rounds_of_block", min(ceil_div(rounds, plan.blocks), plan.burst));
+    // As many blocks as fill the target, or a multiple of them.
+    const SizeExpr waves = ceil_div(rounds, plan.blocks * plan.burst);
+    params.last = add_size(program, "rounds_of_block", ceil_div(rounds, waves * plan.blocks));
     grid = ceil_div(rounds, size(params.last));
   } else {
     SizeExpr late = 0, others = rounds;
-    if (plan.late > 0) {
-      const SizeExpr many = max(rounds - plan.blocks * plan.late * kLateFrom, 0);
-      late = ceil_div(many, std::int64_t{plan.late} * kLateShare);
+    if (plan.has_late_blocks()) {
+      late = min(ceil_div(rounds, std::int64_t{plan.late} * kLateShare),
+                 max(rounds - plan.blocks * plan.late * kLateFrom, 0));
       params.lasting = add_size(program, "rounds_that_last", rounds - late * plan.late);
       others = size(params.lasting);
-      lasting = plan.blocks;
     }
     // Blocks take whole turns while others are left behind them; the last one is shared out.
     const std::int64_t of_turn = plan.blocks * plan.burst;
@@ -315,7 +315,7 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
                               .grid = grid,
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
-                              .lasting = lasting,
+                              .lasting = plan.has_late_blocks() ? plan.blocks : 0,
                               .bulk_copies = target.bulk_copies});
   StagedLowering(program, graph, plan, params).lower();
   if (plan.late > 0) keep_others_out(program.launches.back(), plan, target);

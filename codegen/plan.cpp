@@ -120,8 +120,7 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
 
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t bytes = staged_bytes(plan, graph);
-  return bytes <= target.shared_bytes &&
-         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
+  return bytes <= target.shared_bytes && bytes <= target.shared_of(plan.resident);
 }
 
 int phases_of(const Plan& plan) {

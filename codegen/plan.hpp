@@ -122,7 +122,7 @@ struct Plan {
   /// `burst`: every block is such, and takes one burst. 0: no block starts late.
   int late = 0;
   int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
-  std::int64_t blocks = 0;        ///< staged, look_ahead: blocks of a launch at most
+  std::int64_t blocks = 0;        ///< staged, look_ahead: that stay for most of a launch, at most
   std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
   /// parts: as long as so many are left, they grow up to kMostQuanta quanta each. 0: they do not.
@@ -181,8 +181,9 @@ struct Plan {
   [[nodiscard]] bool shares_quads() const {
     return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
   }
-  /// staged: every block takes one burst.
+  /// staged: every block takes one burst; or some stay for many, and others come late.
   [[nodiscard]] bool one_burst() const { return late > 0 && late == burst; }
+  [[nodiscard]] bool has_late_blocks() const { return late > 0 && late < burst; }
   /// Segments one warp handles at once (rows, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
   /// Columns of a block (columns).

@@ -343,7 +343,7 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
       copied = std::max(copied, tally.copied);
     }
   };
-  const std::int64_t lasting = std::min(blocks, launch.lasting.evaluate(params));
+  const std::int64_t lasting = std::min(blocks, launch.lasting);
   const double share = static_cast<double>(lasting) / static_cast<double>(blocks);
   if (lasting > 0) add(lasting / 2, share);
   // A block in the middle stands for the others, but of a cluster's the last may have nothing to

@@ -120,7 +120,7 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t bytes = staged_tile_bytes(plan, graph);
   return target.async_copies && bytes <= target.shared_bytes &&
-         plan.resident * (bytes + kReservedShared) <= target.processor_shared_bytes;
+         bytes <= target.shared_of(std::max(1, plan.resident));
 }
 
 std::string print_scan(const Plan& plan) {

@@ -92,27 +92,34 @@ void add_parts(Space& space, const PlanChoice& around) {
 
 void add_staged(Space& space, const PlanChoice& around) {
   space.add(around);
-  const bool one_burst = around.late == around.burst;
+  const bool one_burst = around.late > 0 && around.late == around.burst;
   // Bursts of other lengths; those of blocks that take one each stay so.
-  const auto add_bursts = [&](const PlanChoice& like, const std::vector<int>& bursts) {
-    for (const int burst : bursts) {
-      PlanChoice choice = like;
-      choice.burst = std::max(burst, choice.stages);
-      choice.late = one_burst ? choice.burst : std::min(choice.late, choice.burst / 2);
-      space.add(choice);
-    }
+  const auto add_burst = [&](PlanChoice choice, int burst) {
+    choice.burst = std::max(burst, choice.stages);
+    choice.late = one_burst ? choice.burst : std::min(choice.late, choice.burst / 2);
+    space.add(choice);
   };
   for (const int warps : {4, 8, 16}) {
     PlanChoice choice = around;
     choice.warps = warps;
     choice.blocks = std::max(1, around.blocks * around.warps / warps);
+    // Blocks that end have as many bytes by any number of warps.
+    const auto alike = [&](int rounds) { return std::max(1, rounds * around.warps / warps); };
+    if (around.late > 0) choice.late = alike(around.late);
     for (const int stages : {2, 4}) {
       choice.stages = stages;
-      add_bursts(choice, {around.burst});
+      add_burst(choice, one_burst ? alike(around.burst) : around.burst);
     }
   }
-  add_bursts(around, {around.burst / 4, around.burst / 2, around.burst * 2});
-  space.vary(around, &PlanChoice::late, {0});
+  for (const int burst : {around.burst / 4, around.burst / 2, around.burst * 2})
+    add_burst(around, burst);
+  space.vary(around, &PlanChoice::late, {0, around.late / 2, around.late * 2});
+  if (!one_burst) {
+    PlanChoice ends = around;
+    ends.burst = ends.late = std::max(around.stages, around.late / 2);
+    ends.blocks = around.blocks + 1;
+    space.add(ends);
+  }
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
   space.vary(around, &PlanChoice::rows, {std::max(1, around.rows / 2), around.rows * 2});
   PlanChoice lanes = around;

@@ -31,7 +31,8 @@ struct PlanChoice {
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: as many blocks in one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
-  int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do
+  int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do;
+                    ///< burst: all blocks are such
   int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int parts = 0;    ///< parts, columns: how many of them fill the target
@@ -49,7 +50,7 @@ struct PlanChoice {
 inline constexpr int kMostParts = 4096;
 
 /// "rows warps=8 depth=1 rows=4 bytes=16 mma", "parts warps=8 depth=4 parts=2112 bytes=16 simt",
-/// "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma", "columns
+/// "staged warps=8 lanes=8 rows=4 stages=2 burst=256 late=6 blocks=2 bytes=16 mma", "columns
 /// warps=8 depth=8 runs=1 parts=528 bytes=16 simt": a strategy, the decisions that it knows, and
 /// its unit.
 std::string to_text(const PlanChoice& choice);

@@ -377,7 +377,7 @@ struct Launch {
   int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
   /// The first so many blocks do most; those behind them start when others have ended. 0: all
   /// blocks do about as much. For estimates.
-  SizeExpr lasting = 0;
+  std::int64_t lasting = 0;
   std::vector<SharedArray> shared{};
   std::vector<CopyRing> rings{};
   /// Its blocks may start while the launch before it still runs: they wait for its end where

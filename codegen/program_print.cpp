@@ -332,7 +332,7 @@ std::string print(const Program& program) {
     out += fmt::format("\nlaunch {}: grid {}, warps {}", launch.name, launch.grid.print(),
                        launch.warps);
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
-    if (launch.lasting.print() != "0") out += fmt::format(", lasting {}", launch.lasting.print());
+    if (launch.lasting > 0) out += fmt::format(", lasting {}", launch.lasting);
     if (launch.cluster > 1) out += fmt::format(", cluster {}", launch.cluster);
     if (launch.overlaps) out += ", overlaps";
     if (launch.streams.along >= 0)

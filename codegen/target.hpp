@@ -21,6 +21,9 @@ struct TargetRates {
   int launch_cycles = 0;       ///< that a launch costs at least
 };
 
+/// What the system keeps for itself of a processor's shared memory for each block, from sm_80 on.
+inline constexpr int kReservedShared = 1024;
+
 struct Target {
   std::string name;  ///< "sm_90" or "cpu"
   Backend backend = Backend::cuda;
@@ -47,13 +50,15 @@ struct Target {
   /// output from which on that pays; 0: never.
   std::int64_t keep_bytes = 0;
   TargetRates rates{};
+
+  /// Bytes of shared memory that each of `blocks` blocks of a processor has at most, from sm_80 on.
+  [[nodiscard]] std::int64_t shared_of(int blocks) const {
+    return processor_shared_bytes / blocks - kReservedShared;
+  }
 };
 
 /// Bytes of a line of a CPU's caches.
 inline constexpr int kLineBytes = 64;
-/// What the system keeps for itself of a processor's shared memory for each block, from sm_80 on.
-inline constexpr int kReservedShared = 1024;
-
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an
 /// architecture below 75 or unknown.
 Target gpu_target(int arch, int processors = 0);

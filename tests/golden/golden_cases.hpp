@@ -90,17 +90,19 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"q6", 0, "cpu"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},
-    // Through shared memory: fragments, a lane a segment, lanes that take turns, two inputs, order.
+    // Through shared memory: fragments, a lane a segment, late blocks, lanes that take turns and
+    // two
+    // inputs, order and one burst a block.
     {"sum_f16", 64, "sm_90",
      "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma"},
     {"sum_f16", 37, "sm_90",
      "staged warps=8 lanes=1 rows=1 stages=2 burst=64 blocks=2 bytes=16 mma"},
     {"sum_i8", 777, "sm_90",
-     "staged warps=8 lanes=32 rows=2 stages=2 burst=16 blocks=2 bytes=16 mma"},
+     "staged warps=8 lanes=32 rows=2 stages=2 burst=16 late=2 blocks=2 bytes=16 mma"},
     {"dot_f16", 100, "sm_80",
      "staged warps=4 lanes=8 rows=2 stages=4 burst=16 blocks=2 bytes=16 simt"},
     {"argmax_f32", 33, "sm_90",
-     "staged warps=8 lanes=1 rows=1 stages=2 burst=8 blocks=1 bytes=16 simt"},
+     "staged warps=8 lanes=1 rows=1 stages=2 burst=8 late=8 blocks=1 bytes=16 simt"},
     // The papers' algorithms.
     {"sum_f16", 16, "sm_90", "reduction16 warps=8 rows=2"},
     {"sum_f16", 48, "sm_90", "strided16n warps=8 depth=4 chain=1"},

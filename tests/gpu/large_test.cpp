@@ -184,7 +184,7 @@ TEST_P(GpuLargeSegments, SumsBeyondTwoToThe32) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GpuLargeSegments,
-    testing::Values("staged warps=8 lanes=32 rows=2 stages=2 burst=64 blocks=2 bytes=16 mma",
+    testing::Values("staged warps=8 lanes=32 rows=2 stages=2 burst=64 late=3 blocks=2 bytes=16 mma",
                     "rows warps=8 depth=1 rows=1 bytes=16 mma",
                     "parts warps=8 depth=1 parts=264 bytes=16 simt"),
     [](const auto& info) {

@@ -122,6 +122,42 @@ TEST_P(Staged, BlocksTakeBurstsInTurns) {
   EXPECT_GT(late, 0);
 }
 
+/// As many rounds as make the first late block, or a block's burst full, and those around them.
+TEST(StagedShares, MeetAtEveryBound) {
+  const TestProgram& tested = program("sum_f16");
+  std::mt19937_64 random(20261124);
+  constexpr std::int64_t kSegment = 8, kProcessors = 3, kLateFrom = 8;
+  const codegen::Target target = codegen::gpu_target(90, kProcessors);
+  const auto check = [&](int burst, int late, std::int64_t rounds) {
+    const PlanChoice choice{.strategy = Strategy::staged,
+                            .warps = 2,
+                            .rows = 1,
+                            .lanes = 1,
+                            .stages = 2,
+                            .burst = burst,
+                            .late = late,
+                            .blocks = 1,
+                            .bytes = 16,
+                            .mma = true};
+    const std::int64_t round = std::int64_t{2} * 32;  // segments
+    for (const std::int64_t less : {std::int64_t{0}, std::int64_t{1}, round - 1}) {
+      const InterpCase c{.segment = kSegment, .elements = (rounds * round - less) * kSegment};
+      ASSERT_EQ(problems_of(tested, target, c, choice, random), "") << rounds << " - " << less;
+    }
+  };
+  for (const int late : {1, 2, 3}) {
+    const std::int64_t first = kProcessors * late * kLateFrom;
+    for (const std::int64_t rounds : {first - 1, first, first + 1, first + 2, 16 * first / 15 + 1})
+      check(4, late, rounds);
+  }
+  for (const int burst : {2, 5}) {
+    const std::int64_t wave = kProcessors * burst;
+    for (const std::int64_t rounds : {std::int64_t{1}, kProcessors - 1, kProcessors,
+                                      kProcessors + 1, wave - 1, wave, wave + 1, 2 * wave + 1})
+      check(burst, burst, rounds);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Staged,
                          testing::Values("sum_f16", "sum_f32", "sum_i8", "frames", "dot_f16",
                                          "variance_f32", "variance_i16", "q6", "argmax_f32",

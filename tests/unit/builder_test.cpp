@@ -59,5 +59,33 @@ TEST(Builder, MultipliesByExactReciprocals) {
     EXPECT_EQ(divided_by(type, 2.0).op, Op::div) << name_of(type);
 }
 
+/// Products with nothing are nothing where one integer is multiplied, and stay what they are
+/// elsewhere: of floats 0 times infinity is no 0, of lanes and vectors a constant is no value.
+TEST(Builder, MultipliesByZeroWithoutComputing) {
+  const auto computes = [](DType type, bool lanes, int width, bool zero_first) {
+    Program program;
+    program.buffers = {{"x", type, BufferRole::input, 0, 16, {}}};
+    program.params = {{"p", type}};
+    program.launches.push_back({.name = "multiply", .grid = 1, .warps = 1});
+    Builder b(program);
+    const ValueId x = lanes ? b.load(0, {b.i64(0)}, width) : b.param(0);
+    const ValueId zero = b.constant(type, 0);
+    const ValueId result =
+        zero_first ? b.compute(Op::mul, {zero, x}) : b.compute(Op::mul, {x, zero});
+    EXPECT_EQ(program.type(result), lanes ? lane(type, width) : uniform(type));
+    const bool constant = b.constant_of(result).has_value();
+    EXPECT_EQ(b.constant_of(result).value_or(0), Bits{0});
+    return !constant;
+  };
+  for (const bool zero_first : {false, true}) {
+    for (const DType type : {DType::i32, DType::i64, DType::u64})
+      EXPECT_FALSE(computes(type, false, 1, zero_first)) << name_of(type);
+    EXPECT_TRUE(computes(DType::i32, true, 1, zero_first));
+    EXPECT_TRUE(computes(DType::i32, true, 4, zero_first));
+    for (const DType type : {DType::f32, DType::f64})
+      EXPECT_TRUE(computes(type, false, 1, zero_first)) << name_of(type);
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::codegen

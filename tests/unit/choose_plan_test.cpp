@@ -633,6 +633,40 @@ TEST(ChoosePlan, ManyResultsKeepTheirWarps) {
   }
 }
 
+/// Late blocks, and more than are wanted of those that take one burst each, find no room beside the
+/// others: shared memory keeps out one more block than is to be resident, and no other.
+TEST(ChoosePlan, NoMoreStagedBlocksAreResidentThanWanted) {
+  const auto x = input<f16>("x");
+  const auto y = input<double>("y");
+  int late = 0, bursts = 0;
+  for (const int arch : {80, 86, 89, 90, 100, 120}) {
+    const codegen::Target gpu = codegen::gpu_target(arch);
+    for (const std::int64_t segment : {3, 7, 24, 37, 64, 100, 1000}) {
+      for (const bool two : {false, true}) {
+        const Computation computation =
+            two ? over(segments(segment), sum(x), max(y)) : over(segments(segment), sum(x));
+        for (const int alignment : {two ? 8 : 2, 16}) {
+          const codegen::PlanRequest request{.segment = segment, .base_alignment = alignment};
+          const auto choice = codegen::staged_choice(computation.graph(), gpu, request);
+          if (!choice) continue;
+          const Plan plan = make_plan(computation.graph(), gpu, request, *choice).value();
+          const auto compiled = codegen::compile_plan(computation.graph(), gpu, plan);
+          const std::int64_t bytes = shared_layout(compiled.program.launches.at(0)).bytes;
+          EXPECT_LE(bytes, gpu.shared_bytes);
+          EXPECT_LE(bytes, gpu.shared_of(plan.resident)) << codegen::to_text(*choice);
+          if (plan.late > 0) {
+            EXPECT_GT(bytes, gpu.shared_of(plan.resident + 1)) << codegen::to_text(*choice);
+          }
+          late += plan.has_late_blocks() ? 1 : 0;
+          bursts += plan.one_burst() ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(late, 20);
+  EXPECT_GT(bursts, 20);
+}
+
 /// What is tried beside staged segments of short bursts has deeper rings, too, with bursts to
 /// match.
 TEST(ChoosePlan, ShortBurstsHaveDeepRingsBesideThem) {

@@ -247,6 +247,19 @@ TEST(PlanCost, SharedMemoryAndRegistersLimitWhatIsResident) {
             estimate_of(test, rows)->launches[0].resident);
 }
 
+/// Blocks that come late do what others would else, and are counted with what they do.
+TEST(PlanCost, LateBlocksDoNoMore) {
+  const Case test = make_case(Op::sum, DType::f16, DType::f16, kElements, 64);
+  const std::string plan = "staged warps=8 lanes=8 rows=4 stages=2 burst=128";
+  const PlanEstimate without = of(test, plan + " blocks=2 bytes=16 mma");
+  const PlanEstimate with = of(test, plan + " late=6 blocks=2 bytes=16 mma");
+  const PlanEstimate bursts = of(test, plan + " late=128 blocks=2 bytes=16 mma");
+  EXPECT_GT(with.launches[0].blocks, 2 * without.launches[0].blocks);
+  const double issued = without.launches[0].issue_cycles;
+  EXPECT_NEAR(with.launches[0].issue_cycles / issued, 1, 0.02);
+  EXPECT_NEAR(bursts.launches[0].issue_cycles / issued, 1, 0.02);
+}
+
 TEST(PlanCost, CountsEveryLaunch) {
   const Case test = make_case(Op::sum, DType::f32, DType::f32, kElements, 0);
   const PlanEstimate parts = of(test, "parts warps=8 depth=8 parts=2112 bytes=16 mma");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -110,6 +111,37 @@ TEST(PlanSpace, WhatIsNotLegalIsNoPlan) {
   }
 }
 
+TEST(PlanSpace, LateBlocksHaveABurstAtMost) {
+  const Computation computation = program("sum_f16").over(segments(64));
+  const auto legal = [&](const std::string& late) {
+    const std::string text =
+        "staged warps=8 lanes=8 rows=4 stages=2 burst=128" + late + " blocks=2 bytes=16 mma";
+    const PlanChoice choice = codegen::parse_choice(text);
+    EXPECT_EQ(to_text(choice), text);
+    return make_plan(computation.graph(), codegen::gpu_target(90), {.segment = 64}, choice);
+  };
+  const auto stay = legal(""), some = legal(" late=6"), all = legal(" late=128");
+  ASSERT_TRUE(stay && some && all);
+  EXPECT_FALSE(stay->has_late_blocks() || stay->one_burst());
+  EXPECT_TRUE(some->has_late_blocks() && !some->one_burst());
+  EXPECT_TRUE(all->one_burst() && !all->has_late_blocks());
+  EXPECT_FALSE(legal(" late=129"));
+  EXPECT_FALSE(legal(" late=2000000000"));
+  PlanChoice negative = codegen::parse_choice("staged warps=8 lanes=8 rows=4 stages=2 burst=128");
+  negative.late = -1;
+  EXPECT_FALSE(make_plan(computation.graph(), codegen::gpu_target(90), {.segment = 64}, negative));
+  // Turns with late blocks and without, and one burst a block, are tried beside each other.
+  for (const std::int64_t segment : {5, 64}) {
+    bool tried[3] = {};
+    for (const PlanChoice& choice :
+         plan_space(computation.graph(), codegen::gpu_target(90), {.segment = segment})) {
+      if (choice.strategy == Strategy::staged)
+        tried[choice.late == 0 ? 0 : choice.late < choice.burst ? 1 : 2] = true;
+    }
+    EXPECT_TRUE(tried[0] && tried[1] && tried[2]) << segment;
+  }
+}
+
 TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
   for (const auto& [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
            {"", "names no strategy"},
@@ -121,6 +153,7 @@ TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
            {"rows warps=-8", "'-8' is no number"},
            {"rows warps=8x", "'8x' is no number"},
            {"rows lanes=8", "has no 'lanes'"},
+           {"rows late=1", "has no 'late'"},
            {"fastest warps=8", "'fastest' is no strategy"},
            {"rows columns", "'columns' says nothing"},
            {"single_pass parts=8", "has no 'parts'"}}) {
