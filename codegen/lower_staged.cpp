@@ -28,9 +28,10 @@ namespace {
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
 
-/// Late blocks take a sixteenth of the rounds, as long as there is more for each other block than
-/// eight of them have: processors that are nearer to memory take more of them than others do, and
-/// one that starts last ends soon.
+/// Late blocks take a sixteenth of the rounds, and are as many as stay at least, where there is
+/// more for each of those than eight of them have: processors that are nearer to memory take more
+/// of them than others do, and one that starts last ends soon. If they were fewer, some would run
+/// alone.
 constexpr int kLateShare = 16, kLateFrom = 8;
 
 /// Parameters that every block reads: segments; rounds of all tiles, and those that are not late
@@ -299,8 +300,10 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   } else {
     SizeExpr late = 0, others = rounds;
     if (plan.has_late_blocks()) {
-      late = min(ceil_div(rounds, std::int64_t{plan.late} * kLateShare),
-                 max(rounds - plan.blocks * plan.late * kLateFrom, 0));
+      const SizeExpr some =
+          max(ceil_div(rounds, std::int64_t{plan.late} * kLateShare), plan.blocks);
+      const SizeExpr beyond = max(rounds - plan.blocks * plan.late * kLateFrom, 0);
+      late = min(some, beyond * plan.blocks);
       params.lasting = add_size(program, "rounds_that_last", rounds - late * plan.late);
       others = size(params.lasting);
     }

@@ -64,7 +64,7 @@ const BurstCase kBursts[] = {
     {"sum_f32", 68, 2, 32, 1, 2, 4, 0, 0},         {"dot_f16", 133, 1, 32, 1, 1, 3, 1, 5},
     {"longest_run_f32", 65, 2, 32, 1, 2, 4, 1, 0}, {"frames", 40, 1, 8, 1, 2, 6, 2, 0},
     {"variance_f32", 72, 2, 32, 1, 4, 4, 0, 1},    {"sum_f16", 37, 2, 8, 1, 2, 4, 4, 3},
-    {"sum_f32", 5, 1, 1, 2, 2, 3, 3, 0},
+    {"sum_f32", 5, 1, 1, 2, 2, 3, 3, 0},           {"dot_f16", 256, 1, 32, 1, 2, 3, 1, 0},
 };
 
 class GpuSmallBursts : public testing::TestWithParam<std::size_t> {};
