@@ -38,8 +38,10 @@ void RowTile::lower_tile(ValueId first, ValueId segments, const Sink& sink,
   std::vector<Partials> groups;
   for (int group = 0; group * span < plan_.rows; ++group) {
     Partials merged = merge_rows(group * span, span);
-    merged = tile_.reduce_lanes(std::move(merged), span, lanes_);
-    put_outputs(merged, group * span * per_row_, span * per_row_, sink);
+    // What is left of each group of lanes.
+    merged = plan_.far_lanes_first ? tile_.reduce_lanes(std::move(merged), 1, lanes_ / span)
+                                   : tile_.reduce_lanes(std::move(merged), span, lanes_);
+    put_outputs(merged, group * span * per_row_, span, sink);
   }
   if (!ahead && loaded) loaded();
 }
@@ -183,18 +185,30 @@ Partials RowTile::fold_in_turns(int u) {
   return std::move(waiting.front().second);
 }
 
+/// Within a group of lanes: bit i of the number of one of `span` rows is that of the lane, or
+/// counts from the highest down.
+int RowTile::lane_of(int row, int span) const {
+  if (!plan_.far_lanes_first) return row;
+  int lane = 0;
+  for (int bit = 1, to = lanes_ / 2; bit < span; bit *= 2, to /= 2)
+    if ((row & bit) != 0) lane += to;
+  return lane;
+}
+
 Partials RowTile::merge_rows(int u, int span) {
   if (span == 1) return fold_row(u);
   const Partials low = merge_rows(u, span / 2), high = merge_rows(u + span / 2, span / 2);
-  return tile_.pair_rows(low, high, span / 2);
+  return tile_.pair_rows(low, high, plan_.far_lanes_first ? lanes_ / span : span / 2);
 }
 
-/// Lane k * lanes + u holds row u's k-th segment; output p = u * per_row + k goes to lane p.
-void RowTile::put_outputs(const Partials& merged, int offset, int count, const Sink& sink) {
+/// Of `span` rows: lane k * lanes + lane_of(u) holds row u's k-th segment; output p = u * per_row +
+/// k goes to lane p.
+void RowTile::put_outputs(const Partials& merged, int offset, int span, const Sink& sink) {
+  const int count = span * per_row_;
   std::vector<std::uint8_t> source(kWarpWidth);
   for (int p = 0; p < kWarpWidth; ++p) {
-    source[static_cast<std::size_t>(p)] =
-        static_cast<std::uint8_t>(p < count ? (p % per_row_) * lanes_ + p / per_row_ : p);
+    const int from = p % per_row_ * lanes_ + lane_of(p / per_row_, span);
+    source[static_cast<std::size_t>(p)] = static_cast<std::uint8_t>(p < count ? from : p);
   }
   ValueId mask = kNoValue;
   if (count < kWarpWidth) mask = b_.compute(Op::lt, {b_.lane(), b_.i32(count)});

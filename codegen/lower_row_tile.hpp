@@ -44,8 +44,9 @@ class RowTile {
   Partials fold_row(int u);
   [[nodiscard]] bool at_once() const;
   Partials fold_in_turns(int u);
+  [[nodiscard]] int lane_of(int row, int span) const;
   Partials merge_rows(int u, int span);
-  void put_outputs(const Partials& merged, int offset, int count, const Sink& sink);
+  void put_outputs(const Partials& merged, int offset, int span, const Sink& sink);
 
   Builder& b_;
   const Plan& plan_;

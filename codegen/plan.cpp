@@ -202,8 +202,9 @@ std::string print(const Plan& plan, const Graph& graph) {
         plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
         plan.parts_wanted);
   } else if (plan.strategy != Strategy::parts) {
-    text += fmt::format("  lanes_per_segment {}, rows {}{}\n", plan.lanes_per_segment, plan.rows,
-                        plan.load_rows_first ? ", all rows loaded first" : "");
+    text += fmt::format("  lanes_per_segment {}, rows {}{}{}\n", plan.lanes_per_segment, plan.rows,
+                        plan.load_rows_first ? ", all rows loaded first" : "",
+                        plan.far_lanes_first ? ", far lanes merged first" : "");
   } else {
     text += fmt::format(
         "  part_quantum {}, parts_wanted {}{}{}\n", plan.part_quantum, plan.parts_wanted,
@@ -268,6 +269,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
+  require(!plan.far_lanes_first || std::all_of(graph.folds.begin(), graph.folds.end(),
+                                               [](const Fold& fold) { return fold.commutative; }),
+          "in order, lanes side by side are merged first");
   if (plan.strategy == Strategy::staged) {
     require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,

@@ -109,6 +109,9 @@ struct Plan {
   int rows = 1;
   int loads_at_once = 1024;     ///< of a segment that a lane holds before it adds them up (staged)
   bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
+  /// rows: merges of rows begin with the lanes that are furthest apart, which lie in different
+  /// registers
+  bool far_lanes_first = false;
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values

@@ -467,6 +467,35 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), codegen::cpu_target(4), 64, 64), 0);
 }
 
+/// Where lanes are elements of registers and a segment's fill several, those of different ones are
+/// merged first, but not in order, and not where there is one row.
+TEST(ChoosePlan, LanesOfDifferentRegistersAreMergedFirst) {
+  const auto far = [](const Computation& fold, const Target& target, std::int64_t segment) {
+    const Plan plan = choose_plan(fold.graph(), target, {.segment = segment});
+    EXPECT_EQ(plan.strategy, Strategy::rows);
+    return plan.far_lanes_first;
+  };
+  const Target cpu = codegen::cpu_target(4);
+  const auto x = input<float>("x");
+  const auto y = input<double>("y");
+  const auto sums = [](const auto& of, std::int64_t segment) {
+    return over(segments(segment), sum(of));
+  };
+  for (const std::int64_t segment : {17, 24, 64, 100})
+    EXPECT_TRUE(far(sums(x, segment), cpu, segment));
+  for (const std::int64_t segment : {1, 8, 16}) EXPECT_FALSE(far(sums(x, segment), cpu, segment));
+  EXPECT_TRUE(far(sums(y, 16), cpu, 16));
+  EXPECT_FALSE(far(sums(y, 8), cpu, 8));
+  EXPECT_FALSE(far(sums(x, 4096), cpu, 4096)) << "one row";
+  EXPECT_FALSE(far(program("longest_run_f32").over(segments(64)), cpu, 64)) << "in order";
+  EXPECT_FALSE(far(over(segments(16), sum(x)), codegen::gpu_target(90), 16));
+  Plan wrong =
+      choose_plan(program("longest_run_f32").over(segments(64)).graph(), cpu, {.segment = 64});
+  wrong.far_lanes_first = true;
+  EXPECT_THROW(verify(wrong, program("longest_run_f32").over(segments(64)).graph(), cpu),
+               InternalError);
+}
+
 TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {
   const Computation fold = program("sum_f16").over(segments(1 << 15));
   const Target gpu = codegen::gpu_target(90);
