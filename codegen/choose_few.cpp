@@ -109,7 +109,7 @@ std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target&
   return bytes / bytes_of_all(graph);
 }
 
-/// The most elements of few segments, if so many are few and have another plan than many.
+/// The most elements of few segments, if so many are few and have rules of their own.
 std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                   std::int64_t elements) {
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);

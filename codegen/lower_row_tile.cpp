@@ -185,8 +185,8 @@ Partials RowTile::fold_in_turns(int u) {
   return std::move(waiting.front().second);
 }
 
-/// Within a group of lanes: bit i of the number of one of `span` rows is that of the lane, or
-/// counts from the highest down.
+/// The lane of its group that ends up with a row of `span`: bit i of the row is bit i of the lane
+/// or, far lanes first, the i-th from the top.
 int RowTile::lane_of(int row, int span) const {
   if (!plan_.far_lanes_first) return row;
   int lane = 0;

@@ -1,9 +1,9 @@
 // RowTile: the work of one warp on `segments_per_warp` consecutive segments, the same whether their
 // elements are loaded from the inputs or from shared memory, and wherever the results go.
 //
-// Rows are merged in pairs while lanes are merged (pair_rows), so a group's lane u ends up with row
-// u and the exchanges are shared: R rows over G lanes cost R - 1 exchanges and log2(G / R) more,
-// not R * log2(G).
+// Rows are merged in pairs while lanes are merged (pair_rows), so a group's lane u (or, far lanes
+// first, the one whose bits are u's from the top down) ends up with row u and exchanges are shared:
+// R rows over G lanes cost R - 1 exchanges and log2(G / R) more, not R * log2(G).
 #pragma once
 
 #include <functional>

@@ -293,7 +293,7 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   const SizeExpr rounds = size(params.rounds);
   SizeExpr grid;
   if (plan.one_burst()) {
-    // As many blocks as fill the target, or a multiple of them.
+    // As even as whole rounds allow: of as many waves of blocks as bursts make, all end alike.
     const SizeExpr waves = ceil_div(rounds, plan.blocks * plan.burst);
     params.last = add_size(program, "rounds_of_block", ceil_div(rounds, waves * plan.blocks));
     grid = ceil_div(rounds, size(params.last));

@@ -269,9 +269,11 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
-  require(!plan.far_lanes_first || std::all_of(graph.folds.begin(), graph.folds.end(),
-                                               [](const Fold& fold) { return fold.commutative; }),
-          "in order, lanes side by side are merged first");
+  const bool in_any_order = std::all_of(graph.folds.begin(), graph.folds.end(),
+                                        [](const Fold& fold) { return fold.commutative; });
+  require(!plan.far_lanes_first ||
+              (in_any_order && plan.strategy == Strategy::rows && target.vector_lanes),
+          "rows of registers are merged far lanes first, in any order");
   if (plan.strategy == Strategy::staged) {
     require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,

@@ -30,7 +30,8 @@ Target target(std::string_view name);
 
 /// How plans are chosen. off: by rules, without measuring. cached: what an earlier tuning of the
 /// same computation, segment size and device has recorded, else by rules. measure: the record, or a
-/// measurement when a segment size is first compiled for, which is recorded. Results of different
+/// measurement when a segment size (of few elements or of many, see Kernel) is first compiled for,
+/// which is recorded. Results of different
 /// plans may differ within the promised bound; pin a plan (Options::plan) to keep their bits.
 enum class Tuning : std::uint8_t { off, cached, measure };
 
@@ -121,9 +122,10 @@ struct KernelStats {
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
 /// compiled for a segment size when it is first needed: at compile() where the expression fixes the
 /// size, else at the first run, launch or prepare() with that size; folds and scans over
-/// everything, and partial last segments, may have code of their own for few elements, which is
-/// compiled at the first run of so few. The code is unloaded with the last copy: keep one until
-/// what launch() queued has run, and as long as a CUDA graph holds it.
+/// everything, partial last segments, and on a GPU launches of up to 128 MiB of segments may have
+/// code of their own for few elements, which is compiled at the first run or launch of so few. The
+/// code is unloaded with the last copy: keep one until what launch() queued has run, and as long as
+/// a CUDA graph holds it.
 class Kernel {
  public:
   struct State;  ///< opaque
@@ -155,10 +157,11 @@ class Kernel {
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
   /// synchronised; once prepare() or a launch of the same segment size and alignment has run (over
-  /// everything, or with a partial last segment: also as long, or both above some millions of
-  /// elements), nothing is compiled either, and the launch can be captured in a CUDA graph. Throws
-  /// UserError before anything is queued; memory that was the device's in an earlier launch is not
-  /// asked about again, so what happens if it was freed since is for the driver to tell.
+  /// everything, or with a partial last segment: also as long, or both above 512 MiB of inputs; of
+  /// segments: both above 128 MiB, or neither), nothing is compiled either, and the launch can be
+  /// captured in a CUDA graph. Throws UserError before anything is queued; memory that was the
+  /// device's in an earlier launch is not asked about again, so what happens if it was freed since
+  /// is for the driver to tell.
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
   /// folds. More elements may need less: ask for every size that is launched.

@@ -68,10 +68,11 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
     const bool strided = args.strided && in_place;
-    // Segments with strides have the same plans for any number of elements, and those that come
-    // from the host wait so long for it that other plans would not be worth their compilation.
+    // Segments by a pinned plan or with strides have the same plan for any number of elements, and
+    // those that come from the host wait so long for it that another would not be worth its
+    // compilation.
     const std::int64_t most =
-        args.segment > 0 && (strided || !in_place)
+        args.segment > 0 && (strided || !in_place || !options.plan.empty())
             ? 0
             : codegen::most_elements_of(whole, target, tail ? tail_classes : classes, args.segment,
                                         args.elements);

@@ -88,11 +88,11 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"frames", 64, "sm_90"},
     {"q6", 0, "sm_90"},
     {"q6", 0, "cpu"},
+    {"sum_f32", 24, "cpu"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},
-    // Through shared memory: fragments, a lane a segment, late blocks, lanes that take turns and
-    // two
-    // inputs, order and one burst a block.
+    // Through shared memory: fragments, a lane a segment, late blocks, lanes that take turns,
+    // two inputs, order and one burst a block.
     {"sum_f16", 64, "sm_90",
      "staged warps=8 lanes=8 rows=4 stages=2 burst=128 blocks=2 bytes=16 mma"},
     {"sum_f16", 37, "sm_90",
