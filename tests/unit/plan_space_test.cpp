@@ -127,7 +127,8 @@ TEST(PlanSpace, LateBlocksHaveABurstAtMost) {
   EXPECT_TRUE(all->one_burst() && !all->has_late_blocks());
   EXPECT_FALSE(legal(" late=129"));
   EXPECT_FALSE(legal(" late=2000000000"));
-  PlanChoice negative = codegen::parse_choice("staged warps=8 lanes=8 rows=4 stages=2 burst=128");
+  PlanChoice negative = codegen::parse_choice(
+      "staged warps=8 lanes=8 rows=4 stages=2 burst=128 late=6 blocks=2 bytes=16 mma");
   negative.late = -1;
   EXPECT_FALSE(make_plan(computation.graph(), codegen::gpu_target(90), {.segment = 64}, negative));
   // Turns with late blocks and without, and one burst a block, are tried beside each other.
