@@ -33,8 +33,9 @@ void run_first_cpu(const SuiteOptions& options, Report& report);
 
 /// How often a row that takes `ms` is repeated.
 std::size_t repeats_for(const SuiteOptions& options, double ms);
-/// Compilations, the compiler being loaded, and their median times as rows: within the compiler, of
-/// cf::compile as a whole, and of cf::compile where the machine code comes from the disk.
+/// Compilations of a sum and of two folds of f16, the compiler being loaded, and their median times
+/// as rows: within the compiler, of cf::compile as a whole, and of cf::compile where the machine
+/// code comes from the disk.
 void measure_compile(const Target& target, const std::string& compiler, Report& report);
 /// One line on stderr.
 void progress(const std::string& text);
