@@ -752,5 +752,25 @@ TEST(ChoosePlan, MomentsOfLongSegmentsTakeFewWarps) {
   }
 }
 
+TEST(ChoosePlan, TakesASegmentOfTwoInputsInOneBatchRatherThanTwo) {
+  const auto x = input<f16>("x");
+  const auto y = input<f16>("y");
+  const auto depth_of = [&](const Computation& computation, std::int64_t segment, int arch) {
+    return choose_plan(computation.graph(), codegen::gpu_target(arch),
+                       PlanRequest{.segment = segment})
+        .depth;
+  };
+  const Computation product = over(whole(), dot(x, y));
+  for (const int arch : {75, 80, 90}) {
+    EXPECT_EQ(depth_of(product, 2048, arch), 8) << "one batch";
+    EXPECT_EQ(depth_of(product, 2304, arch), 9) << "nine loads of an input";
+    EXPECT_EQ(depth_of(product, 4096, arch), 16);
+    EXPECT_EQ(depth_of(product, 4352, arch), 8) << "three batches";
+    EXPECT_EQ(depth_of(over(whole(), sum(x)), 8192, arch), 16) << "one input";
+    // A merge of pairs an element holds more.
+    EXPECT_LE(depth_of(over(whole(), argmax(x * y)), 4096, arch), 8);
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::test
