@@ -95,8 +95,8 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest) {
 /// 16, where f16 fill one register, 6 % more).
 bool merges_registers(const Graph& graph, int lanes) {
   constexpr int kRegister = 64, kHalfFloats = 4;  // those are computed as f32
+  if (needs_order(graph)) return false;           // neighbours are merged first
   for (const Fold& fold : graph.folds) {
-    if (!fold.commutative) return false;  // in order, neighbours are merged first
     for (const DType type : fold.state)
       if (lanes * (is_float(type) ? std::max(size_of(type), kHalfFloats) : size_of(type)) <
           2 * kRegister)

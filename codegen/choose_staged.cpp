@@ -82,11 +82,6 @@ int widest_divisor(std::int64_t segment, int widest) {
   return width;
 }
 
-bool ordered(const Graph& graph) {
-  return std::any_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return !fold.commutative; });
-}
-
 /// Whether all folds are short ones, or moments, of inputs as they are.
 bool folds_inputs(const Graph& graph) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
@@ -106,7 +101,8 @@ std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int 
                                   int lanes) {
   const int width = widest_divisor(segment, widest);
   if (graph.inputs.size() != 1 || bytes < kBankBytes) return {width, false};
-  if (lanes > 1 && ordered(graph)) return {width, false};  // each lane's elements must be one run
+  if (lanes > 1 && needs_order(graph))
+    return {width, false};  // each lane's elements must be one run
   const int word = kBankBytes / size_of(graph.inputs[0].type);
   return width < word ? std::pair{word, true} : std::pair{width, false};
 }
@@ -192,7 +188,7 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (worst.loads_a_lane() > kMostLoads) return false;
   // Lanes of a small group take turns along their segment.
   const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
-  if (turns && ordered(graph)) return false;
+  if (turns && needs_order(graph)) return false;
   if (least_tile(graph, plan.segments_per_warp() * plan.segment) < kLeastStagedTile) return false;
   return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
 }

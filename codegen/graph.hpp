@@ -102,6 +102,8 @@ struct Graph {
 
 /// Whether the graph has a scan, and so, it may be, outputs with a value an element.
 bool has_scans(const Graph& graph);
+/// Whether some fold takes its elements in their order.
+bool needs_order(const Graph& graph);
 /// For every node whether it is of this kind or depends on one that is.
 std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 /// Which folds (one a fold or scan node) elements are told the value of, for their whole segment.

@@ -40,7 +40,7 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
       fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
     uses_index_ = uses_index_ || node.kind == NodeKind::index;
   }
-  for (const Fold& fold : graph.folds) ordered_ = ordered_ || !fold.commutative;
+  ordered_ = needs_order(graph);
 }
 
 const Node& TileLowering::fold_node(std::size_t fold) const {

@@ -131,12 +131,10 @@ int phases_of(const Plan& plan) {
 }
 
 bool phases_fit(const Plan& plan, const Graph& graph) {
-  const bool ordered = std::any_of(graph.folds.begin(), graph.folds.end(),
-                                   [](const Fold& fold) { return !fold.commutative; });
   return is_power_of_two(plan.phases) && plan.phases % phases_of(plan) == 0 &&
          plan.warps % plan.phases == 0 && plan.load_width > 1 && plan.lanes_per_segment == 1 &&
          plan.strip == 0 && plan.columns_per_block() <= plan.segment && graph.inputs.size() == 1 &&
-         !ordered;
+         !needs_order(graph);
 }
 
 std::int64_t columns_bytes(const Plan& plan) {
@@ -269,10 +267,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
-  const bool in_any_order = std::all_of(graph.folds.begin(), graph.folds.end(),
-                                        [](const Fold& fold) { return fold.commutative; });
   require(!plan.far_lanes_first ||
-              (in_any_order && plan.strategy == Strategy::rows && target.vector_lanes),
+              (!needs_order(graph) && plan.strategy == Strategy::rows && target.vector_lanes),
           "rows of registers are merged far lanes first, in any order");
   if (plan.strategy == Strategy::staged) {
     require(!plan.strided, "copies bring what lies side by side");
