@@ -64,15 +64,12 @@ std::int64_t loads_of(std::int64_t segment, int width) {
   return (segment + std::int64_t{Plan::kWarp} * width - 1) / (std::int64_t{Plan::kWarp} * width);
 }
 
-/// Whether lanes have registers for the two batches of a segment at once. Those of one input alone
-/// have as many loads under way as are good.
+/// Whether one batch is better than two: a fold of two inputs has half of a lane's loads under way
+/// for each, and registers for twice as many.
 bool takes_one_batch_of_two(const Graph& graph, const Target& target, int depth,
                             std::int64_t loads) {
-  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
-                                 [](const Fold& fold) { return fold.tile.has_value(); });
-  const auto inputs = static_cast<std::int64_t>(graph.inputs.size());
-  return target.max_warps > 1 && plain && inputs > 1 && loads > depth && loads <= 2 * depth &&
-         inputs * 2 * depth <= 2 * target.loads_in_flight;
+  return target.max_warps > 1 && graph.inputs.size() == 2 && graph.folds.size() == 1 &&
+         graph.folds[0].tile && loads > depth && loads <= 2 * depth;
 }
 
 bool has_moments(const Graph& graph) {
@@ -283,10 +280,10 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
     // Such warps take many registers: blocks of fewer fill a multiprocessor better.
     if (2 * loads > kMostLoadsOfMoments) choice.warps = std::min(choice.warps, 4);
   }
-  // A segment of several inputs that would take two batches takes one, of twice the loads: 4096 f16
-  // of two inputs 0.933 ms instead of 0.950 (an H200, 2^30 in all; of four batches 0.935 and
-  // 0.936).
-  if (takes_one_batch_of_two(graph, target, choice.depth, loads) && !edges) {
+  // Of 4096 f16 of two inputs 0.933 ms instead of 0.950 (an H200, 2^30 in all; of 16384, which take
+  // several batches anyway, 0.935 and 0.936).
+  if (!edges && width * widest_input(graph) == target.vector_bytes &&
+      takes_one_batch_of_two(graph, target, choice.depth, loads)) {
     choice.depth *= 2;
     choice.warps = std::min(choice.warps, 4);
   }

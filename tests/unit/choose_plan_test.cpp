@@ -755,20 +755,29 @@ TEST(ChoosePlan, MomentsOfLongSegmentsTakeFewWarps) {
 TEST(ChoosePlan, TakesASegmentOfTwoInputsInOneBatchRatherThanTwo) {
   const auto x = input<f16>("x");
   const auto y = input<f16>("y");
-  const auto depth_of = [&](const Computation& computation, std::int64_t segment, int arch) {
-    return choose_plan(computation.graph(), codegen::gpu_target(arch),
-                       PlanRequest{.segment = segment})
-        .depth;
+  const auto z = input<f16>("z");
+  const auto choice_of = [&](const Computation& computation, std::int64_t segment, int arch,
+                             int alignment = 16) {
+    return rows_choice(computation.graph(), codegen::gpu_target(arch),
+                       PlanRequest{.segment = segment, .base_alignment = alignment});
   };
   const Computation product = over(whole(), dot(x, y));
   for (const int arch : {75, 80, 90}) {
-    EXPECT_EQ(depth_of(product, 2048, arch), 8) << "one batch";
-    EXPECT_EQ(depth_of(product, 2304, arch), 9) << "nine loads of an input";
-    EXPECT_EQ(depth_of(product, 4096, arch), 16);
-    EXPECT_EQ(depth_of(product, 4352, arch), 8) << "three batches";
-    EXPECT_EQ(depth_of(over(whole(), sum(x)), 8192, arch), 16) << "one input";
+    EXPECT_EQ(choice_of(product, 2048, arch).depth, 8) << "one batch";
+    EXPECT_EQ(choice_of(product, 2048, arch).warps, 8);
+    for (const std::int64_t segment : {2304, 4096}) {  // 9 and 16 loads of an input
+      EXPECT_EQ(choice_of(product, segment, arch).depth, 16);
+      EXPECT_EQ(choice_of(product, segment, arch).warps, 4);
+    }
+    EXPECT_EQ(choice_of(product, 4352, arch).depth, 8) << "three batches";
+    EXPECT_EQ(choice_of(product, 4096, arch, 8).depth, 8) << "narrow loads, four batches";
+    EXPECT_EQ(choice_of(product, 400, arch, 2).depth, 8) << "narrow loads, 13";
+    EXPECT_LE(choice_of(product, 3001, arch).depth, 4) << "edges";
+    EXPECT_EQ(choice_of(over(whole(), sum(x)), 4096, arch).depth, 16) << "one input";
+    EXPECT_EQ(choice_of(over(whole(), sum(x * y * z)), 4096, arch).depth, 8) << "three inputs";
+    EXPECT_EQ(choice_of(over(whole(), dot(x, y), sum(x)), 4096, arch).depth, 8) << "two folds";
     // A merge of pairs an element holds more.
-    EXPECT_LE(depth_of(over(whole(), argmax(x * y)), 4096, arch), 8);
+    EXPECT_EQ(choice_of(over(whole(), argmax(x * y)), 4096, arch).depth, 8);
   }
 }
 
