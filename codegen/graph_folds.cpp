@@ -1,4 +1,7 @@
-// GraphBuilder's folds of the language, each in the type that it is computed in.
+// GraphBuilder's folds of the language, each in the type that it is computed in, and what graphs
+// tell about their folds.
+#include <algorithm>
+
 #include "chainfold/codegen/graph.hpp"
 
 namespace chainfold::codegen {
@@ -54,6 +57,11 @@ NodeId GraphBuilder::product(NodeId value, NodeId filter) {
 NodeId GraphBuilder::logsumexp(NodeId value, NodeId filter) {
   const DType in = compute_type(type(value));
   return fold(make_logsumexp(in), {convert(value, in)}, filter);
+}
+
+bool needs_order(const Graph& graph) {
+  return !std::all_of(graph.folds.begin(), graph.folds.end(),
+                      [](const Fold& fold) { return fold.commutative; });
 }
 
 }  // namespace chainfold::codegen

@@ -9,11 +9,6 @@
 
 namespace chainfold::codegen {
 
-bool needs_order(const Graph& graph) {
-  return !std::all_of(graph.folds.begin(), graph.folds.end(),
-                      [](const Fold& fold) { return fold.commutative; });
-}
-
 bool has_scans(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.kind == NodeKind::scan; });
