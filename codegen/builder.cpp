@@ -318,7 +318,7 @@ Builder::Values Builder::loop(ValueId lo, ValueId hi, ValueId step, const Values
   For loop{.lo = lo,
            .hi = hi,
            .step = step,
-           .index = new_value(uniform(DType::i64)),
+           .index = new_value(type(lo)),
            .init = init,
            .carried = {},
            .body = {}};

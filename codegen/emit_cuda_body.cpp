@@ -33,15 +33,17 @@ void BodyEmitter::line(const std::string& text) {
 
 std::string BodyEmitter::word_of(ValueId id, int i) const {
   const auto named = named_.find(id);
-  return named != named_.end() ? named->second : variable(id, type(id), i);
+  if (named == named_.end()) return variable(id, type(id), i);
+  const std::vector<std::string>& names = named->second;
+  return names.size() == 1 ? names[0] : names.at(static_cast<std::size_t>(i));
 }
 std::vector<std::string> BodyEmitter::words_of(ValueId id) const {
   const auto named = named_.find(id);
-  return named != named_.end() ? std::vector{named->second} : variables(id, type(id));
+  return named != named_.end() ? named->second : variables(id, type(id));
 }
 std::string BodyEmitter::element_of(ValueId id, int i) const {
-  const auto named = named_.find(id);
-  return named != named_.end() ? named->second : element(id, type(id), i);
+  const Type& t = type(id);
+  return element(word_of(id, i / elements_per_word(t)), t, i);
 }
 
 void BodyEmitter::declare(ValueId id, const std::vector<std::string>& values) {
@@ -69,12 +71,13 @@ void BodyEmitter::define(ValueId id, const std::vector<std::string>& elements) {
   declare(id, words);
 }
 
-// Words that come over whole keep their variables, so that rearranging packed elements mostly costs
-// nothing.
+// Words that come over whole keep their variables, so that rearranging elements mostly costs
+// nothing: where all of them do, there are no variables of its own.
 void BodyEmitter::define_from(ValueId id, const std::vector<Source>& elements) {
   const Type& t = type(id);
   const int per_word = elements_per_word(t);
   std::vector<std::string> values;
+  bool known = true;
   for (std::size_t first = 0; first < elements.size(); first += per_word) {
     const auto count = std::min<std::size_t>(per_word, elements.size() - first);
     const auto [source, at] = elements[first];
@@ -88,15 +91,21 @@ void BodyEmitter::define_from(ValueId id, const std::vector<Source>& elements) {
     }
     if (per_word == 1) {
       values.push_back(parts[0]);
+      known = known && (source == kNoValue || elements_per_word(type(source)) == 1);
     } else if (zero) {
       values.push_back("0u");
     } else if (whole && source != kNoValue && is_packed(type(source)) && at % per_word == 0) {
       values.push_back(word_of(source, at / per_word));
     } else {
       values.push_back(packed_word(parts, per_word));
+      known = false;
     }
   }
-  declare(id, values);
+  if (known) {
+    named_[id] = std::move(values);
+  } else {
+    declare(id, values);
+  }
 }
 
 void BodyEmitter::emit_region(const Region& region) {
@@ -114,23 +123,23 @@ void BodyEmitter::emit_yields(const std::vector<ValueId>& results, const Region&
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Const& op) {
-  named_[instr.results[0]] = literal(type(instr.results[0]).elem, op.bits);
+  named_[instr.results[0]] = {literal(type(instr.results[0]).elem, op.bits)};
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Special& op) {
   switch (op.which) {
     case Builtin::block: return declare(instr.results[0], {"(long long)blockIdx.x"});
     case Builtin::warp:
-      named_[instr.results[0]] = launch_.warps == 1 ? "0" : "warp";
+      named_[instr.results[0]] = {launch_.warps == 1 ? "0" : "warp"};
       uses_warp_ = launch_.warps > 1;
       return;
-    case Builtin::lane: named_[instr.results[0]] = "lane"; return;
-    case Builtin::streams: named_[instr.results[0]] = "false"; return;
+    case Builtin::lane: named_[instr.results[0]] = {"lane"}; return;
+    case Builtin::streams: named_[instr.results[0]] = {"false"}; return;
   }
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const ParamRef& op) {
-  named_[instr.results[0]] = param_name(program_, op.index);
+  named_[instr.results[0]] = {param_name(program_, op.index)};
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
@@ -173,12 +182,35 @@ void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
     return declare(id, words);
   }
 
+  if (op.op == Op::convert && t.elem == DType::f32 && operand_type == DType::f16 &&
+      is_packed(type(first)))
+    return widen_halves(instr.results[0], first);
+
   std::vector<std::string> elements;
   for (int i = 0; i < t.width; ++i) {
     for (std::size_t a = 0; a < args.size(); ++a) args[a] = element_of(op.operands[a], i);
     elements.push_back(expression(op.op, operand_type, t.elem, args));
   }
   define(id, elements);
+}
+
+// As many in a statement as there are at once: a compiler takes its time for each of them.
+void BodyEmitter::widen_halves(ValueId id, ValueId halves) {
+  constexpr int kMost = 8;
+  const Type& t = type(id);
+  line(fmt::format("float {};", fmt::join(variables(id, t), ", ")));
+  for (int i = 0; i < t.width;) {
+    const int count = t.width - i >= kMost ? kMost : std::min(2, t.width - i);
+    if (count == 1) {
+      line(fmt::format("{} = cf_f32_of_f16({});", variable(id, t, i), element_of(halves, i)));
+    } else {
+      std::vector<std::string> args;
+      for (int w = i / 2; w < (i + count) / 2; ++w) args.push_back(word_of(halves, w));
+      for (int j = i; j < i + count; ++j) args.push_back(variable(id, t, j));
+      line(fmt::format("cf_f32x{}_of_f16({});", count, fmt::join(args, ", ")));
+    }
+    i += count;
+  }
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Splat& op) {
@@ -215,8 +247,8 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   }
   line("#pragma unroll 1");
   const std::string index = name(op.index);
-  line(fmt::format("for (long long {0} = {1}; {0} < {2}; {0} += {3}) {{", index, name(op.lo),
-                   name(op.hi), name(op.step)));
+  line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", index, name(op.lo), name(op.hi),
+                   name(op.step), type_name(type(op.index).elem)));
   ++depth_;
   // Copies, so that the assignments at the end of a round see this round's values.
   for (std::size_t r = 0; r < op.carried.size(); ++r)

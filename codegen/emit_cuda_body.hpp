@@ -83,6 +83,7 @@ class BodyEmitter {
   void line(const std::string& text);
   void declare(ValueId id, const std::vector<std::string>& values);  // one expression a variable
   void define(ValueId id, const std::vector<std::string>& elements);
+  void widen_halves(ValueId id, ValueId halves);  // a packed vector of f16 to f32
   void define_from(ValueId id, const std::vector<Source>& elements);
   [[nodiscard]] const Type& type(ValueId id) const { return program_.type(id); }
   // What stands for a value: its variables, or for constants, parameters and the like a text of its
@@ -94,7 +95,8 @@ class BodyEmitter {
 
   const Program& program_;
   const Launch& launch_;
-  std::map<ValueId, std::string> named_;  // values that need no variable
+  // Values that need no variables: what stands for each word, or one text for all of them.
+  std::map<ValueId, std::vector<std::string>> named_;
   std::string text_;
   int depth_ = 1;
   bool uses_warp_ = false;

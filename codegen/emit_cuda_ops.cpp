@@ -19,10 +19,18 @@ bool needs_wrapping(DType type) {
   return is_integer(type) && (is_signed(type) || size_of(type) < 4);
 }
 
-std::string arithmetic(std::string_view helper, char sign, DType type,
-                       std::span<const std::string> args) {
-  if (!needs_wrapping(type)) return fmt::format("{} {} {}", args[0], sign, args[1]);
-  return narrowed(type, fmt::format("{}({}, {})", helper, args[0], args[1]));
+// Wrapping is left to unsigned numbers, in place: a call would cost a compiler more.
+std::string arithmetic(char sign, DType type, const std::string& a, const std::string& b) {
+  if (!needs_wrapping(type)) return fmt::format("{} {} {}", a, sign, b);
+  const bool wide = size_of(type) == 8;
+  return fmt::format("({0})(({1}){2} {3} ({1}){4})", type_name(type),
+                     wide ? "unsigned long long" : "unsigned", a, sign, b);
+}
+
+std::string extremum(std::string_view helper, char sign, DType type,
+                     std::span<const std::string> args) {
+  if (is_float(type)) return fmt::format("{}({}, {})", helper, args[0], args[1]);
+  return narrowed(type, fmt::format("({0} {2} {1} ? {0} : {1})", args[0], args[1], sign));
 }
 
 std::string bitwise(char sign, DType type, std::span<const std::string> args) {
@@ -113,17 +121,17 @@ std::string expression(Op op, DType type, DType result, std::span<const std::str
       return narrowed(type, "~" + args[0]);
     case Op::is_finite: return fmt::format("cf_is_finite({})", args[0]);
     case Op::convert: return convert(type, result, args[0]);
-    case Op::add: return arithmetic("cf_add", '+', type, args);
-    case Op::sub: return arithmetic("cf_sub", '-', type, args);
-    case Op::mul: return arithmetic("cf_mul", '*', type, args);
+    case Op::add: return arithmetic('+', type, args[0], args[1]);
+    case Op::sub: return arithmetic('-', type, args[0], args[1]);
+    case Op::mul: return arithmetic('*', type, args[0], args[1]);
     case Op::div:
       if (floating) return call(type, "__fdiv_rn", "__ddiv_rn", args);
       return narrowed(type, fmt::format("cf_div({}, {})", args[0], args[1]));
     case Op::rem:
       if (floating) return call(type, "fmodf", "fmod", args);
       return narrowed(type, fmt::format("cf_rem({}, {})", args[0], args[1]));
-    case Op::min: return narrowed(type, fmt::format("cf_min({}, {})", args[0], args[1]));
-    case Op::max: return narrowed(type, fmt::format("cf_max({}, {})", args[0], args[1]));
+    case Op::min: return extremum("cf_min", '<', type, args);
+    case Op::max: return extremum("cf_max", '>', type, args);
     case Op::bit_and: return bitwise('&', type, args);
     case Op::bit_or: return bitwise('|', type, args);
     case Op::bit_xor: return bitwise('^', type, args);
@@ -137,8 +145,7 @@ std::string expression(Op op, DType type, DType result, std::span<const std::str
     case Op::ge: return fmt::format("{} >= {}", args[0], args[1]);
     case Op::fma:
       if (floating) return call(type, "__fmaf_rn", "__fma_rn", args);
-      if (!needs_wrapping(type)) return fmt::format("{} * {} + {}", args[0], args[1], args[2]);
-      return narrowed(type, fmt::format("cf_add(cf_mul({}, {}), {})", args[0], args[1], args[2]));
+      return arithmetic('+', type, arithmetic('*', type, args[0], args[1]), args[2]);
     case Op::select: return fmt::format("{} ? {} : {}", args[0], args[1], args[2]);
   }
   throw InternalError("the CUDA emitter does not know operation " + std::string(name_of(op)));

@@ -100,11 +100,9 @@ std::vector<std::string> variables(ValueId id, const Type& type) {
   return names;
 }
 
-std::string element(ValueId id, const Type& type, int i) {
-  if (type.width == 1) return variable(id, type, 0);
-  if (!is_packed(type)) return variable(id, type, i);
+std::string element(const std::string& word, const Type& type, int i) {
+  if (!is_packed(type)) return word;
   const int per_word = elements_per_word(type);
-  const std::string word = variable(id, type, i / per_word);
   const int shift = i % per_word * (32 / per_word);
   if (shift == 0) return fmt::format("({}){}", type_name(type.elem), word);
   return fmt::format("({})({} >> {})", type_name(type.elem), word, shift);

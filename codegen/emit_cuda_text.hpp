@@ -35,8 +35,8 @@ std::string_view variable_type(const Type& type) noexcept;
 /// Their names.
 std::string variable(ValueId id, const Type& type, int i);
 std::vector<std::string> variables(ValueId id, const Type& type);
-/// One element as an expression; any `i` of a width-1 value is that value.
-std::string element(ValueId id, const Type& type, int i);
+/// Element `i` as an expression over the word in which it lies.
+std::string element(const std::string& word, const Type& type, int i);
 /// The elements of one word (2 or 4 of them, fewer in a last word) put together.
 std::string packed_word(std::span<const std::string> elements, int per_word);
 

@@ -296,8 +296,8 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   out_.label(label + ".body");
   emit(op.body);
   const std::string back = out_.current_label();
-  const std::string next =
-      out_.let(fmt::format("add nsw i64 {}, {}", name(op.index), name(op.step)));
+  const std::string next = out_.let(
+      fmt::format("add nsw {} {}, {}", text_type(op.index), name(op.index), name(op.step)));
   out_.line(fmt::format("br label %{}.head", label));
   const std::string body = out_.take_text();
 
@@ -307,7 +307,7 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
     text += fmt::format("  {} = phi {} [ {}, %{} ], [ {}, %{} ]\n", result, phi_type, first, before,
                         later, back);
   };
-  phi(name(op.index), "i64", name(op.lo), next);
+  phi(name(op.index), text_type(op.index), name(op.lo), next);
   for (std::size_t r = 0; r < op.carried.size(); ++r) {
     for (std::size_t i = 0; i < names(op.carried[r]).size(); ++i) {
       phi(names(op.carried[r])[i], text_type(op.carried[r]), names(op.init[r])[i],
@@ -315,8 +315,8 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
     }
   }
   text += fmt::format(
-      "  %{0}.more = icmp slt i64 {1}, {2}\n  br i1 %{0}.more, label %{0}.body, label %{0}.done\n",
-      label, name(op.index), name(op.hi));
+      "  %{0}.more = icmp slt {3} {1}, {2}\n  br i1 %{0}.more, label %{0}.body, label %{0}.done\n",
+      label, name(op.index), name(op.hi), text_type(op.index));
   out_.append(text + body);
   out_.label(label + ".done");
   for (std::size_t r = 0; r < instr.results.size(); ++r)

@@ -123,7 +123,7 @@ void Warp::end_region() {
   if (again) {
     copy(frame.region->yields, loop->carried);
     frame.index += frame.step;
-    *slot(loop->index) = static_cast<Bits>(frame.index);
+    *slot(loop->index) = bits_of_int(type(loop->index).elem, frame.index);
     frame.next = 0;
     return;
   }
@@ -422,11 +422,15 @@ void Warp::execute(const Barrier&, const Instr& instr) {
 }
 
 void Warp::execute(const For& op, const Instr& instr) {
-  const std::int64_t lo = integer(op.lo), hi = integer(op.hi), step = integer(op.step);
+  const auto bound = [&](ValueId id) {
+    const std::int64_t value = integer(id);
+    return type(id).elem == DType::i32 ? std::int64_t{static_cast<std::int32_t>(value)} : value;
+  };
+  const std::int64_t lo = bound(op.lo), hi = bound(op.hi), step = bound(op.step);
   if (step <= 0) fail(fmt::format("a loop's step must be positive, not {}", step));
   if (lo >= hi) return copy(op.init, instr.results);
   copy(op.init, op.carried);
-  *slot(op.index) = static_cast<Bits>(lo);
+  *slot(op.index) = bits_of_int(type(op.index).elem, lo);
   frames_.push_back(
       {.region = &op.body, .owner = &instr, .next = 0, .index = lo, .hi = hi, .step = step});
 }

@@ -13,8 +13,9 @@
 // aligned to 16 bytes wherever segments begin, so segments of any size are read as fast as any
 // other.
 //
-// Where copies bring a tile's surroundings, or the last tile is not a whole one, they reach beyond
-// the input: what arrives from there is anything, and nobody stores what becomes of it.
+// Where copies bring a tile's surroundings, or the last tiles are not whole ones or do not exist,
+// they reach beyond the input: what arrives from there is anything, and nobody stores what becomes
+// of it.
 #include <algorithm>
 #include <bit>
 
@@ -50,24 +51,23 @@ class StagedLowering {
         b_(program),
         rows_(b_, graph, plan) {
     segments_ = b_.param(params.segments);
-    if (plan.has_late_blocks()) stays_ = b_.lt(b_.block(), b_.i64(plan.blocks));
-    turns_ = plan.one_burst() ? b_.i64(0) : if_stays(b_.param(params.turns), b_.i64(0));
+    block_ = count(b_.block());
+    if (plan.has_late_blocks()) stays_ = b_.lt(block_, b_.i32(plan.blocks));
+    turns_ = plan.one_burst() ? b_.i32(0) : if_stays(count(b_.param(params.turns)), b_.i32(0));
     elements_ = b_.mul(segments_, b_.i64(plan.segment));
     for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
   }
 
   void lower() {
-    const ValueId zero = b_.i64(0), one = b_.i64(1), stages = b_.i64(plan_.stages);
+    const ValueId zero = b_.i32(0), one = b_.i32(1);
     share_out();
-    slots_ = b_.mul(wide(b_.warp()), stages);
-    const ValueId first = first_of(zero);
-    b_.loop(zero, b_.min(tiles_, stages), one, {}, [&](ValueId r, const Builder::Values&) {
-      start_copies(element_of(b_.add(first, r)), slot_of(r));
-      return Builder::Values{};
-    });
+    slots_ = b_.mul(b_.warp(), b_.i32(plan_.stages));
+    const std::int64_t of_tile = plan_.segments_per_warp() * plan_.segment;
+    warps_first_ = b_.mul(wide(b_.warp()), b_.i64(of_tile));
+    of_round_ = b_.i64(plan_.warps * of_tile);
     if (plan_.one_burst()) return take_turn(zero);
-    const ValueId shares_last = b_.lt(b_.mul(turns_, b_.i64(plan_.burst)), rounds_);
+    const ValueId shares_last = b_.lt(b_.mul(turns_, b_.i32(plan_.burst)), rounds_);
     const ValueId turns = b_.select(shares_last, b_.add(turns_, one), turns_);
     b_.loop(zero, turns, one, {}, [&](ValueId turn, const Builder::Values&) {
       take_turn(turn);
@@ -77,28 +77,20 @@ class StagedLowering {
   }
 
  private:
-  /// Counts what the block and the warp have to do.
+  /// Counts what the block has to do.
   void share_out() {
-    const ValueId zero = b_.i64(0), one = b_.i64(1);
-    const ValueId rounds = b_.param(params_.rounds);
-    const ValueId each = if_stays(b_.param(params_.last), b_.i64(plan_.late));
-    ValueId before = b_.mul(turns_, b_.i64(plan_.blocks * plan_.burst)), lasting = rounds;
+    const ValueId rounds = count(b_.param(params_.rounds));
+    const ValueId each = if_stays(count(b_.param(params_.last)), b_.i32(plan_.late));
+    ValueId before = b_.mul(turns_, b_.i32(plan_.blocks * plan_.burst)), there = rounds;
     if (plan_.has_late_blocks()) {
-      lasting = b_.param(params_.lasting);
+      const ValueId lasting = count(b_.param(params_.lasting));
       // Where late blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
-      before = if_stays(before, b_.sub(lasting, b_.i64(plan_.blocks * plan_.late)));
+      before = if_stays(before, b_.sub(lasting, b_.i32(plan_.blocks * plan_.late)));
+      there = if_stays(lasting, rounds);
     }
-    last_ = b_.add(before, b_.mul(b_.block(), each));
-    const auto of_block = [&](ValueId all) {
-      const ValueId there = plan_.has_late_blocks() ? if_stays(b_.min(all, lasting), all) : all;
-      const ValueId of_last = b_.compute(Op::max, {zero, b_.min(each, b_.sub(there, last_))});
-      return b_.add(b_.mul(turns_, b_.i64(plan_.burst)), of_last);
-    };
-    rounds_ = of_block(rounds);
-    // The last of all rounds may have no tile for the warp.
-    const ValueId full = b_.sub(rounds, one);
-    const ValueId exists = b_.lt(b_.mul(tile_of(full), per_tile()), segments_);
-    tiles_ = of_block(b_.select(exists, rounds, full));
+    last_ = b_.add(before, b_.mul(block_, each));
+    const ValueId of_last = b_.compute(Op::max, {b_.i32(0), b_.min(each, b_.sub(there, last_))});
+    rounds_ = b_.add(b_.mul(turns_, b_.i32(plan_.burst)), of_last);
   }
   /// One value for blocks that stay, another one for those that come late.
   ValueId if_stays(ValueId value, ValueId late) {
@@ -107,8 +99,8 @@ class StagedLowering {
   /// The first round of the block's burst in a turn.
   ValueId first_of(ValueId turn) {
     if (plan_.one_burst()) return last_;
-    const ValueId bursts = b_.add(b_.mul(turn, b_.i64(plan_.blocks)), b_.block());
-    return b_.select(b_.lt(turn, turns_), b_.mul(bursts, b_.i64(plan_.burst)), last_);
+    const ValueId bursts = b_.add(b_.mul(turn, b_.i32(plan_.blocks)), block_);
+    return b_.select(b_.lt(turn, turns_), b_.mul(bursts, b_.i32(plan_.burst)), last_);
   }
 
   void declare_shared() {
@@ -125,17 +117,13 @@ class StagedLowering {
     }
   }
   ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
-  ValueId per_tile() { return b_.i64(plan_.segments_per_warp()); }
+  /// Rounds, turns, slots and results that wait in shared memory are counted in 32 bits.
+  ValueId count(ValueId value) { return b_.convert(value, DType::i32); }
 
-  /// The warp's tile of a round, its first element, and the slot of the `number`th that it folds.
-  ValueId tile_of(ValueId round) {
-    return b_.add(b_.mul(round, b_.i64(plan_.warps)), wide(b_.warp()));
-  }
-  ValueId element_of(ValueId round) {
-    return b_.mul(tile_of(round), b_.i64(plan_.segments_per_warp() * plan_.segment));
-  }
+  /// The first element of the warp's tile of a round, and the slot of the `number`th that it folds.
+  ValueId element_of(ValueId round) { return b_.add(b_.mul(wide(round), of_round_), warps_first_); }
   ValueId slot_of(ValueId number) {
-    return b_.add(slots_, b_.compute(Op::bit_and, {number, b_.i64(plan_.stages - 1)}));
+    return wide(b_.add(slots_, b_.compute(Op::bit_and, {number, b_.i32(plan_.stages - 1)})));
   }
 
   /// Whether every segment begins on 16 bytes.
@@ -161,60 +149,64 @@ class StagedLowering {
     }
   }
 
-  /// Folds a turn's tiles and stores what became of them.
+  /// Folds a turn's tiles and stores what became of them. Into a tile's slot comes then the one
+  /// `stages` rounds later; the first turn begins so many rounds early, that the first ones come.
   void take_turn(ValueId turn) {
-    const ValueId first = first_of(turn), burst = b_.i64(plan_.burst);
+    const ValueId first = first_of(turn), zero = b_.i32(0), burst = b_.i32(plan_.burst);
     const ValueId number = b_.mul(turn, burst);  // of the warp's first tile
     // Where the copies go on.
     const ValueId next =
-        plan_.one_burst() ? first : b_.sub(first_of(b_.add(turn, b_.i64(1))), burst);
-    b_.loop(b_.i64(0), b_.min(burst, b_.sub(tiles_, number)), b_.i64(1), {},
-            [&](ValueId r, const Builder::Values&) {
-              // The tile that comes into this one's slot.
-              const ValueId later = b_.add(r, b_.i64(plan_.stages));
-              const ValueId exists = b_.lt(b_.add(number, later), tiles_);
-              const ValueId from = b_.select(b_.lt(later, burst), first, next);
-              fold_tile(b_.add(first, r), r, b_.add(number, r), exists, b_.add(from, later));
-              return Builder::Values{};
-            });
-    b_.barrier();
-    const ValueId per_round = b_.i64(std::int64_t{plan_.warps} * plan_.segments_per_warp());
-    const ValueId at = b_.mul(first, per_round);
+        plan_.one_burst() ? first : b_.sub(first_of(b_.add(turn, b_.i32(1))), burst);
     const ValueId rounds = b_.min(burst, b_.sub(rounds_, number));
-    const ValueId count = b_.min(b_.mul(rounds, per_round), b_.sub(segments_, at));
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) flush(i, at, count);
+    const int per_round = plan_.warps * plan_.segments_per_warp();
+    const ValueId segment = b_.mul(wide(first), b_.i64(per_round));
+    const ValueId early = b_.select(b_.compute(Op::eq, {turn, zero}), b_.i32(-plan_.stages), zero);
+    b_.loop(early, rounds, b_.i32(1), {}, [&](ValueId r, const Builder::Values&) {
+      const ValueId slot = slot_of(b_.add(number, r));
+      b_.branch(
+          b_.compute(Op::ge, {r, zero}),
+          [&] {
+            fold_tile(b_.add(first, r), r, b_.add(number, r), slot);
+            return Builder::Values{};
+          },
+          [] { return Builder::Values{}; });
+      const ValueId later = b_.add(r, b_.i32(plan_.stages));
+      b_.branch(
+          b_.lt(b_.add(number, later), rounds_),
+          [&] {
+            const ValueId from = b_.select(b_.lt(later, burst), first, next);
+            start_copies(element_of(b_.add(from, later)), slot);
+            return Builder::Values{};
+          },
+          [] { return Builder::Values{}; });
+      return Builder::Values{};
+    });
+    b_.barrier();
+    const ValueId results =
+        b_.min(wide(b_.mul(rounds, b_.i32(per_round))), b_.sub(segments_, segment));
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) flush(i, segment, count(results));
   }
 
-  /// Folds the warp's tile of `round`, the `r`th of its burst and its `number`th; in its slot begin
-  /// then the copies of its tile of `later`, if that exists.
-  void fold_tile(ValueId round, ValueId r, ValueId number, ValueId exists, ValueId later) {
-    const ValueId element = element_of(round), slot = slot_of(number);
-    const int rounds = std::countr_zero(static_cast<unsigned>(plan_.stages));
+  /// Folds the warp's tile of `round`, the `r`th of its burst and its `number`th.
+  void fold_tile(ValueId round, ValueId r, ValueId number, ValueId slot) {
+    const int stages = std::countr_zero(static_cast<unsigned>(plan_.stages));
     std::vector<ValueId> bases;
     ValueId before = kNoValue;
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const auto index = static_cast<int>(i);
       const ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
-      before = copies_[i].exact ? b_.i64(0) : b_.misalignment(index, element, copies_[i].unit);
+      before =
+          copies_[i].exact ? b_.i64(0) : b_.misalignment(index, element_of(round), copies_[i].unit);
       bases.push_back(plan_.straddle ? base : b_.add(base, before));
       if (rows_.tile().uses_input(i))
-        b_.copy_wait(index, slot, b_.compute(Op::shr, {number, b_.i64(rounds)}));
+        b_.copy_wait(index, slot, wide(b_.compute(Op::shr, {number, b_.i32(stages)})));
     }
     rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
-    const ValueId results = b_.mul(tile_of(r), per_tile());
+    const ValueId tile = b_.add(b_.mul(r, b_.i32(plan_.warps)), b_.warp());  // of the burst
+    const ValueId results = b_.mul(tile, b_.i32(plan_.segments_per_warp()));
     rows_.lower_tile(
-        b_.i64(0), kNoValue,
-        [&](std::size_t output, int offset, ValueId value, ValueId mask) {
-          b_.shared_store(out_array(output), {b_.add(results, b_.i64(offset))}, value, mask);
-        },
-        [&] {
-          b_.branch(
-              exists,
-              [&] {
-                start_copies(element_of(later), slot);
-                return Builder::Values{};
-              },
-              [] { return Builder::Values{}; });
+        b_.i64(0), kNoValue, [&](std::size_t output, int offset, ValueId value, ValueId mask) {
+          b_.shared_store(out_array(output), {wide(b_.add(results, b_.i32(offset)))}, value, mask);
         });
   }
 
@@ -222,30 +214,28 @@ class StagedLowering {
     return static_cast<int>(graph_.inputs.size() + output);
   }
 
-  /// Results [0, count) of an output go to the segments from `segment` on: 16 bytes a lane where
-  /// the output begins on such a boundary there, else one by one.
-  void flush(std::size_t output, ValueId segment, ValueId count) {
+  /// A burst's results of an output, so many, go to the segments from `segment` on: 16 bytes a lane
+  /// where the output begins on such a boundary there, else one by one.
+  void flush(std::size_t output, ValueId segment, ValueId results) {
     const int buffer = static_cast<int>(graph_.inputs.size() + output);
-    const int width = std::max(1, kUnitBytes / size_of(graph_.node(graph_.outputs[output]).type));
+    const int width = kUnitBytes / size_of(graph_.node(graph_.outputs[output]).type);
     const ValueId aligned =
         b_.compute(Op::eq, {b_.misalignment(buffer, segment, kUnitBytes), b_.i64(0)});
-    const ValueId whole = b_.compute(Op::bit_and, {count, b_.i64(-width)});
-    const ValueId vectors = width == 1 ? b_.i64(0) : b_.select(aligned, whole, b_.i64(0));
-    if (width > 1) store_run(output, segment, b_.i64(0), vectors, width);
-    store_run(output, segment, vectors, count, 1);
+    const ValueId whole = b_.compute(Op::bit_and, {results, b_.i32(-width)});
+    const ValueId vectors = b_.select(aligned, whole, b_.i32(0));
+    store_run(output, segment, b_.i32(0), vectors, width);
+    store_run(output, segment, vectors, results, 1);
   }
   void store_run(std::size_t output, ValueId segment, ValueId from, ValueId to, int width) {
     const int step = kWarpWidth * width;
-    const ValueId mine = b_.add(from, b_.mul(wide(b_.warp()), b_.i64(step)));
-    b_.loop(mine, to, b_.i64(std::int64_t{step} * plan_.warps), {},
-            [&](ValueId at, const Builder::Values&) {
-              const ValueId lanes = wide(b_.mul(b_.lane(), b_.i32(width)));
-              const ValueId mask = b_.lt(lanes, b_.sub(to, at));
-              const ValueId values = b_.shared_load(out_array(output), {at}, width, mask);
-              b_.store(static_cast<int>(graph_.inputs.size() + output), {b_.add(segment, at)},
-                       values, mask);
-              return Builder::Values{};
-            });
+    const ValueId mine = b_.add(from, b_.mul(b_.warp(), b_.i32(step)));
+    b_.loop(mine, to, b_.i32(step * plan_.warps), {}, [&](ValueId at, const Builder::Values&) {
+      const ValueId mask = b_.lt(b_.mul(b_.lane(), b_.i32(width)), b_.sub(to, at));
+      const ValueId values = b_.shared_load(out_array(output), {wide(at)}, width, mask);
+      b_.store(static_cast<int>(graph_.inputs.size() + output), {b_.add(segment, wide(at))}, values,
+               mask);
+      return Builder::Values{};
+    });
   }
 
   Program& program_;
@@ -257,10 +247,12 @@ class StagedLowering {
   std::vector<StageCopy> copies_;
   ValueId segments_ = kNoValue, elements_ = kNoValue;
   ValueId stays_ = kNoValue;  // whether the block does not come late
-  ValueId turns_ = kNoValue;  // whole ones
-  ValueId last_ = kNoValue;   // the first round of the block's burst behind them
-  ValueId rounds_ = kNoValue, tiles_ = kNoValue;  // of the block, of the warp
-  ValueId slots_ = kNoValue;                      // the warp's first
+  ValueId block_ = kNoValue;
+  ValueId turns_ = kNoValue;   // whole ones
+  ValueId last_ = kNoValue;    // the first round of the block's burst behind them
+  ValueId rounds_ = kNoValue;  // of the block
+  ValueId slots_ = kNoValue;   // the warp's first
+  ValueId warps_first_ = kNoValue, of_round_ = kNoValue;  // elements: before the warp's tile; all
 };
 
 /// Late blocks that found room beside the others would not be late, and more blocks of one burst

@@ -277,8 +277,8 @@ struct Await {
 struct Gather {
   std::vector<ValueId> values;
 };
-/// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform
-/// i64.
+/// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform,
+/// of one type, i64 or i32, which the last index + step does not leave.
 struct For {
   ValueId lo, hi, step;
   ValueId index;                 ///< defined in the body

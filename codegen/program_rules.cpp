@@ -376,11 +376,12 @@ class Rules {
     }
   }
   void operation(const For& op, const Instr& instr) const {
-    for (ValueId id : {op.lo, op.hi, op.step}) {
-      check(type_of(id) == uniform(DType::i64), "loop bounds are uniform i64");
-    }
     check(op.index < program_.values.size(), "the loop's index has no type");
-    check(program_.values[op.index] == uniform(DType::i64), "a loop's index is a uniform i64");
+    const Type& counter = program_.values[op.index];
+    check(counter == uniform(DType::i64) || counter == uniform(DType::i32),
+          "a loop's index is a uniform i64 or i32");
+    for (ValueId id : {op.lo, op.hi, op.step})
+      check(type_of(id) == counter, "a loop's bounds are of its index's type");
     check(op.init.size() == instr.results.size() && op.carried.size() == instr.results.size(),
           "a loop carries one value a result");
     for (std::size_t i = 0; i < op.init.size(); ++i) {

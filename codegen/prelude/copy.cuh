@@ -18,10 +18,11 @@ CF_DEVICE unsigned cf_shared_address(const void* p) {
 }
 
 // @helper cf_ring_start
-// Each slot by a warp's first lane: an instruction on barriers takes one lane after the other.
+// A warp has at most as many slots as lanes. Each warp starts some: an instruction on barriers takes
+// one lane after the other.
 CF_DEVICE void cf_ring_start(int lane, unsigned long long* ring, int slots, int arrivals) {
-  const int warps = (int)blockDim.x >> 5;
-  for (int i = (int)threadIdx.x >> 5; i < slots && lane == 0; i += warps) {
+  const int i = (int)(threadIdx.x >> 5) + lane * (int)(blockDim.x >> 5);
+  if (i < slots) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;"
                  :
                  : "r"(cf_shared_address(ring + i)), "r"(arrivals)
@@ -44,7 +45,7 @@ struct cf_part {
       : from(0), to(BYTES) {
     const unsigned long long first = (unsigned long long)begin, last = (unsigned long long)end;
     if (WHOLE && UNIT == 16) {  // it begins where it may, or later
-      if (line + BYTES > last) to = (unsigned)(last - line);
+      if (line + BYTES > last) to = line < last ? (unsigned)(last - line) : 0u;
       return;
     }
     if (line >= first && line + BYTES <= last) return;
@@ -68,37 +69,31 @@ struct cf_part {
 
 // @helper cf_copy_bulk
 // The whole warp has read what is overwritten before its first lane starts the copy. `hint`: none,
-// or a word of cf_keeps.
+// or a word of cf_keeps. Predicates, not branches: a compiler takes its time for those.
+#define CF_BULK(KIND, HINT)                                                                        \
+  "{\n\t.reg .pred p, q;\n\tsetp.eq.s32 p, %4, 0;\n\tsetp.ne.and.u32 q, %2, 0, p;\n\t"             \
+  "@p mbarrier.arrive.expect_tx.shared.b64 _, [%3], %2;\n\t"                                       \
+  "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" KIND                      \
+  " [%0], [%1], %2, [%3]" HINT ";\n\t}"
 template <int UNIT, int ELEMENTS, bool WHOLE, class T, class... Hint>
 CF_DEVICE void cf_copy_bulk(int lane, T* to, const T* from, const T* begin, const T* end,
                             unsigned long long* slot, Hint... hint) {
   __syncwarp();
   const unsigned long long line = (unsigned long long)from & ~(unsigned long long)(UNIT - 1);
   const cf_part<UNIT, ELEMENTS * sizeof(T), WHOLE> part(lane, to, line, begin, end);
-  if (lane != 0) return;
   const unsigned bytes = part.to - part.from;
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
-               :
-               : "r"(cf_shared_address(slot)), "r"(bytes)
-               : "memory");
   const unsigned to_at = cf_shared_address(to) + part.from, slot_at = cf_shared_address(slot);
   const unsigned long long from_at = line + part.from;
   if constexpr (sizeof...(hint) > 0) {
-    asm volatile(
-        "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t"
-        "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-        "[%1], %2, [%3], %4;\n\t}"
-        :
-        : "r"(to_at), "l"(from_at), "r"(bytes), "r"(slot_at), "l"((hint, ...))
-        : "memory");
+    asm volatile(CF_BULK(".L2::cache_hint", ", %5")
+                 :
+                 : "r"(to_at), "l"(from_at), "r"(bytes), "r"(slot_at), "r"(lane), "l"((hint, ...))
+                 : "memory");
   } else {
-    asm volatile(
-        "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t"
-        "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-        "\n\t}"
-        :
-        : "r"(to_at), "l"(from_at), "r"(bytes), "r"(slot_at)
-        : "memory");
+    asm volatile(CF_BULK("", "")
+                 :
+                 : "r"(to_at), "l"(from_at), "r"(bytes), "r"(slot_at), "r"(lane)
+                 : "memory");
   }
 }
 

@@ -12,6 +12,25 @@ CF_DEVICE float cf_f32_of_f16(unsigned short x) {
   return y;
 }
 
+// The elements of packed words, the first in the low bits.
+// @helper cf_f32x2_of_f16
+CF_DEVICE void cf_f32x2_of_f16(unsigned x, float& a, float& b) {
+  asm("{\n\t.reg .b16 l, h;\n\tmov.b32 {l, h}, %2;\n\t"
+      "cvt.f32.f16 %0, l;\n\tcvt.f32.f16 %1, h;\n\t}"
+      : "=f"(a), "=f"(b) : "r"(x));
+}
+
+// @helper cf_f32x8_of_f16
+#define CF_WIDEN(X, A, B) \
+  "mov.b32 {l, h}, %" X ";\n\tcvt.f32.f16 %" A ", l;\n\tcvt.f32.f16 %" B ", h;\n\t"
+CF_DEVICE void cf_f32x8_of_f16(unsigned x, unsigned y, unsigned z, unsigned w, float& a, float& b,
+                               float& c, float& d, float& e, float& f, float& g, float& h) {
+  asm("{\n\t.reg .b16 l, h;\n\t" CF_WIDEN("8", "0", "1") CF_WIDEN("9", "2", "3")
+      CF_WIDEN("10", "4", "5") CF_WIDEN("11", "6", "7") "}"
+      : "=f"(a), "=f"(b), "=f"(c), "=f"(d), "=f"(e), "=f"(f), "=f"(g), "=f"(h)
+      : "r"(x), "r"(y), "r"(z), "r"(w));
+}
+
 // @helper cf_f16_of_f32
 CF_DEVICE unsigned short cf_f16_of_f32(float x) {
   unsigned short y;

@@ -1,5 +1,5 @@
 // @helper CF_DEVICE
-// Integer arithmetic as ops.hpp defines it: wrapping, and defined for every divisor. Elements of
+// Integer arithmetic as ops.hpp defines it where operators of C++ do not. Elements of
 // one and two bytes are promoted to int by the caller and cast back. Pure C++: tests run these on
 // the host as well.
 #ifndef CF_DEVICE
@@ -28,24 +28,6 @@ CF_DEVICE long long cf_abs(long long a) {
   return a < 0 ? (long long)(0ull - (unsigned long long)a) : a;
 }
 
-// @helper cf_add
-CF_DEVICE int cf_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
-CF_DEVICE long long cf_add(long long a, long long b) {
-  return (long long)((unsigned long long)a + (unsigned long long)b);
-}
-
-// @helper cf_sub
-CF_DEVICE int cf_sub(int a, int b) { return (int)((unsigned)a - (unsigned)b); }
-CF_DEVICE long long cf_sub(long long a, long long b) {
-  return (long long)((unsigned long long)a - (unsigned long long)b);
-}
-
-// @helper cf_mul
-CF_DEVICE int cf_mul(int a, int b) { return (int)((unsigned)a * (unsigned)b); }
-CF_DEVICE long long cf_mul(long long a, long long b) {
-  return (long long)((unsigned long long)a * (unsigned long long)b);
-}
-
 // x / 0 = 0; dividing by -1 is negating, which unlike the quotient cannot overflow.
 // @helper cf_div
 CF_DEVICE int cf_div(int a, int b) { return b == 0 ? 0 : b == -1 ? cf_neg(a) : a / b; }
@@ -64,22 +46,6 @@ CF_DEVICE long long cf_rem(long long a, long long b) { return b == 0 ? a : b == 
 CF_DEVICE unsigned cf_rem(unsigned a, unsigned b) { return b == 0 ? a : a % b; }
 CF_DEVICE unsigned long long cf_rem(unsigned long long a, unsigned long long b) {
   return b == 0 ? a : a % b;
-}
-
-// @helper cf_min
-CF_DEVICE int cf_min(int a, int b) { return a < b ? a : b; }
-CF_DEVICE unsigned cf_min(unsigned a, unsigned b) { return a < b ? a : b; }
-CF_DEVICE long long cf_min(long long a, long long b) { return a < b ? a : b; }
-CF_DEVICE unsigned long long cf_min(unsigned long long a, unsigned long long b) {
-  return a < b ? a : b;
-}
-
-// @helper cf_max
-CF_DEVICE int cf_max(int a, int b) { return a < b ? b : a; }
-CF_DEVICE unsigned cf_max(unsigned a, unsigned b) { return a < b ? b : a; }
-CF_DEVICE long long cf_max(long long a, long long b) { return a < b ? b : a; }
-CF_DEVICE unsigned long long cf_max(unsigned long long a, unsigned long long b) {
-  return a < b ? b : a;
 }
 
 // @helper cf_clamp

@@ -13,65 +13,82 @@
 #define CF_PREDICATED(N, INSTR) \
   "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %" N ", 0;\n\t@q " INSTR "\n\t}"
 
-// Loads as NAME and NAME_if of 1, 2 and 4 values: T is their C++ type, P their type in PTX, C the
-// register class, R the register's type where T is narrower, and the rest what INSTR clobbers.
+// The register in which a value passes memory, by the value's size.
+// @helper cf_word
+template <int SIZE> struct cf_word { using type = unsigned; };
+template <> struct cf_word<1> { using type = unsigned short; };
+template <> struct cf_word<2> { using type = unsigned short; };
+template <> struct cf_word<8> { using type = unsigned long long; };
+// @helper cf_word_of
+template <class T> using cf_word_of = typename cf_word<(int)sizeof(T)>::type;
+
+// @helper cf_take
+template <class T> CF_DEVICE void cf_take(T& a, cf_word_of<T> r) { a = (T)r; }
+CF_DEVICE void cf_take(float& a, unsigned r) { a = __uint_as_float(r); }
+CF_DEVICE void cf_take(double& a, unsigned long long r) { a = __longlong_as_double((long long)r); }
+
+// @helper cf_give
+template <class T> CF_DEVICE cf_word_of<T> cf_give(T a) { return (cf_word_of<T>)a; }
+CF_DEVICE unsigned cf_give(float a) { return __float_as_uint(a); }
+CF_DEVICE unsigned long long cf_give(double a) { return (unsigned long long)__double_as_longlong(a); }
+
+// Loads as NAME and NAME_if of 1, 2 and 4 values: AT makes an operand of the address, and the rest
+// is what INSTR clobbers. Few functions, since a compiler reads them anew with every kernel.
 // @helper CF_LOADS
-#define CF_LOAD_1(NAME, T, R, P, C, INSTR, ...)                                                    \
-  CF_DEVICE void NAME(const void* p, T& a) {                                                       \
-    R r;                                                                                           \
-    asm volatile(INSTR "." P " %0, [%1];" : "=" C(r) : "l"(p) __VA_ARGS__);                        \
-    a = (T)r;                                                                                      \
+#define CF_GLOBAL(p) "l"(p)
+#define CF_LOAD_1(P, C, AT, INSTR, ...)                                                            \
+  asm volatile(INSTR "." P " %0, [%1];" : "=" C(r) : AT(p) __VA_ARGS__)
+#define CF_LOAD_1_IF(P, C, AT, INSTR, ...)                                                         \
+  asm volatile(CF_PREDICATED("2", INSTR "." P " %0, [%1];")                                        \
+               : "+" C(r) : AT(p), "r"((unsigned)on) __VA_ARGS__)
+#define CF_LOAD_2(P, C, AT, INSTR, ...)                                                            \
+  asm volatile(INSTR ".v2." P " {%0, %1}, [%2];" : "=" C(r), "=" C(s) : AT(p) __VA_ARGS__)
+#define CF_LOAD_2_IF(P, C, AT, INSTR, ...)                                                         \
+  asm volatile(CF_PREDICATED("3", INSTR ".v2." P " {%0, %1}, [%2];")                               \
+               : "+" C(r), "+" C(s) : AT(p), "r"((unsigned)on) __VA_ARGS__)
+#define CF_LOADS_OF(NAME, SUFFIX, MASK, AT, INSTR, ...)                                            \
+  template <class T>                                                                               \
+  CF_DEVICE void NAME(MASK const void* p, T& a) {                                                  \
+    cf_word_of<T> r = 0;                                                                           \
+    if constexpr (sizeof(T) == 1) CF_LOAD_1##SUFFIX("u8", "h", AT, INSTR, __VA_ARGS__);            \
+    if constexpr (sizeof(T) == 2) CF_LOAD_1##SUFFIX("u16", "h", AT, INSTR, __VA_ARGS__);           \
+    if constexpr (sizeof(T) == 4) CF_LOAD_1##SUFFIX("u32", "r", AT, INSTR, __VA_ARGS__);           \
+    if constexpr (sizeof(T) == 8) CF_LOAD_1##SUFFIX("u64", "l", AT, INSTR, __VA_ARGS__);           \
+    cf_take(a, r);                                                                                 \
   }                                                                                                \
-  CF_DEVICE void NAME##_if(bool on, const void* p, T& a) {                                         \
-    R r = 0;                                                                                       \
-    asm volatile(CF_PREDICATED("2", INSTR "." P " %0, [%1];")                                      \
-                 : "+" C(r) : "l"(p), "r"((unsigned)on) __VA_ARGS__);                              \
-    a = (T)r;                                                                                      \
+  template <class T>                                                                               \
+  CF_DEVICE void NAME(MASK const void* p, T& a, T& b) {                                            \
+    cf_word_of<T> r = 0, s = 0;                                                                    \
+    if constexpr (sizeof(T) == 4) CF_LOAD_2##SUFFIX("u32", "r", AT, INSTR, __VA_ARGS__);           \
+    if constexpr (sizeof(T) == 8) CF_LOAD_2##SUFFIX("u64", "l", AT, INSTR, __VA_ARGS__);           \
+    cf_take(a, r), cf_take(b, s);                                                                  \
   }
-#define CF_LOAD_2(NAME, T, P, C, INSTR, ...)                                                       \
-  CF_DEVICE void NAME(const void* p, T& a, T& b) {                                                 \
-    asm volatile(INSTR ".v2." P " {%0, %1}, [%2];" : "=" C(a), "=" C(b) : "l"(p) __VA_ARGS__);     \
-  }                                                                                                \
-  CF_DEVICE void NAME##_if(bool on, const void* p, T& a, T& b) {                                   \
-    a = b = 0;                                                                                     \
-    asm volatile(CF_PREDICATED("3", INSTR ".v2." P " {%0, %1}, [%2];")                             \
-                 : "+" C(a), "+" C(b) : "l"(p), "r"((unsigned)on) __VA_ARGS__);                    \
-  }
-#define CF_LOAD_4(NAME, T, P, C, INSTR, ...)                                                       \
+#define CF_LOADS_4(T, C, NAME, AT, INSTR, ...)                                                     \
   CF_DEVICE void NAME(const void* p, T& a, T& b, T& c, T& d) {                                     \
-    asm volatile(INSTR ".v4." P " {%0, %1, %2, %3}, [%4];"                                         \
-                 : "=" C(a), "=" C(b), "=" C(c), "=" C(d) : "l"(p) __VA_ARGS__);                   \
+    asm volatile(INSTR ".v4.b32 {%0, %1, %2, %3}, [%4];"                                           \
+                 : "=" C(a), "=" C(b), "=" C(c), "=" C(d) : AT(p) __VA_ARGS__);                    \
   }                                                                                                \
   CF_DEVICE void NAME##_if(bool on, const void* p, T& a, T& b, T& c, T& d) {                       \
     a = b = c = d = 0;                                                                             \
-    asm volatile(CF_PREDICATED("5", INSTR ".v4." P " {%0, %1, %2, %3}, [%4];")                     \
+    asm volatile(CF_PREDICATED("5", INSTR ".v4.b32 {%0, %1, %2, %3}, [%4];")                       \
                  : "+" C(a), "+" C(b), "+" C(c), "+" C(d)                                          \
-                 : "l"(p), "r"((unsigned)on) __VA_ARGS__);                                         \
+                 : AT(p), "r"((unsigned)on) __VA_ARGS__);                                          \
   }
-#define CF_LOAD_12(NAME, T, P, C, INSTR, ...)                                                      \
-  CF_LOAD_1(NAME, T, T, P, C, INSTR, __VA_ARGS__) CF_LOAD_2(NAME, T, P, C, INSTR, __VA_ARGS__)
-#define CF_LOADS(NAME, INSTR, ...)                                                                 \
-  CF_LOAD_1(NAME, signed char, short, "s8", "h", INSTR, __VA_ARGS__)                               \
-  CF_LOAD_1(NAME, unsigned char, unsigned short, "u8", "h", INSTR, __VA_ARGS__)                    \
-  CF_LOAD_1(NAME, short, short, "s16", "h", INSTR, __VA_ARGS__)                                    \
-  CF_LOAD_1(NAME, unsigned short, unsigned short, "u16", "h", INSTR, __VA_ARGS__)                  \
-  CF_LOAD_12(NAME, int, "s32", "r", INSTR, __VA_ARGS__)                                            \
-  CF_LOAD_4(NAME, int, "s32", "r", INSTR, __VA_ARGS__)                                             \
-  CF_LOAD_12(NAME, unsigned, "u32", "r", INSTR, __VA_ARGS__)                                       \
-  CF_LOAD_4(NAME, unsigned, "u32", "r", INSTR, __VA_ARGS__)                                        \
-  CF_LOAD_12(NAME, float, "f32", "f", INSTR, __VA_ARGS__)                                          \
-  CF_LOAD_4(NAME, float, "f32", "f", INSTR, __VA_ARGS__)                                           \
-  CF_LOAD_12(NAME, long long, "s64", "l", INSTR, __VA_ARGS__)                                      \
-  CF_LOAD_12(NAME, unsigned long long, "u64", "l", INSTR, __VA_ARGS__)                             \
-  CF_LOAD_12(NAME, double, "f64", "d", INSTR, __VA_ARGS__)
+#define CF_LOADS(NAME, AT, INSTR, ...)                                                             \
+  CF_LOADS_OF(NAME, , , AT, INSTR, __VA_ARGS__)                                                    \
+  CF_LOADS_OF(NAME##_if, _IF, CF_ON, AT, INSTR, __VA_ARGS__)                                       \
+  CF_LOADS_4(int, "r", NAME, AT, INSTR, __VA_ARGS__)                                               \
+  CF_LOADS_4(unsigned, "r", NAME, AT, INSTR, __VA_ARGS__)                                          \
+  CF_LOADS_4(float, "f", NAME, AT, INSTR, __VA_ARGS__)
+#define CF_ON bool on,
 
 // @helper cf_ldg cf_ldg_if
-CF_LOADS(cf_ldg, "ld.global.nc", )
+CF_LOADS(cf_ldg, CF_GLOBAL, "ld.global.nc", )
 
 // Scratch was written by an earlier launch, or by a block that was waited for; "memory" keeps the
 // access on its side of barriers, waits and stores.
 // @helper cf_ld cf_ld_if
-CF_LOADS(cf_ld, "ld.global", : "memory")
+CF_LOADS(cf_ld, CF_GLOBAL, "ld.global", : "memory")
 
 // What loads ask of the second-level cache: to be kept longer than what is stored, or nothing. The
 // words are those that createpolicy makes for evict_last and evict_normal.
@@ -82,74 +99,77 @@ CF_DEVICE unsigned long long cf_keeps(bool on) {
 
 // As cf_ld, 16 bytes under such a word.
 // @helper cf_ld_kept cf_ld_kept_if
-#define CF_KEPT_2(T, P, C)                                                                         \
-  CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b) {                  \
-    asm volatile("ld.global.L2::cache_hint.v2." P " {%0, %1}, [%2], %3;"                           \
-                 : "=" C(a), "=" C(b) : "l"(p), "l"(hint) : "memory");                             \
-  }                                                                                                \
-  CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b) {      \
-    a = b = 0;                                                                                     \
-    asm volatile(CF_PREDICATED("3", "ld.global.L2::cache_hint.v2." P " {%0, %1}, [%2], %4;")       \
-                 : "+" C(a), "+" C(b) : "l"(p), "r"((unsigned)on), "l"(hint) : "memory");          \
-  }
-#define CF_KEPT_4(T, P, C)                                                                         \
-  CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b, T& c, T& d) {      \
-    asm volatile("ld.global.L2::cache_hint.v4." P " {%0, %1, %2, %3}, [%4], %5;"                   \
-                 : "=" C(a), "=" C(b), "=" C(c), "=" C(d) : "l"(p), "l"(hint) : "memory");         \
-  }                                                                                                \
-  CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b, T& c,  \
-                               T& d) {                                                             \
-    a = b = c = d = 0;                                                                             \
-    asm volatile(CF_PREDICATED("5",                                                                \
-                               "ld.global.L2::cache_hint.v4." P " {%0, %1, %2, %3}, [%4], %6;")    \
-                 : "+" C(a), "+" C(b), "+" C(c), "+" C(d)                                          \
-                 : "l"(p), "r"((unsigned)on), "l"(hint) : "memory");                               \
-  }
-CF_KEPT_4(int, "s32", "r") CF_KEPT_4(unsigned, "u32", "r") CF_KEPT_4(float, "f32", "f")
-CF_KEPT_2(long long, "s64", "l") CF_KEPT_2(unsigned long long, "u64", "l")
-CF_KEPT_2(double, "f64", "d")
+template <class T>
+CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b) {
+  unsigned long long r, s;
+  asm volatile("ld.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;"
+               : "=l"(r), "=l"(s) : "l"(p), "l"(hint) : "memory");
+  cf_take(a, r), cf_take(b, s);
+}
+template <class T>
+CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b, T& c, T& d) {
+  unsigned r, s, t, u;
+  asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(r), "=r"(s), "=r"(t), "=r"(u) : "l"(p), "l"(hint) : "memory");
+  cf_take(a, r), cf_take(b, s), cf_take(c, t), cf_take(d, u);
+}
+template <class T>
+CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b) {
+  unsigned long long r = 0, s = 0;
+  asm volatile(CF_PREDICATED("3", "ld.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %4;")
+               : "+l"(r), "+l"(s) : "l"(p), "r"((unsigned)on), "l"(hint) : "memory");
+  cf_take(a, r), cf_take(b, s);
+}
+template <class T>
+CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b, T& c,
+                             T& d) {
+  unsigned r = 0, s = 0, t = 0, u = 0;
+  asm volatile(CF_PREDICATED("5", "ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;")
+               : "+r"(r), "+r"(s), "+r"(t), "+r"(u) : "l"(p), "r"((unsigned)on), "l"(hint)
+               : "memory");
+  cf_take(a, r), cf_take(b, s), cf_take(c, t), cf_take(d, u);
+}
 
 // @helper cf_st cf_st_if
-#define CF_STORE_1(T, P, C)                                                                        \
-  CF_DEVICE void cf_st(void* p, T a) {                                                             \
-    asm volatile("st.global." P " [%0], %1;" : : "l"(p), C(a) : "memory");                         \
-  }                                                                                                \
-  CF_DEVICE void cf_st_if(bool on, void* p, T a) {                                                 \
-    asm volatile(CF_PREDICATED("2", "st.global." P " [%0], %1;")                                   \
-                 : : "l"(p), C(a), "r"((unsigned)on) : "memory");                                  \
-  }
-#define CF_STORE_2(T, P, C)                                                                        \
-  CF_DEVICE void cf_st(void* p, T a, T b) {                                                        \
-    asm volatile("st.global.v2." P " [%0], {%1, %2};" : : "l"(p), C(a), C(b) : "memory");          \
-  }                                                                                                \
-  CF_DEVICE void cf_st_if(bool on, void* p, T a, T b) {                                            \
-    asm volatile(CF_PREDICATED("3", "st.global.v2." P " [%0], {%1, %2};")                          \
-                 : : "l"(p), C(a), C(b), "r"((unsigned)on) : "memory");                            \
-  }
-#define CF_STORE_4(T, P, C)                                                                        \
-  CF_DEVICE void cf_st(void* p, T a, T b, T c, T d) {                                              \
-    asm volatile("st.global.v4." P " [%0], {%1, %2, %3, %4};"                                      \
-                 : : "l"(p), C(a), C(b), C(c), C(d) : "memory");                                   \
-  }                                                                                                \
-  CF_DEVICE void cf_st_if(bool on, void* p, T a, T b, T c, T d) {                                  \
-    asm volatile(CF_PREDICATED("5", "st.global.v4." P " [%0], {%1, %2, %3, %4};")                  \
-                 : : "l"(p), C(a), C(b), C(c), C(d), "r"((unsigned)on) : "memory");                \
-  }
-// A store of one byte takes the low bits of a wider register.
-CF_DEVICE void cf_st(void* p, unsigned char a) {
-  asm volatile("st.global.u8 [%0], %1;" : : "l"(p), "h"((unsigned short)a) : "memory");
+#define CF_STORE(KIND, PLACES, ...)                                                                \
+  asm volatile("st.global." KIND " [%0], " PLACES ";" : : "l"(p), __VA_ARGS__ : "memory")
+#define CF_STORE_IF(N, KIND, PLACES, ...)                                                          \
+  asm volatile(CF_PREDICATED(N, "st.global." KIND " [%0], " PLACES ";")                            \
+               : : "l"(p), __VA_ARGS__, "r"((unsigned)on) : "memory")
+template <class T>
+CF_DEVICE void cf_st(void* p, T a) {
+  if constexpr (sizeof(T) == 1) CF_STORE("u8", "%1", "h"(cf_give(a)));
+  if constexpr (sizeof(T) == 2) CF_STORE("u16", "%1", "h"(cf_give(a)));
+  if constexpr (sizeof(T) == 4) CF_STORE("u32", "%1", "r"(cf_give(a)));
+  if constexpr (sizeof(T) == 8) CF_STORE("u64", "%1", "l"(cf_give(a)));
 }
-CF_DEVICE void cf_st_if(bool on, void* p, unsigned char a) {
-  asm volatile(CF_PREDICATED("2", "st.global.u8 [%0], %1;")
-               : : "l"(p), "h"((unsigned short)a), "r"((unsigned)on) : "memory");
+template <class T>
+CF_DEVICE void cf_st(void* p, T a, T b) {
+  if constexpr (sizeof(T) == 4) CF_STORE("v2.u32", "{%1, %2}", "r"(cf_give(a)), "r"(cf_give(b)));
+  if constexpr (sizeof(T) == 8) CF_STORE("v2.u64", "{%1, %2}", "l"(cf_give(a)), "l"(cf_give(b)));
 }
-CF_DEVICE void cf_st(void* p, signed char a) { cf_st(p, (unsigned char)a); }
-CF_DEVICE void cf_st_if(bool on, void* p, signed char a) { cf_st_if(on, p, (unsigned char)a); }
-CF_STORE_1(short, "s16", "h") CF_STORE_1(unsigned short, "u16", "h")
-CF_STORE_1(int, "s32", "r") CF_STORE_2(int, "s32", "r") CF_STORE_4(int, "s32", "r")
-CF_STORE_1(unsigned, "u32", "r") CF_STORE_2(unsigned, "u32", "r") CF_STORE_4(unsigned, "u32", "r")
-CF_STORE_1(float, "f32", "f") CF_STORE_2(float, "f32", "f") CF_STORE_4(float, "f32", "f")
-CF_STORE_1(long long, "s64", "l") CF_STORE_2(long long, "s64", "l")
-CF_STORE_1(unsigned long long, "u64", "l") CF_STORE_2(unsigned long long, "u64", "l")
-CF_STORE_1(double, "f64", "d") CF_STORE_2(double, "f64", "d")
-    // clang-format on
+template <class T>
+CF_DEVICE void cf_st(void* p, T a, T b, T c, T d) {
+  CF_STORE("v4.u32", "{%1, %2, %3, %4}",
+           "r"(cf_give(a)), "r"(cf_give(b)), "r"(cf_give(c)), "r"(cf_give(d)));
+}
+template <class T>
+CF_DEVICE void cf_st_if(bool on, void* p, T a) {
+  if constexpr (sizeof(T) == 1) CF_STORE_IF("2", "u8", "%1", "h"(cf_give(a)));
+  if constexpr (sizeof(T) == 2) CF_STORE_IF("2", "u16", "%1", "h"(cf_give(a)));
+  if constexpr (sizeof(T) == 4) CF_STORE_IF("2", "u32", "%1", "r"(cf_give(a)));
+  if constexpr (sizeof(T) == 8) CF_STORE_IF("2", "u64", "%1", "l"(cf_give(a)));
+}
+template <class T>
+CF_DEVICE void cf_st_if(bool on, void* p, T a, T b) {
+  if constexpr (sizeof(T) == 4)
+    CF_STORE_IF("3", "v2.u32", "{%1, %2}", "r"(cf_give(a)), "r"(cf_give(b)));
+  if constexpr (sizeof(T) == 8)
+    CF_STORE_IF("3", "v2.u64", "{%1, %2}", "l"(cf_give(a)), "l"(cf_give(b)));
+}
+template <class T>
+CF_DEVICE void cf_st_if(bool on, void* p, T a, T b, T c, T d) {
+  CF_STORE_IF("5", "v4.u32", "{%1, %2, %3, %4}",
+              "r"(cf_give(a)), "r"(cf_give(b)), "r"(cf_give(c)), "r"(cf_give(d)));
+}
+// clang-format on

@@ -10,29 +10,10 @@ struct alignas(sizeof(T) * N) cf_vector {
   T e[N];
 };
 
-// @helper cf_lds
-template <class T>
-CF_DEVICE void cf_lds(const void* p, T& a) {
-  a = *(const T*)p;
-}
-template <class T>
-CF_DEVICE void cf_lds(const void* p, T& a, T& b) {
-  const cf_vector<T, 2> v = *(const cf_vector<T, 2>*)p;
-  a = v.e[0], b = v.e[1];
-}
-template <class T>
-CF_DEVICE void cf_lds(const void* p, T& a, T& b, T& c, T& d) {
-  const cf_vector<T, 4> v = *(const cf_vector<T, 4>*)p;
-  a = v.e[0], b = v.e[1], c = v.e[2], d = v.e[3];
-}
-
-// @helper cf_lds_if
-template <class T, class... Ts>
-CF_DEVICE void cf_lds_if(bool on, const void* p, T& a, Ts&... rest) {
-  a = T(0);
-  ((rest = T(0)), ...);
-  if (on) cf_lds(p, a, rest...);
-}
+// Predicated like loads of global memory.
+// @helper cf_lds cf_lds_if
+#define CF_SHARED(p) "r"(cf_shared_address(p))
+CF_LOADS(cf_lds, CF_SHARED, "ld.shared", : "memory")
 
 // @helper cf_sts
 template <class T>

@@ -125,6 +125,15 @@ TEST_F(LlvmControl, LoopsAndBranches) {
         b.add(swapped, b.mul(c[0], b.constant(DType::f32, bits_of_double(DType::f32, 0.5))))};
   });
   b.store(out, {b.add(b.mul(n, b.i64(4 * kWarpWidth)), b.i64(64))}, wide[0]);
+  // Counted in 32 bits, from below zero on, up to bounds that may lie below the first.
+  const ValueId short_n = b.convert(n, DType::i32);
+  const Values sum = b.loop(b.sub(b.i32(3), short_n), b.sub(short_n, b.i32(1)), b.i32(2),
+                            {b.i64(7)}, [&](ValueId i, const Values& c) {
+                              const ValueId odd = b.mul(c[0], b.i64(3));
+                              return Values{b.add(odd, b.convert(i, DType::i64))};
+                            });
+  b.store(out, {b.add(b.mul(n, b.i64(4 * kWarpWidth)), b.i64(96))},
+          b.splat(b.convert(sum[0], DType::f32)));
   b.branch(
       b.lt(n, b.i64(5)),
       [&] {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <regex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,9 +89,9 @@ scaled(const float* __restrict__ b0_my_x,
   const long long p0_n = (long long)p0_n_slot;
   const float p1_scale = __uint_as_float((unsigned)p1_scale_slot);
   const long long v = (long long)blockIdx.x;
-  const long long v = cf_mul(v, 128ll);
+  const long long v = (long long)((unsigned long long)v * (unsigned long long)128ll);
   const long long v = (long long)lane;
-  const long long v = cf_add(v, v);
+  const long long v = (long long)((unsigned long long)v + (unsigned long long)v);
   const bool v = v < p0_n;
   float v_0, v_1, v_2, v_3;
   cf_ldg_if(v, b0_my_x + v + (lane >> 3) * 64 + (lane & 7) * 4, v_0, v_1, v_2, v_3);
@@ -98,15 +99,32 @@ scaled(const float* __restrict__ b0_my_x,
               v_1 = v_1 * p1_scale,
               v_2 = v_2 * p1_scale,
               v_3 = v_3 * p1_scale;
-  const float v = v_3;
-  const float v = v_0;
-  const float v = v + v;
+  const float v = v_0 + v_3;
   const float v = __shfl_xor_sync(0xffffffffu, v, 16);
   cf_st_if(v, b1_out + v + lane, v);
 }
 )");
   EXPECT_NE(source.prelude.find("NAME##_if"), std::string::npos);
   EXPECT_EQ(source.prelude.find("cf_div"), std::string::npos) << "a helper that nobody calls";
+}
+
+/// Operators of C++ are undefined where signed integers overflow, and take elements of one and two
+/// bytes for int.
+TEST(EmitCuda, integers_wrap) {
+  const std::vector<std::string> args{"a", "b", "c"};
+  const auto text = [&](Op op, DType type) {
+    return cuda::expression(op, type, type, std::span(args).first(arity(op)));
+  };
+  EXPECT_EQ(text(Op::add, DType::i32), "(int)((unsigned)a + (unsigned)b)");
+  EXPECT_EQ(text(Op::sub, DType::i64),
+            "(long long)((unsigned long long)a - (unsigned long long)b)");
+  EXPECT_EQ(text(Op::mul, DType::u16), "(unsigned short)((unsigned)a * (unsigned)b)");
+  EXPECT_EQ(text(Op::mul, DType::u64), "a * b");
+  EXPECT_EQ(text(Op::fma, DType::i8),
+            "(signed char)((unsigned)(signed char)((unsigned)a * (unsigned)b) + (unsigned)c)");
+  EXPECT_EQ(text(Op::min, DType::i16), "(short)(a < b ? a : b)");
+  EXPECT_EQ(text(Op::max, DType::u32), "(a > b ? a : b)");
+  EXPECT_EQ(text(Op::max, DType::f32), "cf_max(a, b)");
 }
 
 TEST(EmitCuda, every_helper_called_is_there) {

@@ -207,6 +207,8 @@ const Broken kBroken[] = {
      [](Program& p) { op<Load>(p).at.offset = first<Special>(p).results[0]; }},
     {"ring_range", "ring is out of range", [](Program& p) { op<CopyWait>(p).ring = 1; }},
     {"ring_slots", "a ring needs slots", [](Program& p) { p.launches[0].rings[0].slots = 0; }},
+    {"slots_of_a_warp", "at most 32 slots a warp",
+     [](Program& p) { p.launches[0].rings[0].slots = p.launches[0].warps * 32 + 1; }},
     {"copy_of_output", "only inputs are copied", [](Program& p) { op<CopyAsync>(p).buffer = 1; }},
     {"copy_type", "does not convert", [](Program& p) { op<CopyAsync>(p).array = 0; }},
     {"copy_elements", "whole units of 16 bytes",
@@ -335,10 +337,12 @@ const Broken kBroken[] = {
        op<Mma>(p).b = other;
      }},
     // Control
-    {"loop_bound", "loop bounds",
+    {"loop_bound", "bounds are of its index's type",
      [](Program& p) { op<For>(p).hi = prepend(p, uniform(DType::i32), Special{Builtin::warp}); }},
-    {"loop_index", "index is a uniform",
+    {"loop_index", "bounds are of its index's type",
      [](Program& p) { p.values[op<For>(p).index] = uniform(DType::i32); }},
+    {"loop_index_type", "index is a uniform",
+     [](Program& p) { p.values[op<For>(p).index] = uniform(DType::u32); }},
     {"loop_carried", "differs in type",
      [](Program& p) { p.values[op<For>(p).carried[0]] = lane(DType::f64); }},
     {"loop_count", "carries one value", [](Program& p) { op<For>(p).init.clear(); }},
