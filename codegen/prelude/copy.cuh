@@ -18,11 +18,12 @@ CF_DEVICE unsigned cf_shared_address(const void* p) {
 }
 
 // @helper cf_ring_start
-// A warp has at most as many slots as lanes. Each warp starts some: an instruction on barriers takes
-// one lane after the other.
+// Each slot by a warp's first lane: an instruction on barriers takes one lane after the other, and
+// synccheck loses count of those that lanes of a warp start at once.
 CF_DEVICE void cf_ring_start(int lane, unsigned long long* ring, int slots, int arrivals) {
-  const int i = (int)(threadIdx.x >> 5) + lane * (int)(blockDim.x >> 5);
-  if (i < slots) {
+  const int warps = (int)blockDim.x >> 5;
+#pragma unroll 1
+  for (int i = (int)threadIdx.x >> 5; i < slots && lane == 0; i += warps) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;"
                  :
                  : "r"(cf_shared_address(ring + i)), "r"(arrivals)

@@ -207,8 +207,6 @@ const Broken kBroken[] = {
      [](Program& p) { op<Load>(p).at.offset = first<Special>(p).results[0]; }},
     {"ring_range", "ring is out of range", [](Program& p) { op<CopyWait>(p).ring = 1; }},
     {"ring_slots", "a ring needs slots", [](Program& p) { p.launches[0].rings[0].slots = 0; }},
-    {"slots_of_a_warp", "at most 32 slots a warp",
-     [](Program& p) { p.launches[0].rings[0].slots = p.launches[0].warps * 32 + 1; }},
     {"copy_of_output", "only inputs are copied", [](Program& p) { op<CopyAsync>(p).buffer = 1; }},
     {"copy_type", "does not convert", [](Program& p) { op<CopyAsync>(p).array = 0; }},
     {"copy_elements", "whole units of 16 bytes",
