@@ -201,6 +201,7 @@ int run_contests(const Arguments& a) {
 
 int main(int argc, char** argv) {
   make_openmp_wait_passively(argv);
+  setenv("CUDA_CACHE_DISABLE", "1", 1);  // NVRTC would not compile what it has compiled before
   const TemporaryCache cache;
   Arguments arguments;
   CLI::App app(kAbout);

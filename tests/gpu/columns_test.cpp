@@ -175,33 +175,36 @@ TEST_F(GpuColumns, RepeatToTheBit) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(kernel.run<float>(bindings), first);
 }
 
+class GpuColumnPlans : public GpuColumns, public testing::WithParamInterface<std::int64_t> {};
+
 /// Every plan of the space gives what the default gives.
-TEST_F(GpuColumns, EveryPlanAgrees) {
+TEST_P(GpuColumnPlans, AllAgree) {
   auto x = cf::input<cf::f16>("x");
-  for (const std::int64_t count : {24, 1001, 16384}) {
-    const Computation computation =
-        cf::over(cf::columns(count), cf::sum(x), cf::argmin(x), cf::max(x));
-    const std::int64_t rows = 1'500'000 / count;
-    const Column data = make_column(DType::f16, count * rows, Fill::whole, 8);
-    const Bindings bindings{{"x", data.data(), DType::f16, data.count()}};
-    const cf::Kernel standard = cf::compile(computation);
-    const auto expected = standard.run<float, std::int64_t, cf::f16>(bindings);
-    for (const codegen::PlanChoice& choice :
-         plan_space(computation.graph(), standard.target(), {.segment = count})) {
-      Options options;
-      options.plan = to_text(choice);
-      const auto actual =
-          cf::compile(computation, options).run<float, std::int64_t, cf::f16>(bindings);
-      EXPECT_EQ(std::get<0>(actual), std::get<0>(expected)) << options.plan;
-      EXPECT_EQ(std::get<1>(actual), std::get<1>(expected)) << options.plan;
-      for (std::size_t c = 0; c < std::get<2>(actual).size(); ++c) {
-        ASSERT_EQ(static_cast<float>(std::get<2>(actual)[c]),
-                  static_cast<float>(std::get<2>(expected)[c]))
-            << options.plan;
-      }
+  const std::int64_t count = GetParam(), rows = 1'500'000 / count;
+  const Computation computation =
+      cf::over(cf::columns(count), cf::sum(x), cf::argmin(x), cf::max(x));
+  const Column data = make_column(DType::f16, count * rows, Fill::whole, 8);
+  const Bindings bindings{{"x", data.data(), DType::f16, data.count()}};
+  const cf::Kernel standard = cf::compile(computation);
+  const auto expected = standard.run<float, std::int64_t, cf::f16>(bindings);
+  for (const codegen::PlanChoice& choice :
+       plan_space(computation.graph(), standard.target(), {.segment = count})) {
+    Options options;
+    options.plan = to_text(choice);
+    const auto actual =
+        cf::compile(computation, options).run<float, std::int64_t, cf::f16>(bindings);
+    EXPECT_EQ(std::get<0>(actual), std::get<0>(expected)) << options.plan;
+    EXPECT_EQ(std::get<1>(actual), std::get<1>(expected)) << options.plan;
+    for (std::size_t c = 0; c < std::get<2>(actual).size(); ++c) {
+      ASSERT_EQ(static_cast<float>(std::get<2>(actual)[c]),
+                static_cast<float>(std::get<2>(expected)[c]))
+          << options.plan;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, GpuColumnPlans, testing::Values(24, 1001, 16384),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace chainfold::test
