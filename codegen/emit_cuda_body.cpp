@@ -184,7 +184,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
 
   if (op.op == Op::convert && t.elem == DType::f32 && operand_type == DType::f16 &&
       is_packed(type(first)))
-    return widen_halves(instr.results[0], first);
+    return widen_halves(id, first);
 
   std::vector<std::string> elements;
   for (int i = 0; i < t.width; ++i) {

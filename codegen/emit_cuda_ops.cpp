@@ -7,8 +7,7 @@
 namespace chainfold::codegen::cuda {
 namespace {
 
-// C++ promotes elements of 1 and 2 bytes to int, where no operation overflows that the helpers for
-// int do not define; the cast back wraps.
+// C++ promotes elements of 1 and 2 bytes to int; the cast back wraps.
 std::string narrowed(DType type, std::string text) {
   if (size_of(type) > 2) return text;
   return fmt::format("({}){}", type_name(type), text);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <variant>
 
 #include "chainfold/codegen/error.hpp"
@@ -429,6 +430,9 @@ void Warp::execute(const For& op, const Instr& instr) {
   const std::int64_t lo = bound(op.lo), hi = bound(op.hi), step = bound(op.step);
   if (step <= 0) fail(fmt::format("a loop's step must be positive, not {}", step));
   if (lo >= hi) return copy(op.init, instr.results);
+  if (type(op.index).elem == DType::i32 &&
+      lo + (hi - 1 - lo) / step * step + step > std::numeric_limits<std::int32_t>::max())
+    fail("a loop's index leaves 32 bits");
   copy(op.init, op.carried);
   *slot(op.index) = bits_of_int(type(op.index).elem, lo);
   frames_.push_back(

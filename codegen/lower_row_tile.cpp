@@ -23,16 +23,13 @@ RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
     row_bytes_ += loads_ * plan.load_width * size_of(input.type);
 }
 
-void RowTile::lower_tile(ValueId first, ValueId segments, const Sink& sink,
-                         const std::function<void()>& loaded) {
+void RowTile::lower_tile(ValueId first, ValueId segments, const Sink& sink) {
   first_ = first;
   segments_ = segments;
   rows_.assign(static_cast<std::size_t>(plan_.rows), {});
-  const bool ahead = plan_.load_rows_first && in_one_batch();
-  if (ahead) {
+  if (plan_.load_rows_first && in_one_batch()) {
     for (int u = 0; u < plan_.rows; ++u)
       rows_[static_cast<std::size_t>(u)] = load_row(u, 0, loads_);
-    if (loaded) loaded();
   }
   const int span = std::min(plan_.rows, lanes_);
   std::vector<Partials> groups;
@@ -43,7 +40,6 @@ void RowTile::lower_tile(ValueId first, ValueId segments, const Sink& sink,
                                    : tile_.reduce_lanes(std::move(merged), span, lanes_);
     put_outputs(merged, group * span * per_row_, span, sink);
   }
-  if (!ahead && loaded) loaded();
 }
 
 bool RowTile::in_one_batch() const {

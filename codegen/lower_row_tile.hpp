@@ -22,9 +22,7 @@ class RowTile {
   RowTile(Builder& builder, const Graph& graph, const Plan& plan);
 
   /// Segments from `first` on, of `segments` that exist (i64; kNoValue: all of the tile do).
-  /// `loaded` is called once, behind the tile's last load.
-  void lower_tile(ValueId first, ValueId segments, const Sink& sink,
-                  const std::function<void()>& loaded = {});
+  void lower_tile(ValueId first, ValueId segments, const Sink& sink);
   /// Loads come from shared arrays, one an input; bases[i] is where the tile's first element lies,
   /// or, where segments straddle loads, so many elements (i64) before it.
   void read_stage(std::vector<ValueId> bases, ValueId before) {

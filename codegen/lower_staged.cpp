@@ -117,7 +117,8 @@ class StagedLowering {
     }
   }
   ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
-  /// Rounds, turns, slots and results that wait in shared memory are counted in 32 bits.
+  /// Rounds, turns, slots and results that wait in shared memory are counted in 32 bits: so many
+  /// rounds, each a tile of kLeastStagedTile bytes at least, are half a tebibyte.
   ValueId count(ValueId value) { return b_.convert(value, DType::i32); }
 
   /// The first element of the warp's tile of a round, and the slot of the `number`th that it folds.

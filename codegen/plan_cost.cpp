@@ -87,13 +87,20 @@ class Walk {
 
   void walk_loop(const For& loop, double times) {
     const auto lo = known_[loop.lo], hi = known_[loop.hi], step = known_[loop.step];
-    double trips = 1;
-    if (lo && hi && step && *step > 0) {
-      const std::int64_t count = *hi > *lo ? (*hi - *lo + *step - 1) / *step : 0;
-      trips = static_cast<double>(count);
-      known_[loop.index] = *lo + count / 2 * *step;
-    }
-    if (trips > 0) walk(loop.body, times * trips);
+    if (!lo || !hi || !step || *step <= 0) return walk(loop.body, times);
+    // Rounds before the first are those that only start copies.
+    const std::int64_t first = std::max<std::int64_t>(*lo, 0);
+    walk_rounds(loop, times, *lo, std::min(*hi, first), *step);
+    walk_rounds(loop, times, first, *hi, *step);
+  }
+
+  /// Rounds [lo, hi) of a loop, all of them for the one in the middle.
+  void walk_rounds(const For& loop, double times, std::int64_t lo, std::int64_t hi,
+                   std::int64_t step) {
+    if (lo >= hi) return;
+    const std::int64_t count = (hi - lo + step - 1) / step;
+    known_[loop.index] = lo + (lo < 0 ? 0 : count / 2) * step;
+    walk(loop.body, times * static_cast<double>(count));
   }
 
   void walk_branch(const Instr& instr, const If& branch, double times) {

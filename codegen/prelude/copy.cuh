@@ -71,10 +71,10 @@ struct cf_part {
 // @helper cf_copy_bulk
 // The whole warp has read what is overwritten before its first lane starts the copy. `hint`: none,
 // or a word of cf_keeps. Predicates, not branches: a compiler takes its time for those.
-#define CF_BULK(KIND, HINT)                                                                        \
-  "{\n\t.reg .pred p, q;\n\tsetp.eq.s32 p, %4, 0;\n\tsetp.ne.and.u32 q, %2, 0, p;\n\t"             \
-  "@p mbarrier.arrive.expect_tx.shared.b64 _, [%3], %2;\n\t"                                       \
-  "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" KIND                      \
+#define CF_BULK(KIND, HINT)                                                            \
+  "{\n\t.reg .pred p, q;\n\tsetp.eq.s32 p, %4, 0;\n\tsetp.ne.and.u32 q, %2, 0, p;\n\t" \
+  "@p mbarrier.arrive.expect_tx.shared.b64 _, [%3], %2;\n\t"                           \
+  "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" KIND          \
   " [%0], [%1], %2, [%3]" HINT ";\n\t}"
 template <int UNIT, int ELEMENTS, bool WHOLE, class T, class... Hint>
 CF_DEVICE void cf_copy_bulk(int lane, T* to, const T* from, const T* begin, const T* end,

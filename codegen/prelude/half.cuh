@@ -17,7 +17,8 @@ CF_DEVICE float cf_f32_of_f16(unsigned short x) {
 CF_DEVICE void cf_f32x2_of_f16(unsigned x, float& a, float& b) {
   asm("{\n\t.reg .b16 l, h;\n\tmov.b32 {l, h}, %2;\n\t"
       "cvt.f32.f16 %0, l;\n\tcvt.f32.f16 %1, h;\n\t}"
-      : "=f"(a), "=f"(b) : "r"(x));
+      : "=f"(a), "=f"(b)
+      : "r"(x));
 }
 
 // @helper cf_f32x8_of_f16
@@ -26,7 +27,7 @@ CF_DEVICE void cf_f32x2_of_f16(unsigned x, float& a, float& b) {
 CF_DEVICE void cf_f32x8_of_f16(unsigned x, unsigned y, unsigned z, unsigned w, float& a, float& b,
                                float& c, float& d, float& e, float& f, float& g, float& h) {
   asm("{\n\t.reg .b16 l, h;\n\t" CF_WIDEN("8", "0", "1") CF_WIDEN("9", "2", "3")
-      CF_WIDEN("10", "4", "5") CF_WIDEN("11", "6", "7") "}"
+          CF_WIDEN("10", "4", "5") CF_WIDEN("11", "6", "7") "}"
       : "=f"(a), "=f"(b), "=f"(c), "=f"(d), "=f"(e), "=f"(f), "=f"(g), "=f"(h)
       : "r"(x), "r"(y), "r"(z), "r"(w));
 }

@@ -1,7 +1,7 @@
 // @helper CF_DEVICE
-// Integer arithmetic as ops.hpp defines it where operators of C++ do not. Elements of
-// one and two bytes are promoted to int by the caller and cast back. Pure C++: tests run these on
-// the host as well.
+// Integer arithmetic as ops.hpp defines it where operators of C++ do not. Elements of one and two
+// bytes are promoted to int by the caller and cast back. Pure C++: tests run these on the host as
+// well.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif

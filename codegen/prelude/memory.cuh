@@ -1,8 +1,9 @@
 // @helper CF_DEVICE
-// Loads and stores of global memory: one instruction each, of up to 16 bytes, predicated by `on`
-// instead of branched around; a load that is off gives zeros. cf_ldg reads what no launch writes
-// (the read-only path), cf_ld reads scratch, and inputs that may lie in an output's memory. They
-// are volatile so that loads stay where the program issues them, all before the first use.
+// Loads and stores of global memory, and loads of shared: one instruction each, of up to 16 bytes,
+// predicated by `on` instead of branched around; a load that is off gives zeros. cf_ldg reads what
+// no launch writes (the read-only path), cf_ld reads scratch, and inputs that may lie in an
+// output's memory. They are volatile so that loads stay where the program issues them, all before
+// the first use.
 #ifndef CF_DEVICE
 #define CF_DEVICE __device__ __forceinline__
 #endif
@@ -58,6 +59,7 @@ CF_DEVICE unsigned long long cf_give(double a) { return (unsigned long long)__do
   }                                                                                                \
   template <class T>                                                                               \
   CF_DEVICE void NAME(MASK const void* p, T& a, T& b) {                                            \
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);                                               \
     cf_word_of<T> r = 0, s = 0;                                                                    \
     if constexpr (sizeof(T) == 4) CF_LOAD_2##SUFFIX("u32", "r", AT, INSTR, __VA_ARGS__);           \
     if constexpr (sizeof(T) == 8) CF_LOAD_2##SUFFIX("u64", "l", AT, INSTR, __VA_ARGS__);           \
@@ -101,6 +103,7 @@ CF_DEVICE unsigned long long cf_keeps(bool on) {
 // @helper cf_ld_kept cf_ld_kept_if
 template <class T>
 CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b) {
+  static_assert(sizeof(T) == 8);
   unsigned long long r, s;
   asm volatile("ld.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;"
                : "=l"(r), "=l"(s) : "l"(p), "l"(hint) : "memory");
@@ -108,6 +111,7 @@ CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b) {
 }
 template <class T>
 CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b, T& c, T& d) {
+  static_assert(sizeof(T) == 4);
   unsigned r, s, t, u;
   asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
                : "=r"(r), "=r"(s), "=r"(t), "=r"(u) : "l"(p), "l"(hint) : "memory");
@@ -115,6 +119,7 @@ CF_DEVICE void cf_ld_kept(const void* p, unsigned long long hint, T& a, T& b, T&
 }
 template <class T>
 CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b) {
+  static_assert(sizeof(T) == 8);
   unsigned long long r = 0, s = 0;
   asm volatile(CF_PREDICATED("3", "ld.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %4;")
                : "+l"(r), "+l"(s) : "l"(p), "r"((unsigned)on), "l"(hint) : "memory");
@@ -123,6 +128,7 @@ CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T&
 template <class T>
 CF_DEVICE void cf_ld_kept_if(bool on, const void* p, unsigned long long hint, T& a, T& b, T& c,
                              T& d) {
+  static_assert(sizeof(T) == 4);
   unsigned r = 0, s = 0, t = 0, u = 0;
   asm volatile(CF_PREDICATED("5", "ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;")
                : "+r"(r), "+r"(s), "+r"(t), "+r"(u) : "l"(p), "r"((unsigned)on), "l"(hint)
@@ -145,11 +151,13 @@ CF_DEVICE void cf_st(void* p, T a) {
 }
 template <class T>
 CF_DEVICE void cf_st(void* p, T a, T b) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   if constexpr (sizeof(T) == 4) CF_STORE("v2.u32", "{%1, %2}", "r"(cf_give(a)), "r"(cf_give(b)));
   if constexpr (sizeof(T) == 8) CF_STORE("v2.u64", "{%1, %2}", "l"(cf_give(a)), "l"(cf_give(b)));
 }
 template <class T>
 CF_DEVICE void cf_st(void* p, T a, T b, T c, T d) {
+  static_assert(sizeof(T) == 4);
   CF_STORE("v4.u32", "{%1, %2, %3, %4}",
            "r"(cf_give(a)), "r"(cf_give(b)), "r"(cf_give(c)), "r"(cf_give(d)));
 }
@@ -162,6 +170,7 @@ CF_DEVICE void cf_st_if(bool on, void* p, T a) {
 }
 template <class T>
 CF_DEVICE void cf_st_if(bool on, void* p, T a, T b) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   if constexpr (sizeof(T) == 4)
     CF_STORE_IF("3", "v2.u32", "{%1, %2}", "r"(cf_give(a)), "r"(cf_give(b)));
   if constexpr (sizeof(T) == 8)
@@ -169,6 +178,7 @@ CF_DEVICE void cf_st_if(bool on, void* p, T a, T b) {
 }
 template <class T>
 CF_DEVICE void cf_st_if(bool on, void* p, T a, T b, T c, T d) {
+  static_assert(sizeof(T) == 4);
   CF_STORE_IF("5", "v4.u32", "{%1, %2, %3, %4}",
               "r"(cf_give(a)), "r"(cf_give(b)), "r"(cf_give(c)), "r"(cf_give(d)));
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -372,6 +373,26 @@ TEST(InterpFinds, LoopsWithoutProgress) {
   Builder b(program);
   b.loop(b.i64(0), b.i64(3), b.i64(0), {}, [](ValueId, const Values&) { return Values{}; });
   test::expect_interp_error(program, "step must be positive");
+}
+
+TEST(Interp, LoopsInThirtyTwoBits) {
+  const auto loop_to = [](std::int32_t lo, std::int32_t hi) {
+    Program program = start();
+    Builder b(program);
+    const ValueId sum =
+        b.loop(b.i32(lo), b.i32(hi), b.i32(3), {b.i64(0)}, [&](ValueId i, const Values& c) {
+          return Values{b.add(c[0], b.convert(i, DType::i64))};
+        })[0];
+    b.store(1, {b.i64(0)}, b.splat(sum));
+    return program;
+  };
+  Memory memory;
+  run(loop_to(-4, 5), memory);
+  EXPECT_EQ(memory.y[0], -4 - 1 + 2);
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  run(loop_to(kMost - 4, kMost - 3), memory);
+  EXPECT_EQ(memory.y[0], kMost - 4);
+  test::expect_interp_error(loop_to(kMost - 4, kMost), "leaves 32 bits");
 }
 
 }  // namespace

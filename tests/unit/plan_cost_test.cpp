@@ -260,6 +260,24 @@ TEST(PlanCost, LateBlocksDoNoMore) {
   EXPECT_NEAR(bursts.launches[0].issue_cycles / issued, 1, 0.02);
 }
 
+/// Rounds in which copies start and nothing is there yet are none in which a tile is folded, and
+/// where there is no other round, what is on its way is seen all the same.
+TEST(PlanCost, FirstCopiesAreNoFolds) {
+  const Case test = make_case(Op::sum, DType::f16, DType::f16, kElements, 64);
+  const std::string plan = "staged warps=8 lanes=8 rows=4 stages=";
+  const double issued =
+      of(test, plan + "2 burst=128 blocks=2 bytes=16 mma").launches[0].issue_cycles;
+  for (const char* stages : {"2", "4"}) {
+    const PlanEstimate four = of(test, plan + stages + " burst=4 late=4 blocks=2 bytes=16 mma");
+    EXPECT_NEAR(four.launches[0].issue_cycles / issued, 1, 0.05) << stages;
+  }
+  // One round a block: of 264 blocks of 8 warps with tiles of 16 segments.
+  const Case one = make_case(Op::sum, DType::f16, DType::f16, 264 * 8 * 16 * 64, 64);
+  const PlanEstimate single = of(one, plan + "4 burst=4 blocks=2 bytes=16 mma");
+  EXPECT_GT(single.launches[0].issue_cycles, 0);
+  EXPECT_GT(single.launches[0].bytes_ahead, 0);
+}
+
 TEST(PlanCost, CountsEveryLaunch) {
   const Case test = make_case(Op::sum, DType::f32, DType::f32, kElements, 0);
   const PlanEstimate parts = of(test, "parts warps=8 depth=8 parts=2112 bytes=16 mma");
