@@ -18,12 +18,16 @@ bool needs_wrapping(DType type) {
   return is_integer(type) && (is_signed(type) || size_of(type) < 4);
 }
 
+// The unsigned type in which what needs wrapping computes.
+std::string_view wrapping_type(DType type) {
+  return size_of(type) == 8 ? "unsigned long long" : "unsigned";
+}
+
 // Wrapping is left to unsigned numbers, in place: a call would cost a compiler more.
 std::string arithmetic(char sign, DType type, const std::string& a, const std::string& b) {
   if (!needs_wrapping(type)) return fmt::format("{} {} {}", a, sign, b);
-  const bool wide = size_of(type) == 8;
-  return fmt::format("({0})(({1}){2} {3} ({1}){4})", type_name(type),
-                     wide ? "unsigned long long" : "unsigned", a, sign, b);
+  return fmt::format("({0})(({1}){2} {3} ({1}){4})", type_name(type), wrapping_type(type), a, sign,
+                     b);
 }
 
 std::string extremum(std::string_view helper, char sign, DType type,
@@ -42,7 +46,7 @@ std::string shift(std::string_view sign, DType type, std::span<const std::string
   // A left shift of a negative number, or into the sign, is only defined for unsigned types.
   std::string value = args[0];
   if (sign == "<<" && needs_wrapping(type))
-    value = fmt::format("({}){}", type == DType::i64 ? "unsigned long long" : "unsigned", value);
+    value = fmt::format("({}){}", wrapping_type(type), value);
   const std::string text =
       fmt::format("{} {} ((unsigned){} & {}u)", value, sign, args[1], last_bit);
   return value == args[0] && size_of(type) >= 4 ? text

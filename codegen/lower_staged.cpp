@@ -163,11 +163,11 @@ class StagedLowering {
     const ValueId segment = b_.mul(wide(first), b_.i64(per_round));
     const ValueId early = b_.select(b_.compute(Op::eq, {turn, zero}), b_.i32(-plan_.stages), zero);
     b_.loop(early, rounds, b_.i32(1), {}, [&](ValueId r, const Builder::Values&) {
-      const ValueId slot = slot_of(b_.add(number, r));
+      const ValueId tile = b_.add(number, r), slot = slot_of(tile);
       b_.branch(
           b_.compute(Op::ge, {r, zero}),
           [&] {
-            fold_tile(b_.add(first, r), r, b_.add(number, r), slot);
+            fold_tile(b_.add(first, r), r, tile, slot);
             return Builder::Values{};
           },
           [] { return Builder::Values{}; });

@@ -94,7 +94,7 @@ class Walk {
     walk_rounds(loop, times, first, *hi, *step);
   }
 
-  /// Rounds [lo, hi) of a loop, all of them for the one in the middle.
+  /// Rounds [lo, hi) of a loop, all of them like the one in the middle, below 0 like the first.
   void walk_rounds(const For& loop, double times, std::int64_t lo, std::int64_t hi,
                    std::int64_t step) {
     if (lo >= hi) return;

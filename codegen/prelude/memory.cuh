@@ -47,6 +47,7 @@ CF_DEVICE unsigned long long cf_give(double a) { return (unsigned long long)__do
 #define CF_LOAD_2_IF(P, C, AT, INSTR, ...)                                                         \
   asm volatile(CF_PREDICATED("3", INSTR ".v2." P " {%0, %1}, [%2];")                               \
                : "+" C(r), "+" C(s) : AT(p), "r"((unsigned)on) __VA_ARGS__)
+#define CF_ON bool on,
 #define CF_LOADS_OF(NAME, SUFFIX, MASK, AT, INSTR, ...)                                            \
   template <class T>                                                                               \
   CF_DEVICE void NAME(MASK const void* p, T& a) {                                                  \
@@ -82,7 +83,6 @@ CF_DEVICE unsigned long long cf_give(double a) { return (unsigned long long)__do
   CF_LOADS_4(int, "r", NAME, AT, INSTR, __VA_ARGS__)                                               \
   CF_LOADS_4(unsigned, "r", NAME, AT, INSTR, __VA_ARGS__)                                          \
   CF_LOADS_4(float, "f", NAME, AT, INSTR, __VA_ARGS__)
-#define CF_ON bool on,
 
 // @helper cf_ldg cf_ldg_if
 CF_LOADS(cf_ldg, CF_GLOBAL, "ld.global.nc", )
