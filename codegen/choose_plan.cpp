@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -78,11 +79,13 @@ bool has_moments(const Graph& graph) {
 }
 
 /// The width of a row's loads, and whether it needs scalar edges.
-std::pair<int, bool> row_width(std::int64_t segment, int widest) {
+std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& target) {
   int width = widest;
   while (segment % width != 0) width /= 2;
-  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
-  const bool edges = width < widest && segment >= 4LL * Plan::kWarp * widest;
+  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not, nor is
+  // what two elements at once gain on a CPU (1001 bf16 in cache: 21 GB/s, 53 one by one).
+  const bool edges =
+      width < widest && !target.loads_anywhere && segment >= 4LL * Plan::kWarp * widest;
   return {edges ? widest : width, edges};
 }
 
@@ -106,7 +109,7 @@ void place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
                 int widest) {
   const std::int64_t s = plan.segment;
   plan.strategy = Strategy::rows;
-  std::tie(plan.load_width, plan.edges) = row_width(s, widest);
+  std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);
   const std::int64_t loads = (s + plan.load_width - 1) / plan.load_width;
   plan.lanes_per_segment = static_cast<int>(std::min<std::int64_t>(
       Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
@@ -251,19 +254,30 @@ int widest_input(const Graph& graph) {
   return bytes;
 }
 
-/// Elements of each input that a lane can load at once.
-int widest_load(const Graph& graph, const Target& target, int base_alignment) {
-  const int bytes = std::min(target.vector_bytes, base_alignment);
+int load_bytes(const Graph& graph, const Target& target) {
+  const bool words = target.bf16_words && !graph.inputs.empty() &&
+                     std::all_of(graph.inputs.begin(), graph.inputs.end(),
+                                 [](const GraphInput& input) { return input.type == DType::bf16; });
+  return words ? 2 * size_of(DType::bf16) : target.vector_bytes;
+}
+
+int widest_load(const Graph& graph, const Target& target, int bytes_at_most) {
+  const int bytes = std::min(load_bytes(graph, target), bytes_at_most);
   return std::max(1, static_cast<int>(std::bit_floor(
                          static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
 }
 
 namespace {
+/// Bytes of the widest load that pointers aligned as the request says allow.
+int aligned_bytes(const Target& target, const PlanRequest& request) {
+  return target.loads_anywhere ? std::numeric_limits<int>::max() : request.base_alignment;
+}
+
 PlanChoice any_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice;
   choice.warps = std::min(8, target.max_warps);
   choice.mma = target.has_mma && request.allow_mma;
-  choice.bytes = target.vector_bytes;
+  choice.bytes = load_bytes(graph, target);
   choice.depth = choose_batch(graph, target);
   return choice;
 }
@@ -271,8 +285,8 @@ PlanChoice any_choice(const Graph& graph, const Target& target, const PlanReques
 
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice = any_choice(graph, target, request);
-  const auto [width, edges] =
-      row_width(request.segment, widest_load(graph, target, request.base_alignment));
+  const auto [width, edges] = row_width(
+      request.segment, widest_load(graph, target, aligned_bytes(target, request)), target);
   if (edges) choice.depth = std::min(choice.depth, 4);
   const std::int64_t loads = loads_of(request.segment, width);
   if (has_moments(graph) && !edges && graph.inputs.size() == 1) {
@@ -334,7 +348,7 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
   const bool edges = row_width(std::max<std::int64_t>(segment, 1),
-                               widest_load(graph, target, request.base_alignment))
+                               widest_load(graph, target, aligned_bytes(target, request)), target)
                          .second;
   const std::int64_t parts_from = target.max_warps == 1 ? kCpuPartsFromBytes
                                   : has_moments(graph) && !edges
@@ -382,7 +396,8 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   for (const Fold& fold : graph.folds) {
     for (DType type : fold.state) plan.state_bytes += size_of(type);
   }
-  const int widest = widest_load(graph, target, std::min(request.base_alignment, choice.bytes));
+  const int widest =
+      widest_load(graph, target, std::min(aligned_bytes(target, request), choice.bytes));
   if (scan) {
     std::vector<double> allowed;
     for (std::size_t f = 0; f < plan.folds.size(); ++f)

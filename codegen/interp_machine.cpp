@@ -322,7 +322,7 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
                        array.elements()),
            static_cast<int>(l));
     }
-    if (!array.aligned(first, t.width)) {
+    if (!context_->program.loads_anywhere && !array.aligned(first, t.width)) {
       fail(fmt::format("element {} is not aligned to {} elements", first, t.width),
            static_cast<int>(l));
     }

@@ -222,7 +222,9 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   return program;
 }
 
-Program lower(const Graph& graph, const Plan& plan, const Target& target) {
+namespace {
+
+Program lower_strategy(const Graph& graph, const Plan& plan, const Target& target) {
   switch (plan.strategy) {
     case Strategy::rows: return lower_rows(graph, plan, target);
     case Strategy::staged: return lower_staged(graph, plan, target);
@@ -253,6 +255,18 @@ Program lower(const Graph& graph, const Plan& plan, const Target& target) {
     case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
   }
   throw InternalError("a plan without a strategy");
+}
+
+}  // namespace
+
+Program lower(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program = lower_strategy(graph, plan, target);
+  program.loads_anywhere = target.loads_anywhere;
+  for (Buffer& buffer : program.buffers) {
+    if (program.loads_anywhere && buffer.role == BufferRole::input)
+      buffer.alignment = size_of(buffer.type);
+  }
+  return program;
 }
 
 }  // namespace chainfold::codegen

@@ -10,6 +10,7 @@
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::codegen {
 
@@ -250,9 +251,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);
-    require(plan.load_width == 1 || bytes <= std::max(target.vector_bytes, size_of(input.type)),
+    require(plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
             "loads fit the target");
-    const bool anywhere = plan.straddle || plan.phases > 1;
+    const bool anywhere = plan.straddle || plan.phases > 1 || target.loads_anywhere;
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }

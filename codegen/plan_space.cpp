@@ -361,6 +361,7 @@ void add_cpu(Space& space, const PlanChoice& around) {
   } else {
     space.vary(around, &PlanChoice::parts, {256, 512, 2048, 4096});
   }
+  space.vary(around, &PlanChoice::bytes, {0});  // one element a load
 }
 
 }  // namespace

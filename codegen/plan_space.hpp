@@ -103,8 +103,11 @@ PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
 
 /// Bytes an element of the widest input.
 int widest_input(const Graph& graph);
-/// Elements of each input that a lane can load at once from pointers aligned so.
-int widest_load(const Graph& graph, const Target& target, int base_alignment);
+/// Bytes that a lane loads at once at most.
+int load_bytes(const Graph& graph, const Target& target);
+/// Elements of each input that a lane can load at once, in loads of so many bytes at most: the
+/// pointers' alignment, where the target's loads need one.
+int widest_load(const Graph& graph, const Target& target, int bytes_at_most);
 /// What of a staged plan follows from its choice; `widest` elements a load at most. False where the
 /// choice is not legal.
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,

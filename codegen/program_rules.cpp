@@ -100,7 +100,7 @@ class Rules {
       check(type.shape == Shape::lane || lanes.shape == Shape::uniform,
             "a uniform load has a uniform mask");
     }
-    if (const Const* base = constant_[at.base]) {
+    if (const Const* base = constant_[at.base]; base != nullptr && !program_.loads_anywhere) {
       const auto index = static_cast<std::int64_t>(base->bits);
       check(index % type.width == 0 && type.width * size_of(elem) <= alignment,
             "a wide access at a constant place is not aligned");

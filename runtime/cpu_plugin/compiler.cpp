@@ -19,9 +19,11 @@
 
 #include <mutex>
 
+#include "additions.hpp"
 #include "host.hpp"
 #include "masks.hpp"
 #include "minima.hpp"
+#include "order.hpp"
 
 namespace chainfold::runtime::cpu {
 namespace {
@@ -151,6 +153,8 @@ struct Compilation {
     optimize(*module, *machine);
     rewrite_minima(*module);
     rewrite_choices(*module);
+    spread_additions(*module);
+    order_by_operands(*module);
     auto object = llvm::orc::SimpleCompiler(*machine)(*module);
     if (!object) {
       failure.message = llvm::toString(object.takeError());

@@ -1,18 +1,15 @@
 #include "masks.hpp"
 
-#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/InlineAsm.h>
-#include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/MathExtras.h>
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
+#include "hidden.hpp"
 #include "host.hpp"
 #include "registers.hpp"
 
@@ -25,11 +22,6 @@ struct Choice {
   unsigned operation;
   std::vector<bool> lanes;
 };
-
-/// Lanes of a register.
-int register_lanes(const llvm::FixedVectorType& type) {
-  return kRegisterBits / static_cast<int>(type.getElementType()->getPrimitiveSizeInBits());
-}
 
 /// Whether the operation becomes one instruction that may write some lanes alone.
 bool is_maskable(const llvm::Value* value) {
@@ -65,63 +57,13 @@ std::optional<Choice> choice_of(llvm::Instruction& instruction) {
   return std::nullopt;
 }
 
-/// Masks of a function, and vectors of ones, each in a register from its beginning on, of whose
-/// values LLVM knows nothing.
-class Hidden {
- public:
-  explicit Hidden(llvm::Function& function) : entry_(function.getEntryBlock()) {}
-
-  llvm::Value* mask(const std::vector<bool>& lanes) {
-    std::uint64_t bits = 0;
-    for (std::size_t l = 0; l < lanes.size(); ++l) bits |= std::uint64_t{lanes[l]} << l;
-    const auto count = static_cast<unsigned>(lanes.size());
-    llvm::IRBuilder<> at = beginning();
-    auto* type = llvm::FixedVectorType::get(at.getInt1Ty(), count);
-    if (bits == 0) return llvm::Constant::getNullValue(type);
-    if (bits == llvm::maskTrailingOnes<std::uint64_t>(count))
-      return llvm::Constant::getAllOnesValue(type);
-    llvm::Value*& mask = masks_[{count, bits}];
-    if (mask == nullptr)
-      mask = at.CreateBitCast(hide(at, at.getInt(llvm::APInt(count, bits)), "=r,0"), type);
-    return mask;
-  }
-
-  llvm::Value* ones(llvm::FixedVectorType* type) {
-    llvm::Value*& ones = ones_[type];
-    if (ones == nullptr) {
-      llvm::IRBuilder<> at = beginning();
-      ones = hide(at, llvm::ConstantFP::get(type, 1.0), "=v,0");
-    }
-    return ones;
-  }
-
- private:
-  /// No instruction, but LLVM does not see that what comes out is what went in.
-  static llvm::Value* hide(llvm::IRBuilder<>& at, llvm::Constant* value, const char* constraints) {
-    auto* same = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
-    return at.CreateCall(
-        same, llvm::InlineAsm::get(same, "", constraints, /*hasSideEffects=*/false), {value});
-  }
-
-  [[nodiscard]] llvm::IRBuilder<> beginning() { return {&entry_, entry_.getFirstInsertionPt()}; }
-
-  llvm::BasicBlock& entry_;
-  llvm::DenseMap<std::pair<unsigned, std::uint64_t>, llvm::Value*> masks_;
-  llvm::DenseMap<llvm::Type*, llvm::Value*> ones_;
-};
-
 /// The same sum from the units that multiply: x * 1 + y is rounded once, like x + y. Those that add
 /// have all the others.
 llvm::Value* sum_by_product(Hidden& hidden, llvm::BinaryOperator& sum) {
   auto* type = llvm::cast<llvm::FixedVectorType>(sum.getType());
-  auto* of_register = llvm::FixedVectorType::get(type->getElementType(),
-                                                 static_cast<unsigned>(register_lanes(*type)));
   llvm::IRBuilder<> at(&sum);
-  const unsigned registers = type->getNumElements() / of_register->getNumElements();
-  llvm::Value* ones =
-      concatenate(at, llvm::SmallVector<llvm::Value*>(registers, hidden.ones(of_register)));
-  llvm::Value* same =
-      at.CreateIntrinsic(type, llvm::Intrinsic::fma, {sum.getOperand(0), ones, sum.getOperand(1)});
+  llvm::Value* same = at.CreateIntrinsic(
+      type, llvm::Intrinsic::fma, {sum.getOperand(0), hidden.ones(at, type), sum.getOperand(1)});
   sum.replaceAllUsesWith(same);
   sum.eraseFromParent();
   return same;

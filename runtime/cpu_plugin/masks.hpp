@@ -13,8 +13,8 @@ namespace chainfold::runtime::cpu {
 /// Before: a module for the host, optimised: such a choice of known lanes is a shuffle of two
 /// vectors, which LLVM 19 looks through, so that the operation and the choice stay two instructions
 /// and shuffles behind them become more. After: the choice is by a mask in a register that LLVM
-/// knows nothing of, and one instruction with the operation; sums of f32 among these are by units
-/// that would else be idle, where a host has such.
+/// knows nothing of, and one instruction with the operation; sums of f32 among these are by the
+/// units that multiply, where those are others (additions.hpp).
 void rewrite_choices(llvm::Module& module);
 
 }  // namespace chainfold::runtime::cpu

@@ -1,17 +1,16 @@
 #include "minima.hpp"
 
-#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "host.hpp"
+#include "order.hpp"
 #include "registers.hpp"
 
 namespace chainfold::runtime::cpu {
@@ -61,40 +60,16 @@ bool is_minimum(const llvm::Instruction& instruction) {
                              call->getIntrinsicID() == llvm::Intrinsic::maximum);
 }
 
-/// Moves minima directly behind the last of their operands, in the order they had. Returns them.
-std::vector<llvm::IntrinsicInst*> place_minima(llvm::BasicBlock& block) {
-  // What stays, each with the minima that follow it; before the first there is none.
-  std::vector<std::vector<llvm::Instruction*>> order(1);
-  llvm::DenseMap<llvm::Instruction*, std::size_t> place;
-  std::vector<llvm::IntrinsicInst*> minima;
-  for (llvm::Instruction& instruction : block) {
-    std::size_t last = 0;
-    for (llvm::Value* operand : instruction.operands())
-      if (auto* before = llvm::dyn_cast<llvm::Instruction>(operand); before != nullptr)
-        last = std::max(last, place.lookup(before));  // 0 from another block
-    // A value of a loop or a branch stands before all that is no such value.
-    const bool moves =
-        is_minimum(instruction) && last > 0 && !llvm::isa<llvm::PHINode>(order[last].front());
-    if (!moves) {
-      order.emplace_back();
-      last = order.size() - 1;
-    }
-    order[last].push_back(&instruction);
-    place[&instruction] = last;
-    if (is_minimum(instruction)) minima.push_back(llvm::cast<llvm::IntrinsicInst>(&instruction));
-  }
-  for (const auto& run : order)
-    for (llvm::Instruction* instruction : run) instruction->moveBefore(block, block.end());
-  return minima;
-}
-
 }  // namespace
 
 void rewrite_minima(llvm::Module& module) {
   if (host().vector_bits < kRegisterBits) return;
   for (llvm::Function& function : module)
-    for (llvm::BasicBlock& block : function)
-      for (llvm::IntrinsicInst* minimum : place_minima(block)) rewrite(*minimum);
+    for (llvm::BasicBlock& block : function) {
+      place_behind_operands(block, is_minimum);
+      for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
+        if (is_minimum(instruction)) rewrite(llvm::cast<llvm::IntrinsicInst>(instruction));
+    }
 }
 
 }  // namespace chainfold::runtime::cpu

@@ -1,11 +1,17 @@
 #include "registers.hpp"
 
-#include <llvm/IR/DerivedTypes.h>
-
 #include <numeric>
 #include <utility>
 
 namespace chainfold::runtime::cpu {
+
+int register_lanes(const llvm::FixedVectorType& type) {
+  return kRegisterBits / static_cast<int>(type.getElementType()->getPrimitiveSizeInBits());
+}
+
+int registers(const llvm::FixedVectorType& type) {
+  return static_cast<int>(type.getNumElements()) / register_lanes(type);
+}
 
 llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count) {
   llvm::SmallVector<int> lanes(static_cast<std::size_t>(count));

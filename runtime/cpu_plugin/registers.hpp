@@ -2,12 +2,18 @@
 #pragma once
 
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
 
 namespace chainfold::runtime::cpu {
 
 /// Bits of a register; vectors are of this width only where the host has AVX-512 with DQ (Host).
 inline constexpr int kRegisterBits = 512;
+
+/// Lanes of a register of the type's elements.
+int register_lanes(const llvm::FixedVectorType& type);
+/// Registers of a vector that fills them.
+int registers(const llvm::FixedVectorType& type);
 
 /// Lanes [first, first + count) of the vector.
 llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count);

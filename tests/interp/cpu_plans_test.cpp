@@ -97,6 +97,14 @@ Graph sum_of_floats(std::int64_t size) {
   GraphBuilder g;
   return g.finish({g.sum(g.input("x", DType::f32))}, partition_of(size));
 }
+/// Two inputs of a word's halves a lane.
+Graph dot_and_sum_of_words(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId x = g.input("x", DType::bf16), y = g.input("y", DType::bf16);
+  const NodeId wide = g.convert(x, DType::f32);
+  const NodeId product = g.compute(Op::mul, {wide, g.convert(y, DType::f32)});
+  return g.finish({g.sum(product), g.convert(g.sum(wide), DType::bf16)}, partition_of(size));
+}
 Graph mean_and_max_of_halves(std::int64_t size) {
   GraphBuilder g;
   const NodeId x = g.input("x", DType::f16), wide = g.convert(x, DType::f32);
@@ -168,6 +176,7 @@ TEST_P(CpuPlans, Columns) {
 INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
                          ::testing::Values(MakeGraph{"sum_f32", &sum_of_floats, 0},
                                            MakeGraph{"mean_max_f16", &mean_and_max_of_halves, 1},
+                                           MakeGraph{"dot_sum_bf16", &dot_and_sum_of_words, 0},
                                            MakeGraph{"variance_f64", &variance_of_doubles, 0},
                                            MakeGraph{"filtered_i64", &filtered_sum_of_products, 1}),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -270,6 +270,16 @@ TEST(InterpFinds, MisalignedWideAccesses) {
   test::expect_interp_error(program, "not aligned to 2 elements");
 }
 
+TEST(Interp, WideAccessesLieAnywhereIfTheTargetSaysSo) {
+  Program program = start();
+  program.loads_anywhere = true;
+  Builder b(program);
+  b.store(1, {b.i64(0)}, b.load(0, {b.i64(3)}, 2));
+  Memory memory;
+  run(program, memory);
+  for (std::size_t i = 0; i < 64; ++i) ASSERT_EQ(memory.y[i], memory.x[i + 3]) << i;
+}
+
 TEST(InterpFinds, ReadsOfPoison) {
   Program shared = start(1, 1, 64);
   {

@@ -68,6 +68,27 @@ TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForFolds) {
   expect_legal_plans_within_the_bound(programs());
 }
 
+// Two bf16 of a lane are one word on a CPU, wherever it lies; other types and odd sizes come one by
+// one.
+TEST(ChoosePlan, LanesOfACpuTakeTwoHalvesOfAWord) {
+  const auto x = input<bf16>("x"), y = input<bf16>("y");
+  const auto w = input<float>("w");
+  const auto width = [](const Computation& computation, std::int64_t segment) {
+    return codegen::choose_plan(computation.graph(), codegen::cpu_target(4),
+                                {.segment = segment, .base_alignment = 2})
+        .load_width;
+  };
+  const auto one = over(whole(), sum(x)), two = over(whole(), sum(x * y));
+  const auto mixed = over(whole(), sum(cast<float>(x) * w));
+  for (const std::int64_t segment : {0, 2, 6, 64, 1000, 4098, 1000000}) {
+    EXPECT_EQ(width(one, segment), 2) << segment;
+    EXPECT_EQ(width(two, segment), 2) << segment;
+    EXPECT_EQ(width(mixed, segment), 1) << segment;
+  }
+  for (const std::int64_t segment : {1, 3, 37, 257, 4099}) EXPECT_EQ(width(one, segment), 1);
+  EXPECT_EQ(width(over(whole(), sum(input<f16>("h"))), 64), 1);
+}
+
 TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
   expect_legal_plans_within_the_bound(scan_programs());
 }

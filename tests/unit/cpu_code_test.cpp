@@ -1,0 +1,159 @@
+// What the CPU plugin does to optimised code: additions by other units, and another order of a
+// block's instructions. The same values, bit for bit, on any host.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
+
+namespace chainfold::runtime {
+namespace {
+
+constexpr std::size_t kLanes = 32;
+
+class CpuCode : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = test::why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+/// A loop that loads `loads` rows of 32 elements, all before the first is used, folds them by
+/// levels of a tree (additions, and subtractions every third time), and keeps the sum of all
+/// batches in a row behind the input.
+std::string tree_kernel(std::string_view element, std::size_t loads) {
+  const std::string type = fmt::format("<{} x {}>", kLanes, element);
+  std::string text = fmt::format(
+      "define void @f(i64 %begin, i64 %end, ptr %args) {{\n"
+      "  %in = load ptr, ptr %args\n"
+      "  %slot = getelementptr i64, ptr %args, i64 1\n  %out = load ptr, ptr %slot\n"
+      "  br label %loop\nloop:\n"
+      "  %i = phi i64 [ %begin, %0 ], [ %next, %loop ]\n"
+      "  %sum = phi {0} [ zeroinitializer, %0 ], [ %all, %loop ]\n"
+      "  %first = mul i64 %i, {1}\n",
+      type, loads);
+  std::vector<std::string> level;
+  for (std::size_t l = 0; l < loads; ++l) {
+    text += fmt::format(
+        "  %at{0} = add i64 %first, {0}\n  %row{0} = getelementptr {1}, ptr %in, i64 %at{0}\n"
+        "  %v{0} = load {1}, ptr %row{0}, align 4\n  fence syncscope(\"singlethread\") seq_cst\n",
+        l, type);
+    level.push_back(fmt::format("%v{}", l));
+  }
+  for (int number = 0; level.size() > 1;) {
+    std::vector<std::string> next;
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2, ++number) {
+      text += fmt::format("  %t{} = {} {} {}, {}\n", number, number % 3 == 2 ? "fsub" : "fadd",
+                          type, level[i], level[i + 1]);
+      next.push_back(fmt::format("%t{}", number));
+    }
+    if (level.size() % 2 != 0) next.push_back(level.back());
+    level = std::move(next);
+  }
+  return text + fmt::format(
+                    "  %all = fadd {0} %sum, {1}\n  store {0} %all, ptr %out, align 4\n"
+                    "  %next = add i64 %i, 1\n  %more = icmp slt i64 %next, %end\n"
+                    "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}}\n",
+                    type, level.front());
+}
+
+template <class T>
+T fold_tree(std::vector<T> level) {
+  for (int number = 0; level.size() > 1;) {
+    std::vector<T> next;
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2, ++number)
+      next.push_back(number % 3 == 2 ? level[i] - level[i + 1] : level[i] + level[i + 1]);
+    if (level.size() % 2 != 0) next.push_back(level.back());
+    level = std::move(next);
+  }
+  return level.front();
+}
+
+template <class T>
+T value(std::mt19937_64& random) {
+  constexpr T kSpecial[] = {T(0),
+                            -T(0),
+                            std::numeric_limits<T>::infinity(),
+                            std::numeric_limits<T>::denorm_min(),
+                            -std::numeric_limits<T>::min(),
+                            std::numeric_limits<T>::quiet_NaN()};
+  if (random() % 400 == 0) return kSpecial[random() % std::size(kSpecial)];
+  return std::ldexp(static_cast<T>(random()) - T(9e18), static_cast<int>(random() % 40) - 60);
+}
+
+template <class T>
+void expect_same_values(std::string_view element) {
+  std::mt19937_64 random(std::hash<std::string_view>()(element));
+  // That fit the registers, and that are far from it.
+  for (const std::size_t loads : {1, 2, 3, 8, 16, 33, 64, 100}) {
+    constexpr std::size_t kBatches = 3;
+    std::vector<T> in(kBatches * loads * kLanes), out(kLanes, T(7));
+    for (T& x : in) x = value<T>(random);
+    const std::uint64_t args[] = {reinterpret_cast<std::uintptr_t>(in.data()),
+                                  reinterpret_cast<std::uintptr_t>(out.data())};
+    CpuModule::compile(tree_kernel(element, loads), {"f"})->run(0, kBatches, kBatches, args);
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      T sum = 0;
+      for (std::size_t batch = 0; batch < kBatches; ++batch) {
+        std::vector<T> rows;
+        for (std::size_t r = 0; r < loads; ++r)
+          rows.push_back(in[(batch * loads + r) * kLanes + l]);
+        sum += fold_tree(std::move(rows));
+      }
+      if (std::isnan(sum)) {
+        EXPECT_TRUE(std::isnan(out[l])) << loads << " loads, lane " << l << ": " << out[l];
+      } else {
+        EXPECT_EQ(std::memcmp(&out[l], &sum, sizeof(T)), 0)
+            << loads << " loads, lane " << l << ": " << out[l] << ", not " << sum;
+      }
+    }
+  }
+}
+
+TEST_F(CpuCode, KeepsTheValuesOfFloats) { expect_same_values<float>("float"); }
+TEST_F(CpuCode, KeepsTheValuesOfDoubles) { expect_same_values<double>("double"); }
+
+/// Instructions of 512 bits with one of the opcodes; `on_stack`: with an operand there.
+int count_of(const std::string& code, std::string_view opcodes, bool on_stack = false) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(code[i]); };
+  int count = 0;
+  for (std::size_t i = 0; i + 7 < code.size(); ++i) {
+    const bool wide = byte(i) == 0x62 && (byte(i + 3) & 0x60) == 0x40;
+    if (!wide || opcodes.find(code[i + 4]) == std::string_view::npos) continue;
+    // ModRM asks for a SIB byte, which has the stack pointer and no index.
+    const bool stack = (byte(i + 5) & 7) == 4 && byte(i + 5) < 0xc0 && byte(i + 6) == 0x24;
+    if (!on_stack || stack) ++count;
+  }
+  return count;
+}
+
+// 64 loaded rows of 128 bytes are four times what the registers hold.
+TEST_F(CpuCode, LoadsDoNotWaitOnTheStack) {
+  if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
+  constexpr std::string_view kMoves("\x10\x11\x28\x29\x6f\x7f", 6);
+  EXPECT_EQ(count_of(compile_cpu_object(tree_kernel("float", 64)).bytes, kMoves, true), 0);
+}
+
+TEST_F(CpuCode, AdditionsAreSpreadWhereOtherUnitsCanAdd) {
+  if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
+  constexpr std::string_view kSums("\x58\x5c", 2);
+  constexpr std::string_view kProducts("\x98\xa8\xb8\x9a\xaa\xba\x9c\xac\xbc", 9);
+  const std::string code = compile_cpu_object(tree_kernel("float", 16)).bytes;
+  const int sums = count_of(code, kSums), products = count_of(code, kProducts);
+  // 15 of the tree and one of the batches, of two registers each.
+  EXPECT_EQ(sums + products, 32);
+  const bool apart = std::string_view(cpu_plugin().host_cpu).starts_with("znver");
+  EXPECT_EQ(products, apart ? 16 : 0);
+}
+
+}  // namespace
+}  // namespace chainfold::runtime
