@@ -27,16 +27,16 @@ inline constexpr int kReservedShared = 1024;
 struct Target {
   std::string name;  ///< "sm_90" or "cpu"
   Backend backend = Backend::cuda;
-  int arch = 0;             ///< 75, 80, 86, 89, 90, 100, 120; 0 for a CPU
-  int processors = 1;       ///< multiprocessors, or threads
-  int vector_bytes = 16;    ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
+  int arch = 0;                 ///< 75, 80, 86, 89, 90, 100, 120; 0 for a CPU
+  int processors = 1;           ///< multiprocessors, or threads
+  int vector_bytes = 16;        ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
   bool loads_anywhere = false;  ///< wide loads may lie off their width
   /// Two bf16 that a lane loads at once are a word, whose halves take one operation each to become
   /// floats: an element by itself takes two. So lanes load two, whatever vector_bytes says.
   bool bf16_words = false;
-  int max_warps = 32;       ///< warps a block at most (1: no shared memory, no barrier)
-  int resident_warps = 64;  ///< warps a processor holds at once
-  int shared_bytes = 48 * 1024;            ///< shared memory a block may have at most
+  int max_warps = 32;            ///< warps a block at most (1: no shared memory, no barrier)
+  int resident_warps = 64;       ///< warps a processor holds at once
+  int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most
   int processor_shared_bytes = 48 * 1024;  ///< shared memory of a processor, for all its blocks
   bool async_copies = false;               ///< copies to shared memory beside a warp's own work
   bool overlaps = false;                   ///< a launch may start while the one before it ends

@@ -182,19 +182,33 @@ class SharedRanges {
   std::array<Cursor, kMostRanges> next_;
 };
 
+using Clock = std::chrono::steady_clock;
+
+/// When the last launch of several threads or of many blocks ended, of any kernel.
+std::atomic<Clock::rep> last_end{0};
+
+void note_end() {
+  last_end.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
 /// Runs the first of at least kFewBlocks blocks, and all of them if the others would take no longer
-/// than it takes to wake other threads. Returns how many it has run.
+/// than it takes to get other threads: asleep they have to be woken; where launches follow one
+/// another, those of the last one still look for work, or will from the next one on. Returns how
+/// many it has run.
 template <class Run>
 std::int64_t run_alone(std::int64_t blocks, std::int64_t grain, const Run& run) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::int64_t kFewBlocks = 8, kShare = 64;  // the others idle for a small part only
+  constexpr std::chrono::nanoseconds kFollows = std::chrono::microseconds(80);
   constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(10);
+  constexpr std::chrono::nanoseconds kWorthSharing = std::chrono::microseconds(5);
   if (blocks < kFewBlocks) return 0;
   const std::int64_t first = std::max<std::int64_t>(1, std::min(grain, blocks / kShare));
   const auto start = Clock::now();
   run(0, first);
   const auto rest = (Clock::now() - start) * ((blocks - first) / first);
-  if (rest > kWorthWaking) return first;
+  const Clock::duration since =
+      start.time_since_epoch() - Clock::duration(last_end.load(std::memory_order_relaxed));
+  if (rest > (since < kFollows ? kWorthSharing : kWorthWaking)) return first;
   run(first, blocks);
   return blocks;
 }
@@ -213,6 +227,9 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     run(0, blocks);
     return 0;
   }
+  struct AtEnd {
+    ~AtEnd() { note_end(); }
+  } at_end;
   const std::int64_t done = run_alone(blocks, grain, run);
   if (done == blocks) return 0;
   try {
