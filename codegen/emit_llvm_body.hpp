@@ -55,7 +55,9 @@ class BodyEmitter {
 
   /// Asks for the lines `distance` bytes behind a run of `bytes`.
   void read_ahead(const std::string& pointer, std::int64_t distance, int bytes);
-  std::string load_run(int buffer, const std::string& pointer, int count, const std::string& mask);
+  /// `width` elements side by side for each of `lanes` lanes; `mask` has a bit a lane or element.
+  std::string load_run(int buffer, const std::string& pointer, int lanes, int width,
+                       const std::string& mask);
   /// The first element of a group of lanes.
   std::string pointer_to(int buffer, const Address& at, int group);
   void scatter(const Store& op, const std::string& values, const std::string& mask);

@@ -38,6 +38,10 @@ int run_lanes(const Address& at, const Type& type) {
   return at.stride == static_cast<std::int64_t>(at.group) * type.width ? kWarpWidth : at.group;
 }
 
+/// Whether what a lane takes at once is loaded as one word under its mask: processors that have no
+/// masks for elements of two bytes have them for words.
+bool one_bit_a_lane(int bytes, int width) { return width > 1 && (bytes == 4 || bytes == 8); }
+
 }  // namespace
 
 std::string BodyEmitter::pointer_to(int buffer, const Address& at, int group) {
@@ -68,17 +72,21 @@ std::string BodyEmitter::run_mask(const std::string& lanes, int first, int count
   return out_.shuffle("i1", kWarpWidth, lanes, {}, indices);
 }
 
-std::string BodyEmitter::load_run(int buffer, const std::string& pointer, int count,
+std::string BodyEmitter::load_run(int buffer, const std::string& pointer, int lanes, int width,
                                   const std::string& mask) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  const std::string vector = vector_of(memory_type(elem), count);
-  const int align = size_of(elem);
+  const std::string vector = vector_of(memory_type(elem), lanes * width);
+  const int align = size_of(elem), bytes = width * size_of(elem);
   if (mask.empty())
     return out_.let(fmt::format("load {}, ptr {}, align {}", vector, pointer, align));
-  return out_.intrinsic(
-      "masked.load", vector, std::array<std::string, 2>{vector, "ptr"},
+  const bool words = one_bit_a_lane(bytes, width);
+  const std::string loaded = words ? vector_of(fmt::format("i{}", 8 * bytes), lanes) : vector;
+  const int bits = words ? lanes : lanes * width;
+  const std::string all = out_.intrinsic(
+      "masked.load", loaded, std::array<std::string, 2>{loaded, "ptr"},
       std::array{Argument{"ptr", pointer}, Argument{"i32", std::to_string(align)},
-                 Argument{vector_of("i1", count), mask}, Argument{vector, "zeroinitializer"}});
+                 Argument{vector_of("i1", bits), mask}, Argument{loaded, "zeroinitializer"}});
+  return words ? out_.let(fmt::format("bitcast {} {} to {}", loaded, all, vector)) : all;
 }
 
 void BodyEmitter::read_ahead(const std::string& pointer, std::int64_t distance, int bytes) {
@@ -100,13 +108,14 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = lanes * t.width;
   std::string mask;
   if (op.mask != kNoValue) {
-    mask = lanes == 1 ? out_.splat("i1", name(op.mask), t.width) : lane_mask(op.mask);
+    mask = lanes == 1 ? out_.splat("i1", name(op.mask), kWarpWidth) : lane_mask(op.mask);
   }
   std::vector<std::string> runs;
   for (int lane = 0; lane < lanes; lane += per_run) {
     const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
-    const std::string part = lanes == 1 ? mask : run_mask(mask, lane, count, t.width);
-    runs.push_back(load_run(op.buffer, pointer, count, part));
+    const int bits = one_bit_a_lane(t.width * size_of(t.elem), t.width) ? 1 : t.width;
+    const std::string part = run_mask(mask, lane, per_run * bits, bits);
+    runs.push_back(load_run(op.buffer, pointer, per_run, t.width, part));
     if (op.ahead != 0) read_ahead(pointer, op.ahead * size_of(t.elem), count * size_of(t.elem));
   }
   // LLVM would shuffle the loads of a long body, each in halves; a processor's prefetchers follow

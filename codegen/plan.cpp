@@ -251,8 +251,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);
-    require(plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
-            "loads fit the target");
+    require(
+        plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
+        "loads fit the target");
     const bool anywhere = plan.straddle || plan.phases > 1 || target.loads_anywhere;
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");

@@ -20,7 +20,7 @@ int registers_of(const llvm::Value& value) {
   const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value.getType());
   if (type == nullptr || type->getElementType()->isIntegerTy(1)) return 0;
   const auto bits = static_cast<int>(type->getPrimitiveSizeInBits().getFixedValue());
-  return (bits + host().vector_bits - 1) / host().vector_bits;
+  return (bits + kRegisterBits - 1) / kRegisterBits;
 }
 
 /// The most registers that values of the block fill at a time, in the order in which it stands.
@@ -82,12 +82,13 @@ void place_behind_operands(llvm::BasicBlock& block,
 }
 
 void order_by_operands(llvm::Module& module) {
-  // Twice as many: what folds a load into its use needs no register for it, and LLVM's schedulers
-  // get by with somewhat more (rows of scans, of 44, are faster as they stand).
-  const int most = 2 * (host().vector_bits >= kRegisterBits ? 32 : 16);
+  if (host().vector_bits < kRegisterBits) return;
+  // Twice as many as there are: what folds a load into its use needs no register for it, and LLVM's
+  // schedulers get by with somewhat more (rows of scans, of 44, are faster as they stand).
+  constexpr int kMost = 2 * 32;
   for (llvm::Function& function : module)
     for (llvm::BasicBlock& block : function)
-      if (pressure(block) > most) place_behind_operands(block, computes);
+      if (pressure(block) > kMost) place_behind_operands(block, computes);
 }
 
 }  // namespace chainfold::runtime::cpu

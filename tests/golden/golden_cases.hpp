@@ -89,7 +89,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"q6", 0, "sm_90"},
     {"q6", 0, "cpu"},
     {"sum_f32", 24, "cpu"},
-    {"sum_bf16", 64, "cpu"},
+    {"sum_bf16", 1000, "cpu"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},
     // Through shared memory: fragments, a lane a segment, late blocks, lanes that take turns,
