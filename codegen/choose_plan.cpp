@@ -25,8 +25,8 @@ namespace {
 constexpr std::int64_t kPartsFromBytes = 64 * 1024, kCpuPartsFromBytes = 128 * 1024;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuParts = 1024;
-/// Loads a lane in the shortest of them: a multiple of every depth.
-constexpr std::int64_t kCpuQuantumLoads = 128;
+/// Elements a lane in the shortest of them: a multiple of every depth times two elements a load.
+constexpr std::int64_t kCpuQuantumElements = 128;
 /// Of few elements: enough for some threads, and not so many that their ends take longer than they.
 constexpr std::int64_t kCpuFewParts = 16;
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
@@ -40,6 +40,7 @@ constexpr int kManyParts = 1024, kManyPartRounds = 2;
 constexpr int kShortPartRounds = 4, kPartsOfMomentsFrom = 2;
 /// What no target gains from: more would only be code.
 constexpr int kMostDepth = 64, kMostRows = 32;
+static_assert(kCpuQuantumElements % (2 * kMostDepth) == 0);
 /// Loads of a segment that are held at once, because moments then need no merges.
 constexpr int kMostLoadsOfMoments = 16;
 
@@ -83,7 +84,7 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
   int width = widest;
   while (segment % width != 0) width /= 2;
   // A long segment that begins anywhere is worth a scalar head and tail; a short one is not, nor is
-  // what two elements at once gain on a CPU (1001 bf16 in cache: 21 GB/s, 53 one by one).
+  // what two elements at once gain on a CPU (1001 bf16 in cache: 21 GB/s, 47 one by one).
   const bool edges =
       width < widest && !target.loads_anywhere && segment >= 4LL * Plan::kWarp * widest;
   return {edges ? widest : width, edges};
@@ -144,7 +145,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
     plan.part_quantum *= kManyPartRounds;
   // On a CPU a part is a task of its own: at least some kilobytes.
   if (target.max_warps == 1) {
-    plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumLoads;
+    plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumElements;
     plan.few_parts = kCpuFewParts;
   }
   plan.parts_wanted = choice.parts;
@@ -255,7 +256,8 @@ int widest_input(const Graph& graph) {
 }
 
 int load_bytes(const Graph& graph, const Target& target) {
-  const bool words = target.bf16_words && !graph.inputs.empty() &&
+  const bool words = target.bf16_words && !graph.inputs.empty() && !has_scans(graph) &&
+                     !has_columns(graph) &&
                      std::all_of(graph.inputs.begin(), graph.inputs.end(),
                                  [](const GraphInput& input) { return input.type == DType::bf16; });
   return words ? 2 * size_of(DType::bf16) : target.vector_bytes;

@@ -306,7 +306,8 @@ Accessor Warp::accessor() {
 // Calls fn(lane, first element) for every lane that takes part, after the checks that all accesses
 // share.
 template <class Array, class F>
-void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const Type& t, F&& fn) {
+void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const Type& t,
+                          bool anywhere, F&& fn) {
   const std::int64_t base = integer(at.base);
   const std::int64_t stride = at.step != kNoValue ? integer(at.step) : at.stride;
   const std::size_t lanes = t.shape == Shape::uniform ? 1 : kLanes;
@@ -322,7 +323,7 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
                        array.elements()),
            static_cast<int>(l));
     }
-    if (!context_->program.loads_anywhere && !array.aligned(first, t.width)) {
+    if (!anywhere && !array.aligned(first, t.width)) {
       fail(fmt::format("element {} is not aligned to {} elements", first, t.width),
            static_cast<int>(l));
     }
@@ -337,18 +338,20 @@ void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result, b
   who.input = input;
   Bits* out = slot(result);
   std::fill_n(out, words(result), Bits{0});
-  for_each_place(array, at, mask, t, [&](std::size_t l, std::int64_t first) {
-    for (std::int64_t e = 0; e < t.width; ++e) {
-      if (array.shadow().tracks()) {
-        const std::string problem = array.shadow().read(static_cast<std::size_t>(first + e), who);
-        if (!problem.empty()) {
-          fail(fmt::format("reads element {}: {}", first + e, problem), static_cast<int>(l));
+  for_each_place(
+      array, at, mask, t, context_->program.loads_anywhere, [&](std::size_t l, std::int64_t first) {
+        for (std::int64_t e = 0; e < t.width; ++e) {
+          if (array.shadow().tracks()) {
+            const std::string problem =
+                array.shadow().read(static_cast<std::size_t>(first + e), who);
+            if (!problem.empty()) {
+              fail(fmt::format("reads element {}: {}", first + e, problem), static_cast<int>(l));
+            }
+          }
+          out[l * static_cast<std::size_t>(t.width) + static_cast<std::size_t>(e)] =
+              array.get(first + e);
         }
-      }
-      out[l * static_cast<std::size_t>(t.width) + static_cast<std::size_t>(e)] =
-          array.get(first + e);
-    }
-  });
+      });
 }
 
 template <class Array>
@@ -356,7 +359,7 @@ void Warp::write(Array& array, const Address& at, ValueId mask, ValueId value) {
   const Type& t = type(value);
   const Accessor who = accessor();
   const Bits* in = slot(value);
-  for_each_place(array, at, mask, t, [&](std::size_t l, std::int64_t first) {
+  for_each_place(array, at, mask, t, false, [&](std::size_t l, std::int64_t first) {
     for (std::int64_t e = 0; e < t.width; ++e) {
       const std::string problem = array.shadow().write(static_cast<std::size_t>(first + e), who);
       if (!problem.empty()) {
@@ -395,7 +398,7 @@ void Warp::execute(const AtomicAdd& op, const Instr& instr) {
   const Bits* in = slot(op.value);
   Bits* out = slot(instr.results[0]);
   std::fill_n(out, kLanes, Bits{0});
-  for_each_place(array, op.at, op.mask, t, [&](std::size_t l, std::int64_t element) {
+  for_each_place(array, op.at, op.mask, t, false, [&](std::size_t l, std::int64_t element) {
     const std::string problem = array.shadow().atomic(static_cast<std::size_t>(element), who);
     if (!problem.empty())
       fail(fmt::format("adds to element {}: {}", element, problem), static_cast<int>(l));

@@ -164,7 +164,8 @@ class Warp {
   /// Of the next access of this warp.
   Accessor accessor();
   template <class Array, class F>
-  void for_each_place(Array& array, const Address& at, ValueId mask, const Type& type, F&& fn);
+  void for_each_place(Array& array, const Address& at, ValueId mask, const Type& type,
+                      bool anywhere, F&& fn);
   template <class Array>
   void read(Array& array, const Address& at, ValueId mask, ValueId result, bool input = false);
   template <class Array>

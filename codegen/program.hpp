@@ -427,7 +427,7 @@ struct Program {
   /// Outputs may lie in the memory of inputs. Then every element of an input is loaded before it is
   /// stored, by the same warp or with a barrier or the end of a launch between.
   bool in_place = false;
-  bool loads_anywhere = false;  ///< wide accesses may lie off their width (Target)
+  bool loads_anywhere = false;  ///< wide loads may lie off their width (Target)
 
   [[nodiscard]] const Type& type(ValueId id) const { return values[id]; }
 };

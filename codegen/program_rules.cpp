@@ -76,8 +76,10 @@ class Rules {
     expect(instr, uniform(program_.params[static_cast<std::size_t>(op.index)].type));
   }
 
-  // `type` is that of the loaded or stored value, `elem` and `alignment` those of the memory.
-  void access(const Address& at, ValueId mask, const Type& type, DType elem, int alignment) const {
+  // `type` is that of the loaded or stored value, `elem` and `alignment` those of the memory, in
+  // which it may lie `anywhere` or on its width.
+  void access(const Address& at, ValueId mask, const Type& type, DType elem, int alignment,
+              bool anywhere = false) const {
     check(type_of(at.base) == uniform(DType::i64), "an address is a uniform i64");
     if (at.offset != kNoValue)
       check(type_of(at.offset) == lane(DType::i32), "an address's offset is a lane i32");
@@ -100,7 +102,7 @@ class Rules {
       check(type.shape == Shape::lane || lanes.shape == Shape::uniform,
             "a uniform load has a uniform mask");
     }
-    if (const Const* base = constant_[at.base]; base != nullptr && !program_.loads_anywhere) {
+    if (const Const* base = constant_[at.base]; base != nullptr && !anywhere) {
       const auto index = static_cast<std::int64_t>(base->bits);
       check(index % type.width == 0 && type.width * size_of(elem) <= alignment,
             "a wide access at a constant place is not aligned");
@@ -125,7 +127,7 @@ class Rules {
     const Buffer& from = buffer(op.buffer);
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     check(op.ahead == 0 || op.mask == kNoValue, "what is read ahead is whole rows");
-    access(op.at, op.mask, result(instr), from.type, from.alignment);
+    access(op.at, op.mask, result(instr), from.type, from.alignment, program_.loads_anywhere);
   }
   void operation(const Store& op, const Instr& instr) const {
     no_result(instr);

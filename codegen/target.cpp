@@ -88,8 +88,8 @@ Target cpu_target(int threads) {
   target.shared_bytes = target.processor_shared_bytes = 0;
   target.vector_lanes = true;
   target.has_mma = false;
-  // A load is one element a lane, and what follows a batch's loads delays the next batch's: the
-  // fewer instructions there are a byte, the more bytes are on their way.
+  // A load is one or two elements a lane, and what follows a batch's loads delays the next batch's:
+  // the fewer instructions there are a byte, the more bytes are on their way.
   target.loads_in_flight = 64;
   target.row_loads = 32;
   target.stream_bytes = std::int64_t{32} << 20;  // as much as last levels of caches hold

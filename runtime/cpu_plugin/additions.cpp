@@ -1,9 +1,8 @@
 #include "additions.hpp"
 
+#include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/Module.h>
-#include <llvm/Support/MathExtras.h>
 
 #include <vector>
 
@@ -14,38 +13,23 @@
 namespace chainfold::runtime::cpu {
 namespace {
 
-/// Registers of a vector of floats that fills a power of two of them; else 0.
-int float_registers(const llvm::Value& value) {
-  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value.getType());
-  if (type == nullptr) return 0;
-  const llvm::Type* element = type->getElementType();
-  if (!element->isFloatTy() && !element->isDoubleTy()) return 0;
-  if (type->getNumElements() % static_cast<unsigned>(register_lanes(*type)) != 0) return 0;
-  const int count = registers(*type);
-  return llvm::isPowerOf2_32(static_cast<unsigned>(count)) ? count : 0;
-}
-
-void by_product(Hidden& hidden, llvm::BinaryOperator& sum) {
-  auto* type = llvm::cast<llvm::FixedVectorType>(sum.getType());
-  llvm::IRBuilder<> at(&sum);
-  llvm::Value* added = sum.getOperand(1);
-  if (sum.getOpcode() == llvm::Instruction::FSub) added = at.CreateFNeg(added);
-  sum.replaceAllUsesWith(at.CreateIntrinsic(type, llvm::Intrinsic::fma,
-                                            {sum.getOperand(0), hidden.ones(at, type), added}));
-  sum.eraseFromParent();
+/// Whether it is one instruction with the choice of the lanes that take it, into which a product
+/// and sum only fits if the other lanes keep one of its own operands.
+bool is_chosen(const llvm::Instruction& sum) {
+  return sum.hasOneUse() && llvm::isa<llvm::SelectInst>(sum.user_back());
 }
 
 void spread(Hidden& hidden, llvm::BasicBlock& block) {
   std::vector<llvm::BinaryOperator*> sums;
   int additions = 0, products = 0;  // in registers
   for (llvm::Instruction& instruction : block) {
-    const int count = float_registers(instruction);
+    const int count = float_registers(*instruction.getType());
     if (count == 0) continue;
     switch (instruction.getOpcode()) {
       case llvm::Instruction::FAdd:
       case llvm::Instruction::FSub:
         additions += count;
-        sums.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
+        if (!is_chosen(instruction)) sums.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
         break;
       case llvm::Instruction::FMul: products += count; break;
       case llvm::Instruction::Call:
@@ -60,23 +44,31 @@ void spread(Hidden& hidden, llvm::BasicBlock& block) {
   if (share <= 0) return;
   int due = 0;
   for (llvm::BinaryOperator* sum : sums) {
-    const int count = float_registers(*sum);
+    const int count = float_registers(*sum->getType());
     due += count * share;
     if (2 * due < count * additions) continue;
     due -= count * additions;
-    by_product(hidden, *sum);
+    sum_by_product(hidden, *sum);
   }
 }
 
 }  // namespace
 
-void spread_additions(llvm::Module& module) {
+llvm::Value* sum_by_product(Hidden& hidden, llvm::BinaryOperator& sum) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(sum.getType());
+  llvm::IRBuilder<> at(&sum);
+  llvm::Value* added = sum.getOperand(1);
+  if (sum.getOpcode() == llvm::Instruction::FSub) added = at.CreateFNeg(added);
+  llvm::Value* same = at.CreateIntrinsic(type, llvm::Intrinsic::fma,
+                                         {sum.getOperand(0), hidden.ones(at, type), added});
+  sum.replaceAllUsesWith(same);
+  sum.eraseFromParent();
+  return same;
+}
+
+void spread_additions(llvm::Function& function, Hidden& hidden) {
   if (!host().multiplies_apart || host().vector_bits < kRegisterBits) return;
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    Hidden hidden(function);
-    for (llvm::BasicBlock& block : function) spread(hidden, block);
-  }
+  for (llvm::BasicBlock& block : function) spread(hidden, block);
 }
 
 }  // namespace chainfold::runtime::cpu

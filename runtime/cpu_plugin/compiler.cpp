@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "additions.hpp"
+#include "hidden.hpp"
 #include "host.hpp"
 #include "masks.hpp"
 #include "minima.hpp"
@@ -152,9 +153,13 @@ struct Compilation {
     target_host(*module);
     optimize(*module, *machine);
     rewrite_minima(*module);
-    rewrite_choices(*module);
-    spread_additions(*module);
-    order_by_operands(*module);
+    for (llvm::Function& function : *module) {
+      if (function.isDeclaration()) continue;
+      order_by_operands(function);  // before constants are joined beside their uses
+      Hidden hidden(function);
+      rewrite_choices(function, hidden);
+      spread_additions(function, hidden);
+    }
     auto object = llvm::orc::SimpleCompiler(*machine)(*module);
     if (!object) {
       failure.message = llvm::toString(object.takeError());

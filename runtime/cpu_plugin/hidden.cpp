@@ -43,7 +43,7 @@ llvm::Value* Hidden::ones(llvm::IRBuilder<>& at, llvm::FixedVectorType* type) {
     ones = hide(first, llvm::ConstantFP::get(of_register, 1.0), "=v,0");
   }
   return concatenate(
-      at, llvm::SmallVector<llvm::Value*>(static_cast<std::size_t>(registers(*type)), ones));
+      at, llvm::SmallVector<llvm::Value*>(static_cast<std::size_t>(float_registers(*type)), ones));
 }
 
 }  // namespace chainfold::runtime::cpu

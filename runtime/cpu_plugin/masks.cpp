@@ -1,14 +1,15 @@
 #include "masks.hpp"
 
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Module.h>
 #include <llvm/Support/MathExtras.h>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "additions.hpp"
 #include "hidden.hpp"
 #include "host.hpp"
 #include "registers.hpp"
@@ -57,18 +58,6 @@ std::optional<Choice> choice_of(llvm::Instruction& instruction) {
   return std::nullopt;
 }
 
-/// The same sum from the units that multiply: x * 1 + y is rounded once, like x + y. Those that add
-/// have all the others.
-llvm::Value* sum_by_product(Hidden& hidden, llvm::BinaryOperator& sum) {
-  auto* type = llvm::cast<llvm::FixedVectorType>(sum.getType());
-  llvm::IRBuilder<> at(&sum);
-  llvm::Value* same = at.CreateIntrinsic(
-      type, llvm::Intrinsic::fma, {sum.getOperand(0), hidden.ones(at, type), sum.getOperand(1)});
-  sum.replaceAllUsesWith(same);
-  sum.eraseFromParent();
-  return same;
-}
-
 void rewrite(Hidden& hidden, const Choice& choice) {
   const auto& type = *llvm::cast<llvm::FixedVectorType>(choice.shuffle->getType());
   const auto lanes = static_cast<std::size_t>(register_lanes(type));
@@ -82,7 +71,8 @@ void rewrite(Hidden& hidden, const Choice& choice) {
   llvm::Value* mask = concatenate(at, std::move(masks));
   llvm::Value* operation = choice.shuffle->getOperand(choice.operation);
   llvm::Value* other = choice.shuffle->getOperand(1 - choice.operation);
-  // Of f64 as many rows have twice the registers, and the units that multiply become the limit.
+  // Those that add have all the others. Of f64 as many rows have twice the registers, and the units
+  // that multiply become the limit.
   auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(operation);  // not if another choice had it, too
   if (host().multiplies_apart && sum != nullptr && sum->getOpcode() == llvm::Instruction::FAdd &&
       type.getElementType()->isFloatTy())
@@ -93,18 +83,14 @@ void rewrite(Hidden& hidden, const Choice& choice) {
 
 }  // namespace
 
-void rewrite_choices(llvm::Module& module) {
+void rewrite_choices(llvm::Function& function, Hidden& hidden) {
   if (host().vector_bits < kRegisterBits) return;
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    std::vector<Choice> choices;
-    for (llvm::BasicBlock& block : function)
-      for (llvm::Instruction& instruction : block)
-        if (std::optional<Choice> choice = choice_of(instruction))
-          choices.push_back(*std::move(choice));
-    Hidden hidden(function);
-    for (const Choice& choice : choices) rewrite(hidden, choice);
-  }
+  std::vector<Choice> choices;
+  for (llvm::BasicBlock& block : function)
+    for (llvm::Instruction& instruction : block)
+      if (std::optional<Choice> choice = choice_of(instruction))
+        choices.push_back(*std::move(choice));
+  for (const Choice& choice : choices) rewrite(hidden, choice);
 }
 
 }  // namespace chainfold::runtime::cpu

@@ -35,14 +35,9 @@ llvm::Value* of_register(llvm::IRBuilder<>& at, bool larger, llvm::Value* a, llv
 }
 
 void rewrite(llvm::IntrinsicInst& minimum) {
-  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(minimum.getType());
-  if (type == nullptr) return;
-  llvm::Type* element = type->getElementType();
-  if (!element->isFloatTy() && !element->isDoubleTy()) return;
-  const int lanes = static_cast<int>(type->getNumElements());
-  const int count = kRegisterBits / static_cast<int>(element->getScalarSizeInBits());
-  const int registers = lanes / count;
-  if (lanes % count != 0 || (registers & (registers - 1)) != 0) return;
+  if (float_registers(*minimum.getType()) == 0) return;
+  const auto& type = *llvm::cast<llvm::FixedVectorType>(minimum.getType());
+  const int lanes = static_cast<int>(type.getNumElements()), count = register_lanes(type);
   llvm::IRBuilder<> at(&minimum);
   const bool larger = minimum.getIntrinsicID() == llvm::Intrinsic::maximum;
   llvm::SmallVector<llvm::Value*> parts;

@@ -4,7 +4,6 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Instructions.h>
-#include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <vector>
@@ -50,29 +49,27 @@ int pressure(llvm::BasicBlock& block) {
 }
 
 bool computes(const llvm::Instruction& instruction) {
-  return !instruction.isTerminator() && !instruction.mayReadOrWriteMemory() &&
-         !instruction.mayHaveSideEffects() &&
-         !llvm::isa<llvm::PHINode, llvm::AllocaInst>(instruction);
+  return llvm::isa<llvm::FixedVectorType>(instruction.getType()) &&
+         !instruction.mayReadOrWriteMemory() && !instruction.mayHaveSideEffects() &&
+         !llvm::isa<llvm::PHINode>(instruction);
 }
 
 }  // namespace
 
 void place_behind_operands(llvm::BasicBlock& block,
                            llvm::function_ref<bool(const llvm::Instruction&)> moves) {
-  // What stays, each with what follows it; before the first there is what needs nothing of here.
+  // What stays, each with what follows it; before the first there is nothing.
   std::vector<std::vector<llvm::Instruction*>> order(1);
   llvm::DenseMap<llvm::Instruction*, std::size_t> place;
-  std::size_t behind_phis = 0;
   for (llvm::Instruction& instruction : block) {
-    std::size_t last = behind_phis;
-    if (moves(instruction)) {
-      for (llvm::Value* operand : instruction.operands())
-        if (auto* before = llvm::dyn_cast<llvm::Instruction>(operand); before != nullptr)
-          last = std::max(last, place.lookup(before));  // 0 from another block
-    } else {
+    std::size_t last = 0;
+    for (llvm::Value* operand : instruction.operands())
+      if (auto* before = llvm::dyn_cast<llvm::Instruction>(operand); before != nullptr)
+        last = std::max(last, place.lookup(before));  // 0 from another block
+    // A value of a loop or a branch stands before all that is no such value.
+    if (!moves(instruction) || last == 0 || llvm::isa<llvm::PHINode>(order[last].front())) {
       order.emplace_back();
       last = order.size() - 1;
-      if (llvm::isa<llvm::PHINode>(instruction)) behind_phis = last;
     }
     order[last].push_back(&instruction);
     place[&instruction] = last;
@@ -81,14 +78,13 @@ void place_behind_operands(llvm::BasicBlock& block,
     for (llvm::Instruction* instruction : run) instruction->moveBefore(block, block.end());
 }
 
-void order_by_operands(llvm::Module& module) {
+void order_by_operands(llvm::Function& function) {
   if (host().vector_bits < kRegisterBits) return;
   // Twice as many as there are: what folds a load into its use needs no register for it, and LLVM's
   // schedulers get by with somewhat more (rows of scans, of 44, are faster as they stand).
   constexpr int kMost = 2 * 32;
-  for (llvm::Function& function : module)
-    for (llvm::BasicBlock& block : function)
-      if (pressure(block) > kMost) place_behind_operands(block, computes);
+  for (llvm::BasicBlock& block : function)
+    if (pressure(block) > kMost) place_behind_operands(block, computes);
 }
 
 }  // namespace chainfold::runtime::cpu

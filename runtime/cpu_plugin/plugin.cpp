@@ -184,17 +184,25 @@ class SharedRanges {
 
 using Clock = std::chrono::steady_clock;
 
-/// When the last launch of several threads or of many blocks ended, of any kernel.
-std::atomic<Clock::rep> last_end{0};
+/// When the last launch that other threads could have shared ended, of any kernel.
+struct alignas(128) LastEnd {  // a pair of cache lines of its own
+  std::atomic<Clock::rep> time{0};
+} last_end;
 
-void note_end() {
-  last_end.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-}
+/// Notes the end of a launch.
+struct NoteEnd {
+  NoteEnd() = default;
+  ~NoteEnd() {
+    last_end.time.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  NoteEnd(const NoteEnd&) = delete;
+  NoteEnd& operator=(const NoteEnd&) = delete;
+};
 
 /// Runs the first of at least kFewBlocks blocks, and all of them if the others would take no longer
-/// than it takes to get other threads: asleep they have to be woken; where launches follow one
-/// another, those of the last one still look for work, or will from the next one on. Returns how
-/// many it has run.
+/// than it takes to get other threads. Asleep they have to be woken; where launches follow one
+/// another the first of them to share its work pays for that, and the others find them looking for
+/// more. Returns how many it has run.
 template <class Run>
 std::int64_t run_alone(std::int64_t blocks, std::int64_t grain, const Run& run) {
   constexpr std::int64_t kFewBlocks = 8, kShare = 64;  // the others idle for a small part only
@@ -207,7 +215,7 @@ std::int64_t run_alone(std::int64_t blocks, std::int64_t grain, const Run& run) 
   run(0, first);
   const auto rest = (Clock::now() - start) * ((blocks - first) / first);
   const Clock::duration since =
-      start.time_since_epoch() - Clock::duration(last_end.load(std::memory_order_relaxed));
+      start.time_since_epoch() - Clock::duration(last_end.time.load(std::memory_order_relaxed));
   if (rest > (since < kFollows ? kWorthSharing : kWorthWaking)) return first;
   run(first, blocks);
   return blocks;
@@ -227,9 +235,7 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     run(0, blocks);
     return 0;
   }
-  struct AtEnd {
-    ~AtEnd() { note_end(); }
-  } at_end;
+  const NoteEnd note;
   const std::int64_t done = run_alone(blocks, grain, run);
   if (done == blocks) return 0;
   try {

@@ -1,5 +1,7 @@
 #include "registers.hpp"
 
+#include <llvm/Support/MathExtras.h>
+
 #include <numeric>
 #include <utility>
 
@@ -9,8 +11,15 @@ int register_lanes(const llvm::FixedVectorType& type) {
   return kRegisterBits / static_cast<int>(type.getElementType()->getPrimitiveSizeInBits());
 }
 
-int registers(const llvm::FixedVectorType& type) {
-  return static_cast<int>(type.getNumElements()) / register_lanes(type);
+int float_registers(const llvm::Type& type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(&type);
+  if (vector == nullptr) return 0;
+  const llvm::Type* element = vector->getElementType();
+  if (!element->isFloatTy() && !element->isDoubleTy()) return 0;
+  const unsigned lanes = vector->getNumElements();
+  const auto of_register = static_cast<unsigned>(register_lanes(*vector));
+  if (lanes % of_register != 0 || !llvm::isPowerOf2_32(lanes / of_register)) return 0;
+  return static_cast<int>(lanes / of_register);
 }
 
 llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count) {

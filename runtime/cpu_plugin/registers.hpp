@@ -12,8 +12,8 @@ inline constexpr int kRegisterBits = 512;
 
 /// Lanes of a register of the type's elements.
 int register_lanes(const llvm::FixedVectorType& type);
-/// Registers of a vector that fills them.
-int registers(const llvm::FixedVectorType& type);
+/// Registers of a vector of f32 or f64 that fills a power of two of them; else 0.
+int float_registers(const llvm::Type& type);
 
 /// Lanes [first, first + count) of the vector.
 llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int count);

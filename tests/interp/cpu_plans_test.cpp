@@ -105,6 +105,12 @@ Graph dot_and_sum_of_words(std::int64_t size) {
   const NodeId product = g.compute(Op::mul, {wide, g.convert(y, DType::f32)});
   return g.finish({g.sum(product), g.convert(g.sum(wide), DType::bf16)}, partition_of(size));
 }
+/// Where an element stands counts, and ties go to the first.
+Graph argmax_of_words(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId x = g.input("x", DType::bf16);
+  return g.finish({g.argmax(x), g.argmin(g.convert(x, DType::f32))}, partition_of(size));
+}
 Graph mean_and_max_of_halves(std::int64_t size) {
   GraphBuilder g;
   const NodeId x = g.input("x", DType::f16), wide = g.convert(x, DType::f32);
@@ -177,6 +183,7 @@ INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
                          ::testing::Values(MakeGraph{"sum_f32", &sum_of_floats, 0},
                                            MakeGraph{"mean_max_f16", &mean_and_max_of_halves, 1},
                                            MakeGraph{"dot_sum_bf16", &dot_and_sum_of_words, 0},
+                                           MakeGraph{"argmax_bf16", &argmax_of_words, 1},
                                            MakeGraph{"variance_f64", &variance_of_doubles, 0},
                                            MakeGraph{"filtered_i64", &filtered_sum_of_products, 1}),
                          [](const auto& info) { return std::string(info.param.name); });

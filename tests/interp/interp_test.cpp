@@ -270,7 +270,7 @@ TEST(InterpFinds, MisalignedWideAccesses) {
   test::expect_interp_error(program, "not aligned to 2 elements");
 }
 
-TEST(Interp, WideAccessesLieAnywhereIfTheTargetSaysSo) {
+TEST(Interp, WideLoadsLieAnywhereIfTheTargetSaysSo) {
   Program program = start();
   program.loads_anywhere = true;
   Builder b(program);
@@ -278,6 +278,10 @@ TEST(Interp, WideAccessesLieAnywhereIfTheTargetSaysSo) {
   Memory memory;
   run(program, memory);
   for (std::size_t i = 0; i < 64; ++i) ASSERT_EQ(memory.y[i], memory.x[i + 3]) << i;
+  // Stores do not.
+  const ValueId odd = b.add(b.block(), b.i64(1));
+  b.store(1, {odd}, b.load(0, {b.i64(0)}, 2));
+  test::expect_interp_error(program, "not aligned to 2 elements");
 }
 
 TEST(InterpFinds, ReadsOfPoison) {
