@@ -199,26 +199,33 @@ struct NoteEnd {
   NoteEnd& operator=(const NoteEnd&) = delete;
 };
 
-/// Runs the first of at least kFewBlocks blocks, and all of them if the others would take no longer
-/// than it takes to get other threads. Asleep they have to be woken; where launches follow one
-/// another the first of them to share its work pays for that, and the others find them looking for
-/// more. Returns how many it has run.
+/// What is left of a launch for several threads.
+struct Shared {
+  std::int64_t first;    ///< block
+  std::int64_t threads;  ///< 1: nothing is left
+};
+
+/// Runs the first of at least kFewBlocks blocks, which tells how long the others take, and all of
+/// them if that is no longer than it takes to get another thread; as many threads share the rest as
+/// have that much to do each. Asleep they have to be woken; where launches follow one another the
+/// first of them to share its work pays for that, and the others find them looking for more.
 template <class Run>
-std::int64_t run_alone(std::int64_t blocks, std::int64_t grain, const Run& run) {
+Shared run_alone(std::int64_t blocks, std::int64_t grain, std::int64_t threads, const Run& run) {
   constexpr std::int64_t kFewBlocks = 8, kShare = 64;  // the others idle for a small part only
   constexpr std::chrono::nanoseconds kFollows = std::chrono::microseconds(80);
   constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(10);
   constexpr std::chrono::nanoseconds kWorthSharing = std::chrono::microseconds(5);
-  if (blocks < kFewBlocks) return 0;
+  if (blocks < kFewBlocks) return {.first = 0, .threads = threads};
   const std::int64_t first = std::max<std::int64_t>(1, std::min(grain, blocks / kShare));
   const auto start = Clock::now();
   run(0, first);
   const auto rest = (Clock::now() - start) * ((blocks - first) / first);
   const Clock::duration since =
       start.time_since_epoch() - Clock::duration(last_end.time.load(std::memory_order_relaxed));
-  if (rest > (since < kFollows ? kWorthSharing : kWorthWaking)) return first;
+  const auto worth = since < kFollows ? kWorthSharing : kWorthWaking;
+  if (rest > worth) return {first, std::clamp<std::int64_t>(rest / worth, 2, threads)};
   run(first, blocks);
-  return blocks;
+  return {.first = blocks, .threads = 1};
 }
 
 int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
@@ -236,15 +243,15 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     return 0;
   }
   const NoteEnd note;
-  const std::int64_t done = run_alone(blocks, grain, run);
-  if (done == blocks) return 0;
+  const Shared rest = run_alone(blocks, grain, threads, run);
+  if (rest.threads == 1) return 0;
   try {
-    SharedRanges ranges(done, blocks, std::min(grain, blocks - done), threads);
+    SharedRanges ranges(rest.first, blocks, std::min(grain, blocks - rest.first), rest.threads);
     // Isolated, so that a thread that waits here never picks up a task of the host program, which
     // might take a lock this thread holds.
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
-          std::int64_t{0}, threads, [&](std::int64_t me) { ranges.run(me, run); },
+          std::int64_t{0}, rest.threads, [&](std::int64_t me) { ranges.run(me, run); },
           tbb::static_partitioner{});
     });
     return 0;
