@@ -14,6 +14,7 @@
 
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
+#include "chainfold/tests/support/same_bits.hpp"
 
 namespace chainfold::runtime {
 namespace {
@@ -109,12 +110,7 @@ void expect_same_values(std::string_view element) {
           rows.push_back(in[(batch * loads + r) * kLanes + l]);
         sum += fold_tree(std::move(rows));
       }
-      if (std::isnan(sum)) {
-        EXPECT_TRUE(std::isnan(out[l])) << loads << " loads, lane " << l << ": " << out[l];
-      } else {
-        EXPECT_EQ(std::memcmp(&out[l], &sum, sizeof(T)), 0)
-            << loads << " loads, lane " << l << ": " << out[l] << ", not " << sum;
-      }
+      test::expect_same(out[l], sum, fmt::format("{} loads, lane {}: ", loads, l));
     }
   }
 }

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
+#include "chainfold/tests/support/same_bits.hpp"
 
 namespace chainfold::runtime {
 namespace {
@@ -75,18 +75,6 @@ T value(std::mt19937_64& random) {
   }
 }
 
-/// Bit for bit, but for the kind of a NaN.
-template <class T>
-void expect_same(T got, T wanted, const std::string& where) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(wanted)) {
-      EXPECT_TRUE(std::isnan(got)) << where << got;
-      return;
-    }
-  }
-  EXPECT_EQ(std::memcmp(&got, &wanted, sizeof(T)), 0) << where << got << ", not " << wanted;
-}
-
 template <class T, class First, class Other>
 void expect_choices(const std::string& element, std::string_view first, std::string_view other,
                     First apply_first, Other apply_other) {
@@ -121,9 +109,9 @@ void expect_choices(const std::string& element, std::string_view first, std::str
       for (std::size_t l = 0; l < lanes; ++l) {
         const std::string where = fmt::format("{} {}, lane {} of {}: ", first, element, l, lanes);
         const T o = apply_first(a[l], b[l]), p = apply_other(b[l], a[l]);
-        expect_same(results[0][l], taken[0][l] ? o : a[l], where);
-        expect_same(results[1][l], taken[1][l] ? b[l] : o, where);
-        if (!open[l]) expect_same(results[2][l], taken[2][l] ? p : o, where);
+        test::expect_same(results[0][l], taken[0][l] ? o : a[l], where);
+        test::expect_same(results[1][l], taken[1][l] ? b[l] : o, where);
+        if (!open[l]) test::expect_same(results[2][l], taken[2][l] ? p : o, where);
       }
     }
   }
