@@ -31,6 +31,8 @@ constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
+/// The same where a matrix is in the caches: what more of them save is less than a second launch.
+constexpr int kCpuFewBlocks = 8;
 /// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
 constexpr int kCpuLoads = 128;
 /// States that a CPU's second-level cache holds beside the rows that pass by.
@@ -67,6 +69,17 @@ void lie(Plan& plan, int width, int runs) {
     plan.rows /= 2;
 }
 
+/// At most `runs` loads of one column side by side, fewer where the last block would find more than
+/// an eighth of its columns in the one before.
+int runs_that_fit(std::int64_t columns, int runs) {
+  auto read = [&](int side) {
+    const std::int64_t block = std::int64_t{side} * Plan::kWarp;
+    return (columns + block - 1) / block * block;
+  };
+  while (runs > 1 && 8 * read(runs) > 9 * read(runs / 2)) runs /= 2;
+  return runs;
+}
+
 /// Loads side by side that a GPU's warp takes of a row.
 int runs_of(const Graph& graph, std::int64_t columns, int width) {
   const bool within = std::any_of(
@@ -81,7 +94,7 @@ int runs_of(const Graph& graph, std::int64_t columns, int width) {
 /// Columns whose states fit a cache, by whole steps.
 std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t step) {
   const std::int64_t fit = kStripBytes / std::max<std::int64_t>(1, state_bytes(graph));
-  return std::min(columns, std::max<std::int64_t>(1, fit / step) * step);
+  return std::max<std::int64_t>(1, std::min((columns + step - 1) / step, fit / step)) * step;
 }
 
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.
@@ -114,14 +127,16 @@ int moment_loads(const Graph& graph, int bytes) {
 
 /// Parts of the rows, so that the blocks of `bands` bands fill the target: with loads of `bytes`
 /// bytes, so that their number is little less than a multiple of what it takes.
-int parts_of(const Graph& graph, const Target& target, int warps, int bytes, std::int64_t bands) {
+int parts_of(const Graph& graph, const Target& target, int warps, int bytes, std::int64_t bands,
+             bool cached) {
   constexpr double kShare = 0.9;
   constexpr std::int64_t kMoreParts = 16;
   const int plain = std::min(2 * target.resident_warps, kPartWarps * target.vector_bytes / bytes);
   const bool few = is_plain(graph) || is_of_moments(graph);
   const int of_processor = few ? plain : 2 * target.resident_warps;
-  const std::int64_t wanted =
-      target.max_warps == 1 ? kCpuBlocks : std::max(1, target.processors * of_processor / warps);
+  const std::int64_t wanted = target.max_warps == 1
+                                  ? (cached ? kCpuFewBlocks : kCpuBlocks)
+                                  : std::max(1, target.processors * of_processor / warps);
   std::int64_t parts = std::clamp<std::int64_t>(wanted / bands, 1, kMostParts);
   if (target.max_warps == 1) return static_cast<int>(parts);
   auto share = [&](std::int64_t count) {
@@ -141,11 +156,12 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   plan.strategy = Strategy::columns;
   plan.depth = choice.depth;
   plan.parts_wanted = choice.parts;
-  plan.launches = choice.parts > 1 ? 2 : 1;
+  plan.launches = choice.parts > 1 || choice.strip > 0 ? 2 : 1;
   plan.load_rows_first = target.max_warps > 1;
   plan.combine_states = true;
   plan.resident = choice.blocks;
   if (choice.blocks * choice.warps > target.resident_warps) return false;
+  if (choice.strip > 0 && (target.max_warps > 1 || choice.phases > 1)) return false;
   if (choice.phases > 1) {
     // Loads lie on their width wherever rows begin, and whatever the alignment of the pointers.
     plan.phases = choice.phases;
@@ -167,9 +183,10 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   if (plan.depth * plan.rows > kMostLoads || columns_bytes(plan) > target.shared_bytes)
     return false;
   lie(plan, widest_divisor(plan.segment, widest), choice.rows);
-  if (target.max_warps == 1 && plan.segment > plan.columns_per_block()) {
-    plan.strip = strip_of(graph, plan.segment, plan.columns_per_block());
-    plan.launches = 2;
+  if (choice.strip > 0) {
+    const std::int64_t step = plan.columns_per_block();
+    if (plan.segment <= step || choice.strip % step != 0) return false;
+    plan.strip = std::min<std::int64_t>(choice.strip, plan.segment);
   }
   return is_power_of_two(choice.depth);
 }
@@ -221,7 +238,8 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     const std::int64_t block = place.columns_per_block();
     // Moments take longer: their blocks end together where there are twice as many.
     const int bytes = moments ? std::min(choice.bytes, kMomentBytes) : choice.bytes;
-    choice.parts = parts_of(graph, target, choice.warps, bytes, (columns + block - 1) / block);
+    choice.parts =
+        parts_of(graph, target, choice.warps, bytes, (columns + block - 1) / block, false);
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
@@ -239,10 +257,11 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.bytes = target.vector_bytes;
   choice.warps = std::min(8, target.max_warps);
   const bool one_warp = target.max_warps == 1;
+  const bool cached = one_warp && request.most_elements > 0;
   int width = 1;
   if (one_warp) {
     // Columns whose states fit the registers at once have no need of scratch.
-    choice.rows = columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
+    choice.rows = cached || columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
     choice.depth = kCpuDepth;
   } else {
     const int most = widest_input(graph);
@@ -261,15 +280,19 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   Plan place;
   place.segment = columns;
   lie(place, width, choice.rows);
-  choice.rows = place.rows;
+  choice.rows = cached ? runs_that_fit(columns, place.rows) : place.rows;
+  place.rows = choice.rows;
   // Runs are in flight together, too.
   const int most_loads = kMostLoads / std::min(inputs, 2);
   while (!one_warp && choice.depth > 4 && choice.depth * choice.rows > most_loads)
     choice.depth /= 2;
   std::int64_t block = place.columns_per_block();
-  if (one_warp && columns > block) block = strip_of(graph, columns, block);
+  if (one_warp && !cached && columns > block) {
+    block = strip_of(graph, columns, block);
+    choice.strip = static_cast<int>(block);
+  }
   choice.parts = parts_of(graph, target, choice.warps, width * widest_input(graph),
-                          (columns + block - 1) / block);
+                          (columns + block - 1) / block, cached);
   // States that do not fit shared memory need fewer warps, then narrower loads.
   PlanRequest any = request;
   any.segment = columns;

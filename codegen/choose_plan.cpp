@@ -196,7 +196,10 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
 double error_bound(const Graph& graph, const Plan& plan, const Target& target, std::size_t fold) {
   const Fold& f = graph.folds[fold];
   if (!is_float(f.result()) || !f.linear) return 0;
-  if (plan.strategy == Strategy::columns) return ceil_log2(plan.depth) + 2;  // states from there on
+  if (plan.strategy == Strategy::columns) {  // a batch of loads, then states
+    return 2 + (plan.load_rows_first ? ceil_log2(plan.depth)
+                                     : std::max(plan.depth / 2, plan.depth > 1 ? 1 : 0));
+  }
   const FoldPlan& how = plan.folds[fold];
   double bound = 0;
   int lanes = plan.lanes_per_segment;

@@ -108,6 +108,23 @@ void require(bool legal, std::string_view fold, DType type) {
   if (!legal) throw InternalError(fmt::format("no {} in {}", fold, name_of(type)));
 }
 
+/// a + b, rounded, and what rounding took away (Knuth's TwoSum).
+struct TwoSum {
+  int sum, error;
+};
+TwoSum two_sum(Lambda& lambda, int a, int b) {
+  auto sub = [&lambda](int from, int v) { return lambda.apply(Op::sub, {from, v}); };
+  const int sum = lambda.apply(Op::add, {a, b});
+  const int right = sub(sum, a);
+  const int left_error = sub(a, sub(sum, right));
+  return {.sum = sum, .error = lambda.apply(Op::add, {left_error, sub(b, right)})};
+}
+
+int if_finite(Lambda& lambda, int value) {
+  const int none = lambda.constant(lambda.type(value), 0);
+  return lambda.apply(Op::select, {lambda.apply(Op::is_finite, {value}), value, none});
+}
+
 /// Two floats (high, low) with high + low the sum and |low| at most half an ulp of high. A field is
 /// never -0 and low is 0 where high is not finite; lift establishes that and merge keeps it. Then
 /// (0, 0) is an identity bit for bit.
@@ -125,22 +142,19 @@ Fold float_sum(DType type) {
 
   Lambda& m = fold.merge;
   m.params = {type, type, type, type};
-  auto add = [&m](int a, int b) { return m.apply(Op::add, {a, b}); };
-  auto sub = [&m](int a, int b) { return m.apply(Op::sub, {a, b}); };
-  const int none = m.constant(type, 0);
-  auto if_finite = [&](int v) {
-    return m.apply(Op::select, {m.apply(Op::is_finite, {v}), v, none});
-  };
-  const int sum = add(0, 2);
-  const int right = sub(sum, 0);
-  const int left = sub(sum, right);
-  const int left_error = sub(0, left);
-  const int error = add(left_error, sub(2, right));
+  const TwoSum both = two_sum(m, 0, 2);
   // Where the sum is not finite its error is NaN, which must not reach the high part.
-  const int low = if_finite(add(error, add(1, 3)));
+  const int rest = m.apply(Op::add, {both.error, m.apply(Op::add, {1, 3})});
+  const int low = if_finite(m, rest);
   // Renormalised, so that the low parts' own rounding errors stay of second order.
-  const int high = add(sum, low);
-  m.results = {high, if_finite(sub(low, sub(high, sum)))};
+  const int high = m.apply(Op::add, {both.sum, low});
+  const int taken = m.apply(Op::sub, {high, both.sum});
+  m.results = {high, if_finite(m, m.apply(Op::sub, {low, taken}))};
+
+  Lambda& a = fold.accumulate.emplace();
+  a.params = {type, type, type};
+  const TwoSum next = two_sum(a, 0, a.apply(Op::add, {2, 1}));
+  a.results = {next.sum, if_finite(a, next.error)};
 
   fold.finalize.params = {type, type};
   fold.finalize.results = {fold.finalize.apply(Op::add, {0, 1})};

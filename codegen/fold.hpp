@@ -47,6 +47,9 @@ struct Fold {
   Lambda lift;             ///< operands -> state
   Lambda merge;            ///< state a (earlier), state b (later) -> state
   Lambda finalize;         ///< state -> one value
+  /// State, operand of lift -> state: what merge with lift(operand) gives up to rounding, at less
+  /// cost.
+  std::optional<Lambda> accumulate{};
   /// Where lift(x) merged with lift(y) is lift(x op y) up to rounding: elements of a tile may be
   /// combined by this one operation first. `identity` is its neutral element.
   std::optional<Op> tile;
@@ -59,7 +62,8 @@ struct Fold {
 
 /// Sum in `type` (a sum_type, or i32 for the low bits of one). Integers wrap. Floats keep (high,
 /// low) by TwoSum (Knuth), so merging n states costs a rounding error that does not grow with n (to
-/// first order).
+/// first order). A value by itself is added to low first, as Kahan (1965) does: one rounding of the
+/// value, and then high takes it by TwoSum, whatever the two's magnitudes.
 Fold make_sum(DType type);
 /// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN
 /// wins.

@@ -47,6 +47,7 @@ std::string print(const Fold& fold) {
   print_lambda(out, "lift", fold.lift);
   print_lambda(out, "merge", fold.merge);
   print_lambda(out, "finalize", fold.finalize);
+  if (fold.accumulate) print_lambda(out, "accumulate", *fold.accumulate);
   return out;
 }
 

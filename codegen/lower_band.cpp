@@ -81,6 +81,15 @@ std::vector<Partials> Band::merge_tree(int from, int count, const Leaf& leaf) {
   return merge(left, merge_tree(from + count / 2, count / 2, leaf));
 }
 
+/// Pairs, one after the other: besides the runs' states two values each are alive, which a CPU has
+/// registers for where it has none for a tree's.
+std::vector<Partials> Band::merge_pairs(int count, const Leaf& leaf) {
+  const int pair = std::min(2, count);
+  std::vector<Partials> all = merge_tree(0, pair, leaf);
+  for (int from = pair; from < count; from += pair) all = merge(all, merge_tree(from, pair, leaf));
+  return all;
+}
+
 std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, ValueId limit) {
   const int rows = shape_.rows_a_load();
   const bool groups = rows > 1;
@@ -133,12 +142,13 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
       merged.push_back(source.fold(of_run));
     }
   } else {
-    merged = merge_tree(0, loads, [&](int i) {
+    const Leaf leaf = [&](int i) {
       std::vector<Partials> runs;
       for (const Loaded& run : shape_.ahead ? loaded[static_cast<std::size_t>(i)] : load(i))
         runs.push_back(source.fold({run}));
       return runs;
-    });
+    };
+    merged = shape_.ahead ? merge_tree(0, loads, leaf) : merge_pairs(loads, leaf);
   }
   for (Partials& run : merged) run = tile_.reduce_ordered(std::move(run), shape_.group);
   return merged;

@@ -28,7 +28,8 @@ class Band {
     int runs = 1;        ///< groups side by side that a warp takes one after the other
     int depth = 1;       ///< loads of each run in flight; a power of two
     int warps = 1;       ///< of the block
-    bool ahead = false;  ///< all loads of a batch come first; of moments always
+    bool ahead = false;  ///< all loads of a batch come first; of moments always. Else a row is
+                         ///< added to what is before it as it comes
     int phases = 1;      ///< rows so many apart begin equally far off a load's boundary
     [[nodiscard]] bool phased() const { return phases > 1; }
     /// Columns that a warp reads of a row, and those of them that are the band's.
@@ -99,6 +100,7 @@ class Band {
   ValueId lane_column(int element);
   std::vector<Partials> identities();
   std::vector<Partials> merge_tree(int from, int count, const Leaf& leaf);
+  std::vector<Partials> merge_pairs(int count, const Leaf& leaf);
   std::vector<Partials> merge_warps(std::vector<Partials> mine);
   void hand_over(const Builder::Values& fields, ValueId slot);
   Builder::Values take_over(const Builder::Values& like, ValueId slot);

@@ -27,6 +27,12 @@ int merge_warps(const Plan& plan, const Target& target) {
   return warps;
 }
 
+/// Its blocks whose states take a CPU's thread some microseconds.
+std::int64_t merge_grain(const Plan& plan) {
+  constexpr std::int64_t kBytes = 128 * 1024;
+  return std::max<std::int64_t>(1, kBytes / (Plan::kWarp * plan.state_bytes * plan.parts_wanted));
+}
+
 struct ColumnParams {
   int columns, rows, origin, part_begin = -1, part_end = -1, parts = -1, part_length = -1;
 };
@@ -340,7 +346,8 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
          .grid = plan.strip > 0 ? ceil_div(param(params.columns), merge.columns())
                                 : ceil_div(param(params.columns), merge.columns()) * merges,
          .warps = merge.warps,
-         .overlaps = target.overlaps});
+         .overlaps = target.overlaps,
+         .grain = target.max_warps > 1 ? 1 : merge_grain(plan)});
     lowering.lower_merge(merge);
   }
   return program;

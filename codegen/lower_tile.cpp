@@ -191,6 +191,11 @@ Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b
   if (!a.lifted && !b.lifted) {
     return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}, .complete = complete};
   }
+  if (f.accumulate && a.lifted != b.lifted && (a.lifted || f.commutative)) {
+    std::vector<ValueId> arguments = a.lifted ? a.fields : b.fields;
+    arguments.push_back(a.lifted ? b.fields[0] : a.fields[0]);
+    return {.fields = call(*f.accumulate, arguments), .lifted = true, .complete = complete};
+  }
   std::vector<ValueId> arguments = lift(fold, a).fields;
   const std::vector<ValueId> right = lift(fold, b).fields;
   arguments.insert(arguments.end(), right.begin(), right.end());

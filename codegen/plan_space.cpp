@@ -135,7 +135,12 @@ void add_columns(Space& space, const PlanChoice& around, bool one_warp) {
     space.vary(choice, &PlanChoice::depth, {8, 4, 16, 32});
   }
   space.vary(around, &PlanChoice::rows, {1, 2, 4, 8});
-  if (one_warp) return;
+  if (one_warp) {
+    PlanChoice stays = around;
+    stays.strip = 0;
+    space.vary(stays, &PlanChoice::rows, {4, 2, 1});
+    return;
+  }
   space.vary(around, &PlanChoice::warps, {4, 16, 2, 1});
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }

@@ -35,6 +35,7 @@ struct PlanChoice {
                     ///< burst: all blocks are such
   int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
+  int strip = 0;    ///< columns: how many a block walks along, row by row; 0: it stays at its own
   int parts = 0;    ///< parts, columns: how many of them fill the target
   int tile = 0;     ///< look_back, propagate: 1024 elements of a block's tile that is read twice
   int chain = 0;    ///< published: products that one accumulator takes; 0: as many as there are
@@ -66,6 +67,8 @@ std::int64_t most_of_small_blocks(const Graph& graph, const Target& target);
 /// Elements of everything up to which few parts fold it sooner than many do; 0: they always do, or
 /// on a CPU.
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
+/// Elements of columns up to which a CPU's blocks stay at theirs; 0: on a GPU.
+std::int64_t most_of_few_columns(const Graph& graph, const Target& target);
 /// Whether the states of a part are so long that many of them take long to merge.
 bool has_long_states(const Graph& graph);
 

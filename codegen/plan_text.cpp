@@ -31,9 +31,13 @@ constexpr Field kStaged[] = {{"warps", &PlanChoice::warps},   {"lanes", &PlanCho
                              {"burst", &PlanChoice::burst},   {"late", &PlanChoice::late, false},
                              {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
 
-constexpr Field kColumns[] = {{"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth},
-                              {"runs", &PlanChoice::rows},   {"phases", &PlanChoice::phases, false},
-                              {"parts", &PlanChoice::parts}, {"blocks", &PlanChoice::blocks, false},
+constexpr Field kColumns[] = {{"warps", &PlanChoice::warps},
+                              {"depth", &PlanChoice::depth},
+                              {"runs", &PlanChoice::rows},
+                              {"phases", &PlanChoice::phases, false},
+                              {"strip", &PlanChoice::strip, false},
+                              {"parts", &PlanChoice::parts},
+                              {"blocks", &PlanChoice::blocks, false},
                               {"bytes", &PlanChoice::bytes}};
 constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},

@@ -385,6 +385,8 @@ struct Launch {
   /// WaitForLaunch stands, and the meaning is the same. What that saves is the time between the
   /// two, and that of what they do until then.
   bool overlaps = false;
+  /// Blocks that a CPU's thread takes at least: fewer are not worth another thread.
+  std::int64_t grain = 1;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
   int cluster = 1;           ///< blocks a cluster
   Streams streams{};

@@ -335,6 +335,7 @@ std::string print(const Program& program) {
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
     if (launch.lasting > 0) out += fmt::format(", lasting {}", launch.lasting);
     if (launch.cluster > 1) out += fmt::format(", cluster {}", launch.cluster);
+    if (launch.grain > 1) out += fmt::format(", grain {}", launch.grain);
     if (launch.overlaps) out += ", overlaps";
     if (launch.streams.along >= 0)
       out += fmt::format(", lines along {}",

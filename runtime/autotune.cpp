@@ -303,7 +303,8 @@ std::int64_t timed_elements(const TuningTask& task) {
       task.elements > 0 ? task.elements / segment : timed_bytes(task) / bytes_of_segment(task);
   const std::int64_t elements = std::max<std::int64_t>(1, segments) * segment;
   const std::int64_t most = task.request.most_elements;
-  return most > 0 ? std::min(elements, most) : elements;
+  return most > 0 ? std::min(elements, std::max<std::int64_t>(1, most / segment) * segment)
+                  : elements;
 }
 
 std::optional<TuningResult> find_tuning(const TuningTask& task) {

@@ -56,18 +56,21 @@ class CudaExecutable final : public Executable {
 
 class CpuExecutable final : public Executable {
  public:
-  CpuExecutable(const MachineCode& code, const std::vector<std::string>& symbols)
-      : Executable(code.compile_ms, code.from_disk),
-        module_(CpuModule::load(code.bytes, symbols)) {}
+  CpuExecutable(const codegen::Program& program, const MachineCode& code,
+                const std::vector<std::string>& symbols)
+      : Executable(code.compile_ms, code.from_disk), module_(CpuModule::load(code.bytes, symbols)) {
+    for (const codegen::Launch& launch : program.launches) grains_.push_back(launch.grain);
+  }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t,
               void*, bool) const override {
-    // Few blocks are worth a thread each (they are parts); many are shared out in runs.
+    // Many blocks are shared out in runs.
     constexpr std::int64_t kRuns = 512;
-    module_->run(index, blocks, std::max<std::int64_t>(1, blocks / kRuns), slots);
+    module_->run(index, blocks, std::max(grains_[index], blocks / kRuns), slots);
   }
 
  private:
   std::shared_ptr<const CpuModule> module_;
+  std::vector<std::int64_t> grains_;
 };
 
 using Shared = std::shared_ptr<const Executable>;
@@ -105,7 +108,7 @@ Shared make_executable(const CacheKey& key, const codegen::Program& program,
     if (target.backend == codegen::Backend::cuda) {
       return std::make_shared<CudaExecutable>(program, code, source.symbols, device);
     }
-    return std::make_shared<CpuExecutable>(code, source.symbols);
+    return std::make_shared<CpuExecutable>(program, code, source.symbols);
   };
   const MachineCode code = machine_code(key, source.text, target, cache, description);
   try {

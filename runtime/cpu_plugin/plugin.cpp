@@ -155,18 +155,24 @@ class SharedRanges {
     for (std::int64_t i = 0; i < threads_; ++i)
       next_[static_cast<std::size_t>(i)].grain.store(begin(i), std::memory_order_relaxed);
   }
-  /// Runs thread `me`'s range, then the rest of the others'.
+  /// Runs thread `me`'s range, then the rest of the others'. Returns how many blocks it ran.
   template <class Run>
-  void run(std::int64_t me, const Run& run) {
+  std::int64_t run(std::int64_t me, const Run& run) {
+    std::int64_t ran = 0;
     for (std::int64_t k = 0; k < threads_; ++k) {
       const std::int64_t range = (me + k) % threads_, end = begin(range + 1);
       std::atomic<std::int64_t>& next = next_[static_cast<std::size_t>(range)].grain;
       while (next.load(std::memory_order_relaxed) < end) {
         const std::int64_t at = next.fetch_add(chunk_, std::memory_order_relaxed);
         const std::int64_t to = std::min(at + chunk_, end);
-        if (at < end) run(first_ + at * grain_, to == grains_ ? blocks_ : first_ + to * grain_);
+        if (at >= end) break;
+        const std::int64_t from = first_ + at * grain_;
+        const std::int64_t behind = to == grains_ ? blocks_ : first_ + to * grain_;
+        run(from, behind);
+        ran += behind - from;
       }
     }
+    return ran;
   }
 
  private:
@@ -199,31 +205,77 @@ struct NoteEnd {
   NoteEnd& operator=(const NoteEnd&) = delete;
 };
 
+/// What launches of a function took a thread the last time, so that who knows that it is worth
+/// sharing need not run a part alone to find out. Guesses: functions may share an entry, and the
+/// same blocks may do less this time.
+class Memory {
+ public:
+  /// Nanoseconds of all blocks; 0: not known.
+  [[nodiscard]] std::int64_t recall(chainfold_cpu_launch launch, std::int64_t blocks) const {
+    const Entry& entry = of(launch);
+    const bool same = entry.launch.load(std::memory_order_relaxed) == launch &&
+                      entry.blocks.load(std::memory_order_relaxed) == blocks;
+    return same ? entry.time.load(std::memory_order_relaxed) : 0;
+  }
+  /// `ran` of the blocks took so long.
+  void note(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t ran,
+            Clock::duration time) {
+    if (ran == 0) return;
+    const std::chrono::duration<double, std::nano> taken = time;
+    Entry& entry = of(launch);
+    entry.launch.store(launch, std::memory_order_relaxed);
+    entry.blocks.store(blocks, std::memory_order_relaxed);
+    entry.time.store(static_cast<std::int64_t>(taken.count() / static_cast<double>(ran) *
+                                               static_cast<double>(blocks)),
+                     std::memory_order_relaxed);
+  }
+
+ private:
+  struct Entry {
+    std::atomic<chainfold_cpu_launch> launch{nullptr};
+    std::atomic<std::int64_t> blocks{0}, time{0};
+  };
+  [[nodiscard]] Entry& of(chainfold_cpu_launch launch) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(launch);
+    return entries_[(address >> 4 ^ address >> 12) % entries_.size()];
+  }
+  mutable std::array<Entry, 256> entries_;
+} memory;
+
 /// What is left of a launch for several threads.
 struct Shared {
   std::int64_t first;    ///< block
   std::int64_t threads;  ///< 1: nothing is left
 };
 
-/// Runs the first of at least kFewBlocks blocks, which tells how long the others take, and all of
-/// them if that is no longer than it takes to get another thread; as many threads share the rest as
-/// have that much to do each. Asleep they have to be woken; where launches follow one another the
-/// first of them to share its work pays for that, and the others find them looking for more.
+/// Of at least kFewBlocks blocks that are not known to take longer, runs the first, which tells how
+/// long the others take, and all of them if that is no longer than it takes to get another thread;
+/// as many threads share the rest as have that much to do each. Asleep they have to be woken; where
+/// launches follow one another the first of them to share its work pays for that, and the others
+/// find them looking for more.
 template <class Run>
-Shared run_alone(std::int64_t blocks, std::int64_t grain, std::int64_t threads, const Run& run) {
+Shared run_alone(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
+                 std::int64_t threads, const Run& run) {
   constexpr std::int64_t kFewBlocks = 8, kShare = 64;  // the others idle for a small part only
   constexpr std::chrono::nanoseconds kFollows = std::chrono::microseconds(80);
   constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(10);
   constexpr std::chrono::nanoseconds kWorthSharing = std::chrono::microseconds(5);
   if (blocks < kFewBlocks) return {.first = 0, .threads = threads};
-  const std::int64_t first = std::max<std::int64_t>(1, std::min(grain, blocks / kShare));
   const auto start = Clock::now();
-  run(0, first);
-  const auto rest = (Clock::now() - start) * ((blocks - first) / first);
   const Clock::duration since =
       start.time_since_epoch() - Clock::duration(last_end.time.load(std::memory_order_relaxed));
   const auto worth = since < kFollows ? kWorthSharing : kWorthWaking;
-  if (rest > worth) return {first, std::clamp<std::int64_t>(rest / worth, 2, threads)};
+  auto sharers = [&](Clock::duration time) {
+    return std::clamp<std::int64_t>(time / worth, 2, threads);
+  };
+  const std::chrono::nanoseconds known(memory.recall(launch, blocks));
+  if (known > worth) return {.first = 0, .threads = sharers(known)};
+  const std::int64_t first = std::max<std::int64_t>(1, std::min(grain, blocks / kShare));
+  run(0, first);
+  const Clock::duration taken = Clock::now() - start;
+  memory.note(launch, blocks, first, taken);
+  const auto rest = taken * ((blocks - first) / first);
+  if (rest > worth) return {first, sharers(rest)};
   run(first, blocks);
   return {.first = blocks, .threads = 1};
 }
@@ -243,7 +295,7 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     return 0;
   }
   const NoteEnd note;
-  const Shared rest = run_alone(blocks, grain, threads, run);
+  const Shared rest = run_alone(launch, blocks, grain, threads, run);
   if (rest.threads == 1) return 0;
   try {
     SharedRanges ranges(rest.first, blocks, std::min(grain, blocks - rest.first), rest.threads);
@@ -251,7 +303,12 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     // might take a lock this thread holds.
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
-          std::int64_t{0}, rest.threads, [&](std::int64_t me) { ranges.run(me, run); },
+          std::int64_t{0}, rest.threads,
+          [&](std::int64_t me) {
+            const auto start = Clock::now();
+            const std::int64_t ran = ranges.run(me, run);
+            if (me == 0) memory.note(launch, blocks, ran, Clock::now() - start);
+          },
           tbb::static_partitioner{});
     });
     return 0;

@@ -52,6 +52,7 @@ TEST_P(Columns, EveryShapeIsRight) {
                       .warps = target.max_warps == 1 ? 1 : pick({1, 2, 4, 8}),
                       .depth = pick({1, 2, 4, 8}),
                       .rows = pick({1, 1, 2, 4}),
+                      .strip = target.max_warps == 1 ? pick({0, 64, 128, 256}) : 0,
                       .parts = pick({1, 2, 3, 7, 40}),
                       .bytes = pick({4, 16}),
                       .mma = false};

@@ -25,11 +25,12 @@ struct Shape {
   std::int64_t size = 0;  ///< elements a segment, or columns; 0: one segment of all elements
   std::int64_t segments = 1, elements = 0, rows = 0;
   std::int64_t gap = -1;  ///< < 0: a dense plan
+  bool few = false;       ///< by the plan of few elements
 };
 
 std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape,
                       const PartCut& cut) {
-  const auto [size, segments, elements, rows, gap] = shape;
+  const auto [size, segments, elements, rows, gap, few] = shape;
   switch (param.role) {
     case ParamRole::segments: return static_cast<std::uint64_t>(segments);
     case ParamRole::elements: return static_cast<std::uint64_t>(elements);
@@ -51,10 +52,14 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
 }
 
 std::string check(const Graph& graph, const Shape& shape) {
-  const auto [size, segments, elements, rows, gap] = shape;
+  const auto [size, segments, elements, rows, gap, few] = shape;
   const Target target = cpu_target(2);
   const Plan plan =
-      choose_plan(graph, target, {.segment = size, .base_alignment = 1, .strided = gap >= 0});
+      choose_plan(graph, target,
+                  {.segment = size,
+                   .base_alignment = 1,
+                   .strided = gap >= 0,
+                   .most_elements = few ? most_elements_of(graph, target, size, elements) : 0});
   Program program = lower(graph, plan, target);
   eliminate_dead(program);
   const PartCut cut = plan.strategy == Strategy::columns ? cut_parts(plan, rows, 1)
@@ -165,7 +170,7 @@ TEST_P(CpuPlans, Columns) {
   int turn = GetParam().shift;
   for (const std::int64_t columns : {1, 3, 8, 31, 32, 33, 100, 128, 300}) {
     const bool strided = ++turn % 2 == 0;
-    for (const std::int64_t rows : {1, 7, 64, 601}) {
+    for (const std::int64_t rows : {1, 7, 64, 601, 64 + 32 * turn}) {
       const std::int64_t gap = !strided ? -1 : rows % 2 == 0 ? 0 : 5;
       Graph graph = GetParam().of(columns);
       graph.partition.kind = Partition::Kind::columns;
@@ -173,7 +178,8 @@ TEST_P(CpuPlans, Columns) {
                         .segments = columns,
                         .elements = columns * rows,
                         .rows = rows,
-                        .gap = gap};
+                        .gap = gap,
+                        .few = rows != 64};
       EXPECT_EQ(check(graph, shape), "") << columns << " columns, " << rows << " rows, gap " << gap;
     }
   }

@@ -267,6 +267,25 @@ TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
   }
 }
 
+/// Too large for a core's cache: blocks walk along rows.
+TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
+  std::size_t turn = 0;
+  for (const char* name : {"sum_f16", "sum_f32", "arg_folds_f32", "sum_f64"}) {
+    const TestProgram& tested = program(name);
+    const int size = name == std::string_view("sum_f16") ? 2 : 4;
+    for (const std::int64_t count : {129, 300, 1000, 4099}) {
+      const Computation computation = tested.over(columns(count));
+      const Kernel kernel = compile(computation, {.target = cpu()});
+      CpuCase c{.segment = count, .columns = true};
+      c.elements = ((std::int64_t{5} << 20) / size / count + 3) * count;
+      c.fill = tested.fills[turn % tested.fills.size()];
+      c.seed = ++turn;
+      c.launch = turn % 2 == 0;
+      check(tested, computation, kernel, c);
+    }
+  }
+}
+
 TEST_F(CpuNumeric, ColumnsOfEveryProgram) {
   std::size_t turn = 0;
   for (const TestProgram& tested : programs()) {

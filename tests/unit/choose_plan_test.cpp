@@ -547,6 +547,33 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
 }
 
 // The more threads there are, the sooner they are worth waking.
+TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
+  const Target cpu = codegen::cpu_target(6);
+  for (const char* name : {"sum_f16", "sum_f32", "variance_f64", "dot_f32"}) {
+    for (const std::int64_t columns : {1, 32, 100, 128, 129, 300, 1000, 1024, 5000}) {
+      const Computation fold = program(name).over(chainfold::columns(columns));
+      const std::int64_t most = codegen::most_elements_of(fold.graph(), cpu, columns, 1);
+      EXPECT_EQ(codegen::most_elements_of(fold.graph(), cpu, columns, most), most);
+      EXPECT_EQ(codegen::most_elements_of(fold.graph(), cpu, columns, most + 1), 0);
+      std::int64_t bytes = 0;
+      for (const auto& input : fold.graph().inputs) bytes += size_of(input.type);
+      EXPECT_GE(most * bytes, 1 << 20);
+      const Plan small =
+          choose_plan(fold.graph(), cpu, {.segment = columns, .most_elements = most});
+      const Plan large = choose_plan(fold.graph(), cpu, {.segment = columns});
+      EXPECT_EQ(small.strip, 0) << name << ", " << columns;
+      EXPECT_EQ(large.strip > 0, columns > 128 || columns == 100) << name << ", " << columns;
+      EXPECT_EQ(small.launches, small.parts_wanted > 1 ? 2 : 1) << name << ", " << columns;
+      // At most half of what the last block reads is another block's.
+      const std::int64_t block = small.columns_per_block(), blocks = (columns + block - 1) / block;
+      EXPECT_TRUE(columns <= 128 || 2 * blocks * block <= 3 * columns) << name << ", " << columns;
+      // Blocks for some threads, and no second launch where there are enough of them.
+      EXPECT_GE(blocks * small.parts_wanted, 5) << name << ", " << columns;
+      EXPECT_TRUE(blocks * small.parts_wanted <= 8 || small.parts_wanted == 1) << columns;
+    }
+  }
+}
+
 TEST(ChoosePlan, AThreadScansAsMuchAloneAsTheOthersTakeToWake) {
   const Computation scan = program("scan_sum_f32").over(whole());
   std::int64_t before = std::numeric_limits<std::int64_t>::max();

@@ -150,6 +150,81 @@ TEST(FoldSum, FloatsStayWithinTheBound) {
   }
 }
 
+State accumulate(const Fold& fold, State state, Bits x) {
+  state.push_back(x);
+  return evaluate(fold.accumulate.value(), state);
+}
+
+/// A state is what merge makes one: high + low rounds to high, no field is -0, and low is 0 where
+/// high is not finite.
+void expect_normal(const Fold& fold, const State& state) {
+  const DType type = fold.state[0];
+  const double high = double_of_bits(type, state[0]), low = double_of_bits(type, state[1]);
+  EXPECT_FALSE(high == 0 && std::signbit(high)) << fold.name;
+  EXPECT_FALSE(low == 0 && std::signbit(low)) << fold.name;
+  EXPECT_TRUE(std::isfinite(low)) << fold.name << ": " << high << ", " << low;
+  if (!std::isfinite(high)) {
+    EXPECT_EQ(low, 0) << fold.name << ": " << high;
+  } else {
+    EXPECT_EQ(double_of_bits(type, finalize(fold, state)), high) << fold.name << ", " << low;
+  }
+}
+
+TEST(FoldSum, ValuesByThemselvesCostOneRoundingEach) {
+  Random random(11);
+  for (const DType type : {DType::f32, DType::f64}) {
+    const Fold fold = make_sum(type);
+    const double u = unit(type);
+    for (const std::vector<double>& values : float_sequences(random)) {
+      State state = fold.init;
+      ExactSum exact;
+      std::vector<State> pieces;
+      for (const double v : values) {
+        const Bits x = bits_of_double(type, v);
+        exact.add(double_of_bits(type, x));
+        state = accumulate(fold, state, x);
+        expect_normal(fold, state);
+        if (random() % 16 == 0) {  // what merge makes of such states is one, too
+          pieces.push_back(state);
+          state = fold.init;
+        }
+      }
+      for (const State& piece : pieces) state = merge(fold, piece, state);
+      expect_normal(fold, state);
+      const auto n = static_cast<double>(values.size());
+      const double bound =
+          u * (std::fabs(exact.sum()) + exact.magnitude()) + 4 * n * u * u * exact.magnitude();
+      EXPECT_LE(exact.error(double_of_bits(type, finalize(fold, state))), bound * (1 + 1e-12))
+          << fold.name << " of " << values.size() << " for " << exact.sum();
+    }
+    for (const Bits x : {bits_of_double(type, 0.0), bits_of_double(type, -0.0),
+                         bits_of_double(type, 3.5), bits_of_double(type, -0x1p-100)})
+      EXPECT_EQ(accumulate(fold, fold.init, x), lift(fold, x));
+  }
+}
+
+TEST(FoldSum, ValuesByThemselvesKeepInfinitiesAndNaN) {
+  for (const DType type : {DType::f32, DType::f64}) {
+    const Fold fold = make_sum(type);
+    const double big =
+        type == DType::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    auto add_up = [&](const std::vector<double>& values) {
+      State state = fold.init;
+      for (const double v : values) {
+        state = accumulate(fold, state, bits_of_double(type, v));
+        expect_normal(fold, state);
+      }
+      return double_of_bits(type, finalize(fold, state));
+    };
+    EXPECT_EQ(add_up({1, kInf, 2, 3}), kInf);
+    EXPECT_EQ(add_up({0x1p-60, 1, -kInf, -kInf, 2}), -kInf);
+    EXPECT_EQ(add_up({big, big, 1, -3}), kInf);
+    EXPECT_EQ(add_up({big, -big, 1}), 1);
+    EXPECT_TRUE(std::isnan(add_up({kInf, 1, -kInf, 4})));
+    EXPECT_TRUE(std::isnan(add_up({1, kNaN, 2})));
+  }
+}
+
 TEST(FoldSum, KeepsWhatPlainSumsLose) {
   const Fold fold = make_sum(DType::f32);
   std::vector<double> tiny(65537, 0x1p-25);
@@ -397,7 +472,8 @@ TEST(Fold, Prints) {
             "    yield %0\n");
   const std::string sum = print(make_sum(DType::f32));
   EXPECT_NE(sum.find("  linear, commutative\n"), std::string::npos) << sum;
-  EXPECT_NE(sum.find("    %4 = constant 0 : f32\n"), std::string::npos) << sum;
+  EXPECT_NE(sum.find("    %12 = constant 0 : f32\n"), std::string::npos) << sum;
+  EXPECT_NE(sum.find("  accumulate(%0: f32, %1: f32, %2: f32)\n"), std::string::npos) << sum;
   EXPECT_NE(sum.find(" = is_finite "), std::string::npos) << sum;
 }
 
