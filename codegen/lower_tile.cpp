@@ -191,7 +191,9 @@ Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b
   if (!a.lifted && !b.lifted) {
     return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}, .complete = complete};
   }
-  if (f.accumulate && a.lifted != b.lifted && (a.lifted || f.commutative)) {
+  // One more rounding has no room in the bound of values that a matrix instruction has rounded.
+  const bool accumulates = f.accumulate && plan_.folds[fold].unit == Unit::simt;
+  if (accumulates && a.lifted != b.lifted && (a.lifted || f.commutative)) {
     std::vector<ValueId> arguments = a.lifted ? a.fields : b.fields;
     arguments.push_back(a.lifted ? b.fields[0] : a.fields[0]);
     return {.fields = call(*f.accumulate, arguments), .lifted = true, .complete = complete};

@@ -82,7 +82,7 @@ Target cpu_target(int threads) {
   target.processors = threads;
   target.vector_bytes = 0;
   target.loads_anywhere = true;
-  target.bf16_words = true;
+  target.words = true;
   target.max_warps = 1;
   target.resident_warps = 1;
   target.shared_bytes = target.processor_shared_bytes = 0;

@@ -31,9 +31,10 @@ struct Target {
   int processors = 1;           ///< multiprocessors, or threads
   int vector_bytes = 16;        ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
   bool loads_anywhere = false;  ///< wide loads may lie off their width
-  /// Two bf16 that a lane loads at once are a word, whose halves take one operation each to become
-  /// floats: an element by itself takes two. So lanes load two, whatever vector_bytes says.
-  bool bf16_words = false;
+  /// Lanes load words where that helps, whatever vector_bytes says: the halves of two bf16 take one
+  /// operation each to become floats, where an element by itself takes two; and the sum of four
+  /// 8-bit integers takes one or two operations in all.
+  bool words = false;
   int max_warps = 32;            ///< warps a block at most (1: no shared memory, no barrier)
   int resident_warps = 64;       ///< warps a processor holds at once
   int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most

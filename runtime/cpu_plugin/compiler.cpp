@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "additions.hpp"
+#include "bytes.hpp"
 #include "hidden.hpp"
 #include "host.hpp"
 #include "masks.hpp"
@@ -151,6 +152,7 @@ struct Compilation {
     module = parse(ir, *machine, context, failure);
     if (!module) return nullptr;
     target_host(*module);
+    sum_bytes(*module);
     optimize(*module, *machine);
     rewrite_minima(*module);
     for (llvm::Function& function : *module) {

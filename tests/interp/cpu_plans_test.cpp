@@ -116,6 +116,19 @@ Graph argmax_of_words(std::int64_t size) {
   const NodeId x = g.input("x", DType::bf16);
   return g.finish({g.argmax(x), g.argmin(g.convert(x, DType::f32))}, partition_of(size));
 }
+/// The four bytes of words, with and without a sign, in sums of 32 and of 64 bits.
+Graph sums_of_signed_bytes(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId x = g.input("x", DType::i8), y = g.input("y", DType::i8);
+  return g.finish(
+      {g.convert(g.sum(g.convert(x, DType::i64)), DType::i32), g.sum(g.convert(y, DType::i64))},
+      partition_of(size));
+}
+Graph sum_of_bytes(std::int64_t size) {
+  GraphBuilder g;
+  return g.finish({g.convert(g.sum(g.convert(g.input("x", DType::u8), DType::u64)), DType::u8)},
+                  partition_of(size));
+}
 Graph mean_and_max_of_halves(std::int64_t size) {
   GraphBuilder g;
   const NodeId x = g.input("x", DType::f16), wide = g.convert(x, DType::f32);
@@ -190,6 +203,8 @@ INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
                                            MakeGraph{"mean_max_f16", &mean_and_max_of_halves, 1},
                                            MakeGraph{"dot_sum_bf16", &dot_and_sum_of_words, 0},
                                            MakeGraph{"argmax_bf16", &argmax_of_words, 1},
+                                           MakeGraph{"sums_i8", &sums_of_signed_bytes, 0},
+                                           MakeGraph{"sum_u8", &sum_of_bytes, 1},
                                            MakeGraph{"variance_f64", &variance_of_doubles, 0},
                                            MakeGraph{"filtered_i64", &filtered_sum_of_products, 1}),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -87,6 +87,15 @@ TEST(ChoosePlan, LanesOfACpuTakeTwoHalvesOfAWord) {
   }
   for (const std::int64_t segment : {1, 3, 37, 257, 4099}) EXPECT_EQ(width(one, segment), 1);
   EXPECT_EQ(width(over(whole(), sum(input<f16>("h"))), 64), 1);
+  // Bytes that are summed up and no others.
+  const auto b = input<std::int8_t>("b"), c = input<std::int8_t>("c");
+  EXPECT_EQ(width(over(whole(), sum(b)), 64), 4);
+  EXPECT_EQ(width(over(whole(), sum(b), cast<std::int8_t>(sum(c))), 1000), 4);
+  EXPECT_EQ(width(over(whole(), cast<std::uint8_t>(sum(input<std::uint8_t>("u")))), 12), 4);
+  EXPECT_EQ(width(over(whole(), sum(b)), 66), 1);
+  EXPECT_EQ(width(over(whole(), sum(b), max(b)), 64), 1);
+  EXPECT_EQ(width(over(whole(), sum(b * c)), 64), 1);
+  EXPECT_EQ(width(over(whole(), sum(b, where(b > std::int8_t{3}))), 64), 1);
 }
 
 TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/same_bits.hpp"
@@ -156,6 +158,19 @@ TEST_F(CpuCode, LoadsDoNotWaitOnTheStack) {
   if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
   constexpr std::string_view kMoves("\x10\x11\x28\x29\x6f\x7f", 6);
   EXPECT_EQ(count_of(compile_cpu_object(tree_kernel("float", 64)).bytes, kMoves, true), 0);
+}
+
+// 4096 bytes, a word of four a lane: as many registers as loads.
+TEST_F(CpuCode, SumsOfBytesAreProductsWithOnes) {
+  if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
+  const auto sum = over(segments(4096), cast<std::int8_t>(chainfold::sum(input<std::int8_t>("x"))));
+  const codegen::Target target = codegen::cpu_target(1);
+  const auto compiled = codegen::compile_graph(sum.graph(), target, {.segment = 4096});
+  const std::string code = compile_cpu_object(codegen::emit(compiled.program, target).text).bytes;
+  const std::string_view features = cpu_plugin().host_features;
+  const bool at_once = features.find("+avx512vnni") != std::string_view::npos;
+  const int loads = static_cast<int>(compiled.plan.depth * codegen::Plan::kWarp * 4 / 64);
+  EXPECT_GE(count_of(code, at_once ? "\x50" : "\x04"), loads);
 }
 
 TEST_F(CpuCode, AdditionsAreSpreadWhereOtherUnitsCanAdd) {
