@@ -69,8 +69,8 @@ void lie(Plan& plan, int width, int runs) {
     plan.rows /= 2;
 }
 
-/// At most `runs` loads of one column side by side, fewer where the last block would find more than
-/// an eighth of its columns in the one before.
+/// At most `runs` loads of one column side by side, fewer where blocks of half as many read a ninth
+/// less in all: the last one reads columns of the one before.
 int runs_that_fit(std::int64_t columns, int runs) {
   auto read = [&](int side) {
     const std::int64_t block = std::int64_t{side} * Plan::kWarp;
@@ -185,8 +185,8 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   lie(plan, widest_divisor(plan.segment, widest), choice.rows);
   if (choice.strip > 0) {
     const std::int64_t step = plan.columns_per_block();
-    if (plan.segment <= step || choice.strip % step != 0) return false;
-    plan.strip = std::min<std::int64_t>(choice.strip, plan.segment);
+    if (plan.segment <= step) return false;
+    plan.strip = std::min<std::int64_t>((choice.strip + step - 1) / step * step, plan.segment);
   }
   return is_power_of_two(choice.depth);
 }

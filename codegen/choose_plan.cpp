@@ -193,14 +193,13 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
 }
 
 /// The proven error in units of the fold's rounding unit times the sum of absolute values: what the
-/// matrix instruction gives away, one unit a level of plain additions, two for the compensated
-/// merge and its final rounding.
+/// matrix instruction gives away, one unit a level of plain additions, two for the roundings of
+/// what goes into a compensated state and of what comes out.
 double error_bound(const Graph& graph, const Plan& plan, const Target& target, std::size_t fold) {
   const Fold& f = graph.folds[fold];
   if (!is_float(f.result()) || !f.linear) return 0;
   if (plan.strategy == Strategy::columns) {  // a batch of loads, then states
-    return 2 + (plan.load_rows_first ? ceil_log2(plan.depth)
-                                     : std::max(plan.depth / 2, plan.depth > 1 ? 1 : 0));
+    return 2 + (plan.load_rows_first ? ceil_log2(plan.depth) : plan.depth / 2);
   }
   const FoldPlan& how = plan.folds[fold];
   double bound = 0;
@@ -253,48 +252,6 @@ void check_request(const PlanRequest& request) {
 }
 
 }  // namespace
-
-int widest_input(const Graph& graph) {
-  int bytes = 1;
-  for (const GraphInput& input : graph.inputs) bytes = std::max(bytes, size_of(input.type));
-  return bytes;
-}
-
-namespace {
-/// Whether all inputs are of this type.
-bool reads_only(const Graph& graph, DType type) {
-  return !graph.inputs.empty() &&
-         std::all_of(graph.inputs.begin(), graph.inputs.end(),
-                     [&](const GraphInput& input) { return input.type == type; });
-}
-
-/// Whether all that is done to elements is to sum them up in more bits.
-bool only_sums_elements(const Graph& graph) {
-  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    if (node.kind == NodeKind::index) return false;
-    if (node.kind != NodeKind::fold) return true;
-    const Node& operand = graph.node(node.operands[0]);
-    return graph.folds[static_cast<std::size_t>(node.index)].tile == Op::add &&
-           node.filter == kNoNode && operand.kind == NodeKind::compute &&
-           operand.op == Op::convert && is_integer(operand.type) &&
-           graph.node(operand.operands[0]).kind == NodeKind::input;
-  });
-}
-}  // namespace
-
-int load_bytes(const Graph& graph, const Target& target) {
-  constexpr int kWord = 4;
-  if (!target.words || has_scans(graph) || has_columns(graph)) return target.vector_bytes;
-  const bool bytes = reads_only(graph, DType::i8) || reads_only(graph, DType::u8);
-  const bool words = reads_only(graph, DType::bf16) || (bytes && only_sums_elements(graph));
-  return words ? kWord : target.vector_bytes;
-}
-
-int widest_load(const Graph& graph, const Target& target, int bytes_at_most) {
-  const int bytes = std::min(load_bytes(graph, target), bytes_at_most);
-  return std::max(1, static_cast<int>(std::bit_floor(
-                         static_cast<unsigned>(std::max(1, bytes / widest_input(graph))))));
-}
 
 namespace {
 /// Bytes of the widest load that pointers aligned as the request says allow.

@@ -30,7 +30,8 @@ int merge_warps(const Plan& plan, const Target& target) {
 /// Its blocks whose states take a CPU's thread some microseconds.
 std::int64_t merge_grain(const Plan& plan) {
   constexpr std::int64_t kBytes = 128 * 1024;
-  return std::max<std::int64_t>(1, kBytes / (Plan::kWarp * plan.state_bytes * plan.parts_wanted));
+  const std::int64_t block = Plan::kWarp * plan.state_bytes * plan.parts_wanted;  // 0: no folds
+  return kBytes / std::clamp<std::int64_t>(block, 1, kBytes);
 }
 
 struct ColumnParams {

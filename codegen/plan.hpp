@@ -107,8 +107,9 @@ struct Plan {
   /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
   /// power of two.
   int rows = 1;
-  int loads_at_once = 1024;     ///< of a segment that a lane holds before it adds them up (staged)
-  bool load_rows_first = true;  ///< rows: all loads of a tile are issued before the first use
+  int loads_at_once = 1024;  ///< of a segment that a lane holds before it adds them up (staged)
+  /// rows, columns: all loads of a tile are issued before the first use, and added up as a tree.
+  bool load_rows_first = true;
   /// rows: merges of rows begin with the lanes that are furthest apart, which lie in different
   /// registers
   bool far_lanes_first = false;

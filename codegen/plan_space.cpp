@@ -385,6 +385,11 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   }
   if (best_guess.strategy == Strategy::columns) {
     add_columns(space, best_guess, target.max_warps == 1);
+    if (target.max_warps == 1 && request.most_elements > 0) {
+      PlanRequest longer = request;
+      longer.most_elements = 0;
+      space.add(narrow_columns_choice(graph, target, longer));
+    }
     if (best_guess.phases > 1)
       add_phased_columns(space, best_guess, narrow_columns_choice(graph, target, request));
     return space.take();

@@ -45,7 +45,8 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
                     scan_error_bound(graph, lanes, target, fold));
   }
   constexpr int kLaneLevels = 5;
-  // Rounded additions within a row; then a state, its rounding, and what is added to it.
+  // Rounded additions within a row; then what a state rounds of it and of itself, and what is added
+  // to that.
   constexpr double kBehindCarry = 4;
   int row = ceil_log2(plan.load_width) + kLaneLevels;
   const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;

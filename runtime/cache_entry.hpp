@@ -22,7 +22,7 @@
 namespace chainfold::runtime {
 
 /// Part of every key and header: another value makes all older entries unknown.
-inline constexpr std::uint32_t kCacheFormat = 1;
+inline constexpr std::uint32_t kCacheFormat = 2;
 
 /// "0.1.0": the version of this library.
 std::string_view library_version() noexcept;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kWordBytes = 4;
 
-/// The bytes of a vector of words, which are all of one load.
+/// A vector of words, as its bytes.
 struct Words {
   llvm::Value* bytes = nullptr;
   bool is_signed = false;
@@ -47,6 +47,7 @@ std::optional<Byte> byte_of(llvm::Value* value) {
       static_cast<int>(llvm::cast<llvm::FixedVectorType>(bytes->getType())->getNumElements());
   if (static_cast<int>(lanes.size()) * kWordBytes != count) return std::nullopt;
   const int index = lanes[0];
+  if (index < 0 || index >= kWordBytes) return std::nullopt;
   for (int lane = 0; lane < static_cast<int>(lanes.size()); ++lane)
     if (lanes[static_cast<std::size_t>(lane)] != kWordBytes * lane + index) return std::nullopt;
   return Byte{.of = {.bytes = bytes, .is_signed = is_signed}, .index = index};
@@ -176,6 +177,7 @@ class Rewriter {
     return parts;
   }
 
+  /// In registers: `before`, which is none but for products_and_sum, and the bytes' sums.
   llvm::Value* product(llvm::IRBuilder<>& at, llvm::Value* before, llvm::Value* left,
                        llvm::Value* right) {
     auto* type = llvm::cast<llvm::FixedVectorType>(before->getType());

@@ -12,8 +12,8 @@ namespace chainfold::runtime::cpu {
 /// which adds what was there before as well, of AVX-512BW and AVX2 two. Else nothing.
 ///
 /// Before: a module for the host as it was emitted, which takes elements of a load apart by their
-/// places in words: what LLVM makes of them is no longer recognised. After: of such a sum no more
-/// than one instruction in eight.
+/// places in words: what LLVM makes of them is no longer recognised. After: for 64 bytes one
+/// instruction or two, where extensions and additions are eight.
 void sum_bytes(llvm::Module& module);
 
 }  // namespace chainfold::runtime::cpu

@@ -231,7 +231,7 @@ class Memory {
   }
 
  private:
-  struct Entry {
+  struct alignas(32) Entry {
     std::atomic<chainfold_cpu_launch> launch{nullptr};
     std::atomic<std::int64_t> blocks{0}, time{0};
   };
@@ -248,9 +248,10 @@ struct Shared {
   std::int64_t threads;  ///< 1: nothing is left
 };
 
-/// Of at least kFewBlocks blocks that are not known to take longer, runs the first, which tells how
-/// long the others take, and all of them if that is no longer than it takes to get another thread;
-/// as many threads share the rest as have that much to do each. Asleep they have to be woken; where
+/// Of blocks that are not known to take longer than it takes to get another thread, runs the first,
+/// which tells how long the others take, and all of them if that is no longer; as many threads
+/// share the rest as have that much to do each. Few blocks that nothing is known of are shared at
+/// once: a part that runs alone would be much of them. Asleep they have to be woken; where
 /// launches follow one another the first of them to share its work pays for that, and the others
 /// find them looking for more.
 template <class Run>
@@ -260,7 +261,6 @@ Shared run_alone(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
   constexpr std::chrono::nanoseconds kFollows = std::chrono::microseconds(80);
   constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(10);
   constexpr std::chrono::nanoseconds kWorthSharing = std::chrono::microseconds(5);
-  if (blocks < kFewBlocks) return {.first = 0, .threads = threads};
   const auto start = Clock::now();
   const Clock::duration since =
       start.time_since_epoch() - Clock::duration(last_end.time.load(std::memory_order_relaxed));
@@ -270,6 +270,7 @@ Shared run_alone(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
   };
   const std::chrono::nanoseconds known(memory.recall(launch, blocks));
   if (known > worth) return {.first = 0, .threads = sharers(known)};
+  if (known.count() == 0 && blocks < kFewBlocks) return {.first = 0, .threads = threads};
   const std::int64_t first = std::max<std::int64_t>(1, std::min(grain, blocks / kShare));
   run(0, first);
   const Clock::duration taken = Clock::now() - start;

@@ -272,9 +272,9 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
   std::size_t turn = 0;
   for (const char* name : {"sum_f16", "sum_f32", "arg_folds_f32", "sum_f64"}) {
     const TestProgram& tested = program(name);
-    const int size = name == std::string_view("sum_f16") ? 2 : 4;
     for (const std::int64_t count : {129, 300, 1000, 4099}) {
       const Computation computation = tested.over(columns(count));
+      const int size = size_of(computation.graph().inputs[0].type);
       const Kernel kernel = compile(computation, {.target = cpu()});
       CpuCase c{.segment = count, .columns = true};
       c.elements = ((std::int64_t{5} << 20) / size / count + 3) * count;
@@ -282,7 +282,21 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
       c.seed = ++turn;
       c.launch = turn % 2 == 0;
       check(tested, computation, kernel, c);
+      EXPECT_NE(kernel.plan().find(" strip="), std::string::npos) << kernel.plan();
     }
+  }
+}
+
+/// What a launch is remembered by may be wrong of the next one.
+TEST_F(CpuNumeric, LaunchesOfAsManyBlocksThatDoMoreOrLess) {
+  const TestProgram& tested = program("sum_f32");
+  for (const std::int64_t count : {200, 1000}) {
+    const Computation computation = tested.over(columns(count));
+    const Kernel kernel = compile(computation, {.target = cpu()});
+    std::uint64_t seed = 0;
+    for (const std::int64_t rows : {8, 8, 1000, 1000, 8, 1000, 1, 8})
+      check(tested, computation, kernel,
+            {.segment = count, .elements = count * rows, .seed = ++seed, .columns = true});
   }
 }
 

@@ -171,6 +171,7 @@ TEST_F(CpuCode, SumsOfBytesAreProductsWithOnes) {
   const bool at_once = features.find("+avx512vnni") != std::string_view::npos;
   const int loads = static_cast<int>(compiled.plan.depth * codegen::Plan::kWarp * 4 / 64);
   EXPECT_GE(count_of(code, at_once ? "\x50" : "\x04"), loads);
+  EXPECT_EQ(count_of(code, "\x21"), 0) << "bytes are extended to 32 bits";
 }
 
 TEST_F(CpuCode, AdditionsAreSpreadWhereOtherUnitsCanAdd) {

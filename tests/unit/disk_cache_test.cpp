@@ -181,7 +181,7 @@ TEST_F(DiskCacheFiles, AnEntryOfAnotherFormatIsNotRead) {
   bytes.append(reinterpret_cast<const char*>(&sum.high), 8);
   bytes.append(reinterpret_cast<const char*>(&sum.low), 8);
   write_file(file, bytes);
-  expect_fault_and_recovery("format 99, not 1");
+  expect_fault_and_recovery("format 99, not " + std::to_string(kCacheFormat));
 }
 
 TEST_F(DiskCacheFiles, ALyingLengthIsNotFollowed) {
