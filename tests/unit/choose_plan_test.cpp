@@ -586,7 +586,8 @@ TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
       EXPECT_EQ(small.launches, small.parts_wanted > 1 ? 2 : 1) << name << ", " << columns;
       // Wide blocks, but where narrower ones read a ninth less.
       const std::int64_t block = small.columns_per_block(), blocks = (columns + block - 1) / block;
-      const std::int64_t half = block / 2, halves = (columns + half - 1) / half;
+      const std::int64_t half = std::max<std::int64_t>(1, block / 2);
+      const std::int64_t halves = (columns + half - 1) / half;
       if (columns > 128) {
         EXPECT_LE(8 * blocks * block, 9 * halves * half) << name << ", " << columns;
         EXPECT_TRUE(block == 128 ||
