@@ -29,7 +29,8 @@ class Builder {
   [[nodiscard]] const Program& program() const { return program_; }
   /// The shared arrays of the launch that is being written.
   [[nodiscard]] std::vector<SharedArray>& shared() { return program_.launches.back().shared; }
-  [[nodiscard]] const Type& type(ValueId id) const { return program_.type(id); }
+  /// A copy: every new value may move those before it.
+  [[nodiscard]] Type type(ValueId id) const { return program_.type(id); }
   /// The constant behind a value, if it is one.
   [[nodiscard]] std::optional<Bits> constant_of(ValueId id) const;
 

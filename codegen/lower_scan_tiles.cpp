@@ -219,7 +219,6 @@ Partials ScanTiles::total() {
     for (const Loaded& row : rows_) {
       for (const ValueId input : row.inputs) {
         if (input == kNoValue) continue;
-        // A copy: new values move the old ones.
         const Type type = b_.type(input);
         values.push_back(b_.widen(b_.constant(type.elem, 0), type.width));
       }

@@ -127,7 +127,11 @@ class Rewriter {
     llvm::SmallVector<llvm::Value*> none(
         static_cast<std::size_t>(bits / bits_),
         llvm::Constant::getNullValue(llvm::FixedVectorType::get(at.getInt32Ty(), bits_ / 32)));
-    replace(add, at, {.words = words, .parts = products(at, words, none)});
+    Sum sum{.words = words, .parts = products(at, words, none)};
+    llvm::Value* all = concatenate(at, sum.parts);
+    add.replaceAllUsesWith(all);
+    add.eraseFromParent();
+    sums_[all] = std::move(sum);
   }
 
   /// One of two operands that is the sum of some words alone starts from the other one instead.
@@ -152,13 +156,6 @@ class Rewriter {
       add.eraseFromParent();
       return;
     }
-  }
-
-  void replace(llvm::Instruction& add, llvm::IRBuilder<>& at, Sum sum) {
-    llvm::Value* all = concatenate(at, sum.parts);
-    add.replaceAllUsesWith(all);
-    add.eraseFromParent();
-    sums_[all] = std::move(sum);
   }
 
   /// Register by register: before[i] and the sums of its words' bytes.
