@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/runtime/progress.hpp"
 
@@ -62,7 +63,8 @@ double peer_scan_bound_u(const Case& test, int roundings) {
 std::vector<std::string> OurPlans::plans_of(const Case& test, bool as_published) const {
   std::vector<std::string> texts;
   const codegen::PlanRequest request = request_for(test, as_published);
-  for (const auto& choice : codegen::plan_space(test.computation.graph(), target_, request))
+  const codegen::Graph graph = codegen::graph_for(test.computation.graph(), target_);
+  for (const auto& choice : codegen::plan_space(graph, target_, request))
     texts.push_back(codegen::to_text(choice));
   return texts;
 }
@@ -134,8 +136,8 @@ Kernel OurPlans::compile(const Case& test, const Way& way) const {
 double OurPlans::bound_u(const Case& test, const Way& way, const Kernel& kernel) const {
   if (!way.as_published) return kernel.plan_facts().error_bound_u;
   const auto plan =
-      codegen::make_plan(test.computation.graph(), target_, request_for(test, true, way.finite),
-                         codegen::parse_choice(kernel.plan()));
+      codegen::make_plan(codegen::graph_for(test.computation.graph(), target_), target_,
+                         request_for(test, true, way.finite), codegen::parse_choice(kernel.plan()));
   if (!plan) throw std::logic_error("a kernel of a plan that is not legal");
   double bound = 0;
   for (const codegen::FoldPlan& fold : plan->folds) bound = std::max(bound, fold.error_bound_u);

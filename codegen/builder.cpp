@@ -181,14 +181,13 @@ ValueId Builder::compute(Op op, Values operands) {
   return pure(Compute{op, std::move(operands)}, result, std::move(key));
 }
 
-ValueId Builder::convert(ValueId value, DType to) {
+ValueId Builder::cast(Op op, ValueId value, DType to) {
   Type result = type(value);
   if (result.elem == to) return value;
-  if (auto c = constant_of(value)) return constant(to, evaluate(Op::convert, result.elem, to, *c));
+  if (auto c = constant_of(value)) return constant(to, evaluate(op, result.elem, to, *c));
   result.elem = to;
-  return pure(
-      Compute{Op::convert, {value}}, result,
-      {kCompute, static_cast<std::int64_t>(Op::convert), static_cast<std::int64_t>(to), value});
+  return pure(Compute{op, {value}}, result,
+              {kCompute, static_cast<std::int64_t>(op), static_cast<std::int64_t>(to), value});
 }
 
 ValueId Builder::both(ValueId a, ValueId b) {

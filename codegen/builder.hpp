@@ -59,7 +59,9 @@ class Builder {
   void shared_store(int array, const Address& at, ValueId value, ValueId mask = kNoValue);
 
   ValueId compute(Op op, Values operands);
-  ValueId convert(ValueId value, DType to);
+  /// A cast (ops.hpp) of the value to a type.
+  ValueId cast(Op op, ValueId value, DType to);
+  ValueId convert(ValueId value, DType to) { return cast(Op::convert, value, to); }
   ValueId add(ValueId a, ValueId b) { return compute(Op::add, {a, b}); }
   ValueId sub(ValueId a, ValueId b) { return compute(Op::sub, {a, b}); }
   ValueId mul(ValueId a, ValueId b) { return compute(Op::mul, {a, b}); }

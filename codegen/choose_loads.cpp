@@ -15,6 +15,15 @@ bool reads_only(const Graph& graph, DType type) {
                      [&](const GraphInput& input) { return input.type == type; });
 }
 
+/// Whether elements of this type are read as floats.
+bool widens(const Graph& graph, DType type) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return node.kind == NodeKind::compute && node.op == Op::convert && is_float(node.type) &&
+           graph.node(node.operands[0]).type == type &&
+           graph.node(node.operands[0]).level == Level::element;
+  });
+}
+
 /// Whether all that is done to elements is to sum them up in more bits.
 bool only_sums_elements(const Graph& graph) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
@@ -39,9 +48,10 @@ int widest_input(const Graph& graph) {
 
 int load_bytes(const Graph& graph, const Target& target) {
   constexpr int kWord = 4;
-  if (!target.words || has_scans(graph) || has_columns(graph)) return target.vector_bytes;
+  if (!target.words || has_scans(graph)) return target.vector_bytes;
   const bool bytes = reads_only(graph, DType::i8) || reads_only(graph, DType::u8);
-  const bool words = reads_only(graph, DType::bf16) || (bytes && only_sums_elements(graph));
+  const bool words = (reads_only(graph, DType::bf16) && widens(graph, DType::bf16)) ||
+                     (bytes && !has_columns(graph) && only_sums_elements(graph));
   return words ? kWord : target.vector_bytes;
 }
 

@@ -88,7 +88,7 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
   // A long segment that begins anywhere is worth a scalar head and tail; a short one is not, nor is
   // what two elements at once gain on a CPU (1001 bf16 in cache: 21 GB/s, 47 one by one).
   const bool edges =
-      width < widest && !target.loads_anywhere && segment >= 4LL * Plan::kWarp * widest;
+      width < widest && !target.accesses_anywhere && segment >= 4LL * Plan::kWarp * widest;
   return {edges ? widest : width, edges};
 }
 
@@ -256,7 +256,7 @@ void check_request(const PlanRequest& request) {
 namespace {
 /// Bytes of the widest load that pointers aligned as the request says allow.
 int aligned_bytes(const Target& target, const PlanRequest& request) {
-  return target.loads_anywhere ? std::numeric_limits<int>::max() : request.base_alignment;
+  return target.accesses_anywhere ? std::numeric_limits<int>::max() : request.base_alignment;
 }
 
 PlanChoice any_choice(const Graph& graph, const Target& target, const PlanRequest& request) {

@@ -18,6 +18,10 @@ struct Compiled {
   Program program;
 };
 
+/// The graph as `target` computes it: the same inputs, parameters, literals, outputs and values, by
+/// operations that cost it less. What follows is given this graph.
+Graph graph_for(const Graph& graph, const Target& target);
+
 /// Chooses a plan, lowers, cleans and verifies. Pure: equal arguments give equal results. Takes
 /// about a millisecond. Throws UserError(unsupported) for what no plan can meet.
 Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request);
@@ -33,10 +37,11 @@ struct Source {
 };
 Source emit(const Program& program, const Target& target);
 
-/// What stands behind a kernel, for people: the expression, the graph, the plan, which constant
-/// matrices and why, bytes an element, the program and the source, which emit gave.
-std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
-                          const Source& source);
+/// What stands behind a kernel, for people: the expression as `written`, the target's graph of it,
+/// the plan, which constant matrices and why, bytes an element, the program and the source, which
+/// emit gave.
+std::string explain_graph(const Graph& written, const Graph& graph, const Target& target,
+                          const Compiled& compiled, const Source& source);
 /// The expression in infix form: "over(segments(64), sum(f32(x)) / 64)".
 std::string print_expression(const Graph& graph);
 

@@ -158,7 +158,8 @@ void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
     return is_packed(t);
   }();
   const bool bits = op.op == Op::bit_and || op.op == Op::bit_or || op.op == Op::bit_xor ||
-                    op.op == Op::bit_not || (op.op == Op::convert && operand_type == t.elem) ||
+                    op.op == Op::bit_not || op.op == Op::reinterpret ||
+                    (op.op == Op::convert && operand_type == t.elem) ||
                     (op.op == Op::select && type(op.operands[0]).width == 1);
   if (same_layout && bits) {
     std::vector<std::string> words;

@@ -103,6 +103,18 @@ std::string convert(DType from, DType to, const std::string& text) {
   return fmt::format("({}){}", type_name(to), text);
 }
 
+/// 16 bits are integers in any case; floats of 32 and 64 go through the signed integer of their
+/// size.
+std::string reinterpret(DType from, DType to, const std::string& text) {
+  if (type_name(from) == type_name(to)) return text;
+  std::string bits = text;
+  if (from == DType::f32) bits = fmt::format("__float_as_int({})", text);
+  if (from == DType::f64) bits = fmt::format("__double_as_longlong({})", text);
+  if (to == DType::f32) return fmt::format("__int_as_float((int){})", bits);
+  if (to == DType::f64) return fmt::format("__longlong_as_double((long long){})", bits);
+  return fmt::format("({}){}", type_name(to), bits);
+}
+
 }  // namespace
 
 std::string expression(Op op, DType type, DType result, std::span<const std::string> args) {
@@ -124,6 +136,7 @@ std::string expression(Op op, DType type, DType result, std::span<const std::str
       return narrowed(type, "~" + args[0]);
     case Op::is_finite: return fmt::format("cf_is_finite({})", args[0]);
     case Op::convert: return convert(type, result, args[0]);
+    case Op::reinterpret: return reinterpret(type, result, args[0]);
     case Op::add: return arithmetic('+', type, args[0], args[1]);
     case Op::sub: return arithmetic('-', type, args[0], args[1]);
     case Op::mul: return arithmetic('*', type, args[0], args[1]);

@@ -50,6 +50,10 @@ std::string OpWriter::compare(Op op, DType type, const std::string& a, const std
 
 std::string OpWriter::compute(Op op, DType type, DType result, std::span<const std::string> args) {
   if (op == Op::convert) return convert(type, result, args[0]);
+  if (op == Op::reinterpret) {
+    const std::string_view from = register_type(type), to = register_type(result);
+    return from == to ? args[0] : cast("bitcast", from, args[0], to);
+  }
   if (is_comparison(op)) return compare(op, type, args[0], args[1]);
   return is_float(type) ? floating(op, type, args) : integer(op, type, args);
 }

@@ -64,8 +64,7 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     }
     case NodeKind::compute: break;
   }
-  if (node.op == Op::convert)
-    return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
+  if (is_cast(node.op)) return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
   if (const char* symbol = infix(node.op)) {
     const std::string text = expression(graph, node.operands[0], false) + " " + symbol + " " +
                              expression(graph, node.operands[1], false);
@@ -154,22 +153,22 @@ std::string print_expression(const Graph& graph) {
   return text + ")";
 }
 
-std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
-                          const Source& source) {
+std::string explain_graph(const Graph& written, const Graph& graph, const Target& target,
+                          const Compiled& compiled, const Source& source) {
   int read = 0;
-  int written[2] = {0, 0};  // a segment, an element
+  int stored[2] = {0, 0};  // a segment, an element
   for (const GraphInput& input : graph.inputs) read += size_of(input.type);
   for (NodeId output : graph.outputs) {
     const Node& node = graph.node(output);
-    written[node.level == Level::element ? 1 : 0] += size_of(node.type);
+    stored[node.level == Level::element ? 1 : 0] += size_of(node.type);
   }
   std::string text = fmt::format("expression\n  {}\n\ntarget\n  {}\n\n{}\n",
-                                 print_expression(graph), target.name, print(graph));
+                                 print_expression(written), target.name, print(graph));
   text += print(compiled.plan, graph);
   text += "\nmatrices\n" + matrices(graph, compiled.plan, target);
   text += fmt::format("\ntraffic\n  {} bytes read an element", read);
-  if (written[1] > 0) text += fmt::format(", {} bytes written an element", written[1]);
-  if (written[0] > 0) text += fmt::format(", {} bytes written a segment", written[0]);
+  if (stored[1] > 0) text += fmt::format(", {} bytes written an element", stored[1]);
+  if (stored[0] > 0) text += fmt::format(", {} bytes written a segment", stored[0]);
   text += "\n";
   text += fmt::format("\n{}\nsource\n{}", print(compiled.program), source.kernels);
   return text;

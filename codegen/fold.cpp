@@ -26,7 +26,7 @@ int Lambda::constant(DType type, Bits bits) {
 
 int Lambda::apply(Op op, std::vector<int> operands) {
   const int values = static_cast<int>(params.size() + steps.size());
-  bool legal = op != Op::convert && static_cast<int>(operands.size()) == arity(op);
+  bool legal = !is_cast(op) && static_cast<int>(operands.size()) == arity(op);
   for (int operand : operands) legal = legal && operand >= 0 && operand < values;
   if (!legal) throw InternalError(fmt::format("a lambda applies {} wrongly", name_of(op)));
   const DType in = type(operands.back());

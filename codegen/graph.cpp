@@ -210,7 +210,7 @@ NodeId GraphBuilder::field(int index, DType type) {
 // --- operations
 
 NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
-  if (op == Op::convert || static_cast<int>(operands.size()) != arity(op)) {
+  if (is_cast(op) || static_cast<int>(operands.size()) != arity(op)) {
     throw InternalError(fmt::format("compute({}) with {} operands", name_of(op), operands.size()));
   }
   Node node;

@@ -111,7 +111,11 @@ class Verifier {
     require(n.level == level, "%{} has the wrong level", id);
     require(!(element && folded) || scanned, "%{} mixes elements and folds", id);
     const DType in = graph_.node(n.operands.back()).type;
-    if (n.op == Op::convert) return;
+    if (is_cast(n.op)) {
+      require(is_defined(n.op, in, n.type), "%{}: {} is no {} of {}", id, name_of(n.type),
+              name_of(n.op), name_of(in));
+      return;
+    }
     for (std::size_t i = 0; i < n.operands.size(); ++i) {
       const DType expected = n.op == Op::select && i == 0 ? DType::boolean : in;
       require(graph_.node(n.operands[i]).type == expected, "operand {} of %{} has the wrong type",

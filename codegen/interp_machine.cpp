@@ -338,28 +338,29 @@ void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result, b
   who.input = input;
   Bits* out = slot(result);
   std::fill_n(out, words(result), Bits{0});
-  for_each_place(
-      array, at, mask, t, context_->program.loads_anywhere, [&](std::size_t l, std::int64_t first) {
-        for (std::int64_t e = 0; e < t.width; ++e) {
-          if (array.shadow().tracks()) {
-            const std::string problem =
-                array.shadow().read(static_cast<std::size_t>(first + e), who);
-            if (!problem.empty()) {
-              fail(fmt::format("reads element {}: {}", first + e, problem), static_cast<int>(l));
-            }
-          }
-          out[l * static_cast<std::size_t>(t.width) + static_cast<std::size_t>(e)] =
-              array.get(first + e);
-        }
-      });
+  for_each_place(array, at, mask, t, context_->program.accesses_anywhere,
+                 [&](std::size_t l, std::int64_t first) {
+                   for (std::int64_t e = 0; e < t.width; ++e) {
+                     if (array.shadow().tracks()) {
+                       const std::string problem =
+                           array.shadow().read(static_cast<std::size_t>(first + e), who);
+                       if (!problem.empty()) {
+                         fail(fmt::format("reads element {}: {}", first + e, problem),
+                              static_cast<int>(l));
+                       }
+                     }
+                     out[l * static_cast<std::size_t>(t.width) + static_cast<std::size_t>(e)] =
+                         array.get(first + e);
+                   }
+                 });
 }
 
 template <class Array>
-void Warp::write(Array& array, const Address& at, ValueId mask, ValueId value) {
+void Warp::write(Array& array, const Address& at, ValueId mask, ValueId value, bool anywhere) {
   const Type& t = type(value);
   const Accessor who = accessor();
   const Bits* in = slot(value);
-  for_each_place(array, at, mask, t, false, [&](std::size_t l, std::int64_t first) {
+  for_each_place(array, at, mask, t, anywhere, [&](std::size_t l, std::int64_t first) {
     for (std::int64_t e = 0; e < t.width; ++e) {
       const std::string problem = array.shadow().write(static_cast<std::size_t>(first + e), who);
       if (!problem.empty()) {
@@ -382,7 +383,8 @@ void Warp::execute(const Store& op, const Instr&) {
                          : misalignment(op.buffer, op.at.base, kLineBytes) == 0;
   if (op.streams && !lines && (context_->streams || context_->launch.streams.along < 0))
     fail(fmt::format("streams from element {} on, at which no line begins", integer(op.at.base)));
-  write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value);
+  write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value,
+        context_->program.accesses_anywhere);
 }
 void Warp::execute(const AtomicAdd& op, const Instr& instr) {
   GlobalArray& array = context_->buffers[static_cast<std::size_t>(op.buffer)];
@@ -415,7 +417,7 @@ void Warp::execute(const SharedLoad& op, const Instr& instr) {
   read(block_->shared[static_cast<std::size_t>(op.array)], op.at, op.mask, instr.results[0]);
 }
 void Warp::execute(const SharedStore& op, const Instr&) {
-  write(block_->shared[static_cast<std::size_t>(op.array)], op.at, op.mask, op.value);
+  write(block_->shared[static_cast<std::size_t>(op.array)], op.at, op.mask, op.value, false);
 }
 
 // --- control

@@ -169,7 +169,7 @@ class Warp {
   template <class Array>
   void read(Array& array, const Address& at, ValueId mask, ValueId result, bool input = false);
   template <class Array>
-  void write(Array& array, const Address& at, ValueId mask, ValueId value);
+  void write(Array& array, const Address& at, ValueId mask, ValueId value, bool anywhere);
   [[nodiscard]] std::int64_t misalignment(int buffer, ValueId first, int unit) const;
   CopySlot& copy_slot(int ring, ValueId slot);
   /// Fails unless this warp may touch a counter or slot now.

@@ -285,7 +285,7 @@ void Band::store(int buffer, ValueId row, int run, ValueId value, bool aligned) 
       return Builder::Values{};
     };
   };
-  if (aligned || most == 1) {
+  if (aligned || most == 1 || b_.program().accesses_anywhere) {
     pieces(most)();
   } else if (b_.constant_of(base)) {  // the only band: few values
     pieces(1)();

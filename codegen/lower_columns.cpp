@@ -293,7 +293,7 @@ class ColumnsLowering {
 Program lower_columns(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_columns";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   if (plan.phases > 1) {  // memory that begins anywhere does
     int& alignment = program.buffers[0].alignment;
     alignment = std::min(alignment, std::max(plan.base_alignment, size_of(graph.inputs[0].type)));

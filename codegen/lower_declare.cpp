@@ -20,11 +20,13 @@ SizeExpr param_size(const Program& program, int param) {
   return SizeExpr::param(param, program.params[static_cast<std::size_t>(param)].name);
 }
 
-void declare_graph(Program& program, const Graph& graph, const Plan& plan) {
+void declare_graph(Program& program, const Graph& graph, const Plan& plan, const Target& target) {
   program.in_place = has_scans(graph);
+  program.accesses_anywhere = target.accesses_anywhere;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const GraphInput& input = graph.inputs[i];
-    const int wide = std::min(16, plan.load_width * size_of(input.type));
+    const int wide =
+        target.accesses_anywhere ? 1 : std::min(16, plan.load_width * size_of(input.type));
     program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
                                static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
   }

@@ -142,7 +142,7 @@ class LookAhead {
 Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_look_ahead";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const TileParams params = declare_tiles(program, graph, plan);
   TileTree tree(program, graph, plan, params);
   program.launches.reserve(2);

@@ -13,7 +13,7 @@ namespace chainfold::codegen {
 Program lower_look_back(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_look_back";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const TileParams params = declare_tiles(program, graph, plan);
   TileTree tree(program, graph, plan, params);
   program.launches.reserve(2);

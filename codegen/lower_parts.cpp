@@ -192,7 +192,7 @@ class PartsLowering {
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_parts";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   auto declare = [&](const char* name, ParamRole role) {
     return add_param(program, name, DType::i64, role);
   };
@@ -222,9 +222,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   return program;
 }
 
-namespace {
-
-Program lower_strategy(const Graph& graph, const Plan& plan, const Target& target) {
+Program lower(const Graph& graph, const Plan& plan, const Target& target) {
   switch (plan.strategy) {
     case Strategy::rows: return lower_rows(graph, plan, target);
     case Strategy::staged: return lower_staged(graph, plan, target);
@@ -255,18 +253,6 @@ Program lower_strategy(const Graph& graph, const Plan& plan, const Target& targe
     case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
   }
   throw InternalError("a plan without a strategy");
-}
-
-}  // namespace
-
-Program lower(const Graph& graph, const Plan& plan, const Target& target) {
-  Program program = lower_strategy(graph, plan, target);
-  program.loads_anywhere = target.loads_anywhere;
-  for (Buffer& buffer : program.buffers) {
-    if (program.loads_anywhere && buffer.role == BufferRole::input)
-      buffer.alignment = size_of(buffer.type);
-  }
-  return program;
 }
 
 }  // namespace chainfold::codegen

@@ -182,7 +182,7 @@ class Propagate {
 Program lower_propagate(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_propagate";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   Propagate lowering(program, graph, plan);
   const TileParams params = lowering.params();
   program.launches.reserve(3);

@@ -207,10 +207,11 @@ std::string kernel_name(const Plan& plan) {
   return "fold_" + std::string(published(plan.strategy)->name);
 }
 
-Program start_program(const Graph& graph, const Plan& plan, ParamRole role, int& param) {
+Program start_program(const Graph& graph, const Plan& plan, const Target& target, ParamRole role,
+                      int& param) {
   Program program;
   program.name = kernel_name(plan);
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   param =
       add_param(program, role == ParamRole::segments ? "segments" : "elements", DType::i64, role);
   return program;

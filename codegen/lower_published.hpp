@@ -77,7 +77,8 @@ class SquareLowering {
 };
 
 /// A program with a launch, its grid and the parameter that the strategy needs.
-Program start_program(const Graph& graph, const Plan& plan, ParamRole role, int& param);
+Program start_program(const Graph& graph, const Plan& plan, const Target& target, ParamRole role,
+                      int& param);
 /// The name of a strategy's kernel: "fold_single_pass".
 std::string kernel_name(const Plan& plan);
 /// The number of a warp among the `warps` of each block that begin at `first`.

@@ -116,9 +116,9 @@ class ColumnsLowering {
 
 }  // namespace
 
-Program lower_published_columns(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_published_columns(const Graph& graph, const Plan& plan, const Target& target) {
   int segments = 0;
-  Program program = start_program(graph, plan, ParamRole::segments, segments);
+  Program program = start_program(graph, plan, target, ParamRole::segments, segments);
   const std::int64_t per_warp = std::int64_t{kRun} * plan.rows;
   program.launches.push_back(
       {.name = kernel_name(plan),

@@ -7,10 +7,10 @@
 
 namespace chainfold::codegen {
 
-Program lower_published_recurrence(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_published_recurrence(const Graph& graph, const Plan& plan, const Target& target) {
   constexpr int kWidest = 8, kAligned = 16;
   int elements = 0;
-  Program program = start_program(graph, plan, ParamRole::elements, elements);
+  Program program = start_program(graph, plan, target, ParamRole::elements, elements);
   const DType type = mma_table()[static_cast<std::size_t>(plan.folds[0].mma_row)].input;
   const std::int64_t each = std::int64_t{SquareLowering::kSquare} * plan.chain;
   const auto first_scratch = static_cast<int>(graph.inputs.size() + graph.outputs.size());

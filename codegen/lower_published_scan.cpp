@@ -227,10 +227,10 @@ class PublishedScan {
   TileLowering& tile_;
 };
 
-Program lower_grid(const Graph& graph, const Plan& plan) {
+Program lower_grid(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = published_scan(plan.strategy)->name;
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const int elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   const SizeExpr blocks = ceil_div(SizeExpr::param(elements, "elements"), plan.tile);
   const StateArrays states(StateArrays::Memory::global, static_cast<int>(program.buffers.size()));
@@ -255,11 +255,11 @@ Program lower_grid(const Graph& graph, const Plan& plan) {
 
 }  // namespace
 
-Program lower_published_scan(const Graph& graph, const Plan& plan, const Target&) {
-  if (plan.strategy == Strategy::scan_grid256n) return lower_grid(graph, plan);
+Program lower_published_scan(const Graph& graph, const Plan& plan, const Target& target) {
+  if (plan.strategy == Strategy::scan_grid256n) return lower_grid(graph, plan, target);
   Program program;
   program.name = published_scan(plan.strategy)->name;
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   const bool block = plan.strategy == Strategy::scan_block256n;
   const bool sixteen = plan.strategy == Strategy::scan16 || plan.strategy == Strategy::scan16n;

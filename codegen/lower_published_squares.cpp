@@ -123,9 +123,9 @@ class SquaresLowering {
 
 }  // namespace
 
-Program lower_published_squares(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_published_squares(const Graph& graph, const Plan& plan, const Target& target) {
   int segments = 0;
-  Program program = start_program(graph, plan, ParamRole::segments, segments);
+  Program program = start_program(graph, plan, target, ParamRole::segments, segments);
   const SizeExpr count = SizeExpr::param(segments, "segments");
   const bool block = plan.strategy == Strategy::block256n;
   program.launches.push_back(

@@ -277,9 +277,9 @@ class WholeLowering {
 
 }  // namespace
 
-Program lower_published_whole(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_published_whole(const Graph& graph, const Plan& plan, const Target& target) {
   int elements = 0;
-  Program program = start_program(graph, plan, ParamRole::elements, elements);
+  Program program = start_program(graph, plan, target, ParamRole::elements, elements);
   WholeLowering(program, graph, plan, elements).lower();
   return program;
 }

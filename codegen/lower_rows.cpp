@@ -5,10 +5,10 @@
 
 namespace chainfold::codegen {
 
-Program lower_rows(const Graph& graph, const Plan& plan, const Target&) {
+Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_rows";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   const std::int64_t per_block = static_cast<std::int64_t>(plan.warps) * plan.segments_per_warp();
   program.launches.push_back({.name = "fold_rows",

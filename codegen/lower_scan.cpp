@@ -20,7 +20,7 @@ Program start(const Graph& graph, const Plan& plan, const Target& target,
   program.name = plan.strategy == Strategy::scan_block  ? "scan_block"
                  : plan.strategy == Strategy::scan_tile ? "scan_tile"
                                                         : "scan_run";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   program.launches.push_back(
       {.name = program.name,
@@ -132,7 +132,7 @@ namespace {
 Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_run";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   const TileParams params = declare_tiles(program, graph, plan);
   program.launches.push_back({.name = program.name,
                               .grid = params.all(),

@@ -271,7 +271,7 @@ void keep_others_out(Launch& launch, const Plan& plan, const Target& target) {
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "fold_staged";
-  declare_graph(program, graph, plan);
+  declare_graph(program, graph, plan, target);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const int size = size_of(graph.inputs[i].type);
     if (plan.straddle) program.buffers[i].alignment = size;

@@ -111,7 +111,7 @@ ValueId TileLowering::node_value(NodeId id, Scope& scope) {
     Builder::Values operands;
     for (NodeId operand : node.operands) operands.push_back(node_value(operand, scope));
     value =
-        node.op == Op::convert ? b_.convert(operands[0], node.type) : b_.compute(node.op, operands);
+        is_cast(node.op) ? b_.cast(node.op, operands[0], node.type) : b_.compute(node.op, operands);
   }
   if (node.kind == NodeKind::index && scope.position != kNoValue) value = index_value(scope);
   if (value == kNoValue) throw InternalError("a node is read before it has a value", print(graph_));

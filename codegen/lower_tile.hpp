@@ -44,7 +44,7 @@ struct Loaded {
 
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
 /// Outputs of scans may lie in the inputs' memory: their programs are in place.
-void declare_graph(Program& program, const Graph& graph, const Plan& plan);
+void declare_graph(Program& program, const Graph& graph, const Plan& plan, const Target& target);
 int add_param(Program& program, std::string name, DType type, ParamRole role, int index = 0);
 /// A parameter that the host computes from those before it, and the same as an expression.
 int add_size(Program& program, std::string name, SizeExpr size);

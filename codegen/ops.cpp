@@ -259,9 +259,10 @@ Bits evaluate_boolean(Op op, Bits a, Bits b) {
 
 std::string_view name_of(Op op) noexcept {
   constexpr std::string_view kNames[] = {
-      "neg", "abs", "sqrt", "floor", "exp", "log", "bit_not", "is_finite", "convert", "add",
-      "sub", "mul", "div",  "rem",   "min", "max", "pow",     "bit_and",   "bit_or",  "bit_xor",
-      "shl", "shr", "eq",   "ne",    "lt",  "le",  "gt",      "ge",        "fma",     "select"};
+      "neg",     "abs",         "sqrt",    "floor",  "exp",     "log", "bit_not", "is_finite",
+      "convert", "reinterpret", "add",     "sub",    "mul",     "div", "rem",     "min",
+      "max",     "pow",         "bit_and", "bit_or", "bit_xor", "shl", "shr",     "eq",
+      "ne",      "lt",          "le",      "gt",     "ge",      "fma", "select"};
   static_assert(std::size(kNames) == kOpCount);
   return kNames[static_cast<int>(op)];
 }
@@ -270,6 +271,7 @@ bool is_defined(Op op, DType type) noexcept {
   switch (op) {
     case Op::select:
     case Op::convert: return true;
+    case Op::reinterpret: return type != DType::boolean;
     case Op::eq:
     case Op::ne:
     case Op::lt:
@@ -302,9 +304,18 @@ bool is_defined(Op op, DType type) noexcept {
   return false;
 }
 
+bool is_defined(Op cast, DType from, DType to) noexcept {
+  if (!is_cast(cast) || !is_defined(cast, from)) return false;
+  return cast == Op::convert || (to != DType::boolean && size_of(to) == size_of(from));
+}
+
 Bits evaluate(Op op, DType type, DType result, Bits a, Bits b, Bits c) {
   if (op == Op::select) return a != 0 ? b : c;
   if (op == Op::convert) return convert(type, result, a);
+  if (op == Op::reinterpret) {
+    if (!is_defined(op, type, result)) undefined(op, type);
+    return a;
+  }
   switch (type) {
     case DType::boolean: return evaluate_boolean(op, a, b);
     case DType::i8: return evaluate_integer<std::int8_t>(op, type, a, b, c);

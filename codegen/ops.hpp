@@ -21,9 +21,10 @@
 //   truncates and
 //                           saturates, NaN gives 0; anything to boolean is x != 0; boolean gives 0
 //                           or 1
+//   reinterpret             the same bits as another type of as many bytes; not to or from boolean
 //   is_finite               float to boolean: neither NaN nor infinite
-// f16 and bf16 appear only as operands and results of convert (and select): nothing is computed in
-// them.
+// f16 and bf16 appear only as operands and results of convert, reinterpret and select: nothing is
+// computed in them.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,8 @@ enum class Op : std::uint8_t {
   log,
   bit_not,
   is_finite,
-  convert,  // one operand
+  convert,
+  reinterpret,  // one operand
   add,
   sub,
   mul,
@@ -68,7 +70,9 @@ enum class Op : std::uint8_t {
 };
 inline constexpr int kOpCount = static_cast<int>(Op::select) + 1;
 
-constexpr int arity(Op op) noexcept { return op <= Op::convert ? 1 : op <= Op::ge ? 2 : 3; }
+constexpr int arity(Op op) noexcept { return op <= Op::reinterpret ? 1 : op <= Op::ge ? 2 : 3; }
+/// Whether the type of the result is chosen and not told by the operands'.
+constexpr bool is_cast(Op op) noexcept { return op == Op::convert || op == Op::reinterpret; }
 constexpr bool is_comparison(Op op) noexcept { return op >= Op::eq && op <= Op::ge; }
 /// a op b == b op a, bit for bit (NaN payloads aside).
 constexpr bool is_commutative(Op op) noexcept {
@@ -80,13 +84,15 @@ std::string_view name_of(Op op) noexcept;
 
 /// Whether `op` is defined for operands of `type` (select and convert: for every type).
 bool is_defined(Op op, DType type) noexcept;
+/// Whether values of `from` become values of `to` by this cast.
+bool is_defined(Op cast, DType from, DType to) noexcept;
 
 /// One element of any type, in the low bytes of 64 bits (the rest zero; signed integers too).
 using Bits = std::uint64_t;
 
 /// The definition of the operations: evaluates `op` on elements given as bits. `type` is the type
 /// of the operands (of x and y for select), `result` that of the result (differs for comparisons,
-/// is_finite and convert). This is the reference that the executors are held against.
+/// is_finite and casts). This is the reference that the executors are held against.
 Bits evaluate(Op op, DType type, DType result, Bits a, Bits b = 0, Bits c = 0);
 
 /// Bits of a value given as double or as 64-bit integer, converted as Op::convert does.

@@ -254,7 +254,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(
         plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
         "loads fit the target");
-    const bool anywhere = plan.straddle || plan.phases > 1 || target.loads_anywhere;
+    const bool anywhere = plan.straddle || plan.phases > 1 || target.accesses_anywhere;
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }
@@ -299,8 +299,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
     require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
             "what lies in scratch is merged");
-    require(plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1),
-            "one warp walks along a strip");
+    require(
+        plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1 && plan.load_width == 1),
+        "one warp walks along a strip, by single columns");
     require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
     require(plan.phases == 1 || phases_fit(plan, graph),
             "the warps of a block take whole turns of phases, of the rows of one input");

@@ -23,11 +23,11 @@
 //   that start at base + (l / group) * stride + (l % group) * width; base is uniform, and stride a
 //   constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp. Lanes
 //   whose mask is false touch nothing and load zeros. A uniform Load reads the one element run at
-//   base. Loads of width w need addresses aligned to w * size bytes, which the lowering guarantees
-//   from the buffer's declared alignment, unless the program's `loads_anywhere` says that its
-//   target needs none. Stores take lane values, and no two lanes of one store touch the same
-//   element. Accesses of shared arrays, and stores of single elements, may add an offset of each
-//   lane's own.
+//   base. Accesses of width w need addresses aligned to w * size bytes, which the lowering
+//   guarantees from the buffer's declared alignment, unless it is a buffer and the program's
+//   `accesses_anywhere` says that its target needs none. Stores take lane values, and no two lanes
+//   of one store touch the same element. Accesses of shared arrays, and stores of single elements,
+//   may add an offset of each lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
@@ -429,7 +429,7 @@ struct Program {
   /// Outputs may lie in the memory of inputs. Then every element of an input is loaded before it is
   /// stored, by the same warp or with a barrier or the end of a launch between.
   bool in_place = false;
-  bool loads_anywhere = false;  ///< wide loads may lie off their width (Target)
+  bool accesses_anywhere = false;  ///< of buffers, wide ones may lie off their width (Target)
 
   [[nodiscard]] const Type& type(ValueId id) const { return values[id]; }
 };
@@ -444,7 +444,7 @@ std::string print(const Program& program, const Launch& launch, const Instr& ins
 /// Throws InternalError, with the print, at the first violation of the rules above: types,
 /// visibility, uniformity of conditions, barriers in non-uniform places, waits that might not end
 /// (look_back_rules.hpp), fragments against their rows, buffers and parameters in range, group and
-/// width powers of two, widths within 16 bytes and, unless loads may lie anywhere, within the
+/// width powers of two, widths within 16 bytes and, unless they may lie anywhere, within the
 /// buffer's alignment where the base is a constant.
 void verify(const Program& program);
 

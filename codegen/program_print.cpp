@@ -312,7 +312,7 @@ std::string print(const Program& program, const Launch& launch, const Instr& ins
 std::string print(const Program& program) {
   std::string out =
       fmt::format("program {}{}{}\n", program.name, program.in_place ? ", in place" : "",
-                  program.loads_anywhere ? ", loads anywhere" : "");
+                  program.accesses_anywhere ? ", accesses anywhere" : "");
   for (const Buffer& buffer : program.buffers) {
     out += fmt::format("buffer {}: {} {} {}, align {}", buffer.name, name_of(buffer.role),
                        buffer.index, name_of(buffer.type), buffer.alignment);

@@ -127,7 +127,7 @@ class Rules {
     const Buffer& from = buffer(op.buffer);
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     check(op.ahead == 0 || op.mask == kNoValue, "what is read ahead is whole rows");
-    access(op.at, op.mask, result(instr), from.type, from.alignment, program_.loads_anywhere);
+    access(op.at, op.mask, result(instr), from.type, from.alignment, program_.accesses_anywhere);
   }
   void operation(const Store& op, const Instr& instr) const {
     no_result(instr);
@@ -135,7 +135,7 @@ class Rules {
     check(to.role != BufferRole::input, "an input is never written");
     check(op.at.offset == kNoValue || (type_of(op.value).width == 1 && op.at.step == kNoValue),
           "lanes' own offsets are for shared arrays and for single elements");
-    access(op.at, op.mask, stored(op.value), to.type, to.alignment);
+    access(op.at, op.mask, stored(op.value), to.type, to.alignment, program_.accesses_anywhere);
   }
   void operation(const AtomicAdd& op, const Instr& instr) const {
     const Buffer& to = buffer(op.buffer);
@@ -174,7 +174,9 @@ class Rules {
     }
     if (!is_defined(op.op, elem)) fail(fmt::format("not defined on {}", name_of(elem)));
     const Type& type = result(instr);
-    const DType computed = op.op == Op::convert                             ? type.elem
+    if (is_cast(op.op) && !is_defined(op.op, elem, type.elem))
+      fail(fmt::format("no such cast of {} to {}", name_of(elem), name_of(type.elem)));
+    const DType computed = is_cast(op.op)                                   ? type.elem
                            : is_comparison(op.op) || op.op == Op::is_finite ? DType::boolean
                                                                             : elem;
     expect(instr,

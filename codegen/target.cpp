@@ -81,8 +81,9 @@ Target cpu_target(int threads) {
   target.backend = Backend::llvm;
   target.processors = threads;
   target.vector_bytes = 0;
-  target.loads_anywhere = true;
+  target.accesses_anywhere = true;
   target.words = true;
+  target.integer_order = true;
   target.max_warps = 1;
   target.resident_warps = 1;
   target.shared_bytes = target.processor_shared_bytes = 0;

@@ -27,14 +27,18 @@ inline constexpr int kReservedShared = 1024;
 struct Target {
   std::string name;  ///< "sm_90" or "cpu"
   Backend backend = Backend::cuda;
-  int arch = 0;                 ///< 75, 80, 86, 89, 90, 100, 120; 0 for a CPU
-  int processors = 1;           ///< multiprocessors, or threads
-  int vector_bytes = 16;        ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
-  bool loads_anywhere = false;  ///< wide loads may lie off their width
+  int arch = 0;           ///< 75, 80, 86, 89, 90, 100, 120; 0 for a CPU
+  int processors = 1;     ///< multiprocessors, or threads
+  int vector_bytes = 16;  ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
+  bool accesses_anywhere = false;  ///< wide loads and stores may lie off their width
   /// Lanes load words where that helps, whatever vector_bytes says: the halves of two bf16 take one
   /// operation each to become floats, where an element by itself takes two; and the sum of four
   /// 8-bit integers takes one or two operations in all.
   bool words = false;
+  /// Floats of up to 4 bytes are put in order as integers where that helps: the minimum of two
+  /// integers is one operation, that of two floats several (NaN, zeros of both signs), and of f16
+  /// also their conversions.
+  bool integer_order = false;
   int max_warps = 32;            ///< warps a block at most (1: no shared memory, no barrier)
   int resident_warps = 64;       ///< warps a processor holds at once
   int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most

@@ -64,7 +64,7 @@ class Work {
 
 void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
                                Pieces& pieces) {
-  if (target.loads_anywhere) alignment = kWidestLoad;
+  if (target.accesses_anywhere) alignment = kWidestLoad;
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
     const bool strided = args.strided && in_place;
@@ -101,7 +101,7 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
     tail.segments = 1;
     tail.tail_elements = 0;
     // In place, the tail begins wherever the segments end; staging begins it anew.
-    const bool anywhere = in_place && !target.loads_anywhere;
+    const bool anywhere = in_place && !target.accesses_anywhere;
     add(true, tail,
         anywhere ? std::min(alignment, runtime::common_alignment(*tail_graph, tail)) : alignment);
   }

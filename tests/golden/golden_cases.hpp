@@ -37,8 +37,9 @@ struct GoldenCase {
     const Computation test = computation();
     const codegen::PlanRequest request{
         .accuracy = accuracy, .determinism = determinism, .segment = segment, .strided = strided};
-    if (*plan == '\0') return codegen::choose_plan(test.graph(), machine, request);
-    return codegen::make_plan(test.graph(), machine, request, codegen::parse_choice(plan));
+    const codegen::Graph graph = codegen::graph_for(test.graph(), machine);
+    if (*plan == '\0') return codegen::choose_plan(graph, machine, request);
+    return codegen::make_plan(graph, machine, request, codegen::parse_choice(plan));
   }
   [[nodiscard]] Computation computation() const {
     return test::program(program).over(columns       ? chainfold::columns(segment)
@@ -90,6 +91,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"q6", 0, "cpu"},
     {"sum_f32", 24, "cpu"},
     {"sum_bf16", 1000, "cpu"},
+    {"basics_f16", 64, "cpu"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},
     // Through shared memory: fragments, a lane a segment, late blocks, lanes that take turns,

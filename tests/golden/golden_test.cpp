@@ -33,12 +33,13 @@ fs::path folder() { return fs::path(CHAINFOLD_SOURCE_DIR) / "tests" / "golden"; 
 std::string stages(const GoldenCase& golden) {
   const Computation computation = golden.computation();
   const codegen::Target target = codegen::parse_target(golden.target);
+  const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
   const codegen::Compiled compiled =
-      codegen::compile_plan(computation.graph(), target, golden.plan_on(target).value());
+      codegen::compile_plan(graph, target, golden.plan_on(target).value());
   return fmt::format(
       "--- expression\n{}\n--- graph\n{}--- plan for {}\n{}--- program\n{}--- kernels\n{}",
-      codegen::print_expression(computation.graph()), print(computation.graph()), golden.target,
-      print(compiled.plan, computation.graph()), print(compiled.program),
+      codegen::print_expression(computation.graph()), print(graph), golden.target,
+      print(compiled.plan, graph), print(compiled.program),
       codegen::emit(compiled.program, target).kernels);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/graph.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/plan.hpp"
@@ -51,9 +52,10 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
   return 0;
 }
 
-std::string check(const Graph& graph, const Shape& shape) {
+std::string check(const Graph& written, const Shape& shape) {
   const auto [size, segments, elements, rows, gap, few] = shape;
   const Target target = cpu_target(2);
+  const Graph graph = graph_for(written, target);
   const Plan plan =
       choose_plan(graph, target,
                   {.segment = size,
@@ -134,6 +136,13 @@ Graph mean_and_max_of_halves(std::int64_t size) {
   const NodeId x = g.input("x", DType::f16), wide = g.convert(x, DType::f32);
   return g.finish({g.mean(wide), g.fold(make_max(DType::f32), {wide})}, partition_of(size));
 }
+/// Floats in the order of integers, filtered and of f32 itself.
+Graph extremes_of_halves(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId x = g.input("x", DType::f16), y = g.input("y", DType::f32);
+  const NodeId some = g.compute(Op::gt, {y, g.literal(DType::f32, bits_of_double(DType::f32, .5))});
+  return g.finish({g.min(x), g.max(x, some), g.min(y), g.max(y)}, partition_of(size));
+}
 Graph variance_of_doubles(std::int64_t size) {
   GraphBuilder g;
   return g.finish({g.variance(g.input("x", DType::f64))}, partition_of(size));
@@ -205,6 +214,7 @@ INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
                                            MakeGraph{"argmax_bf16", &argmax_of_words, 1},
                                            MakeGraph{"sums_i8", &sums_of_signed_bytes, 0},
                                            MakeGraph{"sum_u8", &sum_of_bytes, 1},
+                                           MakeGraph{"extremes_f16", &extremes_of_halves, 0},
                                            MakeGraph{"variance_f64", &variance_of_doubles, 0},
                                            MakeGraph{"filtered_i64", &filtered_sum_of_products, 1}),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -197,9 +197,8 @@ TEST_F(LlvmControl, RandomPrograms) {
         default:
           for (;;) {
             const Op op = static_cast<Op>(bench.random() % kOpCount);
-            if (!is_defined(op, type) || is_comparison(op) || op == Op::is_finite ||
-                op == Op::convert || op == Op::select || op == Op::exp || op == Op::log ||
-                op == Op::pow)
+            if (!is_defined(op, type) || is_comparison(op) || op == Op::is_finite || is_cast(op) ||
+                op == Op::select || op == Op::exp || op == Op::log || op == Op::pow)
               continue;
             Values operands{x};
             while (static_cast<int>(operands.size()) < arity(op)) operands.push_back(same(type));

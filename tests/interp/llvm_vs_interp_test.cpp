@@ -80,7 +80,7 @@ TEST_P(LlvmOperations, AgreeOnUniformValues) {
   const ValueId first = b.compute(Op::eq, {b.lane(), b.i32(0)});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto [op, result] = cases[i];
-    const ValueId value = op == Op::convert ? b.convert(x[0], result)
+    const ValueId value = is_cast(op) ? b.cast(op, x[0], result)
                           : op == Op::select
                               ? b.compute(op, {x[3], x[0], x[1]})
                               : b.compute(op, Values(x.begin(), x.begin() + arity(op)));

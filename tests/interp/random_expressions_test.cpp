@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/random_graph.hpp"
@@ -49,6 +50,7 @@ std::int64_t random_size(Dice& dice, std::int64_t most) {
 /// A computation and everything that its run depends on.
 struct Random {
   RandomGraph made;
+  codegen::Graph graph;  ///< the target's of it
   codegen::Target target;
   InterpCase run;
   codegen::PlanRequest request;
@@ -78,7 +80,7 @@ std::optional<Random> make_random(Dice& dice) {
   } catch (const UserError&) {
     return std::nullopt;
   }
-  const codegen::Graph& graph = all.made.graph;
+  const codegen::Graph& graph = all.graph = codegen::graph_for(all.made.graph, all.target);
   if (!has_scans(graph) && partition.kind != Kind::whole && dice.chance(20))
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) run.gaps.push_back(dice.below(20));
   run.base_alignment = std::max(dice.pick({16, 16, 8, 4, 1}), codegen::widest_of_scan(graph));
@@ -121,7 +123,7 @@ bool agrees_with_the_reference(std::uint64_t seed) {
   const std::optional<Random> random = make_random(dice);
   if (!random) return false;
   SCOPED_TRACE(words(*random));
-  const codegen::Graph& graph = random->made.graph;
+  const codegen::Graph &written = random->made.graph, &graph = random->graph;
   const InterpCase& run = random->run;
   try {
     EXPECT_EQ(codegen::parse_choice(to_text(*run.choice)), *run.choice);
@@ -130,9 +132,10 @@ bool agrees_with_the_reference(std::uint64_t seed) {
     const auto compiled = codegen::compile_plan(graph, random->target, *std::move(plan));
     const auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
     const auto outputs = interpret_graph(graph, compiled, inputs, random->made.params, run);
-    const auto expected =
-        reference(graph, inputs, run.elements,
-                  {.segment = run.segment, .params = random->made.params, .plan = compiled.plan});
+    const auto expected = reference(written, inputs, run.elements,
+                                    {.segment = run.segment,
+                                     .params = random->made.params,
+                                     .plan = as_written(compiled.plan, graph, written)});
     EXPECT_EQ(judge(expected, outputs).problems, "");
   } catch (const NoRule&) {
     return false;

@@ -4,17 +4,23 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <thread>
 
 #include <fmt/ranges.h>
 
 #include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"
 
 namespace chainfold::test {
 namespace {
+
+using codegen::Op;
 
 constexpr std::int64_t kSizes[] = {1,  2,   7,   8,   16,  24,   31,   32,   33,
                                    64, 100, 255, 256, 257, 1000, 4096, 65537};
@@ -62,7 +68,8 @@ class CpuNumeric : public testing::Test {
   }
 
   static codegen::Plan plan(const codegen::Graph& graph, std::int64_t segment) {
-    return codegen::choose_plan(graph, cpu(), {.segment = segment});
+    const codegen::Graph made = codegen::graph_for(graph, cpu());
+    return as_written(codegen::choose_plan(made, cpu(), {.segment = segment}), made, graph);
   }
 
   /// Runs and compares; `kernel` may come from an earlier case of the same computation.
@@ -381,6 +388,49 @@ TEST_F(CpuNumeric, LongSegmentsAreSharedOut) {
   for (const char* name : {"sum_f32", "dot_i32", "variance_f64", "frames"}) {
     check(program(name), {.segment = 150001, .elements = 3 * 150001, .fill = Fill::whole});
   }
+}
+
+/// Every number of 16 bits beside difficult ones: NaN wins, -0 is below +0, infinities are in
+/// order.
+template <class T>
+void expect_ordered() {
+  constexpr DType type = kDType<T>;
+  const auto x = input<T>("x");
+  const Computation computation = over(segments(2), min(x), max(x), max(x, where(x != x)));
+  const Kernel kernel = compile(computation, {.target = target("cpu")});
+  constexpr std::int64_t kAll = std::int64_t{1} << 16;
+  for (const Bits other : difficult_values(type)) {
+    Column pairs(type, 2 * kAll);
+    for (std::int64_t i = 0; i < kAll; ++i) {
+      pairs.set(2 * i, static_cast<Bits>(i));
+      pairs.set(2 * i + 1, other);
+    }
+    Column least(type, kAll), most(type, kAll), nan(type, kAll);
+    kernel.run_into(
+        {{"x", pairs.data(), type, pairs.count()}},
+        {{least.data(), type, kAll}, {most.data(), type, kAll}, {nan.data(), type, kAll}});
+    auto in_f32 = [](Bits bits) { return evaluate(Op::convert, type, DType::f32, bits); };
+    int wrong = 0;
+    for (std::int64_t i = 0; i < kAll && wrong < 5; ++i) {
+      const Bits a = in_f32(static_cast<Bits>(i)), b = in_f32(other);
+      auto expected = [&](Op op) {
+        return evaluate(Op::convert, DType::f32, type, evaluate(op, DType::f32, DType::f32, a, b));
+      };
+      const bool any_nan = std::isnan(codegen::double_of_bits(type, static_cast<Bits>(i))) ||
+                           std::isnan(codegen::double_of_bits(type, other));
+      const double inf = std::numeric_limits<double>::infinity();
+      const Bits of_nan = codegen::bits_of_double(type, any_nan ? inf * 0 : -inf);
+      const bool right = agree(type, least.get(i), expected(Op::min)) &&
+                         agree(type, most.get(i), expected(Op::max)) &&
+                         agree(type, nan.get(i), of_nan);
+      EXPECT_TRUE(right) << name_of(type) << fmt::format(" {:04x} and {:04x}", i, other);
+      wrong += right ? 0 : 1;
+    }
+  }
+}
+TEST_F(CpuNumeric, NumbersOf16BitsAreInOrder) {
+  expect_ordered<f16>();
+  expect_ordered<bf16>();
 }
 
 TEST_F(CpuNumeric, TypedRunGivesVectors) {

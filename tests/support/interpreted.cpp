@@ -272,7 +272,8 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
   const Computation computation = program.over(what.columns       ? columns(what.segment)
                                                : what.segment > 0 ? segments(what.segment)
                                                                   : whole());
-  const codegen::Graph& graph = computation.graph();
+  const codegen::Graph& written = computation.graph();
+  const codegen::Graph graph = codegen::graph_for(written, target);
   const codegen::PlanRequest request{.accuracy = what.accuracy,
                                      .nonfinite = what.nonfinite,
                                      .determinism = what.determinism,
@@ -292,9 +293,10 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
   InterpCase run = what;
   if (target.arch > 0) run.options.arch = target.arch;
   const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, params, run);
-  const auto expected =
-      reference(graph, inputs, what.elements,
-                {.segment = what.segment, .params = params, .plan = compiled.plan});
+  const auto expected = reference(written, inputs, what.elements,
+                                  {.segment = what.segment,
+                                   .params = params,
+                                   .plan = as_written(compiled.plan, graph, written)});
   return judge(expected, outputs);
 }
 

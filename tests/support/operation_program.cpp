@@ -14,8 +14,10 @@ std::vector<OperationCase> operation_cases(DType type) {
   for (int i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
     if (!is_defined(op, type)) continue;
-    if (op == Op::convert) {
-      for (int to = 0; to < kDTypeCount; ++to) cases.push_back({op, static_cast<DType>(to)});
+    if (is_cast(op)) {
+      for (int to = 0; to < kDTypeCount; ++to)
+        if (is_defined(op, type, static_cast<DType>(to)))
+          cases.push_back({op, static_cast<DType>(to)});
     } else {
       cases.push_back({op, is_comparison(op) || op == Op::is_finite ? DType::boolean : type});
     }
@@ -52,8 +54,8 @@ Program operation_program(DType type, int width, int warps) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto [op, result] = cases[i];
     ValueId value;
-    if (op == Op::convert) {
-      value = b.convert(inputs[0], result);
+    if (is_cast(op)) {
+      value = b.cast(op, inputs[0], result);
     } else if (op == Op::select) {
       value = b.compute(op, {inputs[3], inputs[0], inputs[1]});
     } else {

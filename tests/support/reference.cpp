@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -395,6 +396,23 @@ std::string mismatch(const Expected& expected, Bits actual) {
   std::string text = fmt::format("{} is outside [{:.9g}, {:.9g}]", got, expected.lo, expected.hi);
   if (expected.is_sum) text += fmt::format(", off by {:.3g} u", error_in_u(expected, actual));
   return text;
+}
+
+codegen::Plan as_written(codegen::Plan plan, const codegen::Graph& graph,
+                         const codegen::Graph& written) {
+  std::vector<codegen::FoldPlan> folds;
+  std::vector<bool> taken(graph.folds.size());
+  for (const codegen::Fold& fold : written.folds) {
+    codegen::FoldPlan& how = folds.emplace_back();
+    for (std::size_t f = 0; f < graph.folds.size(); ++f) {
+      if (taken[f] || graph.folds[f].name != fold.name) continue;  // folds keep their order
+      taken[f] = true;
+      how = plan.folds[f];
+      break;
+    }
+  }
+  plan.folds = std::move(folds);
+  return plan;
 }
 
 double error_in_u(const Expected& expected, Bits actual) {

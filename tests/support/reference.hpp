@@ -45,6 +45,11 @@ struct ReferenceRequest {
   int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 
+/// A plan of `graph`, codegen::graph_for of what was written, as one of that: the bounds of the
+/// folds that both have. What is computed by others is exact.
+codegen::Plan as_written(codegen::Plan plan, const codegen::Graph& graph,
+                         const codegen::Graph& written);
+
 /// Of a graph that the reference cannot judge: what a float that may be rounded another way
 /// decides.
 class NoRule : public std::logic_error {

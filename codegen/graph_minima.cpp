@@ -1,0 +1,206 @@
+// graph_for: minima and maxima of floats by the order of integers.
+//
+// Numbers without a sign are ordered as their bits are, those with one the other way round. So of
+// all elements' bits the largest without a sign is the smallest number if any has a sign, else the
+// smallest is; the largest with a sign is the largest number unless all have one, then the smallest
+// without a sign is. And each NaN is beyond an infinity in one of these three. The three are folds
+// of integers of one operation an element, shared by a minimum and a maximum of the same elements;
+// an element needs no conversion, no look at NaN and none at the signs of zeros.
+//
+// Before: a graph. After: for a target whose `integer_order` is set, the same graph but for folds
+// by min.f32 and max.f32, which are computed from folds of integers.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "chainfold/codegen/compile.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& graph)
+      : from_(graph), now_(graph.nodes.size(), kNoNode), halves_(graph.nodes.size(), kNoNode) {
+    to_ = graph;
+    to_.nodes.clear();
+    to_.folds.clear();
+  }
+
+  Graph run() {
+    for (std::size_t id = 0; id < from_.nodes.size(); ++id) now_[id] = place(id);
+    for (NodeId& output : to_.outputs) output = now_[static_cast<std::size_t>(output)];
+    drop_unused();
+    return std::move(to_);
+  }
+
+ private:
+  /// Conversions that nothing reads any more.
+  void drop_unused() {
+    std::vector<bool> used(to_.nodes.size());
+    for (const NodeId output : to_.outputs) used[static_cast<std::size_t>(output)] = true;
+    for (std::size_t id = used.size(); id-- > 0;) {
+      if (!used[id]) continue;
+      const Node& node = to_.nodes[id];
+      for (const NodeId operand : node.operands) used[static_cast<std::size_t>(operand)] = true;
+      if (node.filter != kNoNode) used[static_cast<std::size_t>(node.filter)] = true;
+    }
+    std::vector<NodeId> renamed(used.size(), kNoNode);
+    std::vector<Node> kept;
+    for (std::size_t id = 0; id < used.size(); ++id) {
+      if (!used[id]) continue;
+      Node& node = to_.nodes[id];
+      for (NodeId& operand : node.operands) operand = renamed[static_cast<std::size_t>(operand)];
+      if (node.filter != kNoNode) node.filter = renamed[static_cast<std::size_t>(node.filter)];
+      renamed[id] = static_cast<NodeId>(kept.size());
+      kept.push_back(std::move(node));
+    }
+    to_.nodes = std::move(kept);
+    for (NodeId& output : to_.outputs) output = renamed[static_cast<std::size_t>(output)];
+  }
+
+  NodeId place(std::size_t id) {
+    Node node = from_.nodes[id];
+    const NodeId operand = node.operands.empty() ? kNoNode : node.operands[0];
+    for (NodeId& of : node.operands) of = now_[static_cast<std::size_t>(of)];
+    if (node.filter != kNoNode) node.filter = now_[static_cast<std::size_t>(node.filter)];
+    if (node.kind == NodeKind::fold) {
+      const Fold& fold = from_.folds[static_cast<std::size_t>(node.index)];
+      const bool smallest = fold.name == kSmallest, largest = fold.name == kLargest;
+      if ((smallest || largest) && (half_of(node.operands[0]) != kNoNode || has_both(id)))
+        return extremum(id, node.operands[0], node.filter, largest);
+    }
+    if (node.kind == NodeKind::fold || node.kind == NodeKind::scan) {
+      to_.folds.push_back(from_.folds[static_cast<std::size_t>(node.index)]);
+      node.index = static_cast<int>(to_.folds.size()) - 1;
+    }
+    // Back to the 16 bits that it was widened from.
+    if (node.kind == NodeKind::compute && node.op == Op::convert) {
+      const NodeId half = halves_[static_cast<std::size_t>(operand)];
+      if (half != kNoNode && to_.node(half).type == node.type) return half;
+    }
+    return add(std::move(node));
+  }
+
+  /// The f16 or bf16 value that this one is widened from.
+  [[nodiscard]] NodeId half_of(NodeId value) const {
+    const Node& wide = to_.node(value);
+    if (wide.kind != NodeKind::compute || wide.op != Op::convert) return kNoNode;
+    const DType type = to_.node(wide.operands[0]).type;
+    return type == DType::f16 || type == DType::bf16 ? wide.operands[0] : kNoNode;
+  }
+
+  /// Whether both the smallest and the largest of the same values are folded. Of one alone, f32's
+  /// own minimum is no more work than three of integers.
+  [[nodiscard]] bool has_both(std::size_t id) const {
+    const Node& one = from_.nodes[id];
+    auto name = [&](const Node& node) -> const std::string& {
+      return from_.folds[static_cast<std::size_t>(node.index)].name;
+    };
+    return std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& other) {
+      return other.kind == NodeKind::fold && other.operands == one.operands &&
+             other.filter == one.filter && name(other) != name(one) &&
+             (name(other) == kSmallest || name(other) == kLargest);
+    });
+  }
+
+  /// The smallest or largest of f32 values: as f32 too, and in halves_ as what they were widened
+  /// from.
+  NodeId extremum(std::size_t id, NodeId value, NodeId filter, bool largest) {
+    const NodeId narrow = half_of(value);
+    const bool half = narrow != kNoNode;
+    if (half) value = narrow;
+    const DType type = to_.node(value).type;
+    const DType plain = half ? DType::u16 : DType::u32, with_sign = half ? DType::i16 : DType::i32;
+    const NodeId bits = cast(Op::reinterpret, value, plain);
+    const NodeId low = fold(make_min(plain), bits, filter);
+    const NodeId high = fold(make_max(plain), bits, filter);
+    const NodeId top = fold(make_max(with_sign), cast(Op::reinterpret, value, with_sign), filter);
+
+    const Bits infinity = bits_of_double(type, std::numeric_limits<double>::infinity());
+    const Bits minus_infinity = bits_of_double(type, -std::numeric_limits<double>::infinity());
+    const Bits nan = bits_of_double(type, std::numeric_limits<double>::quiet_NaN());
+    auto number = [&](Bits value_bits) { return constant(plain, value_bits); };
+    const NodeId is_nan =
+        compute(Op::bit_or, DType::boolean,
+                {compute(Op::gt, DType::boolean, {top, constant(with_sign, infinity)}),
+                 compute(Op::gt, DType::boolean, {high, number(minus_infinity)})});
+    const NodeId nothing = compute(Op::gt, DType::boolean, {low, high});
+    const NodeId none = constant(with_sign, 0);
+    NodeId found = kNoNode;
+    if (largest) {
+      const NodeId all_signed = compute(Op::lt, DType::boolean, {top, none});
+      found = compute(Op::select, plain, {all_signed, low, cast(Op::reinterpret, top, plain)});
+    } else {
+      const NodeId any_signed =
+          compute(Op::lt, DType::boolean, {cast(Op::reinterpret, high, with_sign), none});
+      found = compute(Op::select, plain, {any_signed, high, low});
+    }
+    found =
+        compute(Op::select, plain, {nothing, number(largest ? minus_infinity : infinity), found});
+    found = compute(Op::select, plain, {is_nan, number(nan), found});
+    const NodeId result = cast(Op::reinterpret, found, type);
+    if (half) halves_[id] = result;
+    return half ? cast(Op::convert, result, DType::f32) : result;
+  }
+
+  NodeId fold(Fold fold, NodeId operand, NodeId filter) {
+    const auto [at, is_new] = folds_.try_emplace({fold.name, operand, filter}, kNoNode);
+    if (!is_new) return at->second;
+    Node node{.kind = NodeKind::fold, .type = fold.result(), .level = Level::segment};
+    node.index = static_cast<int>(to_.folds.size());
+    node.operands = {operand};
+    node.filter = filter;
+    to_.folds.push_back(std::move(fold));
+    return at->second = add(std::move(node));
+  }
+
+  NodeId constant(DType type, Bits bits) {
+    return add({.kind = NodeKind::constant, .type = type, .bits = bits});
+  }
+  NodeId cast(Op op, NodeId value, DType type) { return compute(op, type, {value}); }
+  NodeId compute(Op op, DType type, std::vector<NodeId> operands) {
+    Node node{.kind = NodeKind::compute, .type = type, .op = op};
+    for (const NodeId operand : operands)
+      node.level = std::max(node.level, to_.node(operand).level);
+    node.operands = std::move(operands);
+    return add(std::move(node));
+  }
+
+  NodeId add(Node node) {
+    // Folds and scans have a list entry each and are told apart by it.
+    const auto [at, is_new] = known_.try_emplace(
+        Key{node.kind, node.type, node.op, node.index, node.bits, node.operands, node.filter},
+        static_cast<NodeId>(to_.nodes.size()));
+    if (is_new) to_.nodes.push_back(std::move(node));
+    return at->second;
+  }
+
+  using Key = std::tuple<NodeKind, DType, Op, int, Bits, std::vector<NodeId>, NodeId>;
+
+  inline static const std::string kSmallest = make_min(DType::f32).name;
+  inline static const std::string kLargest = make_max(DType::f32).name;
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<NodeId> now_;     // one a node of from_: what stands for it
+  std::vector<NodeId> halves_;  // of an extremum of f16 or bf16: what it is widened from
+  std::map<std::tuple<std::string, NodeId, NodeId>, NodeId> folds_;
+  std::map<Key, NodeId> known_;
+};
+
+}  // namespace
+
+Graph graph_for(const Graph& graph, const Target& target) {
+  if (!target.integer_order) return graph;
+  Graph made = Rewriter(graph).run();
+  verify(made);
+  return made;
+}
+
+}  // namespace chainfold::codegen
