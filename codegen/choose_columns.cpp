@@ -31,6 +31,8 @@ constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
+/// States of a CPU's lane that stay in registers: those of 32 lanes are half of AVX-512's.
+constexpr std::int64_t kCpuStateBytes = 32;
 /// The same where a matrix is in the caches: what more of them save is less than a second launch.
 constexpr int kCpuFewBlocks = 8;
 /// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
@@ -69,11 +71,11 @@ void lie(Plan& plan, int width, int runs) {
     plan.rows /= 2;
 }
 
-/// At most `runs` loads of one column side by side, fewer where blocks of half as many read a ninth
-/// less in all: the last one reads columns of the one before.
-int runs_that_fit(std::int64_t columns, int runs) {
+/// At most `runs` loads of `width` columns side by side, fewer where blocks of half as many read a
+/// ninth less in all: the last one reads columns of the one before.
+int runs_that_fit(std::int64_t columns, int width, int runs) {
   auto read = [&](int side) {
-    const std::int64_t block = std::int64_t{side} * Plan::kWarp;
+    const std::int64_t block = std::int64_t{side} * width * Plan::kWarp;
     return (columns + block - 1) / block * block;
   };
   while (runs > 1 && 8 * read(runs) > 9 * read(runs / 2)) runs /= 2;
@@ -182,7 +184,8 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   plan.part_quantum = std::int64_t{loads} * plan.lanes_per_segment;
   if (plan.depth * plan.rows > kMostLoads || columns_bytes(plan) > target.shared_bytes)
     return false;
-  lie(plan, widest_divisor(plan.segment, widest), choice.rows);
+  // States that wait in scratch are single columns'.
+  lie(plan, choice.strip > 0 ? 1 : widest_divisor(plan.segment, widest), choice.rows);
   if (choice.strip > 0) {
     const std::int64_t step = plan.columns_per_block();
     if (plan.segment <= step) return false;
@@ -263,6 +266,14 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
     // Columns whose states fit the registers at once have no need of scratch.
     choice.rows = cached || columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
     choice.depth = kCpuDepth;
+    if (cached) {
+      choice.bytes = load_bytes(graph, target);
+      width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
+      while (choice.rows > 1 && choice.rows * width * state_bytes(graph) > kCpuStateBytes)
+        choice.rows /= 2;
+      // Twice as many elements come with each byte, and a batch is added to the states once.
+      if (widest_input(graph) <= 2) choice.depth *= 2;
+    }
   } else {
     const int most = widest_input(graph);
     const bool moments = is_of_moments(graph);
@@ -280,7 +291,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   Plan place;
   place.segment = columns;
   lie(place, width, choice.rows);
-  choice.rows = cached ? runs_that_fit(columns, place.rows) : place.rows;
+  choice.rows = cached ? runs_that_fit(columns, width, place.rows) : place.rows;
   place.rows = choice.rows;
   // Runs are in flight together, too.
   const int most_loads = kMostLoads / std::min(inputs, 2);

@@ -3,7 +3,9 @@
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Support/MathExtras.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "hidden.hpp"
@@ -19,35 +21,64 @@ bool is_chosen(const llvm::Instruction& sum) {
   return sum.hasOneUse() && llvm::isa<llvm::SelectInst>(sum.user_back());
 }
 
+/// Registers that a vector of any type takes, as its operations are counted.
+int registers_of(const llvm::Type& type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(&type);
+  if (vector == nullptr) return 0;
+  const auto bits = vector->getNumElements() * vector->getElementType()->getPrimitiveSizeInBits();
+  return static_cast<int>(llvm::divideCeil(bits.getFixedValue(), kRegisterBits));
+}
+
+/// What only one kind of units does, in operations on registers.
+struct Work {
+  int products = 0;   ///< of the units that multiply
+  int additions = 0;  ///< of those that add, which shift and convert as well
+};
+
+void count_work(const llvm::Instruction& instruction, Work& work) {
+  using llvm::Instruction;
+  const int registers = registers_of(*instruction.getType());
+  switch (instruction.getOpcode()) {
+    case Instruction::FAdd:
+    case Instruction::FSub:
+    case Instruction::FPExt:
+    case Instruction::FPTrunc:
+    case Instruction::Shl:
+    case Instruction::LShr:
+    case Instruction::AShr: work.additions += registers; break;
+    case Instruction::FMul: work.products += registers; break;
+    case Instruction::Call: {
+      const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::fma)
+        work.products += registers;
+      break;
+    }
+    default: break;
+  }
+}
+
 void spread(Hidden& hidden, llvm::BasicBlock& block) {
   std::vector<llvm::BinaryOperator*> sums;
-  int additions = 0, products = 0;  // in registers
+  int free = 0;  // additions, in registers
+  Work work;
   for (llvm::Instruction& instruction : block) {
-    const int count = float_registers(*instruction.getType());
-    if (count == 0) continue;
-    switch (instruction.getOpcode()) {
-      case llvm::Instruction::FAdd:
-      case llvm::Instruction::FSub:
-        additions += count;
-        if (!is_chosen(instruction)) sums.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
-        break;
-      case llvm::Instruction::FMul: products += count; break;
-      case llvm::Instruction::Call:
-        if (llvm::cast<llvm::CallInst>(instruction).getIntrinsicID() == llvm::Intrinsic::fma)
-          products += count;
-        break;
-      default: break;
-    }
+    count_work(instruction, work);
+    const bool adds = instruction.getOpcode() == llvm::Instruction::FAdd ||
+                      instruction.getOpcode() == llvm::Instruction::FSub;
+    const int registers = float_registers(*instruction.getType());
+    if (!adds || registers == 0 || is_chosen(instruction)) continue;
+    free += registers;
+    sums.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
   }
-  // Evenly over the block: what is due, in registers times all additions.
-  const int share = (additions - products) / 2;
+  const int share = std::min(free, (work.additions - work.products) / 2);
   if (share <= 0) return;
+  // Evenly over the block: what is due, in registers times all additions.
   int due = 0;
   for (llvm::BinaryOperator* sum : sums) {
-    const int count = float_registers(*sum->getType());
-    due += count * share;
-    if (2 * due < count * additions) continue;
-    due -= count * additions;
+    const int registers = float_registers(*sum->getType());
+    due += registers * share;
+    if (2 * due < registers * free) continue;
+    due -= registers * free;
     sum_by_product(hidden, *sum);
   }
 }

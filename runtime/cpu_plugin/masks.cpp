@@ -39,6 +39,14 @@ bool is_maskable(const llvm::Value* value) {
   }
 }
 
+/// Whether each register's lanes are all taken or all left: then there is nothing to choose in it.
+bool takes_registers(const std::vector<bool>& lanes, std::size_t register_lanes) {
+  for (std::size_t first = 0; first < lanes.size(); first += register_lanes)
+    for (std::size_t lane = first; lane < first + register_lanes; ++lane)
+      if (lanes[lane] != lanes[first]) return false;
+  return true;
+}
+
 /// Nothing where the instruction is no choice by lanes of such an operation.
 std::optional<Choice> choice_of(llvm::Instruction& instruction) {
   auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
@@ -53,6 +61,8 @@ std::optional<Choice> choice_of(llvm::Instruction& instruction) {
     Choice choice{shuffle, taken, {}};
     for (const int source : shuffle->getShuffleMask())
       choice.lanes.push_back(source >= 0 && (source >= lanes) == (taken == 1));
+    if (takes_registers(choice.lanes, static_cast<std::size_t>(register_lanes(*type))))
+      return std::nullopt;
     return choice;
   }
   return std::nullopt;
