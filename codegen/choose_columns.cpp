@@ -271,8 +271,8 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
       width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
       while (choice.rows > 1 && choice.rows * width * state_bytes(graph) > kCpuStateBytes)
         choice.rows /= 2;
-      // Twice as many elements come with each byte, and a batch is added to the states once.
-      if (widest_input(graph) <= 2) choice.depth *= 2;
+      // A batch is added to the states once: more of that for less bytes where elements have two.
+      if (widest_input(graph) == 2 && inputs == 1 && is_plain(graph)) choice.depth *= 2;
     }
   } else {
     const int most = widest_input(graph);

@@ -50,13 +50,14 @@ constexpr int kCpuSmallTileBytes = 64 * 1024;
 constexpr std::int64_t kCpuAloneElements = 200 * 1024;
 
 /// What an operation on a CPU's vectors takes, in additions; about.
-std::int64_t additions_of(Op op) {
+std::int64_t additions_of(Op op, DType type) {
   switch (op) {
+    case Op::reinterpret: return 0;
     case Op::exp:
     case Op::log:
     case Op::pow: return 80;
     case Op::min:
-    case Op::max: return 2;
+    case Op::max: return is_float(type) ? 2 : 1;
     default: return 1;
   }
 }
@@ -69,15 +70,15 @@ std::int64_t additions_of(const Graph& graph) {
   std::int64_t sum = 0;
   for (const Node& node : graph.nodes) {
     if (node.kind == NodeKind::compute && node.level == Level::element)
-      sum += additions_of(node.op);
+      sum += additions_of(node.op, node.type);
     if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     std::int64_t merge = 0;
     if (fold.tile) {
-      merge = additions_of(*fold.tile);
+      merge = additions_of(*fold.tile, fold.state[0]);
     } else {
       for (const Lambda::Step& step : fold.merge.steps) {
-        if (!step.operands.empty()) merge += additions_of(step.op);
+        if (!step.operands.empty()) merge += additions_of(step.op, step.type);
       }
     }
     sum += node.kind == NodeKind::scan ? kMerges * merge : merge;

@@ -16,7 +16,7 @@ bool reads_only(const Graph& graph, DType type) {
 }
 
 /// Whether elements of this type are read as floats.
-bool widens(const Graph& graph, DType type) {
+bool reads_as_floats(const Graph& graph, DType type) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     return node.kind == NodeKind::compute && node.op == Op::convert && is_float(node.type) &&
            graph.node(node.operands[0]).type == type &&
@@ -50,7 +50,7 @@ int load_bytes(const Graph& graph, const Target& target) {
   constexpr int kWord = 4;
   if (!target.words || has_scans(graph)) return target.vector_bytes;
   const bool bytes = reads_only(graph, DType::i8) || reads_only(graph, DType::u8);
-  const bool words = (reads_only(graph, DType::bf16) && widens(graph, DType::bf16)) ||
+  const bool words = (reads_only(graph, DType::bf16) && reads_as_floats(graph, DType::bf16)) ||
                      (bytes && !has_columns(graph) && only_sums_elements(graph));
   return words ? kWord : target.vector_bytes;
 }

@@ -37,12 +37,13 @@ struct Source {
 };
 Source emit(const Program& program, const Target& target);
 
-/// What stands behind a kernel, for people: the expression as `written`, the target's graph of it,
-/// the plan, which constant matrices and why, bytes an element, the program and the source, which
-/// emit gave.
-std::string explain_graph(const Graph& written, const Graph& graph, const Target& target,
-                          const Compiled& compiled, const Source& source);
+/// What stands behind a kernel, for people: the expression, the graph, the plan, which constant
+/// matrices and why, bytes an element, the program and the source, which emit gave.
+std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
+                          const Source& source);
 /// The expression in infix form: "over(segments(64), sum(f32(x)) / 64)".
 std::string print_expression(const Graph& graph);
+/// Those of its outputs, as they were written.
+std::vector<std::string> output_expressions(const Graph& graph);
 
 }  // namespace chainfold::codegen

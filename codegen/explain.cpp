@@ -64,7 +64,8 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     }
     case NodeKind::compute: break;
   }
-  if (is_cast(node.op)) return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
+  if (node.op == Op::convert)
+    return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
   if (const char* symbol = infix(node.op)) {
     const std::string text = expression(graph, node.operands[0], false) + " " + symbol + " " +
                              expression(graph, node.operands[1], false);
@@ -138,6 +139,13 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
 
 }  // namespace
 
+std::vector<std::string> output_expressions(const Graph& graph) {
+  if (!graph.written.empty()) return graph.written;
+  std::vector<std::string> texts;
+  for (const NodeId output : graph.outputs) texts.push_back(expression(graph, output, true));
+  return texts;
+}
+
 std::string print_expression(const Graph& graph) {
   std::string text = "over(";
   const Partition& p = graph.partition;
@@ -149,26 +157,26 @@ std::string print_expression(const Graph& graph) {
                         : graph.params[static_cast<std::size_t>(p.size_param)].name);
     text += p.tail ? ", partial tail)" : ")";
   }
-  for (NodeId output : graph.outputs) text += ", " + expression(graph, output, true);
+  for (const std::string& output : output_expressions(graph)) text += ", " + output;
   return text + ")";
 }
 
-std::string explain_graph(const Graph& written, const Graph& graph, const Target& target,
-                          const Compiled& compiled, const Source& source) {
+std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
+                          const Source& source) {
   int read = 0;
-  int stored[2] = {0, 0};  // a segment, an element
+  int written[2] = {0, 0};  // a segment, an element
   for (const GraphInput& input : graph.inputs) read += size_of(input.type);
   for (NodeId output : graph.outputs) {
     const Node& node = graph.node(output);
-    stored[node.level == Level::element ? 1 : 0] += size_of(node.type);
+    written[node.level == Level::element ? 1 : 0] += size_of(node.type);
   }
   std::string text = fmt::format("expression\n  {}\n\ntarget\n  {}\n\n{}\n",
-                                 print_expression(written), target.name, print(graph));
+                                 print_expression(graph), target.name, print(graph));
   text += print(compiled.plan, graph);
   text += "\nmatrices\n" + matrices(graph, compiled.plan, target);
   text += fmt::format("\ntraffic\n  {} bytes read an element", read);
-  if (stored[1] > 0) text += fmt::format(", {} bytes written an element", stored[1]);
-  if (stored[0] > 0) text += fmt::format(", {} bytes written a segment", stored[0]);
+  if (written[1] > 0) text += fmt::format(", {} bytes written an element", written[1]);
+  if (written[0] > 0) text += fmt::format(", {} bytes written a segment", written[0]);
   text += "\n";
   text += fmt::format("\n{}\nsource\n{}", print(compiled.program), source.kernels);
   return text;

@@ -96,6 +96,9 @@ struct Graph {
   std::vector<Node> nodes;      ///< operands before users
   std::vector<NodeId> outputs;  ///< in the order of `over`'s arguments
   Partition partition;
+  /// The outputs' expressions as they were written, for people, where graph_for has rewritten them;
+  /// no part of what the graph is.
+  std::vector<std::string> written{};
 
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
 };

@@ -1,11 +1,12 @@
 // graph_for: minima and maxima of floats by the order of integers.
 //
-// Numbers without a sign are ordered as their bits are, those with one the other way round. So of
-// all elements' bits the largest without a sign is the smallest number if any has a sign, else the
-// smallest is; the largest with a sign is the largest number unless all have one, then the smallest
-// without a sign is. And each NaN is beyond an infinity in one of these three. The three are folds
-// of integers of one operation an element, shared by a minimum and a maximum of the same elements;
-// an element needs no conversion, no look at NaN and none at the signs of zeros.
+// Positive numbers are ordered as their bits are, negative ones the other way round. So of the
+// elements' bits the largest as an unsigned integer is the smallest number if any is negative (else
+// the smallest unsigned one is), and the largest as a signed integer is the largest number unless
+// all are negative (then the smallest unsigned one is). And a NaN is beyond an infinity in the
+// largest unsigned or the largest signed one, by its sign. These three are folds of integers of one
+// operation an element, shared by a minimum and a maximum of the same elements; an element needs no
+// conversion, no look at NaN and none at the signs of zeros.
 //
 // Before: a graph. After: for a target whose `integer_order` is set, the same graph but for folds
 // by min.f32 and max.f32, which are computed from folds of integers.
@@ -13,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -33,6 +35,7 @@ class Rewriter {
   }
 
   Graph run() {
+    to_.written = output_expressions(from_);
     for (std::size_t id = 0; id < from_.nodes.size(); ++id) now_[id] = place(id);
     for (NodeId& output : to_.outputs) output = now_[static_cast<std::size_t>(output)];
     drop_unused();
@@ -183,8 +186,7 @@ class Rewriter {
 
   using Key = std::tuple<NodeKind, DType, Op, int, Bits, std::vector<NodeId>, NodeId>;
 
-  inline static const std::string kSmallest = make_min(DType::f32).name;
-  inline static const std::string kLargest = make_max(DType::f32).name;
+  static constexpr std::string_view kSmallest = "min.f32", kLargest = "max.f32";
 
   const Graph& from_;
   Graph to_;

@@ -82,7 +82,8 @@ class Band {
   std::vector<Partials> batch(const Source& source, ValueId at, int loads, ValueId limit);
   std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
   /// Stores a value of the run's columns in the row of `buffer` that begins at element `row`
-  /// (kNoValue: 0), 16 bytes a lane where memory is found to be aligned. `aligned`: it is, and the
+  /// (kNoValue: 0), 16 bytes a lane where memory is found to be aligned or the target does
+  /// not ask. `aligned`: it is, and the
   /// row goes on to the end of the lane's vector that its last column is in.
   void store(int buffer, ValueId row, int run, ValueId value, bool aligned);
 

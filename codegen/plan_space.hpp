@@ -106,8 +106,8 @@ PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
 
 /// Bytes an element of the widest input.
 int widest_input(const Graph& graph);
-/// Bytes that a lane loads at once at most: words of two bf16 where the target says so, which folds
-/// of rows and parts have, else the target's own.
+/// Bytes that a lane loads at once at most: words of bf16 that become floats, and of bytes that are
+/// summed up but not by columns, where the target says so; else the target's own. Not of scans.
 int load_bytes(const Graph& graph, const Target& target);
 /// Elements of each input that a lane can load at once, in loads of so many bytes at most: the
 /// pointers' alignment, where the target's loads need one.

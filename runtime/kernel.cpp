@@ -169,7 +169,6 @@ Kernel compile(const Computation& computation, const Options& options) {
   auto state = std::make_shared<Kernel::State>();
   state->options = options;
   state->target = options.target ? *options.target : runtime::default_target();
-  state->written = std::make_shared<const codegen::Graph>(graph);
   state->graph = std::make_shared<const codegen::Graph>(codegen::graph_for(graph, state->target));
   state->device = device_of(state->target);
   if (state->device >= 0) state->context = &runtime::Context::of(state->device);

@@ -27,23 +27,19 @@ std::string resources_of(const codegen::Source& source, const Target& target) {
   return text + "\n";
 }
 
-std::string explanation(const codegen::Graph& written, const codegen::Graph& graph,
-                        const Target& target, const PlanChoice& choice, const std::string& why,
-                        const codegen::Compiled& compiled) {
+std::string explanation(const codegen::Graph& graph, const Target& target, const PlanChoice& choice,
+                        const std::string& why, const codegen::Compiled& compiled) {
   const codegen::Source source = codegen::emit(compiled.program, target);
   return fmt::format("choice\n  {}\n  {}\n\n", to_text(choice), why) +
-         resources_of(source, target) +
-         codegen::explain_graph(written, graph, target, compiled, source);
+         resources_of(source, target) + codegen::explain_graph(graph, target, compiled, source);
 }
 
 /// The choice that is known without compiling: pinned, or by rules.
-std::string explain_choice(const codegen::Graph& written, const Target& target,
+std::string explain_choice(const codegen::Graph& graph, const Target& target,
                            const codegen::PlanRequest& request, const std::string& pinned) {
-  runtime::check_scan_partition(written);
-  const codegen::Graph graph = codegen::graph_for(written, target);
   const PlanChoice choice = pinned.empty() ? default_choice(graph, target, request)
                                            : runtime::pinned_choice(graph, target, request, pinned);
-  return explanation(written, graph, target, choice, pinned.empty() ? "by rules" : "pinned",
+  return explanation(graph, target, choice, pinned.empty() ? "by rules" : "pinned",
                      runtime::lower_choice(graph, target, request, choice));
 }
 
@@ -70,13 +66,16 @@ std::string why(const Kernel::State::Choice& choice) {
 }  // namespace
 
 std::string explain(const Computation& computation, const Target& target, std::int64_t segment) {
-  const codegen::Graph& graph = computation.graph();
+  runtime::check_scan_partition(computation.graph());
+  const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
   return explain_choice(graph, target, {.segment = checked_size(graph.partition, segment)}, {});
 }
 
 std::string explain(const Computation& computation, const Options& options, std::int64_t segment) {
-  const codegen::Graph& graph = computation.graph();
-  return explain_choice(graph, options.target ? *options.target : runtime::default_target(),
+  const Target target = options.target ? *options.target : runtime::default_target();
+  runtime::check_scan_partition(computation.graph());
+  const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+  return explain_choice(graph, target,
                         {.accuracy = options.accuracy,
                          .nonfinite = options.nonfinite,
                          .determinism = options.determinism,
@@ -86,19 +85,18 @@ std::string explain(const Computation& computation, const Options& options, std:
 
 std::string Kernel::explain() const {
   constexpr std::int64_t kExample = 256;
-  const codegen::Graph& written = *state_->written;
+  const codegen::Graph& graph = *state_->graph;
   State::Last last;
   {
     const std::lock_guard lock(state_->mutex);
     last = state_->last;
   }
   if (last.variant) {
-    return explanation(written, *state_->graph, state_->target, last.choice.plan, why(last.choice),
+    return explanation(graph, state_->target, last.choice.plan, why(last.choice),
                        last.variant->compiled);
   }
-  const std::int64_t segment =
-      written.partition.size_param >= 0 ? kExample : written.partition.size;
-  return explain_choice(written, state_->target,
+  const std::int64_t segment = graph.partition.size_param >= 0 ? kExample : graph.partition.size;
+  return explain_choice(graph, state_->target,
                         state_->request({.segment = segment}, runtime::kWidestLoad),
                         state_->options.plan);
 }

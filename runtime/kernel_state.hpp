@@ -29,8 +29,7 @@ Target default_target();
 }  // namespace runtime
 
 struct Kernel::State {
-  std::shared_ptr<const codegen::Graph> written;  ///< the computation's
-  std::shared_ptr<const codegen::Graph> graph;    ///< codegen::graph_for the target
+  std::shared_ptr<const codegen::Graph> graph;
   /// The same outputs over one segment of whatever length: what a shorter last segment goes
   /// through.
   std::optional<codegen::Graph> tail_graph;

@@ -38,11 +38,14 @@ struct Work {
 void count_work(const llvm::Instruction& instruction, Work& work) {
   using llvm::Instruction;
   const int registers = registers_of(*instruction.getType());
+  if (llvm::isa<llvm::FPExtInst, llvm::FPTruncInst, llvm::SIToFPInst, llvm::UIToFPInst,
+                llvm::FPToSIInst, llvm::FPToUIInst>(instruction)) {
+    work.additions += std::max(registers, registers_of(*instruction.getOperand(0)->getType()));
+    return;
+  }
   switch (instruction.getOpcode()) {
     case Instruction::FAdd:
     case Instruction::FSub:
-    case Instruction::FPExt:
-    case Instruction::FPTrunc:
     case Instruction::Shl:
     case Instruction::LShr:
     case Instruction::AShr: work.additions += registers; break;

@@ -10,7 +10,8 @@ namespace chainfold::runtime::cpu {
 class Hidden;
 
 /// Where known lanes take an operation's result and the others another value, lets the operation
-/// write those lanes alone, with the same values, if the host has AVX-512DQ; else nothing.
+/// write those lanes alone, with the same values, if the host has AVX-512DQ; else nothing. A choice
+/// of whole registers needs no mask and is left alone.
 ///
 /// Before: a function for the host, optimised: such a choice of known lanes is a shuffle of two
 /// vectors, which LLVM 19 looks through, so that the operation and the choice stay two instructions

@@ -38,9 +38,8 @@ std::string stages(const GoldenCase& golden) {
       codegen::compile_plan(graph, target, golden.plan_on(target).value());
   return fmt::format(
       "--- expression\n{}\n--- graph\n{}--- plan for {}\n{}--- program\n{}--- kernels\n{}",
-      codegen::print_expression(computation.graph()), print(graph), golden.target,
-      print(compiled.plan, graph), print(compiled.program),
-      codegen::emit(compiled.program, target).kernels);
+      codegen::print_expression(graph), print(graph), golden.target, print(compiled.plan, graph),
+      print(compiled.program), codegen::emit(compiled.program, target).kernels);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -254,7 +254,8 @@ TEST_F(CpuNumeric, SegmentSizeGivenAtLaunch) {
 constexpr std::int64_t kColumnCounts[] = {1, 3, 31, 32, 33, 129, 1000, 1024, 4099};
 
 TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
-  for (const char* name : {"sum_f16", "sum_f32", "sum_i8", "sum_f64", "arg_folds_f32"}) {
+  for (const char* name :
+       {"sum_f16", "sum_bf16", "sum_f32", "sum_i8", "sum_f64", "arg_folds_f32", "basics_f16"}) {
     const TestProgram& tested = program(name);
     std::size_t turn = 0;
     for (const std::int64_t count : kColumnCounts) {

@@ -7,6 +7,7 @@
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/error.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -90,8 +91,25 @@ TEST(GraphMinima, LeaveTheRest) {
   EXPECT_EQ(print(graph_for(written, gpu_target(90))), print(written)) << "a GPU";
 }
 
-TEST(GraphMinima, ArePeoplesExpressionInExplanations) {
+TEST(GraphMinima, CastsOfOtherSizesAreNoGraphs) {
+  Graph graph = on_cpu(over(segments(64), min(input<f16>("x"))));
+  for (Node& node : graph.nodes)
+    if (node.op == Op::reinterpret && node.type == DType::u16) node.type = DType::u32;
+  try {
+    verify(graph);
+    ADD_FAILURE() << print(graph);
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("is no reinterpret of f16"), std::string::npos)
+        << error.what();
+  }
+}
+
+/// Of a tuning, of what is in the cache and of explanations.
+TEST(GraphMinima, ArePeoplesExpressionAsTheyWereWritten) {
   const auto x = input<f16>("x");
+  const Graph graph = on_cpu(over(segments(64), min(x), sum(x)));
+  EXPECT_EQ(print_expression(graph), "over(segments(64), f16(min(f32(x))), sum(f32(x)))");
+  EXPECT_EQ(print_expression(graph_for(graph, cpu_target(2))), print_expression(graph));
   const std::string text = explain(over(segments(64), min(x)), target("cpu"));
   EXPECT_NE(text.find("over(segments(64), f16(min(f32(x))))"), std::string::npos) << text;
   EXPECT_NE(text.find("min.u16"), std::string::npos) << text;

@@ -301,6 +301,25 @@ TEST(OpsSelect, PassesBitsOfEveryTypeThrough) {
   EXPECT_EQ(evaluate(Op::select, DType::u64, DType::u64, 0, 1, ~Bits{0}), ~Bits{0});
 }
 
+TEST(OpsReinterpret, KeepsBitsAndAsksForAsMany) {
+  EXPECT_EQ(evaluate(Op::reinterpret, DType::f16, DType::i16, 0xfe01u), 0xfe01u);
+  EXPECT_EQ(evaluate(Op::reinterpret, DType::i8, DType::u8, 0x80u), 0x80u);
+  EXPECT_EQ(evaluate(Op::reinterpret, DType::u64, DType::f64, ~Bits{0}), ~Bits{0});
+  for (int f = 0; f < kDTypeCount; ++f) {
+    for (int t = 0; t < kDTypeCount; ++t) {
+      const auto from = static_cast<DType>(f), to = static_cast<DType>(t);
+      const bool fits =
+          size_of(from) == size_of(to) && from != DType::boolean && to != DType::boolean;
+      EXPECT_EQ(is_defined(Op::reinterpret, from, to), fits) << name_of(from) << name_of(to);
+      if (!fits) {
+        EXPECT_THROW(evaluate(Op::reinterpret, from, to, 1), InternalError);
+      }
+      EXPECT_TRUE(is_defined(Op::convert, from, to));
+      EXPECT_FALSE(is_defined(Op::add, from, to)) << "no cast";
+    }
+  }
+}
+
 TEST(OpsDefinedness, EvaluateThrowsExactlyWhereAnOperationIsUndefined) {
   for (int o = 0; o < kOpCount; ++o) {
     for (int t = 0; t < kDTypeCount; ++t) {

@@ -347,6 +347,13 @@ const Broken kBroken[] = {
     {"loop_yields", "yields one value", [](Program& p) { op<For>(p).body.yields.clear(); }},
     {"branch_condition", "condition is a uniform",
      [](Program& p) { op<If>(p).condition = op<Load>(p).mask; }},
+    {"reinterpret_size", "no such cast of i32 to i64",
+     [](Program& p) {
+       const ValueId warp = prepend(p, uniform(DType::i32), Special{Builtin::warp});
+       const ValueId wide = add_value(p, uniform(DType::i64));
+       auto& body = p.launches[0].body.body;
+       body.insert(body.begin() + 1, Instr{Compute{Op::reinterpret, {warp}}, {wide}});
+     }},
     {"branch_yields", "yields one value", [](Program& p) { op<If>(p).else_body.yields.clear(); }},
     {"branch_types", "not of its result's type",
      [](Program& p) { op<If>(p).else_body.yields[0] = op<If>(p).condition; }},
