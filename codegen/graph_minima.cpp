@@ -8,8 +8,14 @@
 // operation an element, shared by a minimum and a maximum of the same elements; an element needs no
 // conversion, no look at NaN and none at the signs of zeros.
 //
+// What is smallest or largest so far is one scan instead, of keys: integers in the numbers' order
+// (as sign and magnitude would be in two's complement), moved so that NaN are at the end that wins
+// and an infinity is the key of nothing. A key takes three operations an element and as many back,
+// where a scan takes one for each of its steps.
+//
 // Before: a graph. After: for a target whose `integer_order` is set, the same graph but for folds
-// by min.f32 and max.f32, which are computed from folds of integers.
+// by min.f32 and max.f32 of f16, of bf16, and of f32 where both are asked, and scans of f16 and
+// bf16, which are computed from those of integers.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -72,13 +78,15 @@ class Rewriter {
     const NodeId operand = node.operands.empty() ? kNoNode : node.operands[0];
     for (NodeId& of : node.operands) of = now_[static_cast<std::size_t>(of)];
     if (node.filter != kNoNode) node.filter = now_[static_cast<std::size_t>(node.filter)];
-    if (node.kind == NodeKind::fold) {
-      const Fold& fold = from_.folds[static_cast<std::size_t>(node.index)];
-      const bool smallest = fold.name == kSmallest, largest = fold.name == kLargest;
-      if ((smallest || largest) && (half_of(node.operands[0]) != kNoNode || has_both(id)))
-        return extremum(id, node.operands[0], node.filter, largest);
-    }
     if (node.kind == NodeKind::fold || node.kind == NodeKind::scan) {
+      const Fold& fold = from_.folds[static_cast<std::size_t>(node.index)];
+      const bool scans = node.kind == NodeKind::scan, largest = fold.name == kLargest;
+      if (largest || fold.name == kSmallest) {
+        const bool half = half_of(node.operands[0]) != kNoNode;
+        if (scans && half) return running(id, std::move(node), largest);
+        if (!scans && (half || has_both(id)))
+          return extremum(id, node.operands[0], node.filter, largest);
+      }
       to_.folds.push_back(from_.folds[static_cast<std::size_t>(node.index)]);
       node.index = static_cast<int>(to_.folds.size()) - 1;
     }
@@ -150,6 +158,32 @@ class Rewriter {
     const NodeId result = cast(Op::reinterpret, found, type);
     if (half) halves_[id] = result;
     return half ? cast(Op::convert, result, DType::f32) : result;
+  }
+
+  /// The smallest or largest so far of f16 or bf16 values, from one scan of keys.
+  NodeId running(std::size_t id, Node scan, bool largest) {
+    const NodeId value = half_of(scan.operands[0]);
+    const DType type = to_.node(value).type, in = DType::i16;
+    // The key of an infinity is that of no elements, and those of NaN are at the other end.
+    const Bits infinity = bits_of_double(type, std::numeric_limits<double>::infinity());
+    const NodeId shift = constant(in, 0x7fff - infinity);
+    const Op there = largest ? Op::sub : Op::add, back = largest ? Op::add : Op::sub;
+    scan.operands = {compute(there, in, {in_order(cast(Op::reinterpret, value, in)), shift})};
+    scan.type = in;
+    scan.index = static_cast<int>(to_.folds.size());
+    to_.folds.push_back(largest ? make_max(in) : make_min(in));
+    const NodeId found = in_order(compute(back, in, {add(std::move(scan)), shift}));
+    halves_[id] = cast(Op::reinterpret, found, type);
+    return cast(Op::convert, halves_[id], DType::f32);
+  }
+
+  /// Bits of numbers as integers in their order, and back: of negative ones all but the sign
+  /// change.
+  NodeId in_order(NodeId bits) {
+    const DType in = to_.node(bits).type;
+    const NodeId sign = compute(Op::shr, in, {bits, constant(in, 15)});
+    const NodeId rest = compute(Op::bit_and, in, {sign, constant(in, 0x7fff)});
+    return compute(Op::bit_xor, in, {bits, rest});
   }
 
   NodeId fold(Fold fold, NodeId operand, NodeId filter) {

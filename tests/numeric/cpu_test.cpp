@@ -429,9 +429,44 @@ void expect_ordered() {
     }
   }
 }
+/// The same of what is smallest and largest so far.
+template <class T>
+void expect_ordered_so_far() {
+  constexpr DType type = kDType<T>;
+  const auto x = input<T>("x");
+  const Kernel kernel =
+      compile(over(segments(2), inclusive(min(x)), exclusive(max(x))), {.target = target("cpu")});
+  constexpr std::int64_t kAll = std::int64_t{1} << 16;
+  const Bits nothing = codegen::bits_of_double(type, -std::numeric_limits<double>::infinity());
+  for (const Bits other : difficult_values(type)) {
+    Column pairs(type, 2 * kAll), least(type, 2 * kAll), most(type, 2 * kAll);
+    for (std::int64_t i = 0; i < kAll; ++i) {
+      pairs.set(2 * i, static_cast<Bits>(i));
+      pairs.set(2 * i + 1, other);
+    }
+    kernel.run_into({{"x", pairs.data(), type, pairs.count()}},
+                    {{least.data(), type, 2 * kAll}, {most.data(), type, 2 * kAll}});
+    auto in_f32 = [](Bits bits) { return evaluate(Op::convert, type, DType::f32, bits); };
+    int wrong = 0;
+    for (std::int64_t i = 0; i < kAll && wrong < 5; ++i) {
+      const auto a = static_cast<Bits>(i);
+      const Bits smaller =
+          evaluate(Op::convert, DType::f32, type,
+                   evaluate(Op::min, DType::f32, DType::f32, in_f32(a), in_f32(other)));
+      const bool right = agree(type, least.get(2 * i), a) &&
+                         agree(type, least.get(2 * i + 1), smaller) && most.get(2 * i) == nothing &&
+                         agree(type, most.get(2 * i + 1), a);
+      EXPECT_TRUE(right) << name_of(type) << fmt::format(" {:04x} and {:04x}", i, other);
+      wrong += right ? 0 : 1;
+    }
+  }
+}
+
 TEST_F(CpuNumeric, NumbersOf16BitsAreInOrder) {
   expect_ordered<f16>();
   expect_ordered<bf16>();
+  expect_ordered_so_far<f16>();
+  expect_ordered_so_far<bf16>();
 }
 
 TEST_F(CpuNumeric, TypedRunGivesVectors) {

@@ -48,6 +48,21 @@ TEST(GraphMinima, OfHalvesAreThreeFoldsOfIntegers) {
   EXPECT_TRUE(has(on_cpu(over(segments(64), max(x) * 2.0F)), Op::convert, DType::f32));
 }
 
+TEST(GraphMinima, ThatRunAreOneScanOfKeys) {
+  const auto x = input<f16>("x");
+  const Computation computation = over(segments(100), inclusive(max(x)), exclusive(min(x)), max(x));
+  const Graph graph = on_cpu(computation);
+  Names scans;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::scan) continue;
+    scans.push_back(graph.folds[static_cast<std::size_t>(node.index)].name);
+    EXPECT_EQ(node.exclusive, scans.back() == "min.i16");
+  }
+  EXPECT_EQ(scans, (Names{"max.i16", "min.i16"})) << print(graph);
+  EXPECT_EQ(folds_of(graph).size(), 5U);
+  EXPECT_FALSE(has(graph, Op::convert, DType::f32));
+}
+
 TEST(GraphMinima, OfFloatsWhereBothAreFolded) {
   const auto x = input<float>("x"), y = input<float>("y");
   EXPECT_EQ(folds_of(on_cpu(over(whole(), max(x)))), Names{"max.f32"});
@@ -86,8 +101,9 @@ TEST(GraphMinima, LeaveTheRest) {
   EXPECT_EQ(kept, rest);
   EXPECT_EQ(folds_of(graph).size(), rest.size() + 3);
 
-  const Computation none = over(segments(8), sum(x), inclusive(max(y)));
-  EXPECT_EQ(print(on_cpu(none)), print(none.graph())) << "a scan";
+  const auto z = input<float>("z");
+  const Computation none = over(segments(8), sum(x), inclusive(max(z)), exclusive(min(z)));
+  EXPECT_EQ(print(on_cpu(none)), print(none.graph())) << "scans of f32";
   EXPECT_EQ(print(graph_for(written, gpu_target(90))), print(written)) << "a GPU";
 }
 
