@@ -189,7 +189,10 @@ class Rewriter {
   NodeId fold(Fold fold, NodeId operand, NodeId filter) {
     const auto [at, is_new] = folds_.try_emplace({fold.name, operand, filter}, kNoNode);
     if (!is_new) return at->second;
-    Node node{.kind = NodeKind::fold, .type = fold.result(), .level = Level::segment};
+    Node node;
+    node.kind = NodeKind::fold;
+    node.type = fold.result();
+    node.level = Level::segment;
     node.index = static_cast<int>(to_.folds.size());
     node.operands = {operand};
     node.filter = filter;
@@ -198,11 +201,17 @@ class Rewriter {
   }
 
   NodeId constant(DType type, Bits bits) {
-    return add({.kind = NodeKind::constant, .type = type, .bits = bits});
+    Node node;  // of its default kind
+    node.type = type;
+    node.bits = bits;
+    return add(std::move(node));
   }
   NodeId cast(Op op, NodeId value, DType type) { return compute(op, type, {value}); }
   NodeId compute(Op op, DType type, std::vector<NodeId> operands) {
-    Node node{.kind = NodeKind::compute, .type = type, .op = op};
+    Node node;
+    node.kind = NodeKind::compute;
+    node.type = type;
+    node.op = op;
     for (const NodeId operand : operands)
       node.level = std::max(node.level, to_.node(operand).level);
     node.operands = std::move(operands);
