@@ -31,6 +31,8 @@ namespace chainfold::codegen {
 
 namespace {
 
+constexpr std::string_view kSmallest = "min.f32", kLargest = "max.f32";
+
 class Rewriter {
  public:
   explicit Rewriter(const Graph& graph)
@@ -229,8 +231,6 @@ class Rewriter {
 
   using Key = std::tuple<NodeKind, DType, Op, int, Bits, std::vector<NodeId>, NodeId>;
 
-  static constexpr std::string_view kSmallest = "min.f32", kLargest = "max.f32";
-
   const Graph& from_;
   Graph to_;
   std::vector<NodeId> now_;     // one a node of from_: what stands for it
@@ -242,7 +242,10 @@ class Rewriter {
 }  // namespace
 
 Graph graph_for(const Graph& graph, const Target& target) {
-  if (!target.integer_order) return graph;
+  const bool any = std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return fold.name == kSmallest || fold.name == kLargest;
+  });
+  if (!target.integer_order || !any) return graph;
   Graph made = Rewriter(graph).run();
   verify(made);
   return made;

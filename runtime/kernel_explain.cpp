@@ -66,9 +66,9 @@ std::string why(const Kernel::State::Choice& choice) {
 }  // namespace
 
 std::string explain(const Computation& computation, const Target& target, std::int64_t segment) {
-  runtime::check_scan_partition(computation.graph());
-  const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
-  return explain_choice(graph, target, {.segment = checked_size(graph.partition, segment)}, {});
+  Options options;
+  options.target = target;
+  return explain(computation, options, segment);
 }
 
 std::string explain(const Computation& computation, const Options& options, std::int64_t segment) {

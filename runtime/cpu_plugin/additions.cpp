@@ -3,7 +3,6 @@
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/Support/MathExtras.h>
 
 #include <algorithm>
 #include <vector>
@@ -19,14 +18,6 @@ namespace {
 /// and sum only fits if the other lanes keep one of its own operands.
 bool is_chosen(const llvm::Instruction& sum) {
   return sum.hasOneUse() && llvm::isa<llvm::SelectInst>(sum.user_back());
-}
-
-/// Registers that a vector of any type takes, as its operations are counted.
-int registers_of(const llvm::Type& type) {
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(&type);
-  if (vector == nullptr) return 0;
-  const auto bits = vector->getNumElements() * vector->getElementType()->getPrimitiveSizeInBits();
-  return static_cast<int>(llvm::divideCeil(bits.getFixedValue(), kRegisterBits));
 }
 
 /// What only one kind of units does, in operations on registers.

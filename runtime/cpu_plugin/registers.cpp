@@ -11,6 +11,13 @@ int register_lanes(const llvm::FixedVectorType& type) {
   return kRegisterBits / static_cast<int>(type.getElementType()->getPrimitiveSizeInBits());
 }
 
+int registers_of(const llvm::Type& type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(&type);
+  if (vector == nullptr) return 0;
+  const auto bits = vector->getNumElements() * vector->getElementType()->getPrimitiveSizeInBits();
+  return static_cast<int>(llvm::divideCeil(bits.getFixedValue(), kRegisterBits));
+}
+
 int float_registers(const llvm::Type& type) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(&type);
   if (vector == nullptr) return 0;

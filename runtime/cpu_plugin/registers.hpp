@@ -12,6 +12,8 @@ inline constexpr int kRegisterBits = 512;
 
 /// Lanes of a register of the type's elements.
 int register_lanes(const llvm::FixedVectorType& type);
+/// Registers that a vector of any type takes, the last one perhaps not full; 0 of what is none.
+int registers_of(const llvm::Type& type);
 /// Registers of a vector of f32 or f64 that fills a power of two of them; else 0.
 int float_registers(const llvm::Type& type);
 

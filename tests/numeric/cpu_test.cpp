@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <thread>
 
 #include <fmt/ranges.h>
@@ -391,6 +392,41 @@ TEST_F(CpuNumeric, LongSegmentsAreSharedOut) {
   }
 }
 
+/// Numbers of 16 bits.
+constexpr std::int64_t kAll = std::int64_t{1} << 16;
+
+/// Every one of them, each before `other`.
+Column all_before(DType type, Bits other) {
+  Column pairs(type, 2 * kAll);
+  for (std::int64_t i = 0; i < kAll; ++i) {
+    pairs.set(2 * i, static_cast<Bits>(i));
+    pairs.set(2 * i + 1, other);
+  }
+  return pairs;
+}
+
+/// `op` of two of them by its definition, in f32.
+Bits in_f32(DType type, Op op, Bits a, Bits b) {
+  auto wide = [&](Bits bits) { return evaluate(Op::convert, type, DType::f32, bits); };
+  const Bits result = evaluate(op, DType::f32, DType::f32, wide(a), wide(b));
+  return evaluate(Op::convert, DType::f32, type, result);
+}
+
+/// `run` gets such pairs and tells whether what it made of the i-th is right, for each difficult
+/// one.
+template <class Run>
+void expect_of_all(DType type, const Run& run) {
+  for (const Bits other : difficult_values(type)) {
+    const auto right = run(all_before(type, other), other);
+    int wrong = 0;
+    for (std::int64_t i = 0; i < kAll && wrong < 5; ++i) {
+      const bool is_right = right(i);
+      EXPECT_TRUE(is_right) << name_of(type) << fmt::format(" {:04x} and {:04x}", i, other);
+      wrong += is_right ? 0 : 1;
+    }
+  }
+}
+
 /// Every number of 16 bits beside difficult ones: NaN wins, -0 is below +0, infinities are in
 /// order.
 template <class T>
@@ -399,36 +435,25 @@ void expect_ordered() {
   const auto x = input<T>("x");
   const Computation computation = over(segments(2), min(x), max(x), max(x, where(x != x)));
   const Kernel kernel = compile(computation, {.target = target("cpu")});
-  constexpr std::int64_t kAll = std::int64_t{1} << 16;
-  for (const Bits other : difficult_values(type)) {
-    Column pairs(type, 2 * kAll);
-    for (std::int64_t i = 0; i < kAll; ++i) {
-      pairs.set(2 * i, static_cast<Bits>(i));
-      pairs.set(2 * i + 1, other);
-    }
-    Column least(type, kAll), most(type, kAll), nan(type, kAll);
+  expect_of_all(type, [&](const Column& pairs, Bits other) {
+    auto least = std::make_shared<Column>(type, kAll), most = std::make_shared<Column>(type, kAll),
+         nan = std::make_shared<Column>(type, kAll);
     kernel.run_into(
         {{"x", pairs.data(), type, pairs.count()}},
-        {{least.data(), type, kAll}, {most.data(), type, kAll}, {nan.data(), type, kAll}});
-    auto in_f32 = [](Bits bits) { return evaluate(Op::convert, type, DType::f32, bits); };
-    int wrong = 0;
-    for (std::int64_t i = 0; i < kAll && wrong < 5; ++i) {
-      const Bits a = in_f32(static_cast<Bits>(i)), b = in_f32(other);
-      auto expected = [&](Op op) {
-        return evaluate(Op::convert, DType::f32, type, evaluate(op, DType::f32, DType::f32, a, b));
-      };
-      const bool any_nan = std::isnan(codegen::double_of_bits(type, static_cast<Bits>(i))) ||
+        {{least->data(), type, kAll}, {most->data(), type, kAll}, {nan->data(), type, kAll}});
+    return [=](std::int64_t i) {
+      const auto a = static_cast<Bits>(i);
+      const bool any_nan = std::isnan(codegen::double_of_bits(type, a)) ||
                            std::isnan(codegen::double_of_bits(type, other));
       const double inf = std::numeric_limits<double>::infinity();
       const Bits of_nan = codegen::bits_of_double(type, any_nan ? inf * 0 : -inf);
-      const bool right = agree(type, least.get(i), expected(Op::min)) &&
-                         agree(type, most.get(i), expected(Op::max)) &&
-                         agree(type, nan.get(i), of_nan);
-      EXPECT_TRUE(right) << name_of(type) << fmt::format(" {:04x} and {:04x}", i, other);
-      wrong += right ? 0 : 1;
-    }
-  }
+      return agree(type, least->get(i), in_f32(type, Op::min, a, other)) &&
+             agree(type, most->get(i), in_f32(type, Op::max, a, other)) &&
+             agree(type, nan->get(i), of_nan);
+    };
+  });
 }
+
 /// The same of what is smallest and largest so far.
 template <class T>
 void expect_ordered_so_far() {
@@ -436,30 +461,19 @@ void expect_ordered_so_far() {
   const auto x = input<T>("x");
   const Kernel kernel =
       compile(over(segments(2), inclusive(min(x)), exclusive(max(x))), {.target = target("cpu")});
-  constexpr std::int64_t kAll = std::int64_t{1} << 16;
   const Bits nothing = codegen::bits_of_double(type, -std::numeric_limits<double>::infinity());
-  for (const Bits other : difficult_values(type)) {
-    Column pairs(type, 2 * kAll), least(type, 2 * kAll), most(type, 2 * kAll);
-    for (std::int64_t i = 0; i < kAll; ++i) {
-      pairs.set(2 * i, static_cast<Bits>(i));
-      pairs.set(2 * i + 1, other);
-    }
+  expect_of_all(type, [&](const Column& pairs, Bits other) {
+    auto least = std::make_shared<Column>(type, 2 * kAll),
+         most = std::make_shared<Column>(type, 2 * kAll);
     kernel.run_into({{"x", pairs.data(), type, pairs.count()}},
-                    {{least.data(), type, 2 * kAll}, {most.data(), type, 2 * kAll}});
-    auto in_f32 = [](Bits bits) { return evaluate(Op::convert, type, DType::f32, bits); };
-    int wrong = 0;
-    for (std::int64_t i = 0; i < kAll && wrong < 5; ++i) {
+                    {{least->data(), type, 2 * kAll}, {most->data(), type, 2 * kAll}});
+    return [=](std::int64_t i) {
       const auto a = static_cast<Bits>(i);
-      const Bits smaller =
-          evaluate(Op::convert, DType::f32, type,
-                   evaluate(Op::min, DType::f32, DType::f32, in_f32(a), in_f32(other)));
-      const bool right = agree(type, least.get(2 * i), a) &&
-                         agree(type, least.get(2 * i + 1), smaller) && most.get(2 * i) == nothing &&
-                         agree(type, most.get(2 * i + 1), a);
-      EXPECT_TRUE(right) << name_of(type) << fmt::format(" {:04x} and {:04x}", i, other);
-      wrong += right ? 0 : 1;
-    }
-  }
+      return agree(type, least->get(2 * i), a) &&
+             agree(type, least->get(2 * i + 1), in_f32(type, Op::min, a, other)) &&
+             most->get(2 * i) == nothing && agree(type, most->get(2 * i + 1), a);
+    };
+  });
 }
 
 TEST_F(CpuNumeric, NumbersOf16BitsAreInOrder) {
