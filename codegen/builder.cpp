@@ -249,6 +249,11 @@ ValueId Builder::permute(ValueId value, std::vector<std::uint8_t> source) {
   if (identity) return value;
   return emit(Permute{value, std::move(source)}, type(value));
 }
+ValueId Builder::permute(ValueId value, ValueId other, std::vector<std::uint8_t> source) {
+  if (value == other && type(value).shape == Shape::uniform) return value;
+  const ValueId first = splat(value), second = splat(other);
+  return emit(Permute{first, std::move(source), second}, type(first));
+}
 ValueId Builder::any(ValueId lanes) {
   return emit(Vote{VoteKind::any, lanes}, uniform(DType::boolean));
 }

@@ -85,6 +85,8 @@ class Builder {
   ValueId shuffle_up(ValueId value, int distance);    ///< of lane l - distance, or its own
   ValueId shuffle_down(ValueId value, int distance);  ///< of lane l + distance, or its own
   ValueId permute(ValueId value, std::vector<std::uint8_t> source);
+  /// Sources 0 to 31 are lanes of `value`, 32 to 63 of `other`.
+  ValueId permute(ValueId value, ValueId other, std::vector<std::uint8_t> source);
   ValueId any(ValueId lanes);
   ValueId all(ValueId lanes);
   ValueId const_fragment(int mma_row, Operand operand, const ConstMatrix& matrix);

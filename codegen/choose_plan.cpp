@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
@@ -74,11 +75,6 @@ bool takes_one_batch_of_two(const Graph& graph, const Target& target, int depth,
          graph.folds[0].tile && loads > depth && loads <= 2 * depth;
 }
 
-bool has_moments(const Graph& graph) {
-  return std::any_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.moments; });
-}
-
 /// The width of a row's loads, and whether it needs scalar edges.
 std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& target) {
   int width = widest;
@@ -90,22 +86,6 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
   const bool edges =
       width < widest && !target.accesses_anywhere && segment >= 4LL * Plan::kWarp * widest;
   return {edges ? widest : width, edges};
-}
-
-/// Whether the lanes of a segment fill several registers with each field of every state. Exchanges
-/// between registers then cost nothing, and halve the rows that others have to exchange lanes of
-/// (one core of a Zen 4, from cache, 64 a segment: i32 and i8 two fifths less time, f16 a tenth; of
-/// 16, where f16 fill one register, 6 % more).
-bool merges_registers(const Graph& graph, int lanes) {
-  constexpr int kRegister = 64, kHalfFloats = 4;  // those are computed as f32
-  if (needs_order(graph)) return false;           // neighbours are merged first
-  for (const Fold& fold : graph.folds) {
-    for (const DType type : fold.state)
-      if (lanes * (is_float(type) ? std::max(size_of(type), kHalfFloats) : size_of(type)) <
-          2 * kRegister)
-        return false;
-  }
-  return true;
 }
 
 void place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -122,8 +102,8 @@ void place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
   if (plan.edges || tiles > plan.depth) plan.rows = 1;
   plan.load_rows_first = target.max_warps > 1;
-  plan.far_lanes_first =
-      target.vector_lanes && plan.rows > 1 && merges_registers(graph, plan.lanes_per_segment);
+  plan.pair_patterns = target.vector_lanes && plan.rows > 1;
+  plan.mean_loads = mean_loads(graph, target, plan.load_width);
   plan.launches = 1;
 }
 
@@ -133,6 +113,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.load_width = widest;
   plan.edges = widest > 1 && (plan.segment == 0 || plan.segment % widest != 0);
   plan.depth = choice.depth;
+  plan.mean_loads = mean_loads(graph, target, widest);
   plan.lanes_per_segment = Plan::kWarp;
   plan.rows = 1;
   // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
@@ -292,6 +273,7 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = static_cast<int>(std::bit_floor(
       static_cast<std::uint64_t>(std::max<std::int64_t>(1, narrow * target.row_loads / loads))));
+  if (!edges) place_moments(choice, graph, target, width, loads);
   return choice;
 }
 
@@ -301,6 +283,8 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
   choice.parts = kMostParts;
   if (target.max_warps == 1) {
     choice.depth /= 2;
+    place_moments(choice, graph, target,
+                  widest_load(graph, target, std::max(1, target.vector_bytes)), 1);
     choice.parts = kCpuParts;
   } else {
     // Merges of several fields, and loads of many inputs, are long and take many registers.

@@ -74,6 +74,8 @@ class BodyEmitter {
                  ValueId mask);
   void emit_store(ValueId value, std::string_view function, const std::string& pointer,
                   ValueId mask);
+  std::vector<std::string> shuffled(ValueId value, std::string_view function,
+                                    const std::string& source);
   void emit_shuffle(ValueId result, ValueId value, std::string_view function,
                     const std::string& source);
   [[nodiscard]] std::string address(const std::string& array, const Address& at,

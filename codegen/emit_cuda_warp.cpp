@@ -73,8 +73,8 @@ std::string permutation(const std::vector<std::uint8_t>& source) {
 }
 
 // The built-in shuffles take 4 and 8 bytes; smaller elements travel in an int.
-void BodyEmitter::emit_shuffle(ValueId result, ValueId value, std::string_view function,
-                               const std::string& source) {
+std::vector<std::string> BodyEmitter::shuffled(ValueId value, std::string_view function,
+                                               const std::string& source) {
   const Type& t = type(value);
   std::vector<std::string> values;
   for (const std::string& v : words_of(value)) {
@@ -88,7 +88,12 @@ void BodyEmitter::emit_shuffle(ValueId result, ValueId value, std::string_view f
                                                 : fmt::format("({}){}", type_name(t.elem), call));
     }
   }
-  declare(result, values);
+  return values;
+}
+
+void BodyEmitter::emit_shuffle(ValueId result, ValueId value, std::string_view function,
+                               const std::string& source) {
+  declare(result, shuffled(value, function, source));
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
@@ -105,6 +110,20 @@ void BodyEmitter::emit_op(const Instr& instr, const Permute& op) {
   if (static_cast<int>(op.source.size()) != kWarpWidth)
     throw InternalError(fmt::format("permute v{} has a table of {} lanes, not {}", instr.results[0],
                                     op.source.size(), kWarpWidth));
+  if (op.other != kNoValue) {
+    std::vector<std::uint8_t> within;
+    std::uint32_t others = 0;
+    for (int lane = 0; lane < kWarpWidth; ++lane) {
+      within.push_back(op.source[lane] % kWarpWidth);
+      others |= static_cast<std::uint32_t>(op.source[lane] / kWarpWidth) << lane;
+    }
+    const std::string source = permutation(within);
+    std::vector<std::string> values = shuffled(op.value, "__shfl_sync", source);
+    const std::vector<std::string> other = shuffled(op.other, "__shfl_sync", source);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = fmt::format("cf_either(0x{:08x}u, lane, {}, {})", others, other[i], values[i]);
+    return declare(instr.results[0], values);
+  }
   const int first = op.source[0];
   bool is_xor = true;
   for (int lane = 0; lane < kWarpWidth; ++lane)

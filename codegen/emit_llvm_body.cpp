@@ -100,10 +100,13 @@ void BodyEmitter::emit_op(const Instr& instr, const Concat& op) {
 
 // --- exchanges between lanes
 
-void BodyEmitter::permute(ValueId result, ValueId value, const std::vector<int>& source) {
-  for (const std::string& vector : names(value)) {
+void BodyEmitter::permute(ValueId result, ValueId value, ValueId other,
+                          const std::vector<int>& source) {
+  for (std::size_t i = 0; i < names(value).size(); ++i) {
+    const std::string& from = names(value)[i];
+    const std::string second = other == kNoValue ? std::string() : names(other)[i];
     values_[result].push_back(
-        out_.shuffle(register_type(type(value).elem), kWarpWidth, vector, {}, source));
+        out_.shuffle(register_type(type(value).elem), kWarpWidth, from, second, source));
   }
 }
 
@@ -116,7 +119,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
       const int neighbour = op.kind == ShuffleKind::xor_mask ? l ^ op.mask : l + distance;
       source.push_back(neighbour >= 0 && neighbour < kWarpWidth ? neighbour : l);
     }
-    return permute(id, op.value, source);
+    return permute(id, op.value, kNoValue, source);
   }
   const std::string_view elem = register_type(type(op.value).elem);
   const std::string vector = vector_of(elem, kWarpWidth);
@@ -145,7 +148,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Permute& op) {
-  permute(instr.results[0], op.value, {op.source.begin(), op.source.end()});
+  permute(instr.results[0], op.value, op.other, {op.source.begin(), op.source.end()});
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Vote& op) {

@@ -68,7 +68,8 @@ class BodyEmitter {
   /// for all.
   std::string run_mask(const std::string& lanes, int first, int count, int width);
   std::string lane_mask(ValueId mask);
-  void permute(ValueId result, ValueId value, const std::vector<int>& source);
+  /// `other`: of sources from 32 on; may be kNoValue.
+  void permute(ValueId result, ValueId value, ValueId other, const std::vector<int>& source);
 
   [[nodiscard]] const Type& type(ValueId id) const { return program_.type(id); }
   [[nodiscard]] static int lanes_of(const Type& t) {

@@ -210,11 +210,11 @@ Fold make_variance(DType type) {
   const int count = apply(Op::add, kCountA, kCountB);
   const int weight = m.convert(kCountB, type), total = m.convert(count, type);
   const int share = apply(Op::div, weight, total);
+  const int factor = apply(Op::mul, m.convert(kCountA, type), share);  // of counts alone
   const int delta = apply(Op::sub, kMeanB, kMeanA);
-  const int step = apply(Op::mul, delta, share);
-  const int mean = apply(Op::add, kMeanA, step);
-  const int between = apply(Op::mul, delta, apply(Op::mul, step, m.convert(kCountA, type)));
-  const int squares = apply(Op::add, apply(Op::add, kSquaresA, kSquaresB), between);
+  const int mean = m.apply(Op::fma, {delta, share, kMeanA});
+  const int within = apply(Op::add, kSquaresA, kSquaresB);
+  const int squares = m.apply(Op::fma, {apply(Op::mul, delta, factor), delta, within});
   const int empty_a = apply(Op::eq, kCountA, none), empty_b = apply(Op::eq, kCountB, none);
   // The formula is no exact identity for an empty side (and 0 / 0 for two): the other side counts.
   auto choose = [&](int a, int b, int both) {

@@ -225,11 +225,14 @@ void Warp::execute(const Concat& op, const Instr& instr) {
   }
 }
 
-void Warp::gather_lanes(ValueId from, ValueId to, std::span<const std::uint8_t> source) {
+void Warp::gather_lanes(ValueId from, ValueId other, ValueId to,
+                        std::span<const std::uint8_t> source) {
   const auto width = static_cast<std::size_t>(type(from).width);
   Bits* out = slot(to);
-  for (std::size_t l = 0; l < kLanes; ++l)
-    out = std::copy_n(slot(from) + source[l] * width, width, out);
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    const Bits* in = slot(source[l] < kLanes ? from : other);
+    out = std::copy_n(in + source[l] % kLanes * width, width, out);
+  }
 }
 
 void Warp::execute(const Shuffle& op, const Instr& instr) {
@@ -245,11 +248,11 @@ void Warp::execute(const Shuffle& op, const Instr& instr) {
     }
     source[l] = static_cast<std::uint8_t>(lane % kLanes);
   }
-  gather_lanes(op.value, instr.results[0], source);
+  gather_lanes(op.value, kNoValue, instr.results[0], source);
 }
 
 void Warp::execute(const Permute& op, const Instr& instr) {
-  gather_lanes(op.value, instr.results[0], op.source);
+  gather_lanes(op.value, op.other, instr.results[0], op.source);
 }
 
 void Warp::execute(const Vote& op, const Instr& instr) {

@@ -176,7 +176,8 @@ class Warp {
   GlobalArray& check_word(int buffer, std::int64_t element, const Accessor& who);
   /// Fails if a copy that this warp started has not been waited for.
   void check_copies() const;
-  void gather_lanes(ValueId from, ValueId to, std::span<const std::uint8_t> source);
+  /// Sources from 32 on are lanes of `other`.
+  void gather_lanes(ValueId from, ValueId other, ValueId to, std::span<const std::uint8_t> source);
 
   LaunchContext* context_ = nullptr;
   BlockState* block_ = nullptr;

@@ -8,6 +8,14 @@ namespace chainfold::codegen {
 
 namespace {
 constexpr std::size_t kCount = 0, kMean = 1;  // fields of moments
+
+/// The bits of [first, lanes), powers of two.
+std::vector<int> bits_between(int first, int lanes) {
+  std::vector<int> bits;
+  for (int bit = 0; 1 << bit < lanes; ++bit)
+    if (1 << bit >= first) bits.push_back(bit);
+  return bits;
+}
 }  // namespace
 
 std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit,
@@ -20,17 +28,19 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
   std::vector<Loaded> loaded;
   for (int i = 0; i < tiles; ++i) {
     const ValueId at = b_.add(begin, b_.i64(i * step));
-    ValueId mask = row_mask;
+    ValueId inside = kNoValue;
     if (limit != kNoValue && (runs || i >= whole)) {
       const ValueId offset =
           b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(lane_stride)}), DType::i64);
-      mask = b_.both(mask, b_.lt(offset, b_.sub(limit, at)));
+      inside = b_.lt(offset, b_.sub(limit, at));
     }
+    const ValueId mask = b_.both(row_mask, inside);
     Address address{.base = at};
     if (runs) address = {.base = at, .group = 1, .stride = lane_stride};
     const ValueId position =
         uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, lane_stride) : kNoValue;
     loaded.push_back(load(address, width, mask, position));
+    if (plan_.mean_loads > 0) loaded.back().mask = inside;
   }
   return loaded;
 }
@@ -69,35 +79,38 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0) {
     return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin, whole)));
   };
+  // What loops of whole batches carry.
+  const bool same_counts = row_mask == kNoValue || plan_.mean_loads > 0;
   auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit) {
-    return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit))));
+    return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit))), 1,
+                   same_counts && limit == kNoValue);
   };
 
   if (known && !plan_.edges && warps == 1) {  // everything but the addresses is known now
     const auto total = static_cast<std::int64_t>(*known);
     const std::int64_t full = total / chunk, rest = total % chunk;
-    std::optional<Partials> sum;
+    std::vector<Partials> pieces;
     if (full == 1) {
-      sum = batch(begin, plan_.depth, kNoValue);
+      pieces.push_back(batch(begin, plan_.depth, kNoValue));
     } else if (full > 1) {
       const Partials start = identities();
       const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
-      sum = unflatten(b_.loop(begin, behind, stride, flatten(start),
-                              [&](ValueId at, const Builder::Values& carried) {
-                                return add_batch(carried, at, plan_.depth, kNoValue);
-                              }),
-                      true);
+      const auto looped = b_.loop(begin, behind, stride, flatten(start, 1, same_counts),
+                                  [&](ValueId at, const Builder::Values& carried) {
+                                    return add_batch(carried, at, plan_.depth, kNoValue);
+                                  });
+      pieces.push_back(unflatten(looped, true));
+      for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+        if (same_counts && group_knows_count(f))
+          pieces[0][f].fields[kCount] = b_.i64(full * plan_.depth * width);  // of a lane
     }
     if (rest > 0) {
       const auto tiles = static_cast<int>((rest + step - 1) / step);
       const bool ragged = rest % step != 0;
       const ValueId at = b_.add(begin, b_.i64(full * chunk));
-      std::vector<Partials> pieces;
-      if (sum) pieces.push_back(*sum);
       pieces.push_back(batch(at, tiles, ragged ? end : kNoValue, tiles - 1));
-      sum = pieces.size() == 1 ? pieces[0] : merge(pieces[0], pieces[1]);
     }
-    return *sum;
+    return pieces.size() == 1 ? pieces[0] : merge(pieces[0], pieces[1]);
   }
 
   // The aligned middle [from, to) in vectors, the ragged ends one element a lane.
@@ -125,18 +138,18 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     first = b_.add(from, b_.mul(my_warp, b_.i64(chunk)));
   }
   const ValueId stride = b_.i64(runs ? chunk : chunk * warps);
-  Builder::Values sum =
-      b_.loop(first, stop, stride, flatten(start), [&](ValueId at, const Builder::Values& carried) {
-        return add_batch(carried, at, plan_.depth, kNoValue);
-      });
+  Builder::Values sum = b_.loop(first, stop, stride, flatten(start, 1, same_counts),
+                                [&](ValueId at, const Builder::Values& carried) {
+                                  return add_batch(carried, at, plan_.depth, kNoValue);
+                                });
   const ValueId mine =
       runs ? last_warp : b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
   if (plan_.strategy == Strategy::parts && plan_.cluster == 0) {
     // Only the last part of a segment has a rest: small code counts for more than loads in flight.
     const ValueId rest = b_.select(mine, rest_at, to), tile = b_.i64(step);
-    sum = b_.loop(rest, to, tile, sum, [&](ValueId at, const Builder::Values& carried) {
-      return add_batch(carried, at, 1, to);
-    });
+    sum = b_.loop(
+        rest, to, tile, flatten(unflatten(sum, true)),
+        [&](ValueId at, const Builder::Values& carried) { return add_batch(carried, at, 1, to); });
   } else {
     sum = b_.branch(
         b_.both(b_.lt(rest_at, to), mine), [&] { return add_batch(sum, rest_at, plan_.depth, to); },
@@ -183,8 +196,9 @@ Partial TileLowering::merge_across(std::size_t fold, const Partial& mine, const 
   return merge(fold, left, right);
 }
 
-Partial TileLowering::reduce(std::size_t fold, Partial a, int first, int lanes) {
-  for (int mask = first; mask < lanes; mask *= 2) {
+Partial TileLowering::reduce(std::size_t fold, Partial a, const std::vector<int>& bits) {
+  for (const int bit : bits) {
+    const int mask = 1 << bit;
     Partial other = a;
     for (ValueId& field : other.fields) {
       if (b_.type(field).shape == Shape::lane) field = b_.shuffle_xor(field, mask);
@@ -194,48 +208,80 @@ Partial TileLowering::reduce(std::size_t fold, Partial a, int first, int lanes) 
   return a;
 }
 
-Partials TileLowering::reduce_lanes(Partials a, int first, int lanes) {
+Partials TileLowering::reduce_lanes(Partials a, const std::vector<int>& bits) {
   for (std::size_t f = 0; f < a.size(); ++f) {
-    if (!a[f].complete) a[f] = reduce(f, std::move(a[f]), first, lanes);
+    if (!a[f].complete) a[f] = reduce(f, std::move(a[f]), bits);
   }
   return a;
+}
+
+Partials TileLowering::reduce_lanes(Partials a, int first, int lanes) {
+  return reduce_lanes(std::move(a), bits_between(first, lanes));
 }
 
 Partials TileLowering::reduce_ordered(Partials a, int first) {
   for (std::size_t f = 0; f < a.size(); ++f) {
     if (graph_.folds[f].commutative || a[f].complete) continue;
-    a[f] = reduce(f, std::move(a[f]), first, kWarpWidth);
+    a[f] = reduce(f, std::move(a[f]), bits_between(first, kWarpWidth));
     a[f].complete = true;
   }
   return a;
 }
 
-Partials TileLowering::pair_rows(const Partials& a, const Partials& b, int mask) {
+/// Each side of the merge is one pattern of lanes of both rows.
+Partial TileLowering::pair_by_patterns(std::size_t fold, const Partial& x, const Partial& y,
+                                       LanePair pair) {
+  std::vector<std::uint8_t> lower, upper;
+  for (int lane = 0; lane < kWarpWidth; ++lane) {
+    lower.push_back(static_cast<std::uint8_t>(pair.source(lane, 0)));
+    upper.push_back(static_cast<std::uint8_t>(pair.source(lane, 1)));
+  }
+  Partial left = x, right = x;
+  for (std::size_t i = 0; i < x.fields.size(); ++i) {
+    if (x.centred && i == kCount) continue;  // that of every segment
+    left.fields[i] = b_.permute(x.fields[i], y.fields[i], lower);
+    if (x.complete || (x.centred && i == kMean)) continue;
+    right.fields[i] = b_.permute(x.fields[i], y.fields[i], upper);
+  }
+  return x.complete ? left : merge(fold, left, right);
+}
+
+/// Each lane keeps what is its own row's, and one exchange serves both rows: it sends what the
+/// other row's lane needs.
+Partial TileLowering::pair_by_exchange(std::size_t fold, const Partial& x, const Partial& y,
+                                       LanePair pair) {
+  const int mask = 1 << pair.merged;
   const ValueId upper = has_lane_bit(mask);
+  Partial keep = x, received = x;
+  for (std::size_t i = 0; i < x.fields.size(); ++i) {
+    if (x.centred && i == kCount) continue;  // that of every segment
+    keep.fields[i] = b_.select(upper, y.fields[i], x.fields[i]);
+    if (x.complete || (x.centred && i == kMean)) continue;
+    const ValueId send = b_.select(upper, x.fields[i], y.fields[i]);
+    received.fields[i] = b_.type(send).shape == Shape::lane ? b_.shuffle_xor(send, mask) : send;
+  }
+  return x.complete ? keep : merge_across(fold, keep, received, mask);
+}
+
+Partials TileLowering::pair_rows(const Partials& a, const Partials& b, LanePair pair) {
   Partials paired;
   for (std::size_t f = 0; f < a.size(); ++f) {
-    const Partial x = a[f].lifted || b[f].lifted ? lift(f, a[f]) : a[f];
-    const Partial y = a[f].lifted || b[f].lifted ? lift(f, b[f]) : b[f];
-    Partial keep = x, received = x;
-    for (std::size_t i = 0; i < x.fields.size(); ++i) {
-      if (x.centred && i == kCount) continue;  // that of every segment
-      keep.fields[i] = b_.select(upper, y.fields[i], x.fields[i]);
-      if (x.complete || (x.centred && i == kMean)) continue;
-      // One exchange serves both rows: each lane sends what the other row's lane needs.
-      const ValueId send = b_.select(upper, x.fields[i], y.fields[i]);
-      received.fields[i] = b_.type(send).shape == Shape::lane ? b_.shuffle_xor(send, mask) : send;
-    }
-    paired.push_back(x.complete ? keep : merge_across(f, keep, received, mask));
+    const bool lifted = a[f].lifted || b[f].lifted;
+    const Partial x = lifted ? lift(f, a[f]) : a[f], y = lifted ? lift(f, b[f]) : b[f];
+    paired.push_back(plan_.pair_patterns ? pair_by_patterns(f, x, y, pair)
+                                         : pair_by_exchange(f, x, y, pair));
   }
   return paired;
 }
 
-std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width) {
+std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width, bool same_counts) {
   std::vector<ValueId> fields;
   for (std::size_t f = 0; f < lifted.size(); ++f) {
     for (std::size_t i = 0; i < lifted[f].fields.size(); ++i) {
       const bool alike = i == kCount && group_knows_count(f);
-      fields.push_back(b_.widen(lifted[f].fields[i], alike ? 1 : width));
+      const ValueId field = lifted[f].fields[i];
+      const bool same = alike && same_counts;
+      fields.push_back(same ? field : b_.widen(field, alike ? 1 : width));
     }
   }
   return fields;

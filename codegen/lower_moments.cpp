@@ -139,6 +139,15 @@ ValueId TileLowering::squares_of(const std::vector<Sample>& samples, ValueId mea
 }
 
 Partial TileLowering::fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group) {
+  const auto apart = static_cast<std::size_t>(plan_.mean_loads);
+  if (apart > 0 && batch.size() > apart) {
+    std::vector<Partial> parts;
+    for (std::size_t first = 0; first < batch.size(); first += apart) {
+      const std::size_t behind = std::min(batch.size(), first + apart);
+      parts.push_back(fold_moments(fold, {&batch[first], &batch[behind - 1] + 1}, group));
+    }
+    return tree(fold, std::move(parts));
+  }
   std::vector<Sample> samples;
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);

@@ -18,7 +18,9 @@ RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
       tile_(builder, graph, plan),
       lanes_(plan.lanes_per_segment),
       per_row_(kWarpWidth / plan.lanes_per_segment),
-      loads_(plan.loads_a_lane()) {
+      loads_(plan.loads_a_lane()),
+      span_(std::min(plan.rows, plan.lanes_per_segment)),
+      merges_(graph, plan, span_) {
   for (const GraphInput& input : graph.inputs)
     row_bytes_ += loads_ * plan.load_width * size_of(input.type);
 }
@@ -31,14 +33,9 @@ void RowTile::lower_tile(ValueId first, ValueId segments, const Sink& sink) {
     for (int u = 0; u < plan_.rows; ++u)
       rows_[static_cast<std::size_t>(u)] = load_row(u, 0, loads_);
   }
-  const int span = std::min(plan_.rows, lanes_);
-  std::vector<Partials> groups;
-  for (int group = 0; group * span < plan_.rows; ++group) {
-    Partials merged = merge_rows(group * span, span);
-    // What is left of each group of lanes.
-    merged = plan_.far_lanes_first ? tile_.reduce_lanes(std::move(merged), 1, lanes_ / span)
-                                   : tile_.reduce_lanes(std::move(merged), span, lanes_);
-    put_outputs(merged, group * span * per_row_, span, sink);
+  for (int row = 0; row < plan_.rows; row += span_) {
+    const Partials merged = merge_rows(row, static_cast<int>(merges_.pairs().size()));
+    put_outputs(tile_.reduce_lanes(merged, merges_.left()), row * per_row_, sink);
   }
 }
 
@@ -90,16 +87,17 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
     Address at{.base = b_.add(base, b_.i64(k * step)), .group = lanes_, .stride = plan_.segment};
     if (plan_.segment == step && !plan_.strided)
       at = {.base = at.base};  // groups without a gap: one run
-    ValueId lanes_mask = mask;
+    ValueId inside = kNoValue;
     if ((k + 1) * step > plan_.segment) {
       const ValueId within =
           b_.compute(Op::mul, {b_.compute(Op::rem, {b_.lane(), b_.i32(lanes_)}), b_.i32(width)});
       const auto left = static_cast<std::int32_t>(plan_.segment - k * step);
-      lanes_mask = b_.both(mask, b_.lt(within, b_.i32(left)));
+      inside = b_.lt(within, b_.i32(left));
     }
     const ValueId position =
         tile_.uses_index() ? tile_.positions(b_.i64(k * step), lanes_, width) : kNoValue;
-    row.push_back(tile_.load(at, width, lanes_mask, position, true));
+    row.push_back(tile_.load(at, width, b_.both(mask, inside), position, true));
+    if (plan_.mean_loads > 0) row.back().mask = inside;
   }
   return row;
 }
@@ -138,14 +136,15 @@ std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
 }
 
 Partials RowTile::fold_row(int u) {
+  const int group = plan_.mean_loads > 0 ? 0 : lanes_;
   Partials partials;
   if (!in_one_batch()) {
     const ValueId base = row_base(u);
     partials = tile_.fold_range(base, b_.i64(plan_.segment), base, row_mask(u), b_.i32(0), 1);
   } else if (plan_.load_rows_first) {
-    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)], lanes_);
+    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)], group);
   } else if (at_once()) {
-    partials = tile_.fold_batch(load_row(u, 0, loads_), lanes_);
+    partials = tile_.fold_batch(load_row(u, 0, loads_), group);
   } else {
     partials = fold_in_turns(u);
   }
@@ -181,30 +180,22 @@ Partials RowTile::fold_in_turns(int u) {
   return std::move(waiting.front().second);
 }
 
-/// The lane of its group that ends up with a row of `span`: bit i of the row is bit i of the lane
-/// or, far lanes first, the i-th from the top.
-int RowTile::lane_of(int row, int span) const {
-  if (!plan_.far_lanes_first) return row;
-  int lane = 0;
-  for (int bit = 1, to = lanes_ / 2; bit < span; bit *= 2, to /= 2)
-    if ((row & bit) != 0) lane += to;
-  return lane;
+/// Row u and those that differ from it in the bits of the first `merges` merges.
+Partials RowTile::merge_rows(int u, int merges) {
+  if (merges == 0) return fold_row(u);
+  const int last = merges - 1;
+  const Partials a = merge_rows(u, last), b = merge_rows(u + (1 << merges_.row_bit(last)), last);
+  return tile_.pair_rows(a, b, merges_.pairs()[static_cast<std::size_t>(last)]);
 }
 
-Partials RowTile::merge_rows(int u, int span) {
-  if (span == 1) return fold_row(u);
-  const Partials low = merge_rows(u, span / 2), high = merge_rows(u + span / 2, span / 2);
-  return tile_.pair_rows(low, high, plan_.far_lanes_first ? lanes_ / span : span / 2);
-}
-
-/// Of `span` rows: lane k * lanes + lane_of(u) holds row u's k-th segment; output p = u * per_row +
-/// k goes to lane p.
-void RowTile::put_outputs(const Partials& merged, int offset, int span, const Sink& sink) {
-  const int count = span * per_row_;
+/// Of `span_` rows from `offset` segments on; output p = u * per_row + k, row u's k-th segment,
+/// goes to lane p.
+void RowTile::put_outputs(const Partials& merged, int offset, const Sink& sink) {
+  const int count = span_ * per_row_;
   std::vector<std::uint8_t> source(kWarpWidth);
   for (int p = 0; p < kWarpWidth; ++p) {
-    const int from = p % per_row_ * lanes_ + lane_of(p / per_row_, span);
-    source[static_cast<std::size_t>(p)] = static_cast<std::uint8_t>(p < count ? from : p);
+    const int from = p < count ? merges_.lane_of(p / per_row_, p % per_row_) : p;
+    source[static_cast<std::size_t>(p)] = static_cast<std::uint8_t>(from);
   }
   ValueId mask = kNoValue;
   if (count < kWarpWidth) mask = b_.compute(Op::lt, {b_.lane(), b_.i32(count)});

@@ -1,9 +1,9 @@
 // RowTile: the work of one warp on `segments_per_warp` consecutive segments, the same whether their
 // elements are loaded from the inputs or from shared memory, and wherever the results go.
 //
-// Rows are merged in pairs while lanes are merged (pair_rows), so a group's lane u (or, far lanes
-// first, the one whose bits are u's from the top down) ends up with row u and exchanges are shared:
-// R rows over G lanes cost R - 1 exchanges and log2(G / R) more, not R * log2(G).
+// Rows are merged in pairs while lanes are merged (pair_rows, RowMerges), so each lane of a group
+// ends up with another row and exchanges are shared: R rows over G lanes cost R - 1 exchanges and
+// log2(G / R) more, not R * log2(G).
 #pragma once
 
 #include <functional>
@@ -42,14 +42,15 @@ class RowTile {
   Partials fold_row(int u);
   [[nodiscard]] bool at_once() const;
   Partials fold_in_turns(int u);
-  [[nodiscard]] int lane_of(int row, int span) const;
-  Partials merge_rows(int u, int span);
-  void put_outputs(const Partials& merged, int offset, int span, const Sink& sink);
+  Partials merge_rows(int u, int merges);
+  void put_outputs(const Partials& merged, int offset, const Sink& sink);
 
   Builder& b_;
   const Plan& plan_;
   TileLowering tile_;
   int lanes_, per_row_, loads_;
+  int span_;  // rows that are merged to one value
+  RowMerges merges_;
   int row_bytes_ = 0;  // of a lane
   ValueId first_ = kNoValue, segments_ = kNoValue, before_ = kNoValue;
   std::vector<std::vector<Loaded>> rows_;

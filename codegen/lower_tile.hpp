@@ -16,6 +16,7 @@
 #include "chainfold/codegen/builder.hpp"
 #include "chainfold/codegen/graph.hpp"
 #include "chainfold/codegen/plan.hpp"
+#include "chainfold/codegen/row_merges.hpp"
 
 namespace chainfold::codegen {
 
@@ -145,14 +146,18 @@ class TileLowering {
   /// Every lane of a group of `lanes` lanes receives the merge over bits [first, lanes) of the
   /// group.
   Partials reduce_lanes(Partials a, int first, int lanes);
+  /// Over the given bits of the lane's number, in their order.
+  Partials reduce_lanes(Partials a, const std::vector<int>& bits);
   /// Folds that are not commutative become complete: their warp's lanes are merged in order, over
   /// lane bits from `first` on.
   Partials reduce_ordered(Partials a, int first = 1);
-  /// Two rows in, one out: lanes with bit `mask` clear hold a's pair merge, the others b's.
-  Partials pair_rows(const Partials& a, const Partials& b, int mask);
+  /// Two rows in, one out: lanes of the result belong to a or b as `pair` says. By exchanges of
+  /// lanes (`pair` moves no bit), or by patterns that take lanes of both, if the plan says so.
+  Partials pair_rows(const Partials& a, const Partials& b, LanePair pair);
   /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields of
-  /// `width` elements; one where all of a lane's have the same, the count of moments.
-  std::vector<ValueId> flatten(const Partials& lifted, int width = 1);
+  /// `width` elements; one where all of a lane's have the same, the count of moments. That may stay
+  /// uniform (`same_counts`) where it always is.
+  std::vector<ValueId> flatten(const Partials& lifted, int width = 1, bool same_counts = false);
   /// `reduced`: folds that are not commutative were complete.
   Partials unflatten(const std::vector<ValueId>& fields, bool reduced = false);
 
@@ -212,7 +217,9 @@ class TileLowering {
   /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
   /// other) and by the others as (other, mine) if the fold needs its order.
   Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);
-  Partial reduce(std::size_t fold, Partial a, int first, int lanes);
+  Partial reduce(std::size_t fold, Partial a, const std::vector<int>& bits);
+  Partial pair_by_patterns(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
+  Partial pair_by_exchange(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
   ValueId has_lane_bit(int mask);
   /// Elements [first, first + width) of each lane, neighbours merged first. Few states are alive at
   /// once.

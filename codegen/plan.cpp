@@ -203,7 +203,7 @@ std::string print(const Plan& plan, const Graph& graph) {
   } else if (plan.strategy != Strategy::parts) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "",
-                        plan.far_lanes_first ? ", far lanes merged first" : "");
+                        plan.pair_patterns ? ", merged by patterns of two" : "");
   } else {
     text += fmt::format(
         "  part_quantum {}, parts_wanted {}{}{}\n", plan.part_quantum, plan.parts_wanted,
@@ -269,9 +269,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
-  require(!plan.far_lanes_first ||
-              (!needs_order(graph) && plan.strategy == Strategy::rows && target.vector_lanes),
-          "rows of registers are merged far lanes first, in any order");
+  require(!plan.pair_patterns || (plan.strategy == Strategy::rows && target.vector_lanes),
+          "patterns of two rows' lanes are those of vector registers");
   if (plan.strategy == Strategy::staged) {
     require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,

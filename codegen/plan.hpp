@@ -110,9 +110,14 @@ struct Plan {
   int loads_at_once = 1024;  ///< of a segment that a lane holds before it adds them up (staged)
   /// rows, columns: all loads of a tile are issued before the first use, and added up as a tree.
   bool load_rows_first = true;
-  /// rows: merges of rows begin with the lanes that are furthest apart, which lie in different
-  /// registers
-  bool far_lanes_first = false;
+  /// rows: both sides of a merge of two rows are patterns of lanes of both (RowMerges), else lanes
+  /// are exchanged.
+  bool pair_patterns = false;
+  /// Loads of a lane whose moments have a mean of their own and are merged with others as states;
+  /// segments of rows that do not exist then count as zeros, since their results go nowhere, so
+  /// that counts are known while compiling. 0: a batch's loads have one mean, or, in rows, those of
+  /// all lanes that share a segment, which exchange sums for it first and have no counts.
+  int mean_loads = 0;
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values

@@ -180,10 +180,12 @@ struct Shuffle {
   int mask = 0;
   ValueId source = kNoValue;
 };
-/// Every lane receives the value of the lane that a constant table names.
+/// Every lane receives the value of the lane that a constant table names: 0 to 31 of `value`, 32 to
+/// 63 of `other`, if there is one.
 struct Permute {
   ValueId value;
   std::vector<std::uint8_t> source;
+  ValueId other = kNoValue;
 };
 enum class VoteKind : std::uint8_t { any, all };
 struct Vote {

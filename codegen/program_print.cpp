@@ -154,7 +154,8 @@ class Printer {
   std::string operation(const Permute& op, const Instr&) const {
     std::string lanes;
     for (std::uint8_t lane : op.source) lanes += (lanes.empty() ? "" : " ") + std::to_string(lane);
-    return fmt::format("permute {}, [{}]", value(op.value), lanes);
+    if (op.other == kNoValue) return fmt::format("permute {}, [{}]", value(op.value), lanes);
+    return fmt::format("permute {}, {}, [{}]", value(op.value), value(op.other), lanes);
   }
   std::string operation(const Vote& op, const Instr&) const {
     return fmt::format("{} {}", op.kind == VoteKind::any ? "any" : "all", value(op.value));

@@ -227,8 +227,11 @@ class Rules {
   void operation(const Permute& op, const Instr& instr) const {
     check(type_of(op.value).shape == Shape::lane, "only lane values are permuted");
     check(op.source.size() == kWarpWidth, "a permutation names 32 lanes");
+    const int lanes = op.other == kNoValue ? kWarpWidth : 2 * kWarpWidth;
     for (std::uint8_t source : op.source)
-      check(source < kWarpWidth, "a permutation names a lane beyond 31");
+      check(source < lanes, fmt::format("a permutation names a lane beyond {}", lanes - 1));
+    if (op.other != kNoValue)
+      check(type_of(op.other) == type_of(op.value), "lanes of two types are permuted");
     expect(instr, type_of(op.value));
   }
   void operation(const Vote& op, const Instr& instr) const {

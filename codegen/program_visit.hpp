@@ -96,7 +96,10 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.value);
                                   maybe(o.source);
                                 },
-                                [&](Permute& o) { fn(o.value); },
+                                [&](Permute& o) {
+                                  fn(o.value);
+                                  maybe(o.other);
+                                },
                                 [&](Vote& o) { fn(o.value); },
                                 [&](Pack& o) {
                                   for (auto& piece : o.pieces) maybe(piece.first);

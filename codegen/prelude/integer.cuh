@@ -66,6 +66,13 @@ CF_DEVICE unsigned cf_lanes(unsigned lanes, int lane, unsigned bits) {
   return (lanes >> lane & 1u) ? bits : 0u;
 }
 
+// Both values are there whichever is taken, so that whatever exchanges lanes for them is done by all.
+// @helper cf_either
+template <class T>
+CF_DEVICE T cf_either(unsigned lanes, int lane, T taken, T other) {
+  return (lanes >> lane & 1u) ? taken : other;
+}
+
 // Entry `lane` of a table of 32 lane numbers, kept as its five bit planes.
 // @helper cf_table
 CF_DEVICE int cf_table(int lane, unsigned p0, unsigned p1, unsigned p2, unsigned p3, unsigned p4) {

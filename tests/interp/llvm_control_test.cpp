@@ -56,6 +56,11 @@ TEST_P(LlvmExchanges, ShufflesPermutationsAndSources) {
         b.compute(Op::ne, {b.compute(Op::bit_and, {b.lane(), b.i32(mask)}), b.i32(0)});
     keep(b.shuffle_xor(b.select(upper, x, y), mask));
   }
+  for (int i = 0; i < 8; ++i) {
+    std::vector<std::uint8_t> source(kWarpWidth);
+    for (std::uint8_t& s : source) s = static_cast<std::uint8_t>(bench.random() % (2 * kWarpWidth));
+    keep(b.permute(x, y, source));
+  }
   EXPECT_EQ(bench.run(), "");
 }
 

@@ -509,33 +509,26 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
   EXPECT_EQ(codegen::most_elements_of(fold.graph(), codegen::cpu_target(4), 64, 64), 0);
 }
 
-/// Where lanes are elements of registers and a segment's fill several, those of different ones are
-/// merged first, but not in order, and not where there is one row.
-TEST(ChoosePlan, LanesOfDifferentRegistersAreMergedFirst) {
-  const auto far = [](const Computation& fold, const Target& target, std::int64_t segment) {
+/// Where lanes are elements of registers, two rows are merged by patterns, if there are two.
+TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
+  const auto patterns = [](const Computation& fold, const Target& target, std::int64_t segment) {
     const Plan plan = choose_plan(fold.graph(), target, {.segment = segment});
     EXPECT_EQ(plan.strategy, Strategy::rows);
-    return plan.far_lanes_first;
+    return plan.pair_patterns;
   };
   const Target cpu = codegen::cpu_target(4);
   const auto x = input<float>("x");
-  const auto y = input<double>("y");
-  const auto sums = [](const auto& of, std::int64_t segment) {
-    return over(segments(segment), sum(of));
-  };
-  for (const std::int64_t segment : {17, 24, 64, 100})
-    EXPECT_TRUE(far(sums(x, segment), cpu, segment));
-  for (const std::int64_t segment : {1, 8, 16}) EXPECT_FALSE(far(sums(x, segment), cpu, segment));
-  EXPECT_TRUE(far(sums(y, 16), cpu, 16));
-  EXPECT_FALSE(far(sums(y, 8), cpu, 8));
-  EXPECT_FALSE(far(sums(x, 4096), cpu, 4096)) << "one row";
-  EXPECT_FALSE(far(program("longest_run_f32").over(segments(64)), cpu, 64)) << "in order";
-  EXPECT_FALSE(far(over(segments(16), sum(x)), codegen::gpu_target(90), 16));
-  Plan wrong =
-      choose_plan(program("longest_run_f32").over(segments(64)).graph(), cpu, {.segment = 64});
-  wrong.far_lanes_first = true;
-  EXPECT_THROW(verify(wrong, program("longest_run_f32").over(segments(64)).graph(), cpu),
-               InternalError);
+  for (const std::int64_t segment : {2, 8, 17, 64, 100})
+    EXPECT_TRUE(patterns(over(segments(segment), sum(x)), cpu, segment)) << segment;
+  EXPECT_TRUE(patterns(program("longest_run_f32").over(segments(64)), cpu, 64));
+  for (const std::int64_t segment : {1, 4096})  // one row
+    EXPECT_FALSE(patterns(over(segments(segment), sum(x)), cpu, segment)) << segment;
+  const Target gpu = codegen::gpu_target(90);
+  const Computation fold = over(segments(16), sum(x));
+  EXPECT_FALSE(patterns(fold, gpu, 16));
+  Plan wrong = choose_plan(fold.graph(), gpu, {.segment = 16});
+  wrong.pair_patterns = true;
+  EXPECT_THROW(verify(wrong, fold.graph(), gpu), InternalError);
 }
 
 TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {

@@ -82,11 +82,12 @@ TEST_P(EmitCudaCompile, every_access_of_every_type) {
     p.launches[0].shared.push_back({"s", type, 2048});
     Builder b(p);
     const ValueId mask = b.lt(b.lane(), b.param(0));
-    std::vector<std::uint8_t> rotate, transpose, squares;
+    std::vector<std::uint8_t> rotate, transpose, squares, of_two;
     for (int lane = 0; lane < kWarpWidth; ++lane) {
       rotate.push_back(static_cast<std::uint8_t>((lane + 5) % 32));
       transpose.push_back(static_cast<std::uint8_t>(lane / 4 | (lane % 4) << 3));
       squares.push_back(static_cast<std::uint8_t>(lane * lane % 32));
+      of_two.push_back(static_cast<std::uint8_t>(lane % 2 * 32 + lane / 2));
     }
     ValueId base = b.i64(0);
     for (int width = 1; width * size_of(type) <= 16; width *= 2) {
@@ -108,6 +109,7 @@ TEST_P(EmitCudaCompile, every_access_of_every_type) {
       value = b.shuffle_from(value, b.lane());
       value = b.shuffle_down(b.shuffle_up(value, 4), 9);
       for (const auto& source : {rotate, transpose, squares}) value = b.permute(value, source);
+      value = b.permute(value, masked, of_two);
       b.store(1, at, value);
       if (width > 1) {
         b.store(1, at, b.extract(value, 1, 1));

@@ -55,6 +55,27 @@ TEST(EmitCuda, permutations_have_closed_forms) {
   EXPECT_EQ(table.rfind("cf_table(lane, 0x", 0), 0u) << table;
 }
 
+// Both sides are exchanged by all lanes, whichever of them a lane takes.
+TEST(EmitCuda, a_permutation_of_two_values_takes_either) {
+  Program p;
+  p.buffers.push_back({"x", DType::f32, BufferRole::input, 0, 4, {}});
+  p.buffers.push_back({"out", DType::f32, BufferRole::output, 0, 4, {}});
+  p.launches.push_back({});
+  p.launches[0].name = "interleaved";
+  Builder b(p);
+  const ValueId low = b.load(0, {b.i64(0)}), high = b.load(0, {b.i64(32)});
+  std::vector<std::uint8_t> source;
+  for (int lane = 0; lane < kWarpWidth; ++lane)
+    source.push_back(static_cast<std::uint8_t>(lane % 2 * kWarpWidth + lane / 2));
+  b.store(1, {b.i64(0)}, b.permute(low, high, source));
+  verify(p);
+  const CudaSource cuda = emit_cuda(p, 90);
+  EXPECT_NE(cuda.text.find("= cf_either(0xaaaaaaaau, lane, __shfl_sync(0xffffffffu, "),
+            std::string::npos)
+      << cuda.text;
+  EXPECT_NE(cuda.text.find("CF_DEVICE T cf_either("), std::string::npos) << cuda.text;
+}
+
 // f32, four a lane, with a mask: the text that goldens are made of.
 TEST(EmitCuda, a_kernel_reads_like_its_program) {
   Program p;

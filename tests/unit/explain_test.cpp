@@ -32,7 +32,7 @@ TEST_F(Explain, BeforeCompilingTheDefaultOrThePinnedPlan) {
   const Options pinned{.target = target("cpu"), .plan = kPinned};
   const std::string text = explain(sum_of(64), pinned);
   EXPECT_TRUE(has(text, "choice\n  " + kPinned + "\n  pinned\n"));
-  EXPECT_TRUE(has(text, "rows 2, far lanes merged first\n")) << "the plan itself, too";
+  EXPECT_TRUE(has(text, "rows 2, merged by patterns of two\n")) << "the plan itself, too";
   expect_error<UserError>([&] { explain(over(whole(), sum(input<float>("x"))), pinned); },
                           ErrorCode::unsupported, "plan", {"not legal"});
 }

@@ -311,6 +311,13 @@ const Broken kBroken[] = {
      [](Program& p) { op<Shuffle>(p).value = prepend(p, uniform(DType::f32), Const{0}); }},
     {"permute_count", "names 32 lanes", [](Program& p) { op<Permute>(p).source.pop_back(); }},
     {"permute_range", "beyond 31", [](Program& p) { op<Permute>(p).source[3] = 32; }},
+    {"permute_range_of_two", "beyond 63",
+     [](Program& p) {
+       op<Permute>(p).other = op<Permute>(p).value;
+       op<Permute>(p).source[3] = 64;
+     }},
+    {"permute_types", "of two types",
+     [](Program& p) { op<Permute>(p).other = first<Load>(p).results[0]; }},
     {"vote_type", "lane boolean",
      [](Program& p) { op<Vote>(p).value = first<Load>(p).results[0]; }},
     // Matrices

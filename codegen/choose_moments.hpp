@@ -1,0 +1,25 @@
+// How a CPU folds moments: how many loads share a mean, how many are taken at once, and how many
+// rows side by side.
+#pragma once
+
+#include <cstdint>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/target.hpp"
+
+namespace chainfold::codegen {
+
+[[nodiscard]] bool has_moments(const Graph& graph);
+
+/// Plan::mean_loads of loads of so many elements. Exchanges for a mean that lanes share cost a CPU
+/// more than merges of moments whose counts are constants: a pair of rows has 9 instructions for
+/// those instead of 6, but each row 9 for its mean. 0 on GPUs, which wait for memory either way.
+[[nodiscard]] int mean_loads(const Graph& graph, const Target& target, int width);
+
+/// The depth and, where a segment takes more than one load, the rows of moments on a CPU. Nothing
+/// changes where other folds' states are not short: a batch would be more code than it is worth.
+void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
+                   std::int64_t loads);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,124 @@
+#include "chainfold/codegen/row_merges.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace chainfold::codegen {
+
+namespace {
+
+constexpr int kLaneBits = 5;
+constexpr int kRunBytes = 16;
+/// Of the largest registers; where they have less, some of the exchanges between runs are none.
+constexpr int kRegisterBytes = 64;
+
+int bits_of(int count) { return std::bit_width(static_cast<unsigned>(count)) - 1; }
+
+/// Bytes of a lane of the widest state; floats of 16 bits are computed as f32. What moments count
+/// is mostly known while compiling.
+int state_bytes(const Graph& graph) {
+  constexpr int kFloat = 4;
+  int bytes = 1;
+  for (const Fold& fold : graph.folds)
+    for (std::size_t i = fold.moments ? 1 : 0; i < fold.state.size(); ++i)
+      bytes = std::max({bytes, size_of(fold.state[i]), is_float(fold.state[i]) ? kFloat : 1});
+  return bytes;
+}
+
+}  // namespace
+
+int LanePair::source(int lane, int half) const {
+  const auto below = [](int bit) { return (1 << bit) - 1; };
+  const int which = lane >> row & 1;
+  const int rest = (lane & below(row)) | (lane >> 1 & ~below(row));
+  const int from = (rest & below(merged)) | (rest & ~below(merged)) << 1 | half << merged;
+  return which * Plan::kWarp + from;
+}
+
+RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
+    : ordered_(needs_order(graph)), patterns_(plan.pair_patterns) {
+  const int elements = bits_of(plan.lanes_per_segment);
+  for (int bit = 0; bit < kLaneBits; ++bit) {
+    if (bit < elements) {
+      labels_.push_back({Label::Kind::element});
+    } else {
+      labels_.push_back({Label::Kind::segment, bit - elements});
+    }
+  }
+  const int bytes = state_bytes(graph);
+  run_bits_ = std::min(kLaneBits, bits_of(kRunBytes / bytes));
+  register_bits_ = std::min(kLaneBits, bits_of(kRegisterBytes / bytes));
+  while (1 << pairs_.size() < rows) {
+    const int low = lowest(0, kLaneBits);
+    merge(patterns_ ? next_pattern() : LanePair{low, low});
+  }
+}
+
+bool RowMerges::is_element(int bit) const {
+  return labels_[static_cast<std::size_t>(bit)].kind == Label::Kind::element;
+}
+
+int RowMerges::lowest(int from, int to) const {
+  for (int bit = from; bit < to; ++bit)
+    if (is_element(bit)) return bit;
+  return -1;
+}
+
+int RowMerges::highest(int from, int to) const {
+  for (int bit = to - 1; bit >= from; --bit)
+    if (is_element(bit)) return bit;
+  return -1;
+}
+
+LanePair RowMerges::next_pattern() const {
+  const int far = highest(register_bits_, kLaneBits), near = lowest(0, run_bits_);
+  if (!ordered_ && far >= 0) return {far, far};
+  if (near >= 0) {
+    // Neighbours of 32 and 64 bits are told apart by one instruction, of 16 and 8 the halves of a
+    // run are put together by one.
+    const int top = run_bits_ - 1;
+    if (!ordered_ && run_bits_ > 2 && is_element(top)) return {top, 0};
+    return {near, top};
+  }
+  if (const int run = lowest(run_bits_, register_bits_); run >= 0) return {run, register_bits_ - 1};
+  const int bit = lowest(register_bits_, kLaneBits);
+  return {bit, bit};
+}
+
+void RowMerges::merge(LanePair pair) {
+  labels_.erase(labels_.begin() + pair.merged);
+  labels_.insert(labels_.begin() + pair.row, {Label::Kind::row, static_cast<int>(pairs_.size())});
+  pairs_.push_back(pair);
+}
+
+int RowMerges::row_bit(int merge) const {
+  int bit = 0;
+  for (const Label& label : labels_) {
+    if (label.kind != Label::Kind::row) continue;
+    if (label.index == merge) return bit;
+    ++bit;
+  }
+  return bit;
+}
+
+std::vector<int> RowMerges::left() const {
+  std::vector<int> bits;
+  for (int bit = 0; bit < kLaneBits; ++bit)
+    if (is_element(bit)) bits.push_back(bit);
+  if (patterns_ && !ordered_) std::reverse(bits.begin(), bits.end());
+  return bits;
+}
+
+int RowMerges::lane_of(int row, int k) const {
+  int lane = 0, row_bit = 0;
+  for (int bit = 0; bit < kLaneBits; ++bit) {
+    const Label& label = labels_[static_cast<std::size_t>(bit)];
+    int value = 0;
+    if (label.kind == Label::Kind::segment) value = k >> label.index & 1;
+    if (label.kind == Label::Kind::row) value = row >> row_bit++ & 1;
+    lane |= value << bit;
+  }
+  return lane;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,40 @@
+#include "schedule.hpp"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/Twine.h>
+#include <llvm/IR/BasicBlock.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Instructions.h>
+
+#include "host.hpp"
+#include "registers.hpp"
+
+namespace chainfold::runtime::cpu {
+
+namespace {
+
+constexpr int kRegisters = 32;
+
+/// Registers of what the block loads and uses more than once.
+int kept_loads(const llvm::BasicBlock& block) {
+  int registers = 0;
+  for (const llvm::Instruction& instruction : block)
+    if (llvm::isa<llvm::LoadInst>(instruction) && instruction.hasNUsesOrMore(2))
+      registers += registers_of(*instruction.getType());
+  return registers;
+}
+
+}  // namespace
+
+void KeptOrder::look_at(const llvm::Function& function) {
+  if (host().vector_bits < kRegisterBits) return;
+  const auto is_full = [](const llvm::BasicBlock& block) { return kept_loads(block) > kRegisters; };
+  if (llvm::any_of(function, is_full))
+    functions_.insert(("function (" + function.getName() + ")").str());
+}
+
+bool KeptOrder::shouldRunPass(llvm::StringRef pass, llvm::StringRef description) {
+  return pass != "Machine Instruction Scheduler" || !functions_.contains(description);
+}
+
+}  // namespace chainfold::runtime::cpu
