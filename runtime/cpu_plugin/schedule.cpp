@@ -15,12 +15,16 @@ namespace {
 
 constexpr int kRegisters = 32;
 
-/// Registers of what the block loads and uses more than once.
+/// Registers of the floats that the block loads and uses more than once. Integers are mostly words,
+/// which are taken apart at once.
 int kept_loads(const llvm::BasicBlock& block) {
   int registers = 0;
-  for (const llvm::Instruction& instruction : block)
-    if (llvm::isa<llvm::LoadInst>(instruction) && instruction.hasNUsesOrMore(2))
-      registers += registers_of(*instruction.getType());
+  for (const llvm::Instruction& instruction : block) {
+    const llvm::Type& type = *instruction.getType();
+    if (llvm::isa<llvm::LoadInst>(instruction) && type.isFPOrFPVectorTy() &&
+        instruction.hasNUsesOrMore(2))
+      registers += registers_of(type);
+  }
   return registers;
 }
 

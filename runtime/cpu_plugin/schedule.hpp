@@ -12,10 +12,11 @@ class Function;
 namespace chainfold::runtime::cpu {
 
 /// LLVM 19's scheduler takes loads for free of dependencies and moves all of a block to its
-/// beginning. What is loaded for one use is no harm, as the use then reads memory itself; but values
-/// that are used more than once (an element and, behind the mean, its deviation) need a register
-/// each, and go to the stack and back. So it skips functions with blocks that load more of them than
-/// there are registers of AVX-512: mean and variance from cache, one core of a Zen 4, of 64 f32 38
+/// beginning. What is loaded for one use is no harm, as the use then reads memory itself; but
+/// values that are used more than once (an element and, behind the mean, its deviation) need a
+/// register each, and go to the stack and back. So it skips functions with blocks that load more
+/// such floats than there are registers of AVX-512: mean and variance from cache, one core of a Zen
+/// 4, of 64 f32 38
 /// -> 48 GB/s, of 512 34 -> 59, of 64 f64 29 -> 51. Elsewhere it stays: sums of 4096 f16 and scans
 /// lose 4 % without it.
 ///
