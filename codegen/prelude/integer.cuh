@@ -66,7 +66,8 @@ CF_DEVICE unsigned cf_lanes(unsigned lanes, int lane, unsigned bits) {
   return (lanes >> lane & 1u) ? bits : 0u;
 }
 
-// Both values are there whichever is taken, so that whatever exchanges lanes for them is done by all.
+// Both values are there whichever is taken, so that whatever exchanges lanes for them is done by
+// all.
 // @helper cf_either
 template <class T>
 CF_DEVICE T cf_either(unsigned lanes, int lane, T taken, T other) {
