@@ -17,11 +17,15 @@ constexpr int kBatchBytes = 256;
 /// 26, of 512 20, 24, 28, 30 and 30; f32 of 128 27, 37, 46, 52 and 57.
 constexpr int kRowBytes = 512, kMostRows = 16;
 
-/// Bytes of what the moments of an element are computed from; 0: there are none.
+/// Bytes of what the moments of an element are computed from; 0: there are none, or of none the
+/// counts are known, as all are filtered.
 int bytes_of_moments(const Graph& graph) {
   int bytes = 0;
-  for (const Fold& fold : graph.folds)
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::fold || node.filter != kNoNode) continue;
+    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     if (fold.moments) bytes += size_of(fold.operands[0]);
+  }
   return bytes;
 }
 
@@ -45,11 +49,15 @@ int mean_loads(const Graph& graph, const Target& target, int width) {
 
 void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
                    std::int64_t loads) {
-  const auto is_short = [](const Fold& fold) { return fold.moments || fold.tile; };
-  if (!target.vector_lanes || !has_moments(graph) ||
-      !std::all_of(graph.folds.begin(), graph.folds.end(), is_short))
-    return;
+  const auto is_short = [&](const Node& node) {
+    if (node.kind != NodeKind::fold) return true;
+    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
+    return fold.moments ? node.filter == kNoNode : fold.tile.has_value();
+  };
   const int bytes = width * bytes_of_moments(graph);
+  if (!target.vector_lanes || bytes == 0 ||
+      !std::all_of(graph.nodes.begin(), graph.nodes.end(), is_short))
+    return;
   choice.depth = std::max(choice.depth, power_of_two(kBatchBytes / bytes));
   if (loads > 1) choice.rows = std::min(kMostRows, power_of_two(kRowBytes / (bytes * loads)));
 }

@@ -12,13 +12,15 @@ namespace chainfold::codegen {
 
 [[nodiscard]] bool has_moments(const Graph& graph);
 
-/// Plan::mean_loads of loads of so many elements. Exchanges for a mean that lanes share cost a CPU
-/// more than merges of moments whose counts are constants: a pair of rows has 9 instructions for
-/// those instead of 6, but each row 9 for its mean. 0 on GPUs, which wait for memory either way.
+/// Plan::mean_loads of loads of so many elements. A mean that lanes share costs a CPU nine
+/// exchanges and additions a row; means of their own make a merge of two rows nine instructions
+/// instead of three. 0 on GPUs, which wait for memory either way, and where all moments are
+/// filtered.
 [[nodiscard]] int mean_loads(const Graph& graph, const Target& target, int width);
 
 /// The depth and, where a segment takes more than one load, the rows of moments on a CPU. Nothing
-/// changes where other folds' states are not short: a batch would be more code than it is worth.
+/// changes where other folds' states are not short, a batch would be more code than it is worth, or
+/// where moments are filtered, whose merges take as long as a batch.
 void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
                    std::int64_t loads);
 

@@ -283,8 +283,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
   choice.parts = kMostParts;
   if (target.max_warps == 1) {
     choice.depth /= 2;
-    place_moments(choice, graph, target,
-                  widest_load(graph, target, std::max(1, target.vector_bytes)), 1);
+    place_moments(choice, graph, target, widest_load(graph, target, choice.bytes), 1);
     choice.parts = kCpuParts;
   } else {
     // Merges of several fields, and loads of many inputs, are long and take many registers.

@@ -136,15 +136,20 @@ std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
 }
 
 Partials RowTile::fold_row(int u) {
-  const int group = plan_.mean_loads > 0 ? 0 : lanes_;
   Partials partials;
-  if (!in_one_batch()) {
+  if (plan_.mean_loads > 0 && in_one_batch()) {
+    const std::vector<Loaded> row = load_row(u, 0, loads_);
+    tile_.set_pilots(row[0], lanes_);
+    partials = tile_.fold_batch(row);
+  } else if (!in_one_batch()) {
     const ValueId base = row_base(u);
+    if (plan_.mean_loads > 0 && !plan_.edges)
+      tile_.set_pilots(tile_.load_batch(base, 1, kNoValue, row_mask(u), base)[0], lanes_);
     partials = tile_.fold_range(base, b_.i64(plan_.segment), base, row_mask(u), b_.i32(0), 1);
   } else if (plan_.load_rows_first) {
-    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)], group);
+    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)], lanes_);
   } else if (at_once()) {
-    partials = tile_.fold_batch(load_row(u, 0, loads_), group);
+    partials = tile_.fold_batch(load_row(u, 0, loads_), lanes_);
   } else {
     partials = fold_in_turns(u);
   }
@@ -153,7 +158,7 @@ Partials RowTile::fold_row(int u) {
 }
 
 /// Whether all loads of a row are made before the first is used: in order each lane's make one run,
-/// and moments want to know the mean of all, as long as registers hold them.
+/// and moments that share a mean want to know all, as long as registers hold them.
 bool RowTile::at_once() const {
   if (loads_ <= plan_.loads_at_once) return true;
   if (tile_.ordered()) return lanes_ == kWarpWidth;

@@ -34,7 +34,9 @@ using Partials = std::vector<Partial>;  // one a fold
 /// What a warp loaded for one tile: a vector of `width` elements a lane of each input.
 struct Loaded {
   std::vector<ValueId> inputs;
-  ValueId mask = kNoValue;  ///< lanes that hold elements; the others hold zeros
+  /// Lanes that hold elements; the others hold zeros. Where Plan::mean_loads is set lanes of
+  /// segments that do not exist are not left out: whatever comes of their zeros goes nowhere.
+  ValueId mask = kNoValue;
   /// The index within its segment of a lane's first element, i64; only where the graph asks for it.
   ValueId position = kNoValue;
   int width = 1;
@@ -118,6 +120,10 @@ class TileLowering {
                                  ValueId origin, int whole = 0);
   /// The merge of partials of runs that follow each other, neighbours first.
   Partials merge_all(std::vector<Partials> parts);
+  /// Moments of rows: what follows is taken relative to the first element of the segment that a
+  /// group of lanes shares, of which `first` is the first load; but for filtered ones, whose first
+  /// element may be none, and those of f16 and bytes.
+  void set_pilots(const Loaded& first, int group);
   /// The merged partials of tiles whose loads are all in flight; of rows of segments side by side
   /// (Loaded::across), each element's by itself. group > 0: they are all that groups of so many
   /// lanes have of their segments.
@@ -196,6 +202,9 @@ class TileLowering {
     ValueId values = kNoValue, keep = kNoValue, mask = kNoValue;
     bool across = false;  ///< its elements are of segments side by side
   };
+  [[nodiscard]] ValueId pilot_of(std::size_t fold) const {
+    return pilots_.empty() ? kNoValue : pilots_[fold];
+  }
   Partial fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group);
   [[nodiscard]] bool group_knows_count(std::size_t fold) const;
   Sample sample_of(std::size_t fold, const Loaded& tile, Scope& scope);
@@ -237,7 +246,8 @@ class TileLowering {
   std::int64_t ahead_ = 0;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
-  std::vector<ValueId> bases_;  // one an input, or none: addresses are the inputs' own
+  std::vector<ValueId> pilots_;  // one a fold, kNoValue: it has none; or none at all
+  std::vector<ValueId> bases_;   // one an input, or none: addresses are the inputs' own
   std::vector<ValueId> steps_;
   bool staged_ = false;  // loads come from shared memory
   bool ordered_ = false, uses_index_ = false;

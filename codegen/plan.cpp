@@ -212,6 +212,7 @@ std::string print(const Plan& plan, const Graph& graph) {
   }
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
+  if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
     text += fmt::format("  fold {}: {} on {}", f, graph.folds[f].name, name_of(how.unit));
@@ -269,6 +270,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
+  require(plan.mean_loads == 0 || (target.vector_lanes && (plan.strategy == Strategy::rows ||
+                                                           plan.strategy == Strategy::parts)),
+          "rows and parts of vector registers have means of few loads");
   require(!plan.pair_patterns || (plan.strategy == Strategy::rows && target.vector_lanes),
           "patterns of two rows' lanes are those of vector registers");
   if (plan.strategy == Strategy::staged) {

@@ -14,6 +14,7 @@
 // tell registers apart, whose exchange is none, then those within a run, then those of runs.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "chainfold/codegen/graph.hpp"

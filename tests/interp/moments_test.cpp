@@ -24,7 +24,7 @@ class Moments : public testing::TestWithParam<Case> {
   /// elements lie about the case's mean, multiples of `step` away.
   static void check(const codegen::Graph& graph, const codegen::Target& target,
                     const codegen::Plan& plan, InterpCase what, std::int64_t count,
-                    std::int64_t size, double step) {
+                    std::int64_t size, double step, double tolerance = GetParam().tolerance) {
     const Case& c = GetParam();
     what.elements = count * size;
     std::vector<Column> inputs;
@@ -36,20 +36,20 @@ class Moments : public testing::TestWithParam<Case> {
     const auto result =
         interpret_graph(graph, codegen::compile_plan(graph, target, plan), inputs, {}, what);
     for (std::int64_t s = 0; s < count; ++s) {
-      const auto at = [&](std::int64_t i) {
-        return codegen::double_of_bits(x.type(),
-                                       x.get(what.columns ? i * count + s : s * size + i));
+      const auto at = [&](std::int64_t i) {  // relative to the mean, and so exact
+        const auto bits = x.get(what.columns ? i * count + s : s * size + i);
+        return codegen::double_of_bits(x.type(), bits) - c.mean;
       };
-      double mean = 0, squares = 0;
+      long double mean = 0, squares = 0;
       for (std::int64_t i = 0; i < size; ++i) mean += at(i);
-      mean /= static_cast<double>(size);
+      mean /= static_cast<long double>(size);
       for (std::int64_t i = 0; i < size; ++i) squares += (at(i) - mean) * (at(i) - mean);
-      const double expected = squares / static_cast<double>(size);
+      const auto expected = static_cast<double>(squares / static_cast<long double>(size));
       // A mean that is rounded moves deviations; steps of a power of two have means that are not.
       const double rounding = result[0].type() == DType::f64 ? 0x1p-53 : 0x1p-24;
       const double moved = step == 0.25 ? 0 : 2 * rounding * c.mean * std::sqrt(expected);
       EXPECT_NEAR(codegen::double_of_bits(result[0].type(), result[0].get(s)), expected,
-                  c.tolerance * expected + moved)
+                  tolerance * expected + moved)
           << (what.columns ? "column " : "segment ") << s;
     }
   }
@@ -88,6 +88,25 @@ TEST_P(Moments, SurviveALargeMean) {
     const auto plan = codegen::make_plan(graph, target, request, choice);
     if (!plan) continue;  // one element a load: too many of them for one lane
     check(graph, target, *plan, what, 3, shape.segment, 0.25);
+  }
+}
+
+/// Rows of a CPU take elements relative to the first one: what the mean is does not matter. Those
+/// of f16 do without. One load, several, and loops of batches with a rest.
+TEST_P(Moments, OfRowsOnACpuDoNotKnowTheMean) {
+  const Case& c = GetParam();
+  const DType type = program(c.program).over(segments(8)).graph().inputs[0].type;
+  const double unit = type == DType::f64 ? 0x1p-53 : 0x1p-24;
+  const double tolerance = unit * (type == DType::f16 ? c.mean : 64);
+  const codegen::Target target = codegen::cpu_target(2);
+  for (const std::int64_t segment : {1, 2, 8, 24, 32, 37, 64, 100, 256, 1000, 2048, 4096, 5000}) {
+    SCOPED_TRACE(segment);
+    const Computation computation = program(c.program).over(segments(segment));
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Plan plan = codegen::choose_plan(graph, target, {.segment = segment});
+    ASSERT_EQ(plan.strategy, codegen::Strategy::rows);
+    ASSERT_GT(plan.mean_loads, 0);
+    check(graph, target, plan, {.segment = segment}, 67, segment, 0.25, tolerance);
   }
 }
 
