@@ -1,7 +1,8 @@
 #include "chainfold/codegen/choose_moments.hpp"
 
 #include <algorithm>
-#include <bit>
+
+#include "chainfold/codegen/integer_math.hpp"
 
 namespace chainfold::codegen {
 
@@ -29,12 +30,6 @@ int bytes_of_moments(const Graph& graph) {
   return bytes;
 }
 
-/// The largest power of two that is not above `most`; at least 1.
-int power_of_two(std::int64_t most) {
-  return static_cast<int>(
-      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, most))));
-}
-
 }  // namespace
 
 bool has_moments(const Graph& graph) {
@@ -58,8 +53,8 @@ void place_moments(PlanChoice& choice, const Graph& graph, const Target& target,
   if (!target.vector_lanes || bytes == 0 ||
       !std::all_of(graph.nodes.begin(), graph.nodes.end(), is_short))
     return;
-  choice.depth = std::max(choice.depth, power_of_two(kBatchBytes / bytes));
-  if (loads > 1) choice.rows = std::min(kMostRows, power_of_two(kRowBytes / (bytes * loads)));
+  choice.depth = std::max(choice.depth, floor_power_of_two(kBatchBytes / bytes));
+  if (loads > 1) choice.rows = std::min(kMostRows, floor_power_of_two(kRowBytes / (bytes * loads)));
 }
 
 }  // namespace chainfold::codegen

@@ -271,8 +271,7 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
   // half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
-  choice.rows = static_cast<int>(std::bit_floor(
-      static_cast<std::uint64_t>(std::max<std::int64_t>(1, narrow * target.row_loads / loads))));
+  choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
   if (!edges) place_moments(choice, graph, target, width, loads);
   return choice;
 }

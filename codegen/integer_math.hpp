@@ -14,4 +14,9 @@ namespace chainfold::codegen {
   return value <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value - 1));
 }
 
+/// The largest power of two that is not above `value`; at least 1.
+[[nodiscard]] constexpr int floor_power_of_two(std::int64_t value) {
+  return value <= 1 ? 1 : static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(value)));
+}
+
 }  // namespace chainfold::codegen

@@ -1,7 +1,8 @@
 #include "chainfold/codegen/row_merges.hpp"
 
 #include <algorithm>
-#include <bit>
+
+#include "chainfold/codegen/integer_math.hpp"
 
 namespace chainfold::codegen {
 
@@ -11,8 +12,6 @@ constexpr int kLaneBits = 5;
 constexpr int kRunBytes = 16;
 /// Of the largest registers; where they have less, some of the exchanges between runs are none.
 constexpr int kRegisterBytes = 64;
-
-int bits_of(int count) { return std::bit_width(static_cast<unsigned>(count)) - 1; }
 
 /// Bytes of a lane of the widest state; floats of 16 bits are computed as f32. What moments count
 /// is mostly known while compiling.
@@ -37,7 +36,7 @@ int LanePair::source(int lane, int half) const {
 
 RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
     : ordered_(needs_order(graph)), patterns_(plan.pair_patterns) {
-  const int elements = bits_of(plan.lanes_per_segment);
+  const int elements = ceil_log2(plan.lanes_per_segment);
   for (int bit = 0; bit < kLaneBits; ++bit) {
     if (bit < elements) {
       labels_.push_back({Label::Kind::element});
@@ -46,8 +45,8 @@ RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
     }
   }
   const int bytes = state_bytes(graph);
-  run_bits_ = std::min(kLaneBits, bits_of(kRunBytes / bytes));
-  register_bits_ = std::min(kLaneBits, bits_of(kRegisterBytes / bytes));
+  run_bits_ = std::min(kLaneBits, ceil_log2(kRunBytes / bytes));
+  register_bits_ = std::min(kLaneBits, ceil_log2(kRegisterBytes / bytes));
   while (1 << pairs_.size() < rows) {
     const int low = lowest(0, kLaneBits);
     merge(patterns_ ? next_pattern() : LanePair{low, low});

@@ -14,12 +14,10 @@
 namespace chainfold::runtime::cpu {
 namespace {
 
-/// Vector registers that a value fills.
+/// Vector registers that a value fills; masks have registers of their own.
 int registers_of(const llvm::Value& value) {
-  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value.getType());
-  if (type == nullptr || type->getElementType()->isIntegerTy(1)) return 0;
-  const auto bits = static_cast<int>(type->getPrimitiveSizeInBits().getFixedValue());
-  return (bits + kRegisterBits - 1) / kRegisterBits;
+  const llvm::Type& type = *value.getType();
+  return type.isIntOrIntVectorTy(1) ? 0 : cpu::registers_of(type);
 }
 
 /// The most registers that values of the block fill at a time, in the order in which it stands.
@@ -82,7 +80,7 @@ void order_by_operands(llvm::Function& function) {
   if (host().vector_bits < kRegisterBits) return;
   // Twice as many as there are: what folds a load into its use needs no register for it, and LLVM's
   // schedulers get by with somewhat more (rows of scans, of 44, are faster as they stand).
-  constexpr int kMost = 2 * 32;
+  constexpr int kMost = 2 * kRegisters;
   for (llvm::BasicBlock& block : function)
     if (pressure(block) > kMost) place_behind_operands(block, computes);
 }

@@ -9,6 +9,8 @@ namespace chainfold::runtime::cpu {
 
 /// Bits of a register; vectors are of this width only where the host has AVX-512 with DQ (Host).
 inline constexpr int kRegisterBits = 512;
+/// How many of them there are.
+inline constexpr int kRegisters = 32;
 
 /// Lanes of a register of the type's elements.
 int register_lanes(const llvm::FixedVectorType& type);

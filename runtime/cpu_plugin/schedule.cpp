@@ -13,8 +13,6 @@ namespace chainfold::runtime::cpu {
 
 namespace {
 
-constexpr int kRegisters = 32;
-
 /// Registers of the floats that the block loads and uses more than once. Integers are mostly words,
 /// which are taken apart at once.
 int kept_loads(const llvm::BasicBlock& block) {

@@ -15,10 +15,9 @@ namespace chainfold::runtime::cpu {
 /// beginning. What is loaded for one use is no harm, as the use then reads memory itself; but
 /// values that are used more than once (an element and, behind the mean, its deviation) need a
 /// register each, and go to the stack and back. So it skips functions with blocks that load more
-/// such floats than there are registers of AVX-512: mean and variance from cache, one core of a Zen
-/// 4, of 64 f32 38
-/// -> 48 GB/s, of 512 34 -> 59, of 64 f64 29 -> 51. Elsewhere it stays: sums of 4096 f16 and scans
-/// lose 4 % without it.
+/// such floats than there are registers of AVX-512: mean and variance from cache, one core of a
+/// Zen 4, of 64 f32 38 -> 48 GB/s, of 512 34 -> 59, of 64 f64 29 -> 51. Elsewhere it stays: sums of
+/// 4096 f16 and scans lose 4 % without it.
 ///
 /// One a compilation, as the gate of its LLVMContext, which asks before passes of code generation.
 class KeptOrder final : public llvm::OptPassGate {
