@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/choose_moments.hpp"
+#include "chainfold/codegen/choose_rows.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
@@ -62,49 +63,12 @@ int choose_batch(const Graph& graph, const Target& target) {
       static_cast<int>(std::bit_floor(static_cast<unsigned>(target.loads_in_flight / shares))));
 }
 
-/// Loads of one input after the other, each as wide as allowed, that a warp's segment takes.
-std::int64_t loads_of(std::int64_t segment, int width) {
-  return (segment + std::int64_t{Plan::kWarp} * width - 1) / (std::int64_t{Plan::kWarp} * width);
-}
-
 /// Whether one batch is better than two: a fold of two inputs has half of a lane's loads under way
 /// for each, and registers for twice as many.
 bool takes_one_batch_of_two(const Graph& graph, const Target& target, int depth,
                             std::int64_t loads) {
   return target.max_warps > 1 && graph.inputs.size() == 2 && graph.folds.size() == 1 &&
          graph.folds[0].tile && loads > depth && loads <= 2 * depth;
-}
-
-/// The width of a row's loads, and whether it needs scalar edges.
-std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& target) {
-  int width = widest;
-  while (segment % width != 0) width /= 2;
-  // Half of a word takes more to take apart than single elements (66 i8: 14 and 25 GB/s).
-  if (target.words && width < widest) width = 1;
-  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not, nor is
-  // what two elements at once gain on a CPU (1001 bf16 in cache: 21 GB/s, 47 one by one).
-  const bool edges =
-      width < widest && !target.accesses_anywhere && segment >= 4LL * Plan::kWarp * widest;
-  return {edges ? widest : width, edges};
-}
-
-void place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest) {
-  const std::int64_t s = plan.segment;
-  plan.strategy = Strategy::rows;
-  std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);
-  const std::int64_t loads = (s + plan.load_width - 1) / plan.load_width;
-  plan.lanes_per_segment = static_cast<int>(std::min<std::int64_t>(
-      Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
-  const std::int64_t tiles = loads_of(s, plan.load_width);
-  plan.depth = static_cast<int>(std::min<std::int64_t>(tiles, choice.depth));
-  plan.rows = choice.rows;
-  if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
-  if (plan.edges || tiles > plan.depth) plan.rows = 1;
-  plan.load_rows_first = target.max_warps > 1;
-  plan.pair_patterns = target.vector_lanes && plan.rows > 1;
-  plan.mean_loads = mean_loads(graph, target, plan.load_width);
-  plan.launches = 1;
 }
 
 void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -272,7 +236,10 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   // half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
-  if (!edges) place_moments(choice, graph, target, width, loads);
+  if (!edges) {
+    place_moments(choice, graph, target, width, loads);
+    place_lanes(choice, graph, target, request.segment, width);
+  }
   return choice;
 }
 
@@ -373,7 +340,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     return make_scan_plan(plan, choice, graph, target, request, allowed);
   }
   switch (choice.strategy) {
-    case Strategy::rows: place_rows(plan, choice, graph, target, widest); break;
+    case Strategy::rows:
+      if (!place_rows(plan, choice, graph, target, widest)) return std::nullopt;
+      break;
     case Strategy::parts:
       place_parts(plan, choice, graph, target, widest);
       if (plan.cluster > 0 && !cluster_serves(plan, target)) return std::nullopt;

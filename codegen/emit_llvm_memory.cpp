@@ -38,9 +38,18 @@ int run_lanes(const Address& at, const Type& type) {
   return at.stride == static_cast<std::int64_t>(at.group) * type.width ? kWarpWidth : at.group;
 }
 
-/// Whether what a lane takes at once is loaded as one word under its mask: processors that have no
-/// masks for elements of two bytes have them for words.
-bool one_bit_a_lane(int bytes, int width) { return width > 1 && (bytes == 4 || bytes == 8); }
+/// Whether what a lane takes at once is loaded as one word: processors that have no masks for
+/// elements of two bytes have them for words, and what is taken out of a word, wherever the word
+/// came from, is known to be a part of it.
+bool is_word(const Type& type) {
+  const int bytes = type.width * size_of(type.elem);
+  return type.shape == Shape::lane && type.width > 1 && (bytes == 4 || bytes == 8) &&
+         type.elem != DType::boolean;
+}
+
+std::string word_type(const Type& type) {
+  return fmt::format("i{}", 8 * type.width * size_of(type.elem));
+}
 
 }  // namespace
 
@@ -72,21 +81,36 @@ std::string BodyEmitter::run_mask(const std::string& lanes, int first, int count
   return out_.shuffle("i1", kWarpWidth, lanes, {}, indices);
 }
 
-std::string BodyEmitter::load_run(int buffer, const std::string& pointer, int lanes, int width,
-                                  const std::string& mask) {
-  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  const std::string vector = vector_of(memory_type(elem), lanes * width);
-  const int align = size_of(elem), bytes = width * size_of(elem);
+std::string BodyEmitter::load_run(const std::string& pointer, int count, const std::string& element,
+                                  int align, const std::string& mask) {
+  const std::string vector = vector_of(element, count);
   if (mask.empty())
     return out_.let(fmt::format("load {}, ptr {}, align {}", vector, pointer, align));
-  const bool words = one_bit_a_lane(bytes, width);
-  const std::string loaded = words ? vector_of(fmt::format("i{}", 8 * bytes), lanes) : vector;
-  const int bits = words ? lanes : lanes * width;
-  const std::string all = out_.intrinsic(
-      "masked.load", loaded, std::array<std::string, 2>{loaded, "ptr"},
+  return out_.intrinsic(
+      "masked.load", vector, std::array<std::string, 2>{vector, "ptr"},
       std::array{Argument{"ptr", pointer}, Argument{"i32", std::to_string(align)},
-                 Argument{vector_of("i1", bits), mask}, Argument{loaded, "zeroinitializer"}});
-  return words ? out_.let(fmt::format("bitcast {} {} to {}", loaded, all, vector)) : all;
+                 Argument{vector_of("i1", count), mask}, Argument{vector, "zeroinitializer"}});
+}
+
+/// Load::mask of a run of lanes, a bit for each element.
+std::string BodyEmitter::load_mask(const Load& op, const Type& t, int first, int lanes) {
+  if (op.mask == kNoValue) return {};
+  if (t.shape != Shape::lane) return out_.splat("i1", name(op.mask), t.width);
+  const int width = type(op.mask).width;
+  if (width == 1) return run_mask(lane_mask(op.mask), first, lanes * t.width, t.width);
+  // As bytes: processors have no instructions that move single bits of masks.
+  const std::string bits = vector_of("i1", kWarpWidth), bytes = vector_of("i8", kWarpWidth);
+  std::vector<std::string> elements;
+  for (int e = 0; e < width; ++e)
+    elements.push_back(
+        out_.let(fmt::format("sext {} {} to {}", bits, element(op.mask, e, kWarpWidth), bytes)));
+  const std::string all = joined(out_, "i8", std::move(elements), kWarpWidth);
+  std::vector<int> indices;
+  for (int i = 0; i < lanes * width; ++i)
+    indices.push_back(i % width * kWarpWidth + first + i / width);
+  const std::string run = out_.shuffle("i8", kWarpWidth * width, all, {}, indices);
+  return out_.let(
+      fmt::format("icmp slt {} {}, zeroinitializer", vector_of("i8", lanes * width), run));
 }
 
 void BodyEmitter::read_ahead(const std::string& pointer, std::int64_t distance, int bytes) {
@@ -103,25 +127,32 @@ void BodyEmitter::read_ahead(const std::string& pointer, std::int64_t distance, 
 void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const ValueId id = instr.results[0];
   const Type& t = type(id);
-  const std::string_view elem = memory_type(t.elem);
+  const std::string elem(memory_type(t.elem));
   const int lanes = t.shape == Shape::lane ? kWarpWidth : 1;
   const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = lanes * t.width;
-  std::string mask;
-  if (op.mask != kNoValue) {
-    mask = lanes == 1 ? out_.splat("i1", name(op.mask), kWarpWidth) : lane_mask(op.mask);
-  }
+  const bool words = is_word(t);
+  const bool by_elements = !words || (op.mask != kNoValue && type(op.mask).width > 1);
   std::vector<std::string> runs;
   for (int lane = 0; lane < lanes; lane += per_run) {
     const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
-    const int bits = one_bit_a_lane(t.width * size_of(t.elem), t.width) ? 1 : t.width;
-    const std::string part = run_mask(mask, lane, per_run * bits, bits);
-    runs.push_back(load_run(op.buffer, pointer, per_run, t.width, part));
+    if (by_elements) {
+      const std::string run =
+          load_run(pointer, count, elem, size_of(t.elem), load_mask(op, t, lane, per_run));
+      runs.push_back(!words ? run
+                            : out_.let(fmt::format("bitcast {} {} to {}", vector_of(elem, count),
+                                                   run, vector_of(word_type(t), per_run))));
+    } else {
+      const std::string mask =
+          op.mask == kNoValue ? std::string() : run_mask(lane_mask(op.mask), lane, per_run, 1);
+      runs.push_back(load_run(pointer, per_run, word_type(t), size_of(t.elem), mask));
+    }
     if (op.ahead != 0) read_ahead(pointer, op.ahead * size_of(t.elem), count * size_of(t.elem));
   }
   // LLVM would shuffle the loads of a long body, each in halves; a processor's prefetchers follow
   // many load instructions only in the order of addresses (measured: 17 instead of 32 GB/s). This
   // fence keeps the program's order and is no instruction.
   if (lanes > 1) out_.line("fence syncscope(\"singlethread\") seq_cst");
+  if (words) return take_apart(id, joined(out_, word_type(t), std::move(runs), per_run));
   std::string all = joined(out_, elem, std::move(runs), count);
   std::string_view registers = elem;
   if (t.elem == DType::boolean) {
@@ -132,14 +163,37 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
     if (lanes == 1) {
       values_[id].push_back(out_.let(
           fmt::format("extractelement {} {}, i32 {}", vector_of(registers, total), all, e)));
-    } else if (t.width == 1) {
-      values_[id].push_back(all);
     } else {
-      std::vector<int> indices;
-      for (int l = 0; l < kWarpWidth; ++l) indices.push_back(l * t.width + e);
-      values_[id].push_back(out_.shuffle(registers, total, all, {}, indices));
+      values_[id].push_back(t.width == 1 ? all : every(all, registers, e, t.width));
     }
   }
+}
+
+/// Element e of each lane's `width`.
+std::string BodyEmitter::every(const std::string& all, std::string_view elem, int e, int width) {
+  std::vector<int> indices;
+  for (int l = 0; l < kWarpWidth; ++l) indices.push_back(l * width + e);
+  return out_.shuffle(elem, kWarpWidth * width, all, {}, indices);
+}
+
+/// Halves of words are shifted out: of a word that two loads are joined for LLVM would shuffle the
+/// upper one out of both. Its bytes are shuffles, which the plugin knows sums of (bytes.hpp).
+void BodyEmitter::take_apart(ValueId id, const std::string& words) {
+  const Type& t = type(id);
+  const std::string_view elem = memory_type(t.elem);
+  const std::string type = vector_of(word_type(t), kWarpWidth);
+  if (t.width == 2 && size_of(t.elem) == 2) {
+    const int bits = 8 * size_of(t.elem);
+    const std::string upper = out_.let(fmt::format(
+        "lshr {} {}, {}", type, words, constant(word_type(t), std::to_string(bits), kWarpWidth)));
+    for (const std::string& half : {words, upper})
+      values_[id].push_back(
+          out_.let(fmt::format("trunc {} {} to {}", type, half, vector_of(elem, kWarpWidth))));
+    return;
+  }
+  const std::string all = out_.let(
+      fmt::format("bitcast {} {} to {}", type, words, vector_of(elem, kWarpWidth * t.width)));
+  for (int e = 0; e < t.width; ++e) values_[id].push_back(every(all, elem, e, t.width));
 }
 
 /// Single elements wherever the lanes want them.

@@ -315,14 +315,24 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
   const std::int64_t stride = at.step != kNoValue ? integer(at.step) : at.stride;
   const std::size_t lanes = t.shape == Shape::uniform ? 1 : kLanes;
   for (std::size_t l = 0; l < lanes; ++l) {
-    if (mask != kNoValue && view(mask).at(l, 0) == 0) continue;
+    const auto width = static_cast<std::size_t>(t.width);
+    std::size_t begin = 0, end = width;  // of the lane's elements, what is not masked at the ends
+    if (mask != kNoValue) {
+      const bool by_elements = type(mask).width > 1;
+      const auto is_set = [&](std::size_t e) { return view(mask).at(l, by_elements ? e : 0) != 0; };
+      while (begin < end && !is_set(begin)) ++begin;
+      while (end > begin && !is_set(end - 1)) --end;
+      if (begin == end) continue;
+    }
     const auto lane_index = static_cast<std::int64_t>(l);
     const std::int64_t own =
         at.offset == kNoValue ? 0 : static_cast<std::int32_t>(view(at.offset).at(l, 0));
     const std::int64_t first =
         base + own + (lane_index / at.group) * stride + (lane_index % at.group) * t.width;
-    if (first < 0 || first > array.elements() - t.width) {
-      fail(fmt::format("elements {} to {} are outside of [0, {})", first, first + t.width - 1,
+    const std::int64_t from = first + static_cast<std::int64_t>(begin);
+    const std::int64_t behind = first + static_cast<std::int64_t>(end);
+    if (from < 0 || behind > array.elements()) {
+      fail(fmt::format("elements {} to {} are outside of [0, {})", from, behind - 1,
                        array.elements()),
            static_cast<int>(l));
     }
@@ -341,9 +351,12 @@ void Warp::read(Array& array, const Address& at, ValueId mask, ValueId result, b
   who.input = input;
   Bits* out = slot(result);
   std::fill_n(out, words(result), Bits{0});
+  const bool by_elements = mask != kNoValue && type(mask).width > 1;
   for_each_place(array, at, mask, t, context_->program.accesses_anywhere,
                  [&](std::size_t l, std::int64_t first) {
                    for (std::int64_t e = 0; e < t.width; ++e) {
+                     if (by_elements && view(mask).at(l, static_cast<std::size_t>(e)) == 0)
+                       continue;
                      if (array.shadow().tracks()) {
                        const std::string problem =
                            array.shadow().read(static_cast<std::size_t>(first + e), who);

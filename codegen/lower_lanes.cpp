@@ -32,15 +32,13 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
     if (limit != kNoValue && (runs || i >= whole)) {
       const ValueId offset =
           b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(lane_stride)}), DType::i64);
-      inside = b_.lt(offset, b_.sub(limit, at));
+      inside = this->inside(offset, b_.sub(limit, at));
     }
-    const ValueId mask = b_.both(row_mask, inside);
     Address address{.base = at};
     if (runs) address = {.base = at, .group = 1, .stride = lane_stride};
     const ValueId position =
         uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, lane_stride) : kNoValue;
-    loaded.push_back(load(address, width, mask, position));
-    if (plan_.mean_loads > 0) loaded.back().mask = inside;
+    loaded.push_back(load_inside(address, width, row_mask, inside, position));
   }
   return loaded;
 }

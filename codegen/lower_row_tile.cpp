@@ -92,12 +92,11 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
       const ValueId within =
           b_.compute(Op::mul, {b_.compute(Op::rem, {b_.lane(), b_.i32(lanes_)}), b_.i32(width)});
       const auto left = static_cast<std::int32_t>(plan_.segment - k * step);
-      inside = b_.lt(within, b_.i32(left));
+      inside = tile_.inside(within, b_.i32(left));
     }
     const ValueId position =
         tile_.uses_index() ? tile_.positions(b_.i64(k * step), lanes_, width) : kNoValue;
-    row.push_back(tile_.load(at, width, b_.both(mask, inside), position, true));
-    if (plan_.mean_loads > 0) row.back().mask = inside;
+    row.push_back(tile_.load_inside(at, width, mask, inside, position, true));
   }
   return row;
 }

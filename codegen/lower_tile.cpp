@@ -85,6 +85,26 @@ Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId po
   return tile;
 }
 
+Loaded TileLowering::load_inside(const Address& at, int width, ValueId row_mask, ValueId inside,
+                                 ValueId position, bool rows) {
+  const ValueId mask = b_.both(row_mask, inside);
+  Loaded tile = load(at, width, mask, position, rows);
+  const ValueId counts = plan_.mean_loads > 0 ? inside : mask;
+  const bool by_elements = counts != kNoValue && b_.type(counts).width > 1;
+  tile.mask = by_elements ? kNoValue : counts;
+  tile.valid = by_elements ? counts : kNoValue;
+  tile.zeros = by_elements;
+  return tile;
+}
+
+ValueId TileLowering::inside(ValueId offset, ValueId end) {
+  if (!plan_.has_partial_loads()) return b_.lt(offset, end);
+  Builder::Values steps;
+  for (int i = 0; i < plan_.load_width; ++i)
+    steps.push_back(b_.constant(b_.type(end).elem, static_cast<Bits>(i)));
+  return b_.lt(b_.add(offset, b_.concat(std::move(steps))), end);
+}
+
 ValueId TileLowering::uniform_value(NodeId id) {
   const Node& node = graph_.node(id);
   const int literals = static_cast<int>(graph_.literals.size());
@@ -293,8 +313,10 @@ bool TileLowering::zeros_are_harmless(std::size_t fold) const {
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
   const Fold& f = graph_.folds[fold];
   const Node& node = fold_node(fold);
+  const bool any = tile.zeros && zeros_are_harmless(fold);
   const ValueId filter =
-      b_.both(tile.valid, node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
+      b_.both(any ? kNoValue : tile.valid,
+              node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
   Partial part{.fields = {}, .lifted = !f.tile};
   for (NodeId operand : node.operands) {
     const NodeId narrow = narrow_sum(f, operand, tile.width);

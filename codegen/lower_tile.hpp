@@ -42,7 +42,8 @@ struct Loaded {
   int width = 1;
   bool across = false;  ///< a lane's elements belong to segments side by side, at one position
   ValueId valid =
-      kNoValue;  ///< a boolean an element: which belong to the lane's segment; none: all
+      kNoValue;        ///< a boolean an element: which belong to the lane's segment; none: all
+  bool zeros = false;  ///< those that are not valid are zeros
 };
 
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
@@ -91,6 +92,13 @@ class TileLowering {
   /// The inputs that folds or filters read, `width` elements a lane; lanes' positions as above.
   /// `rows`: each group of lanes reads a row of its own (place).
   Loaded load(const Address& at, int width, ValueId mask, ValueId position, bool rows = false);
+  /// The same of lanes of segments that exist (`row_mask`) and of what lies `inside` of them, which
+  /// inside() tells.
+  Loaded load_inside(const Address& at, int width, ValueId row_mask, ValueId inside,
+                     ValueId position, bool rows = false);
+  /// Whether what each lane loads from its `offset` in a segment on lies before `end`: one boolean,
+  /// or, where segments end within loads, one an element. offset and end are of one type.
+  ValueId inside(ValueId offset, ValueId end);
   /// Positions of lanes of which each group of `group` covers a run of one segment, `lane_stride`
   /// elements a lane, from its element `first` (uniform i64) on.
   ValueId positions(ValueId first, int group, int lane_stride);

@@ -265,8 +265,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!has_scans(graph), "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
-  require(fits || plan.edges || plan.straddle || plan.phases > 1,
-          "segments begin and end on the load width, or edges are peeled");
+  require(fits || plan.edges || plan.straddle || plan.phases > 1 ||
+              (plan.has_partial_loads() && target.accesses_anywhere),
+          "segments begin and end on the load width, or edges are peeled or masked");
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
@@ -311,8 +312,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   } else if (plan.strategy == Strategy::rows) {
     require(plan.segment >= 1, "rows need the segment size");
     require(plan.lanes_per_segment == Plan::kWarp ||
-                plan.segment <= static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,
-            "a group of fewer lanes than a warp loads its segment at once");
+                plan.segment <= static_cast<std::int64_t>(plan.lanes_per_segment) *
+                                    plan.load_width * plan.depth,
+            "a group of fewer lanes than a warp loads its segment in one batch");
     require(!plan.edges || plan.lanes_per_segment == Plan::kWarp, "edges need a warp a segment");
   } else {
     require(

@@ -207,6 +207,10 @@ struct Plan {
     const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
     return static_cast<int>((spread + step - 1) / step);
   }
+  /// Whether a segment ends within a load, whose elements behind it are masked one by one (rows).
+  [[nodiscard]] bool has_partial_loads() const {
+    return strategy == Strategy::rows && !edges && segment % load_width != 0;
+  }
   static constexpr int kWarp = 32;
 };
 

@@ -363,6 +363,7 @@ void add_cpu(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::depth, {8, 16, 32, 64});
   if (around.strategy == Strategy::rows) {
     space.vary(around, &PlanChoice::rows, {4, 8, 16, 32});
+    if (around.lanes > 0) space.vary(around, &PlanChoice::lanes, {4, 8, 16, 32});
   } else {
     space.vary(around, &PlanChoice::parts, {256, 512, 2048, 4096});
   }

@@ -22,7 +22,7 @@ struct PlanChoice {
   int depth = 1;    ///< loads of each input along a segment before their first use, at most
   int rows = 1;     ///< rows, staged: segments that a group of lanes handles at once;
                     ///< columns: runs of columns that a warp handles at once
-  int lanes = 0;    ///< staged: lanes that share a segment
+  int lanes = 0;    ///< rows, staged: lanes that share a segment; rows: 0: those of one load
   int stages = 0;   ///< staged, look_ahead: tiles of a warp in shared memory
   int staged = 0;   ///< look_back: of the depth, loads that come through shared memory
   int heads = 0;    ///< look_back: 1: tiles of all segments, which begin anywhere in them

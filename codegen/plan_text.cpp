@@ -19,6 +19,7 @@ struct Field {
 };
 constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},
+                           {"lanes", &PlanChoice::lanes, false},
                            {"rows", &PlanChoice::rows},
                            {"bytes", &PlanChoice::bytes}};
 constexpr Field kParts[] = {{"warps", &PlanChoice::warps},

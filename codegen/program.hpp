@@ -22,12 +22,13 @@
 // - Addresses: Load and Store touch, for each lane l of the warp, the `width` consecutive elements
 //   that start at base + (l / group) * stride + (l % group) * width; base is uniform, and stride a
 //   constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp. Lanes
-//   whose mask is false touch nothing and load zeros. A uniform Load reads the one element run at
-//   base. Accesses of width w need addresses aligned to w * size bytes, which the lowering
-//   guarantees from the buffer's declared alignment, unless the memory is a buffer's and the
-//   program's `accesses_anywhere` says that its target needs none. Stores take lane values, and no
-//   two lanes of one store touch the same element. Accesses of shared arrays, and stores of single
-//   elements, may add an offset of each lane's own.
+//   whose mask is false touch nothing and load zeros; so do elements where the mask of a Load is as
+//   wide as what it loads, which needs a target that accesses memory anywhere. A uniform Load reads
+//   the one element run at base. Accesses of width w need addresses aligned to w * size bytes,
+//   which the lowering guarantees from the buffer's declared alignment, unless the memory is a
+//   buffer's and the program's `accesses_anywhere` says that its target needs none. Stores take
+//   lane values, and no two lanes of one store touch the same element. Accesses of shared arrays,
+//   and stores of single elements, may add an offset of each lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same

@@ -77,9 +77,9 @@ class Rules {
   }
 
   // `type` is that of the loaded or stored value, `elem` and `alignment` those of the memory, in
-  // which it may lie `anywhere` or on its width.
+  // which it may lie `anywhere` or on its width. The mask may be one `by_elements`.
   void access(const Address& at, ValueId mask, const Type& type, DType elem, int alignment,
-              bool anywhere = false) const {
+              bool anywhere = false, bool by_elements = false) const {
     check(type_of(at.base) == uniform(DType::i64), "an address is a uniform i64");
     if (at.offset != kNoValue)
       check(type_of(at.offset) == lane(DType::i32), "an address's offset is a lane i32");
@@ -89,7 +89,7 @@ class Rules {
           "a group is a power of two up to 32");
     check(is_power_of_two(type.width), "the width of an access is a power of two");
     check(type.width * size_of(elem) <= kMaxAccessBytes, "an access is wider than 16 bytes");
-    check(at.group == kWarpWidth || at.stride % type.width == 0,
+    check(at.group == kWarpWidth || at.stride % type.width == 0 || anywhere,
           "the stride misaligns a wide access");
     if (at.step != kNoValue) {
       check(type_of(at.step) == uniform(DType::i64), "a step between groups is a uniform i64");
@@ -97,8 +97,9 @@ class Rules {
     }
     if (mask != kNoValue) {
       const Type& lanes = type_of(mask);
-      check(lanes == lane(DType::boolean) || lanes == uniform(DType::boolean),
-            "a mask is a boolean of width 1");
+      check(lanes.elem == DType::boolean && lanes.shape != Shape::fragment, "a mask is a boolean");
+      check(lanes.width == 1 || (by_elements && lanes.width == type.width),
+            "a mask is of width 1, or as wide as the load from memory that is accessed anywhere");
       check(type.shape == Shape::lane || lanes.shape == Shape::uniform,
             "a uniform load has a uniform mask");
     }
@@ -127,7 +128,8 @@ class Rules {
     const Buffer& from = buffer(op.buffer);
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     check(op.ahead == 0 || op.mask == kNoValue, "what is read ahead is whole rows");
-    access(op.at, op.mask, result(instr), from.type, from.alignment, program_.accesses_anywhere);
+    access(op.at, op.mask, result(instr), from.type, from.alignment, program_.accesses_anywhere,
+           program_.accesses_anywhere);
   }
   void operation(const Store& op, const Instr& instr) const {
     no_result(instr);

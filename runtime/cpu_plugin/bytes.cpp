@@ -81,17 +81,11 @@ std::optional<Words> words_of(llvm::Instruction& add) {
 class Rewriter {
  public:
   Rewriter() {
-    const llvm::StringRef features = host().features;
-    auto has = [&](llvm::StringRef name) {
-      llvm::SmallVector<llvm::StringRef> all;
-      features.split(all, ',');
-      return llvm::is_contained(all, name);
-    };
-    if (host().vector_bits == kRegisterBits && has("+avx512vnni")) {
+    if (host().vector_bits == kRegisterBits && host().has("avx512vnni")) {
       how_ = How::products_and_sum;
     } else if (host().vector_bits == kRegisterBits) {
       how_ = How::products;
-    } else if (has("+avx2")) {
+    } else if (host().has("avx2")) {
       how_ = How::products;
       bits_ = 256;
     }

@@ -23,6 +23,7 @@
 #include "bytes.hpp"
 #include "hidden.hpp"
 #include "host.hpp"
+#include "masked.hpp"
 #include "masks.hpp"
 #include "minima.hpp"
 #include "order.hpp"
@@ -159,6 +160,7 @@ struct Compilation {
     target_host(*module);
     sum_bytes(*module);
     optimize(*module, *machine);
+    split_masked(*module);
     rewrite_minima(*module);
     for (llvm::Function& function : *module) {
       if (function.isDeclaration()) continue;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -36,6 +37,27 @@ std::int32_t widest_useful_vector(std::string_view cpu, const FeatureMap& featur
   return has("avx2") ? 256 : 128;
 }
 
+/// CHAINFOLD_VECTOR_BITS; 0: it is not set, -1: it is not a width.
+int chosen_bits() {
+  const char* chosen = std::getenv("CHAINFOLD_VECTOR_BITS");
+  if (chosen == nullptr || *chosen == '\0') return 0;
+  for (const int bits : {128, 256, 512})
+    if (std::to_string(bits) == chosen) return bits;
+  return -1;
+}
+
+/// What asks for more bits than these, by the beginnings of its names: LLVM turns off what rests
+/// on it.
+void leave_out(FeatureMap& features, int bits) {
+  for (auto& [name, present] : features) {
+    const bool wide = bits < 512 && (name.starts_with("avx512") || name.starts_with("avx10"));
+    const bool vex = bits < 256 && (name.starts_with("avx") || name == "f16c" || name == "fma" ||
+                                    name == "fma4" || name == "xop" || name.starts_with("vaes") ||
+                                    name.starts_with("vpclmul"));
+    if (wide || vex) present = false;
+  }
+}
+
 Host detect_host() {
   Host h;
   h.triple = llvm::sys::getProcessTriple();
@@ -43,6 +65,11 @@ Host detect_host() {
   FeatureMap features;
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     features.emplace(feature.getKey().str(), feature.getValue());
+  }
+  if (const int bits = chosen_bits(); bits > 0) {
+    leave_out(features, bits);
+  } else if (bits < 0) {
+    h.error = "CHAINFOLD_VECTOR_BITS must be 512, 256 or 128, or not set";
   }
   for (const auto& [name, present] : features) {
     if (!h.features.empty()) h.features += ',';
@@ -59,6 +86,16 @@ Host detect_host() {
 
 }  // namespace
 
+bool Host::has(std::string_view feature) const {
+  const std::string wanted = "+" + std::string(feature);
+  for (std::size_t at = features.find(wanted); at != std::string::npos;
+       at = features.find(wanted, at + 1)) {
+    const std::size_t behind = at + wanted.size();
+    if (behind == features.size() || features[behind] == ',') return true;
+  }
+  return false;
+}
+
 const Host& host() {
   static const Host detected = detect_host();
   return detected;
@@ -71,6 +108,10 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
   });
+  if (!host().error.empty()) {
+    error = host().error;
+    return nullptr;
+  }
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(host().triple, error);
   if (target == nullptr) return nullptr;
   llvm::TargetOptions options;

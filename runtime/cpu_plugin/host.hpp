@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace llvm {
 class TargetMachine;
@@ -18,9 +19,14 @@ struct Host {
   std::string features;
   std::int32_t vector_bits;  ///< widest vector registers worth using
   bool multiplies_apart;     ///< what adds and what multiplies and adds are different units
+  std::string error;         ///< why there can be no code; empty: there can
+
+  /// Whether `features` has the one with this name.
+  [[nodiscard]] bool has(std::string_view feature) const;
 };
 
-/// The host, detected on the first call. Thread-safe.
+/// The host, detected on the first call, with vectors of no more bits than CHAINFOLD_VECTOR_BITS
+/// says, if that is set: 512, 256 (AVX2) or 128 (SSE). Thread-safe.
 const Host& host();
 
 /// A new target machine for the host, for one thread; null, with `error` filled, when LLVM has

@@ -91,6 +91,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"q6", 0, "cpu"},
     {"sum_f32", 24, "cpu"},
     {"sum_bf16", 1000, "cpu"},
+    {"sum_i8", 37, "cpu"},
     {"basics_f16", 64, "cpu"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},

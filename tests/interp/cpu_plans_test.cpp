@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
+#include <algorithm>
 #include <iterator>
 #include <random>
 #include <string>
@@ -52,6 +53,12 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
   return 0;
 }
 
+/// As many elements as let an array that ends with a page begin as the buffer's does.
+std::int64_t aligned(std::int64_t elements, const Buffer& buffer) {
+  const std::int64_t unit = std::max(1, buffer.alignment / size_of(buffer.type));
+  return (elements + unit - 1) / unit * unit;
+}
+
 std::string check(const Graph& written, const Shape& shape) {
   const auto [size, segments, elements, rows, gap, few] = shape;
   const Target target = cpu_target(2);
@@ -77,7 +84,7 @@ std::string check(const Graph& written, const Shape& shape) {
     const std::int64_t count = buffer.role == BufferRole::input ? elements + gaps
                                : buffer.role == BufferRole::output
                                    ? segments
-                                   : buffer.elements.evaluate(params);
+                                   : aligned(buffer.elements.evaluate(params), buffer);
     GuardedArray& array = arrays.emplace_back(buffer.type, count);
     for (std::int64_t i = 0; i < count; ++i) {
       const double value = static_cast<double>(random() % 20001) / 10000 - 1;
@@ -147,6 +154,13 @@ Graph variance_of_doubles(std::int64_t size) {
   GraphBuilder g;
   return g.finish({g.variance(g.input("x", DType::f64))}, partition_of(size));
 }
+/// Words of which the last may have one element that counts.
+Graph moments_of_words(std::int64_t size) {
+  GraphBuilder g;
+  const NodeId x = g.convert(g.input("x", DType::bf16), DType::f32);
+  const NodeId some = g.compute(Op::gt, {x, g.literal(DType::f32, bits_of_double(DType::f32, 0))});
+  return g.finish({g.variance(x), g.min(x), g.count(some)}, partition_of(size));
+}
 /// The shape of TPC-H Q6: a sum of products over columns where a filter of three columns holds.
 Graph filtered_sum_of_products(std::int64_t size) {
   GraphBuilder g;
@@ -170,7 +184,7 @@ TEST_P(CpuPlans, Segments) {
   // A dense plan and one with strides are two programs: each size has one of them in turn, shifted
   // from graph to graph, and a stride both with a gap and without.
   int turn = GetParam().shift;
-  for (const std::int64_t size : {1, 2, 3, 5, 8, 16, 31, 37, 64, 100, 256, 1000}) {
+  for (const std::int64_t size : {1, 2, 3, 5, 8, 16, 23, 31, 37, 64, 77, 100, 256, 777, 1000}) {
     const std::int64_t segments = size < 64 ? 1100 / size + 3 : 69;
     const auto gaps =
         ++turn % 2 == 0 ? std::vector<std::int64_t>{-1} : std::vector<std::int64_t>{0, 3};
@@ -216,6 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Graphs, CpuPlans,
                                            MakeGraph{"sum_u8", &sum_of_bytes, 1},
                                            MakeGraph{"extremes_f16", &extremes_of_halves, 0},
                                            MakeGraph{"variance_f64", &variance_of_doubles, 0},
+                                           MakeGraph{"moments_bf16", &moments_of_words, 1},
                                            MakeGraph{"filtered_i64", &filtered_sum_of_products, 1}),
                          [](const auto& info) { return std::string(info.param.name); });
 

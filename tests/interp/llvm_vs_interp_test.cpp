@@ -205,6 +205,39 @@ TEST_P(LlvmMemory, LoadsTouchWhatTheirLanesSay) {
   }
 }
 
+/// Rows that end within a lane's load, and whatever else a mask of elements leaves out.
+TEST_P(LlvmMemory, LoadsTouchWhatTheirElementsSay) {
+  const DType type = GetParam();
+  for (int width = 2; width * size_of(type) <= 16; width *= 2) {
+    constexpr std::int64_t kBlocks = 3;
+    Bench bench(kBlocks);
+    bench.program.accesses_anywhere = true;
+    Builder b(bench.program);
+    const ValueId block = b.block();
+    const std::int64_t tile = static_cast<std::int64_t>(kWarpWidth) * width;
+    Builder::Values steps;
+    for (int i = 0; i < width; ++i) steps.push_back(b.i32(i));
+    for (const int group : {1, 2, 4, 8, 16, 32}) {
+      for (int left = 1; left < width; left += width / 2) {
+        const std::int64_t stride = static_cast<std::int64_t>(group - 1) * width + left;
+        const std::int64_t span = kWarpWidth / group * stride;
+        const int in = bench.buffer(type, BufferRole::input, kBlocks * span);
+        const int flags = bench.buffer(DType::boolean, BufferRole::input, kBlocks * tile);
+        const int out = bench.buffer(type, BufferRole::output, 2 * kBlocks * tile);
+        const ValueId turn = b.mul(b.rem(b.lane(), b.i32(group)), b.i32(width));
+        const ValueId inside =
+            b.lt(b.add(turn, b.concat(steps)), b.i32(static_cast<std::int32_t>(stride)));
+        const ValueId some = b.load(flags, {b.mul(block, b.i64(tile))}, width);
+        const Address rows{b.mul(block, b.i64(span)), group, stride};
+        const ValueId at = b.mul(block, b.i64(2 * tile));
+        b.store(out, {at}, b.load(in, rows, width, inside));
+        b.store(out, {b.add(at, b.i64(tile))}, b.load(in, rows, width, b.both(inside, some)));
+      }
+    }
+    EXPECT_EQ(bench.run(), "") << "width " << width;
+  }
+}
+
 TEST_P(LlvmMemory, StoresTouchWhatTheirLanesSay) {
   const DType type = GetParam();
   for (int width = 1; width * size_of(type) <= 16; width *= 2) {

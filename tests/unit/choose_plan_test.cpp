@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+
 #include <limits>
 #include <span>
 
@@ -68,8 +71,8 @@ TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForFolds) {
   expect_legal_plans_within_the_bound(programs());
 }
 
-// Two bf16 of a lane are one word on a CPU, wherever it lies; other types and odd sizes come one by
-// one.
+// Two bf16 of a lane are one word on a CPU, wherever it lies and wherever the segment ends; other
+// types come one by one.
 TEST(ChoosePlan, LanesOfACpuTakeTwoHalvesOfAWord) {
   const auto x = input<bf16>("x"), y = input<bf16>("y");
   const auto w = input<float>("w");
@@ -80,22 +83,51 @@ TEST(ChoosePlan, LanesOfACpuTakeTwoHalvesOfAWord) {
   };
   const auto one = over(whole(), sum(x)), two = over(whole(), sum(x * y));
   const auto mixed = over(whole(), sum(cast<float>(x) * w));
-  for (const std::int64_t segment : {0, 2, 6, 64, 1000, 4098, 1000000}) {
+  for (const std::int64_t segment : {0, 2, 3, 6, 37, 64, 257, 1000, 4099, 1000000}) {
     EXPECT_EQ(width(one, segment), 2) << segment;
     EXPECT_EQ(width(two, segment), 2) << segment;
     EXPECT_EQ(width(mixed, segment), 1) << segment;
   }
-  for (const std::int64_t segment : {1, 3, 37, 257, 4099}) EXPECT_EQ(width(one, segment), 1);
+  EXPECT_EQ(width(one, 1), 1);
   EXPECT_EQ(width(over(whole(), sum(input<f16>("h"))), 64), 1);
   // Bytes that are summed up and no others.
   const auto b = input<std::int8_t>("b"), c = input<std::int8_t>("c");
   EXPECT_EQ(width(over(whole(), sum(b)), 64), 4);
   EXPECT_EQ(width(over(whole(), sum(b), cast<std::int8_t>(sum(c))), 1000), 4);
   EXPECT_EQ(width(over(whole(), cast<std::uint8_t>(sum(input<std::uint8_t>("u")))), 12), 4);
-  EXPECT_EQ(width(over(whole(), sum(b)), 66), 1);
+  EXPECT_EQ(width(over(whole(), sum(b)), 66), 4);
+  EXPECT_EQ(width(over(whole(), sum(b)), 3), 1);
   EXPECT_EQ(width(over(whole(), sum(b), max(b)), 64), 1);
   EXPECT_EQ(width(over(whole(), sum(b * c)), 64), 1);
   EXPECT_EQ(width(over(whole(), sum(b, where(b > std::int8_t{3}))), 64), 1);
+}
+
+/// Lanes of a CPU that share a segment: as few empty ones and as few merges as can be, and no
+/// registers that are pieced together for little.
+TEST(ChoosePlan, LanesOfACpuShareSegmentsThatTakeSeveralLoads) {
+  const auto plan_of = [](const Computation& computation, std::int64_t segment) {
+    return codegen::choose_plan(computation.graph(), codegen::cpu_target(4), {.segment = segment});
+  };
+  const auto halves = over(whole(), sum(input<f16>("x")));
+  struct Case {
+    std::int64_t segment;
+    int lanes, depth, rows;
+  };
+  for (const Case& c : {Case{1, 1, 1, 1}, Case{3, 4, 1, 4}, Case{8, 8, 1, 8}, Case{12, 4, 3, 4},
+                        Case{24, 8, 3, 8}, Case{37, 8, 5, 8}, Case{64, 16, 4, 16},
+                        Case{100, 16, 7, 8}, Case{1000, 16, 63, 1}, Case{4099, 32, 64, 1}}) {
+    const Plan plan = plan_of(halves, c.segment);
+    EXPECT_EQ(plan.lanes_per_segment, c.lanes) << c.segment;
+    EXPECT_EQ(plan.depth, c.depth) << c.segment;
+    EXPECT_EQ(plan.rows, c.rows) << c.segment;
+  }
+  const auto doubles = over(whole(), sum(input<double>("x")));
+  EXPECT_EQ(plan_of(doubles, 24).lanes_per_segment, 8) << "a register has eight";
+  const auto ordered = program("continuant_u32").over(whole());
+  for (const std::int64_t segment : {12, 24, 37, 64})
+    EXPECT_EQ(plan_of(ordered, segment).lanes_per_segment,
+              std::min<std::int64_t>(32, std::bit_ceil(static_cast<std::uint64_t>(segment))))
+        << "elements in order, segment " << segment;
 }
 
 TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {

@@ -174,6 +174,20 @@ TEST_F(CpuCode, SumsOfBytesAreProductsWithOnes) {
   EXPECT_EQ(count_of(code, "\x21"), 0) << "bytes are extended to 32 bits";
 }
 
+// A segment that ends within a word costs a word in part, also where masks are of words, and not a
+// load for each element.
+TEST_F(CpuCode, MasksOfElementsAreShort) {
+  const codegen::Target target = codegen::cpu_target(1);
+  const auto size_of = [&](std::int64_t segment) {
+    const auto sum =
+        over(segments(segment), cast<std::uint8_t>(chainfold::sum(input<std::uint8_t>("x"))));
+    const auto compiled = codegen::compile_graph(sum.graph(), target, {.segment = segment});
+    return code_of(compile_cpu_object(codegen::emit(compiled.program, target).text).bytes).size();
+  };
+  EXPECT_LT(size_of(1001), 2 * size_of(1000));
+  EXPECT_LT(size_of(39), 3 * size_of(40));
+}
+
 TEST_F(CpuCode, AdditionsAreSpreadWhereOtherUnitsCanAdd) {
   if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
   constexpr std::string_view kSums("\x58\x5c", 2);

@@ -27,7 +27,8 @@ class Explain : public testing::Test {
 
 TEST_F(Explain, BeforeCompilingTheDefaultOrThePinnedPlan) {
   const std::string rules = explain(sum_of(64), target("cpu"));
-  EXPECT_TRUE(has(rules, "choice\n  rows warps=1 depth=64 rows=16 bytes=0 simt\n  by rules\n"))
+  EXPECT_TRUE(
+      has(rules, "choice\n  rows warps=1 depth=64 lanes=16 rows=16 bytes=0 simt\n  by rules\n"))
       << rules.substr(0, 200);
   const Options pinned{.target = target("cpu"), .plan = kPinned};
   const std::string text = explain(sum_of(64), pinned);

@@ -111,6 +111,25 @@ TEST(PlanSpace, WhatIsNotLegalIsNoPlan) {
   }
 }
 
+TEST(PlanSpace, FewerLanesThanALoadHasAreThoseOfVectors) {
+  const Computation computation = program("sum_f32").over(segments(100));
+  const codegen::Target gpu = codegen::gpu_target(90), cpu = codegen::cpu_target(4);
+  const auto make = [&](const codegen::Target& target, const std::string& text) {
+    return make_plan(computation.graph(), target, {.segment = 100}, codegen::parse_choice(text));
+  };
+  const std::string fewer = "rows warps=1 depth=64 lanes=8 rows=4 bytes=0 simt";
+  ASSERT_TRUE(make(cpu, fewer));
+  EXPECT_EQ(make(cpu, fewer)->loads_a_lane(), 13);
+  EXPECT_EQ(make(cpu, "rows warps=1 depth=64 lanes=64 rows=4 bytes=0 simt")->lanes_per_segment, 32);
+  EXPECT_FALSE(make(cpu, "rows warps=1 depth=8 lanes=8 rows=4 bytes=0 simt")) << "one batch";
+  EXPECT_FALSE(make(cpu, "rows warps=1 depth=64 lanes=12 rows=4 bytes=0 simt"));
+  EXPECT_FALSE(make(gpu, fewer));
+  std::set<int> lanes;
+  for (const PlanChoice& choice : plan_space(computation.graph(), cpu, {.segment = 100}))
+    if (choice.strategy == Strategy::rows) lanes.insert(choice.lanes);
+  EXPECT_EQ(lanes, (std::set<int>{4, 8, 16, 32}));
+}
+
 TEST(PlanSpace, LateBlocksHaveABurstAtMost) {
   const Computation computation = program("sum_f16").over(segments(64));
   const auto legal = [&](const std::string& late) {
@@ -153,7 +172,7 @@ TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
            {"rows warps=eight", "'eight' is no number"},
            {"rows warps=-8", "'-8' is no number"},
            {"rows warps=8x", "'8x' is no number"},
-           {"rows lanes=8", "has no 'lanes'"},
+           {"parts lanes=8", "has no 'lanes'"},
            {"rows late=1", "has no 'late'"},
            {"fastest warps=8", "'fastest' is no strategy"},
            {"rows columns", "'columns' says nothing"},

@@ -159,6 +159,16 @@ const Broken kBroken[] = {
     {"type_width", "broken type", [](Program& p) { result_type<Load>(p).width = 0; }},
     {"fragment_row", "no row", [](Program& p) { result_type<Mma>(p).mma_row = 99; }},
     {"fragment_width", "does not fit its row", [](Program& p) { result_type<Mma>(p).width = 8; }},
+    {"mask_of_elements", "memory that is accessed anywhere",
+     [](Program& p) {
+       auto& body = p.launches[0].body.body;
+       const auto load = std::find_if(body.begin(), body.end(), [](const Instr& instr) {
+         return std::holds_alternative<Load>(instr.op);
+       });
+       ValueId& mask = std::get<Load>(load->op).mask;
+       const ValueId narrow = std::exchange(mask, add_value(p, lane(DType::boolean, 8)));
+       body.insert(load, Instr{Concat{Builder::Values(8, narrow)}, {mask}});
+     }},
     {"ahead_of_some", "whole rows", [](Program& p) { op<Load>(p).ahead = 256; }},
     // Visibility
     {"defined_twice", "defined twice",

@@ -1,0 +1,116 @@
+#include "chainfold/codegen/choose_rows.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "chainfold/codegen/choose_moments.hpp"
+#include "chainfold/codegen/integer_math.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Bytes of a vector register.
+constexpr int kRegisterBytes = 64;
+/// Registers are not worth to be made of more pieces than this.
+constexpr int kMostPieces = 4;
+/// Loads of a tile, all rows': more would only be code.
+constexpr int kTileLoads = 128;
+/// What operations take beside an element-wise one: to put another piece into a register, and to
+/// merge two lanes of two rows, or, of moments, their states. Of a Zen 4, from cache: f16 of 24, 37
+/// and 48 by 8 lanes 41, 40 and 46 GB/s, by 16 33, 38 and 48, by 32 28, 27 and 35.
+constexpr double kPiece = 0.3, kMerge = 1, kMergeMoments = 4;
+/// Of more loads of a warp moments of 4 and 8 bytes are merged by the more constant weights the
+/// more lanes there are (variances of 100 and 128 f32: 37 and 40 GB/s by 16 lanes, 43 and 54 by
+/// 32). Those of 2 bytes are converted, which takes most.
+constexpr std::int64_t kMostLoadsOfMoments = 2;
+
+/// The lanes that one load of a segment needs.
+int lanes_of(std::int64_t segment, int width) {
+  const std::int64_t loads = (segment + width - 1) / width;
+  return static_cast<int>(std::min<std::int64_t>(
+      Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
+}
+
+/// Loads of a segment that each of its lanes makes.
+std::int64_t loads_of_lanes(std::int64_t segment, int width, int lanes) {
+  const std::int64_t step = static_cast<std::int64_t>(lanes) * width;
+  return (segment + step - 1) / step;
+}
+
+/// A segment's share of a tile's operations, of `rows` rows of groups of `lanes` lanes.
+double cost_of(int lanes, int rows, std::int64_t loads, int register_lanes, double merge) {
+  const int pieces = std::max(1, register_lanes / lanes);
+  const double vectors = static_cast<double>(rows * loads) * (1 + kPiece * (pieces - 1));
+  const int merges = rows - 1 + ceil_log2(lanes / rows);
+  return (vectors + merge * merges) * lanes / rows;
+}
+
+}  // namespace
+
+std::int64_t loads_of(std::int64_t segment, int width) {
+  return loads_of_lanes(segment, width, Plan::kWarp);
+}
+
+std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& target) {
+  // Where loads may lie anywhere the last one of a segment is masked by elements.
+  if (target.accesses_anywhere) return {segment < widest ? 1 : widest, false};
+  int width = widest;
+  while (segment % width != 0) width /= 2;
+  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
+  const bool edges = width < widest && segment >= 4LL * Plan::kWarp * widest;
+  return {edges ? widest : width, edges};
+}
+
+void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
+                 int width) {
+  if (!target.vector_lanes || needs_order(graph) || loads_of(segment, width) > choice.depth) return;
+  // Elements of fewer bytes become as many words.
+  const int register_lanes = kRegisterBytes / std::max(4, widest_input(graph));
+  const double merge = has_moments(graph) ? kMergeMoments : kMerge;
+  const int budget = choice.rows;
+  std::int64_t most = choice.depth;
+  if (has_moments(graph)) {
+    if (widest_input(graph) >= 4 && loads_of(segment, width) > kMostLoadsOfMoments) return;
+    most = std::min<std::int64_t>(most, mean_loads(graph, target, width));
+  }
+  double least = 0;
+  for (int lanes = lanes_of(segment, width); lanes * kMostPieces >= register_lanes; lanes /= 2) {
+    const std::int64_t loads = loads_of_lanes(segment, width, lanes);
+    if (loads > most && choice.lanes > 0) break;
+    const int rows = std::min({budget, lanes, floor_power_of_two(kTileLoads / loads)});
+    const double cost = cost_of(lanes, rows, loads, register_lanes, merge);
+    if (choice.lanes == 0 || cost < least) {
+      least = cost;
+      choice.lanes = lanes;
+      choice.rows = rows;
+    }
+  }
+}
+
+bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                int widest) {
+  const std::int64_t s = plan.segment;
+  plan.strategy = Strategy::rows;
+  std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);
+  const int most = lanes_of(s, plan.load_width);
+  plan.lanes_per_segment = choice.lanes > 0 ? std::min(choice.lanes, most) : most;
+  if (!is_power_of_two(plan.lanes_per_segment)) return false;
+  const std::int64_t loads = loads_of_lanes(s, plan.load_width, plan.lanes_per_segment);
+  // Groups of fewer lanes than a warp have their segment in one batch.
+  if (plan.lanes_per_segment < most &&
+      (!target.vector_lanes || needs_order(graph) || loads > choice.depth))
+    return false;
+  plan.depth = static_cast<int>(std::min<std::int64_t>(loads, choice.depth));
+  plan.rows = choice.rows;
+  if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
+  if (plan.edges || loads > plan.depth) plan.rows = 1;
+  plan.load_rows_first = target.max_warps > 1;
+  plan.pair_patterns = target.vector_lanes && plan.rows > 1;
+  plan.mean_loads = mean_loads(graph, target, plan.load_width);
+  plan.launches = 1;
+  return true;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,34 @@
+// How rows are laid out: the width of their loads, and the lanes that share a segment.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/target.hpp"
+
+namespace chainfold::codegen {
+
+/// Loads of one input one after the other, each of `width` elements a lane, that a warp's segment
+/// takes.
+[[nodiscard]] std::int64_t loads_of(std::int64_t segment, int width);
+
+/// The width of a row's loads, and whether it needs scalar edges.
+[[nodiscard]] std::pair<int, bool> row_width(std::int64_t segment, int widest,
+                                             const Target& target);
+
+/// PlanChoice::lanes and ::rows of segments that vectors' lanes take in loads of `width` elements,
+/// and that are one batch: as few operations a segment as can be, of all numbers of lanes. Fewer
+/// lanes make merges of rows rarer, and leave fewer of the last load's lanes empty; but where a
+/// group of lanes is less than a register, registers are put together out of several loads. Nothing
+/// changes on targets without vectors, or where elements must be merged in order.
+void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
+                 int width);
+
+/// What of a plan by rows follows from its choice; `widest` elements a load at most. False where
+/// the choice is not legal.
+[[nodiscard]] bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph,
+                              const Target& target, int widest);
+
+}  // namespace chainfold::codegen
