@@ -107,7 +107,7 @@ bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
   if (plan.edges || loads > plan.depth) plan.rows = 1;
   plan.load_rows_first = target.max_warps > 1;
-  plan.pair_patterns = target.vector_lanes && plan.rows > 1;
+  plan.vector_lanes = target.vector_lanes;
   plan.mean_loads = mean_loads(graph, target, plan.load_width);
   plan.launches = 1;
   return true;

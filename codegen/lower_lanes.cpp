@@ -88,10 +88,19 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     const auto total = static_cast<std::int64_t>(*known);
     const std::int64_t full = total / chunk, rest = total % chunk;
     std::vector<Partials> pieces;
-    if (full == 1) {
-      pieces.push_back(batch(begin, plan_.depth, kNoValue));
-    } else if (full > 1) {
-      const Partials start = identities();
+    const bool looped = full > plan_.most_pieces();
+    // What comes behind a loop delays the next segment less if it is merged before it.
+    const bool rest_first = looped && rest > 0 && vector_lanes() && !ordered_ && !has_moments();
+    const auto fold_rest = [&] {
+      const auto tiles = static_cast<int>((rest + step - 1) / step);
+      const bool ragged = rest % step != 0;
+      const ValueId at = b_.add(begin, b_.i64(full * chunk));
+      return batch(at, tiles, ragged ? end : kNoValue, tiles - 1);
+    };
+    for (std::int64_t piece = 0; !looped && piece < full; ++piece)
+      pieces.push_back(batch(b_.add(begin, b_.i64(piece * chunk)), plan_.depth, kNoValue));
+    if (looped) {
+      const Partials start = rest_first ? lift(fold_rest()) : identities();
       const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
       const auto looped = b_.loop(begin, behind, stride, flatten(start, 1, same_counts),
                                   [&](ValueId at, const Builder::Values& carried) {
@@ -102,13 +111,10 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
         if (same_counts && group_knows_count(f))
           pieces[0][f].fields[kCount] = b_.i64(full * plan_.depth * width);  // of a lane
     }
-    if (rest > 0) {
-      const auto tiles = static_cast<int>((rest + step - 1) / step);
-      const bool ragged = rest % step != 0;
-      const ValueId at = b_.add(begin, b_.i64(full * chunk));
-      pieces.push_back(batch(at, tiles, ragged ? end : kNoValue, tiles - 1));
-    }
-    return pieces.size() == 1 ? pieces[0] : merge(pieces[0], pieces[1]);
+    if (rest > 0 && !rest_first) pieces.push_back(fold_rest());
+    Partials all = std::move(pieces[0]);
+    for (std::size_t piece = 1; piece < pieces.size(); ++piece) all = merge(all, pieces[piece]);
+    return all;
   }
 
   // The aligned middle [from, to) in vectors, the ragged ends one element a lane.
@@ -266,8 +272,8 @@ Partials TileLowering::pair_rows(const Partials& a, const Partials& b, LanePair 
   for (std::size_t f = 0; f < a.size(); ++f) {
     const bool lifted = a[f].lifted || b[f].lifted;
     const Partial x = lifted ? lift(f, a[f]) : a[f], y = lifted ? lift(f, b[f]) : b[f];
-    paired.push_back(plan_.pair_patterns ? pair_by_patterns(f, x, y, pair)
-                                         : pair_by_exchange(f, x, y, pair));
+    paired.push_back(plan_.vector_lanes ? pair_by_patterns(f, x, y, pair)
+                                        : pair_by_exchange(f, x, y, pair));
   }
   return paired;
 }

@@ -203,7 +203,7 @@ std::string print(const Plan& plan, const Graph& graph) {
   } else if (plan.strategy != Strategy::parts) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "",
-                        plan.pair_patterns ? ", merged by patterns of two" : "");
+                        plan.vector_lanes && plan.rows > 1 ? ", merged by patterns of two" : "");
   } else {
     text += fmt::format(
         "  part_quantum {}, parts_wanted {}{}{}\n", plan.part_quantum, plan.parts_wanted,
@@ -274,8 +274,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.mean_loads == 0 || (target.vector_lanes && (plan.strategy == Strategy::rows ||
                                                            plan.strategy == Strategy::parts)),
           "rows and parts of vector registers have means of few loads");
-  require(!plan.pair_patterns || (plan.strategy == Strategy::rows && target.vector_lanes),
-          "patterns of two rows' lanes are those of vector registers");
+  require(!plan.vector_lanes || target.vector_lanes, "lanes are elements of the target's vectors");
   if (plan.strategy == Strategy::staged) {
     require(!plan.strided, "copies bring what lies side by side");
     require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,

@@ -110,9 +110,6 @@ struct Plan {
   int loads_at_once = 1024;  ///< of a segment that a lane holds before it adds them up (staged)
   /// rows, columns: all loads of a tile are issued before the first use, and added up as a tree.
   bool load_rows_first = true;
-  /// rows: both sides of a merge of two rows are patterns of lanes of both (RowMerges), else lanes
-  /// are exchanged.
-  bool pair_patterns = false;
   /// Loads of a lane whose moments have a mean of their own and are merged with others as states;
   /// segments of rows that do not exist then count as zeros, since their results go nowhere, so
   /// that counts are known while compiling. 0: a batch's loads have one mean, or, in rows, those of
@@ -160,7 +157,8 @@ struct Plan {
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers
-  /// Scans: lanes are elements of vectors (Target::vector_lanes).
+  /// Scans, rows: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
+  /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
   bool vector_lanes = false;
   /// Scans: how many elements behind those that are read for the last time lie others that are read
   /// next. 0: a processor need not be told.
@@ -211,6 +209,10 @@ struct Plan {
   [[nodiscard]] bool has_partial_loads() const {
     return strategy == Strategy::rows && !edges && segment % load_width != 0;
   }
+  /// Batches of a warp's segment (rows) up to which each has code of its own; of more there is a
+  /// loop, which carries states. Vectors have no room for two batches' loads, and processors that
+  /// look far ahead have read the next one's before this one's are folded.
+  [[nodiscard]] int most_pieces() const { return vector_lanes ? 2 : 1; }
   static constexpr int kWarp = 32;
 };
 

@@ -35,7 +35,7 @@ int LanePair::source(int lane, int half) const {
 }
 
 RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
-    : ordered_(needs_order(graph)), patterns_(plan.pair_patterns) {
+    : ordered_(needs_order(graph)), patterns_(plan.vector_lanes && rows > 1) {
   const int elements = ceil_log2(plan.lanes_per_segment);
   for (int bit = 0; bit < kLaneBits; ++bit) {
     if (bit < elements) {

@@ -546,7 +546,7 @@ TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
   const auto patterns = [](const Computation& fold, const Target& target, std::int64_t segment) {
     const Plan plan = choose_plan(fold.graph(), target, {.segment = segment});
     EXPECT_EQ(plan.strategy, Strategy::rows);
-    return plan.pair_patterns;
+    return plan.vector_lanes && plan.rows > 1;
   };
   const Target cpu = codegen::cpu_target(4);
   const auto x = input<float>("x");
@@ -559,8 +559,21 @@ TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
   const Computation fold = over(segments(16), sum(x));
   EXPECT_FALSE(patterns(fold, gpu, 16));
   Plan wrong = choose_plan(fold.graph(), gpu, {.segment = 16});
-  wrong.pair_patterns = true;
+  wrong.vector_lanes = true;
   EXPECT_THROW(verify(wrong, fold.graph(), gpu), InternalError);
+}
+
+/// What takes two batches and a rest has no loop on vectors, and within the bound no states.
+TEST(ChoosePlan, AFewBatchesOfVectorsAreMergedAsValues) {
+  const Target cpu = codegen::cpu_target(4);
+  const auto has_loop = [&](std::int64_t segment) {
+    const Computation fold = over(segments(segment), sum(input<f16>("x")));
+    const auto compiled = codegen::compile_graph(fold.graph(), cpu, {.segment = segment});
+    EXPECT_LE(compiled.plan.folds[0].error_bound_u, 16) << segment;
+    return print(compiled.program).find("for ") != std::string::npos;
+  };
+  for (const std::int64_t segment : {2048, 2049, 4096, 4099, 6143}) EXPECT_FALSE(has_loop(segment));
+  for (const std::int64_t segment : {6144, 6147, 10000}) EXPECT_TRUE(has_loop(segment)) << segment;
 }
 
 TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {

@@ -19,7 +19,7 @@ using codegen::RowMerges;
 Plan plan_of(int lanes, bool patterns) {
   Plan plan;
   plan.lanes_per_segment = lanes;
-  plan.pair_patterns = patterns;
+  plan.vector_lanes = patterns;
   return plan;
 }
 
