@@ -150,12 +150,9 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
   double bound = 0;
   int lanes = plan.lanes_per_segment;
   const std::int64_t step = static_cast<std::int64_t>(Plan::kWarp) * plan.load_width;
-  const std::int64_t batches = (plan.segment + step * plan.depth - 1) / (step * plan.depth);
-  // As many pieces, and what is left of a batch, are merged as values one after the other.
-  const std::int64_t most_pieces = plan.vector_lanes ? plan.most_pieces() + 1 : 1;
-  const bool looped = plan.strategy == Strategy::parts || plan.edges || batches > most_pieces;
-  bool states = looped;
-  if (!looped && batches > 1) bound += static_cast<double>(batches - 1);
+  // States of loops, or as many further levels: what has no loop is two batches and a rest at most.
+  static_assert(Plan::kMostBatches <= 2);
+  bool states = plan.strategy == Strategy::parts || plan.edges || plan.segment > step * plan.depth;
   if (how.unit == Unit::simt) {
     bound += ceil_log2(static_cast<std::int64_t>(plan.load_width) * plan.depth);
   } else {

@@ -94,9 +94,10 @@ bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   const std::int64_t s = plan.segment;
   plan.strategy = Strategy::rows;
   std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);
+  if (choice.lanes != 0 && (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp))
+    return false;
   const int most = lanes_of(s, plan.load_width);
   plan.lanes_per_segment = choice.lanes > 0 ? std::min(choice.lanes, most) : most;
-  if (!is_power_of_two(plan.lanes_per_segment)) return false;
   const std::int64_t loads = loads_of_lanes(s, plan.load_width, plan.lanes_per_segment);
   // Groups of fewer lanes than a warp have their segment in one batch.
   if (plan.lanes_per_segment < most &&

@@ -55,10 +55,12 @@ class BodyEmitter {
 
   /// Asks for the lines `distance` bytes behind a run of `bytes`.
   void read_ahead(const std::string& pointer, std::int64_t distance, int bytes);
-  /// `width` elements side by side for each of `lanes` lanes; `mask` has a bit a lane or element.
+  /// `count` of the elements or words side by side; `mask` has a bit for each, or is empty.
   std::string load_run(const std::string& pointer, int count, const std::string& element, int align,
                        const std::string& mask);
-  std::string load_mask(const Load& op, const Type& t, int first, int lanes);
+  std::string bytes_of(ValueId mask);
+  std::string load_mask(const Load& op, const Type& t, const std::string& bytes, int first,
+                        int lanes);
   std::string every(const std::string& all, std::string_view elem, int e, int width);
   void take_apart(ValueId id, const std::string& words);
   /// The first element of a group of lanes.

@@ -92,25 +92,28 @@ std::string BodyEmitter::load_run(const std::string& pointer, int count, const s
                  Argument{vector_of("i1", count), mask}, Argument{vector, "zeroinitializer"}});
 }
 
-/// Load::mask of a run of lanes, a bit for each element.
-std::string BodyEmitter::load_mask(const Load& op, const Type& t, int first, int lanes) {
+/// A mask of elements as bytes, all first elements of lanes in front: processors have no
+/// instructions that move single bits of masks.
+std::string BodyEmitter::bytes_of(ValueId mask) {
+  std::vector<std::string> elements;
+  for (int e = 0; e < type(mask).width; ++e)
+    elements.push_back(
+        out_.let(fmt::format("sext {} {} to {}", vector_of("i1", kWarpWidth),
+                             element(mask, e, kWarpWidth), vector_of("i8", kWarpWidth))));
+  return joined(out_, "i8", std::move(elements), kWarpWidth);
+}
+
+/// Load::mask of a run of lanes, a bit for each element; of a mask of elements these are `bytes`.
+std::string BodyEmitter::load_mask(const Load& op, const Type& t, const std::string& bytes,
+                                   int first, int lanes) {
   if (op.mask == kNoValue) return {};
   if (t.shape != Shape::lane) return out_.splat("i1", name(op.mask), t.width);
-  const int width = type(op.mask).width;
-  if (width == 1) return run_mask(lane_mask(op.mask), first, lanes * t.width, t.width);
-  // As bytes: processors have no instructions that move single bits of masks.
-  const std::string bits = vector_of("i1", kWarpWidth), bytes = vector_of("i8", kWarpWidth);
-  std::vector<std::string> elements;
-  for (int e = 0; e < width; ++e)
-    elements.push_back(
-        out_.let(fmt::format("sext {} {} to {}", bits, element(op.mask, e, kWarpWidth), bytes)));
-  const std::string all = joined(out_, "i8", std::move(elements), kWarpWidth);
+  const int width = t.width, count = lanes * width;
+  if (bytes.empty()) return run_mask(lane_mask(op.mask), first, count, width);
   std::vector<int> indices;
-  for (int i = 0; i < lanes * width; ++i)
-    indices.push_back(i % width * kWarpWidth + first + i / width);
-  const std::string run = out_.shuffle("i8", kWarpWidth * width, all, {}, indices);
-  return out_.let(
-      fmt::format("icmp slt {} {}, zeroinitializer", vector_of("i8", lanes * width), run));
+  for (int i = 0; i < count; ++i) indices.push_back(i % width * kWarpWidth + first + i / width);
+  const std::string run = out_.shuffle("i8", kWarpWidth * width, bytes, {}, indices);
+  return out_.let(fmt::format("icmp slt {} {}, zeroinitializer", vector_of("i8", count), run));
 }
 
 void BodyEmitter::read_ahead(const std::string& pointer, std::int64_t distance, int bytes) {
@@ -131,13 +134,15 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const int lanes = t.shape == Shape::lane ? kWarpWidth : 1;
   const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = lanes * t.width;
   const bool words = is_word(t);
-  const bool by_elements = !words || (op.mask != kNoValue && type(op.mask).width > 1);
+  const bool masks_elements = op.mask != kNoValue && type(op.mask).width > 1;
+  const bool by_elements = !words || masks_elements;
+  const std::string bytes = masks_elements ? bytes_of(op.mask) : std::string();
   std::vector<std::string> runs;
   for (int lane = 0; lane < lanes; lane += per_run) {
     const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
     if (by_elements) {
       const std::string run =
-          load_run(pointer, count, elem, size_of(t.elem), load_mask(op, t, lane, per_run));
+          load_run(pointer, count, elem, size_of(t.elem), load_mask(op, t, bytes, lane, per_run));
       runs.push_back(!words ? run
                             : out_.let(fmt::format("bitcast {} {} to {}", vector_of(elem, count),
                                                    run, vector_of(word_type(t), per_run))));

@@ -314,8 +314,8 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
   const std::int64_t base = integer(at.base);
   const std::int64_t stride = at.step != kNoValue ? integer(at.step) : at.stride;
   const std::size_t lanes = t.shape == Shape::uniform ? 1 : kLanes;
+  const auto width = static_cast<std::size_t>(t.width);
   for (std::size_t l = 0; l < lanes; ++l) {
-    const auto width = static_cast<std::size_t>(t.width);
     std::size_t begin = 0, end = width;  // of the lane's elements, what is not masked at the ends
     if (mask != kNoValue) {
       const bool by_elements = type(mask).width > 1;

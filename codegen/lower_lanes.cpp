@@ -28,17 +28,17 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
   std::vector<Loaded> loaded;
   for (int i = 0; i < tiles; ++i) {
     const ValueId at = b_.add(begin, b_.i64(i * step));
-    ValueId inside = kNoValue;
+    ValueId own = kNoValue;
     if (limit != kNoValue && (runs || i >= whole)) {
       const ValueId offset =
           b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(lane_stride)}), DType::i64);
-      inside = this->inside(offset, b_.sub(limit, at));
+      own = inside(offset, b_.sub(limit, at));
     }
     Address address{.base = at};
     if (runs) address = {.base = at, .group = 1, .stride = lane_stride};
     const ValueId position =
         uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, lane_stride) : kNoValue;
-    loaded.push_back(load_inside(address, width, row_mask, inside, position));
+    loaded.push_back(load_inside(address, width, row_mask, own, position));
   }
   return loaded;
 }
@@ -88,7 +88,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     const auto total = static_cast<std::int64_t>(*known);
     const std::int64_t full = total / chunk, rest = total % chunk;
     std::vector<Partials> pieces;
-    const bool looped = full > plan_.most_pieces();
+    const bool looped = full > plan_.most_batches();
     // What comes behind a loop delays the next segment less if it is merged before it.
     const bool rest_first = looped && rest > 0 && vector_lanes() && !ordered_ && !has_moments();
     const auto fold_rest = [&] {
@@ -102,11 +102,11 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     if (looped) {
       const Partials start = rest_first ? lift(fold_rest()) : identities();
       const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
-      const auto looped = b_.loop(begin, behind, stride, flatten(start, 1, same_counts),
-                                  [&](ValueId at, const Builder::Values& carried) {
-                                    return add_batch(carried, at, plan_.depth, kNoValue);
-                                  });
-      pieces.push_back(unflatten(looped, true));
+      const auto carried_out = b_.loop(begin, behind, stride, flatten(start, 1, same_counts),
+                                       [&](ValueId at, const Builder::Values& carried) {
+                                         return add_batch(carried, at, plan_.depth, kNoValue);
+                                       });
+      pieces.push_back(unflatten(carried_out, true));
       for (std::size_t f = 0; f < graph_.folds.size(); ++f)
         if (same_counts && group_knows_count(f))
           pieces[0][f].fields[kCount] = b_.i64(full * plan_.depth * width);  // of a lane

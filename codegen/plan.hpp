@@ -212,7 +212,8 @@ struct Plan {
   /// Batches of a warp's segment (rows) up to which each has code of its own; of more there is a
   /// loop, which carries states. Vectors have no room for two batches' loads, and processors that
   /// look far ahead have read the next one's before this one's are folded.
-  [[nodiscard]] int most_pieces() const { return vector_lanes ? 2 : 1; }
+  static constexpr int kMostBatches = 2;
+  [[nodiscard]] int most_batches() const { return vector_lanes ? kMostBatches : 1; }
   static constexpr int kWarp = 32;
 };
 

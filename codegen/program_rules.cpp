@@ -98,7 +98,8 @@ class Rules {
     if (mask != kNoValue) {
       const Type& lanes = type_of(mask);
       check(lanes.elem == DType::boolean && lanes.shape != Shape::fragment, "a mask is a boolean");
-      check(lanes.width == 1 || (by_elements && lanes.width == type.width),
+      check(lanes.width == 1 ||
+                (by_elements && type.shape == Shape::lane && lanes.width == type.width),
             "a mask is of width 1, or as wide as the load from memory that is accessed anywhere");
       check(type.shape == Shape::lane || lanes.shape == Shape::uniform,
             "a uniform load has a uniform mask");

@@ -46,14 +46,15 @@ int chosen_bits() {
   return -1;
 }
 
-/// What asks for more bits than these, by the beginnings of its names: LLVM turns off what rests
-/// on it.
+/// Turns off what needs more bits than these. A feature that LLVM knows to need another one would
+/// turn that on again, so none may be left.
 void leave_out(FeatureMap& features, int bits) {
   for (auto& [name, present] : features) {
     const bool wide = bits < 512 && (name.starts_with("avx512") || name.starts_with("avx10"));
     const bool vex = bits < 256 && (name.starts_with("avx") || name == "f16c" || name == "fma" ||
                                     name == "fma4" || name == "xop" || name.starts_with("vaes") ||
-                                    name.starts_with("vpclmul"));
+                                    name.starts_with("vpclmul") || name == "sha512" ||
+                                    name == "sm3" || name == "sm4");
     if (wide || vex) present = false;
   }
 }

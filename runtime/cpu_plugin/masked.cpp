@@ -168,8 +168,8 @@ llvm::Function& function_of(llvm::Module& module, const llvm::IntrinsicInst& loa
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   auto* function = llvm::Function::Create(llvm::FunctionType::get(type, {pointer, bits}, false),
                                           llvm::Function::InternalLinkage, name, module);
-  function->copyAttributesFrom(load.getFunction());
-  function->setLinkage(llvm::Function::InternalLinkage);
+  const llvm::AttributeSet attributes = load.getFunction()->getAttributes().getFnAttrs();
+  function->addFnAttrs(llvm::AttrBuilder(context, attributes));
   function->addFnAttr(llvm::Attribute::NoInline);
   llvm::IRBuilder<> at(llvm::BasicBlock::Create(context, "entry", function));
   llvm::Value* mask = at.CreateBitCast(

@@ -334,6 +334,11 @@ void add_monoids(Programs& list) {
   add("longest_run_f32",
       [](const P& p) { return cf::over(p, cf::fold(longest_run(), cf::input<float>("x") > 0)); },
       {Fill::uniform});
+  add("longest_run_bf16",
+      [](const P& p) {
+        return cf::over(p, cf::fold(longest_run(), cf::cast<float>(cf::input<cf::bf16>("x")) > 0));
+      },
+      {Fill::uniform});
   add("longest_run_bool",
       [](const P& p) { return cf::over(p, cf::fold(longest_run(), cf::input<bool>("x"))); });
   add("brackets_i8", [](const P& p) {

@@ -97,6 +97,10 @@ const std::vector<ScalarFold>& scalar_folds() {
        [](const Inputs& inputs, std::int64_t begin, std::int64_t end) {
          return run_of(begin, end, [&](std::int64_t i) { return real(inputs, i) > 0; });
        }},
+      {"longest_run_bf16",
+       [](const Inputs& inputs, std::int64_t begin, std::int64_t end) {
+         return run_of(begin, end, [&](std::int64_t i) { return real(inputs, i) > 0; });
+       }},
       {"longest_run_bool",
        [](const Inputs& inputs, std::int64_t begin, std::int64_t end) {
          return run_of(begin, end, [&](std::int64_t i) { return inputs[0].get(i) != 0; });

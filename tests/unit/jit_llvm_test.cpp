@@ -108,6 +108,12 @@ TEST_F(JitLlvm, DescribesTheHost) {
   EXPECT_TRUE(plugin.host_features[0] == '+' || plugin.host_features[0] == '-');
   EXPECT_TRUE(plugin.vector_bits == 128 || plugin.vector_bits == 256 || plugin.vector_bits == 512);
   EXPECT_GE(plugin.threads, 1);
+  if (const char* most = std::getenv("CHAINFOLD_VECTOR_BITS"); most != nullptr && *most != '\0') {
+    EXPECT_LE(plugin.vector_bits, std::atoi(most));
+    const bool has_wide =
+        std::string_view(plugin.host_features).find("+avx512") != std::string::npos;
+    EXPECT_FALSE(has_wide && std::atoi(most) < 512);
+  }
 }
 
 TEST_F(JitLlvm, RunsAVectorKernelOverBlocksInParallel) {

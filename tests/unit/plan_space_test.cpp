@@ -120,7 +120,8 @@ TEST(PlanSpace, FewerLanesThanALoadHasAreThoseOfVectors) {
   const std::string fewer = "rows warps=1 depth=64 lanes=8 rows=4 bytes=0 simt";
   ASSERT_TRUE(make(cpu, fewer));
   EXPECT_EQ(make(cpu, fewer)->loads_a_lane(), 13);
-  EXPECT_EQ(make(cpu, "rows warps=1 depth=64 lanes=64 rows=4 bytes=0 simt")->lanes_per_segment, 32);
+  EXPECT_EQ(make(cpu, "rows warps=1 depth=64 lanes=32 rows=4 bytes=0 simt")->lanes_per_segment, 32);
+  EXPECT_FALSE(make(cpu, "rows warps=1 depth=64 lanes=64 rows=4 bytes=0 simt"));
   EXPECT_FALSE(make(cpu, "rows warps=1 depth=8 lanes=8 rows=4 bytes=0 simt")) << "one batch";
   EXPECT_FALSE(make(cpu, "rows warps=1 depth=64 lanes=12 rows=4 bytes=0 simt"));
   EXPECT_FALSE(make(gpu, fewer));
