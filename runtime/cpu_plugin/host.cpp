@@ -88,13 +88,7 @@ Host detect_host() {
 }  // namespace
 
 bool Host::has(std::string_view feature) const {
-  const std::string wanted = "+" + std::string(feature);
-  for (std::size_t at = features.find(wanted); at != std::string::npos;
-       at = features.find(wanted, at + 1)) {
-    const std::size_t behind = at + wanted.size();
-    if (behind == features.size() || features[behind] == ',') return true;
-  }
-  return false;
+  return ("," + features + ",").find(",+" + std::string(feature) + ",") != std::string::npos;
 }
 
 const Host& host() {

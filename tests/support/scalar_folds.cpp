@@ -34,6 +34,10 @@ Bits run_of(std::int64_t begin, std::int64_t end, Condition hit) {
   return static_cast<Bits>(best);
 }
 
+Bits run_above_zero(const Inputs& inputs, std::int64_t begin, std::int64_t end) {
+  return run_of(begin, end, [&](std::int64_t i) { return real(inputs, i) > 0; });
+}
+
 Bits brackets(const Inputs& inputs, std::int64_t begin, std::int64_t end) {
   std::int64_t open = 0, unmatched = 0;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -93,14 +97,8 @@ Bits argmax(const Inputs& inputs, std::int64_t begin, std::int64_t end) {
 
 const std::vector<ScalarFold>& scalar_folds() {
   static const std::vector<ScalarFold> kFolds = {
-      {"longest_run_f32",
-       [](const Inputs& inputs, std::int64_t begin, std::int64_t end) {
-         return run_of(begin, end, [&](std::int64_t i) { return real(inputs, i) > 0; });
-       }},
-      {"longest_run_bf16",
-       [](const Inputs& inputs, std::int64_t begin, std::int64_t end) {
-         return run_of(begin, end, [&](std::int64_t i) { return real(inputs, i) > 0; });
-       }},
+      {"longest_run_f32", run_above_zero},
+      {"longest_run_bf16", run_above_zero},
       {"longest_run_bool",
        [](const Inputs& inputs, std::int64_t begin, std::int64_t end) {
          return run_of(begin, end, [&](std::int64_t i) { return inputs[0].get(i) != 0; });
