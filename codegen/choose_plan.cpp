@@ -146,6 +146,7 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
   if (plan.strategy == Strategy::columns) {  // a batch of loads, then states
     return 2 + (plan.load_rows_first ? ceil_log2(plan.depth) : plan.depth / 2);
   }
+  if (plan.strategy == Strategy::elements) return 0;  // nothing is added
   const FoldPlan& how = plan.folds[fold];
   double bound = 0;
   int lanes = plan.lanes_per_segment;
@@ -282,6 +283,7 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   const std::int64_t segment = request.segment;
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
+  if (are_elements(target, request)) return elements_choice(graph, target);
   const bool edges = row_width(std::max<std::int64_t>(segment, 1),
                                widest_load(graph, target, aligned_bytes(target, request)), target)
                          .second;
@@ -343,6 +345,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     case Strategy::rows:
       if (!place_rows(plan, choice, graph, target, widest)) return std::nullopt;
       break;
+    case Strategy::elements:
+      if (!place_elements(plan, choice, graph, target, request, widest)) return std::nullopt;
+      break;
     case Strategy::parts:
       place_parts(plan, choice, graph, target, widest);
       if (plan.cluster > 0 && !cluster_serves(plan, target)) return std::nullopt;
@@ -364,8 +369,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
         return std::nullopt;
       return plan;
   }
+  const bool across = columns || plan.strategy == Strategy::elements;
   for (const Node& node : graph.nodes) {
-    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || columns) continue;
+    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;
     const auto f = static_cast<std::size_t>(node.index);
     try_mma(graph, plan, target, node, plan.folds[f]);
   }

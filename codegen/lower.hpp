@@ -12,6 +12,7 @@ namespace chainfold::codegen {
 Program lower(const Graph& graph, const Plan& plan, const Target& target);
 
 Program lower_rows(const Graph& graph, const Plan& plan, const Target& target);
+Program lower_elements(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_staged(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target);
 Program lower_published_columns(const Graph& graph, const Plan& plan, const Target& target);

@@ -225,6 +225,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
 Program lower(const Graph& graph, const Plan& plan, const Target& target) {
   switch (plan.strategy) {
     case Strategy::rows: return lower_rows(graph, plan, target);
+    case Strategy::elements: return lower_elements(graph, plan, target);
     case Strategy::staged: return lower_staged(graph, plan, target);
     case Strategy::parts: return lower_parts(graph, plan, target);
     case Strategy::columns: return lower_columns(graph, plan, target);

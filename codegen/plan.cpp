@@ -145,6 +145,7 @@ std::int64_t columns_bytes(const Plan& plan) {
 std::string_view name_of(Strategy strategy) {
   switch (strategy) {
     case Strategy::rows: return "rows";
+    case Strategy::elements: return "elements";
     case Strategy::parts: return "parts";
     case Strategy::staged: return "staged";
     case Strategy::columns: return "columns";
@@ -200,11 +201,11 @@ std::string print(const Plan& plan, const Graph& graph) {
         plan.strip > 0 ? ", states in scratch" : "",
         plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
         plan.parts_wanted);
-  } else if (plan.strategy != Strategy::parts) {
+  } else if (plan.strategy == Strategy::rows || plan.strategy == Strategy::staged) {
     text += fmt::format("  lanes_per_segment {}, rows {}{}{}\n", plan.lanes_per_segment, plan.rows,
                         plan.load_rows_first ? ", all rows loaded first" : "",
                         plan.vector_lanes && plan.rows > 1 ? ", merged by patterns of two" : "");
-  } else {
+  } else if (plan.strategy == Strategy::parts) {
     text += fmt::format(
         "  part_quantum {}, parts_wanted {}{}{}\n", plan.part_quantum, plan.parts_wanted,
         plan.few_parts > 0 ? fmt::format(", {} of few elements", plan.few_parts) : "",
@@ -265,7 +266,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!has_scans(graph), "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
-  require(fits || plan.edges || plan.straddle || plan.phases > 1 ||
+  const bool side_by_side = plan.phases > 1 || plan.strategy == Strategy::elements;
+  require(fits || plan.edges || plan.straddle || side_by_side ||
               (plan.has_partial_loads() && target.accesses_anywhere),
           "segments begin and end on the load width, or edges are peeled or masked");
   require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
@@ -315,6 +317,13 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
                                     plan.load_width * plan.depth,
             "a group of fewer lanes than a warp loads its segment in one batch");
     require(!plan.edges || plan.lanes_per_segment == Plan::kWarp, "edges need a warp a segment");
+  } else if (plan.strategy == Strategy::elements) {
+    require(plan.segment == 1 && !plan.strided && plan.lanes_per_segment == 1,
+            "elements are segments that lie side by side");
+    for (const NodeId output : graph.outputs) {
+      const int bytes = plan.load_width * size_of(graph.node(output).type);
+      require(plan.load_width == 1 || bytes <= target.vector_bytes, "stores fit the target");
+    }
   } else {
     require(
         plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,

@@ -42,6 +42,7 @@ struct PlanRequest {
 };
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
+/// elements: segments of one element, of which each lane's load holds several side by side.
 /// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
 /// staged: rows whose elements pass through shared memory. A few blocks stay for most of the
 /// launch, each warp has copies of its next tiles under way, and results are stored many at once.
@@ -52,6 +53,7 @@ struct PlanRequest {
 /// (plan_published.hpp).
 enum class Strategy : std::uint8_t {
   rows,
+  elements,
   parts,
   staged,
   columns,
@@ -191,8 +193,11 @@ struct Plan {
   /// staged: every block takes one burst; or some stay for many, and others come late.
   [[nodiscard]] bool one_burst() const { return late > 0 && late == burst; }
   [[nodiscard]] bool has_late_blocks() const { return late > 0 && late < burst; }
-  /// Segments one warp handles at once (rows, staged); columns: loads side by side.
-  [[nodiscard]] int segments_per_warp() const { return kWarp / lanes_per_segment * rows; }
+  /// Segments one warp handles at once (rows, elements, staged); columns: loads side by side.
+  [[nodiscard]] int segments_per_warp() const {
+    if (strategy == Strategy::elements) return kWarp * load_width * depth;
+    return kWarp / lanes_per_segment * rows;
+  }
   /// Columns of a block (columns).
   [[nodiscard]] std::int64_t columns_per_block() const {
     // Phased windows bring a load more than the band has.

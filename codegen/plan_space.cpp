@@ -62,6 +62,15 @@ void add_rows(Space& space, const PlanChoice& around) {
   space.vary(lanes, &PlanChoice::rows, {around.rows, 1, 2, 4, 8});
 }
 
+void add_elements(Space& space, const PlanChoice& around) {
+  for (const int warps : {8, 4, 16}) {
+    PlanChoice choice = around;
+    choice.warps = warps;
+    space.vary(choice, &PlanChoice::depth, {around.depth, 1, 2, 4, 8});
+  }
+  space.vary(around, &PlanChoice::bytes, {8, 4});
+}
+
 void add_parts(Space& space, const PlanChoice& around) {
   if (around.cluster > 0) {
     for (const int warps : {8, 4, 16, 32}) {
@@ -397,6 +406,11 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   }
   if (target.max_warps == 1) {
     add_cpu(space, best_guess);
+    return space.take();
+  }
+  if (best_guess.strategy == Strategy::elements) {
+    add_elements(space, best_guess);
+    space.add(rows_choice(graph, target, request));
     return space.take();
   }
   const std::int64_t s = request.segment;

@@ -19,7 +19,8 @@ namespace chainfold::codegen {
 struct PlanChoice {
   Strategy strategy = Strategy::rows;
   int warps = 1;    ///< a block
-  int depth = 1;    ///< loads of each input along a segment before their first use, at most
+  int depth = 1;    ///< loads of each input along a segment before their first use, at most;
+                    ///< elements: of a lane
   int rows = 1;     ///< rows, staged: segments that a group of lanes handles at once;
                     ///< columns: runs of columns that a warp handles at once
   int lanes = 0;    ///< rows, staged: lanes that share a segment; rows: 0: those of one load
@@ -78,8 +79,11 @@ bool has_long_states(const Graph& graph);
 /// others.
 inline constexpr int kPartWarps = 16;
 
+/// Whether segments are single elements, of which a load holds several; of vectors' lanes rows do.
+bool are_elements(const Target& target, const PlanRequest& request);
 /// The best guess of each strategy. Staging is not always legal; parts need no segment size.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);
+PlanChoice elements_choice(const Graph& graph, const Target& target);
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request);
@@ -116,6 +120,8 @@ int widest_load(const Graph& graph, const Target& target, int bytes_at_most);
 /// choice is not legal.
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                   int widest);
+bool place_elements(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                    const PlanRequest& request, int widest);
 bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                    int widest);
 

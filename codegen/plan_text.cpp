@@ -22,6 +22,8 @@ constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
                            {"lanes", &PlanChoice::lanes, false},
                            {"rows", &PlanChoice::rows},
                            {"bytes", &PlanChoice::bytes}};
+constexpr Field kElements[] = {
+    {"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth}, {"bytes", &PlanChoice::bytes}};
 constexpr Field kParts[] = {{"warps", &PlanChoice::warps},
                             {"depth", &PlanChoice::depth},
                             {"parts", &PlanChoice::parts},
@@ -109,6 +111,7 @@ struct StrategyText {
 };
 constexpr StrategyText kStrategies[] = {
     {"rows", Strategy::rows, kRows},
+    {"elements", Strategy::elements, kElements},
     {"parts", Strategy::parts, kParts},
     {"staged", Strategy::staged, kStaged},
     {"columns", Strategy::columns, kColumns},

@@ -170,6 +170,50 @@ INSTANTIATE_TEST_SUITE_P(Programs, NvrtcClasses,
                                          "argmax_f32"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// Segments of one element: accesses are wide, whatever is computed of them.
+class NvrtcElements : public testing::TestWithParam<const char*> {};
+
+TEST_P(NvrtcElements, AreReadAndWrittenByWideAccesses) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const Computation computation = program(GetParam()).over(segments(1));
+  const codegen::Graph& graph = computation.graph();
+  const std::vector<int>& known = runtime::nvrtc_architectures();
+  for (const int arch : {75, 80, 90, 100}) {
+    if (std::find(known.begin(), known.end(), arch) == known.end()) continue;
+    SCOPED_TRACE(fmt::format("sm_{}", arch));
+    const codegen::Target target = codegen::gpu_target(arch);
+    const Compiled compiled = codegen::compile_graph(graph, target, {.segment = 1});
+    ASSERT_EQ(compiled.plan.strategy, codegen::Strategy::elements);
+    expect_as_planned(compiled, arch);
+    int widest = 0;
+    std::map<int, std::size_t> stores;
+    for (const codegen::NodeId output : graph.outputs) {
+      const int size = size_of(graph.node(output).type);
+      ++stores[compiled.plan.load_width * size];
+      widest = std::max(widest, size);
+    }
+    const runtime::Cubin cubin = runtime::compile_cubin(
+        codegen::emit(compiled.program, target).text, {.arch = arch, .resource_report = false});
+    const KernelCode code = read_cubin(cubin.image).at(0);
+    const auto depth = static_cast<std::size_t>(compiled.plan.depth);
+    for (const codegen::GraphInput& input : graph.inputs) {
+      const int bytes = compiled.plan.load_width * size_of(input.type);
+      widest = std::max(widest, size_of(input.type));
+      EXPECT_GE(code.count_wide("LDG", bytes), depth) << bytes;
+    }
+    EXPECT_EQ(compiled.plan.load_width * widest, 16);
+    for (const auto& [bytes, outputs] : stores)
+      EXPECT_GE(code.count_wide("STG", bytes), outputs * depth) << bytes;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, NvrtcElements,
+                         testing::Values("sum_f16", "sum_bf16", "sum_f32", "sum_i8", "sum_f64",
+                                         "basics_f16", "dot_f16", "variance_f16", "two_sums_f16",
+                                         "filter_f16", "longest_run_f32"),
+                         [](const auto& info) { return std::string(info.param); });
+
 /// Default plans of columns whose rows are read in phases, which hold a window's states and loads
 /// in registers.
 class NvrtcPhases : public testing::TestWithParam<std::tuple<const char*, std::int64_t>> {};

@@ -49,6 +49,7 @@ std::vector<DeviceCase> cases_of(std::size_t index) {
                      .fill = tested.fills[turn % tested.fills.size()],
                      .seed = turn,
                      .shift = shift,
+                     .output_shift = turn % 2 == 0 ? 0 : 1,
                      .tail = tail,
                      .through_run = shift == 0});
   };
@@ -221,6 +222,12 @@ const SmallCase kSmall[] = {
     {"basics_i32",
      {.segment = 256, .elements = 256 * 1037},
      Strategy::rows,
+     Unit::simt,
+     false,
+     false},
+    {"basics_f16",
+     {.segment = 1, .elements = 7013, .output_shift = 0},
+     Strategy::elements,
      Unit::simt,
      false,
      false},

@@ -41,7 +41,7 @@ class Interpreted {
     for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
       const DType type = graph.node(graph.outputs[o]).type;
       outputs_.emplace_back(type, runtime::output_values(graph, arguments_, o),
-                            runtime::per_element(graph, o) ? offset(type) : 0);
+                            output_offset(o, type));
       outputs_.back().fill(kPoison);
     }
     declare_scratch();
@@ -120,7 +120,7 @@ class Interpreted {
       for (std::size_t o = 0; o < whole.size(); ++o) {
         const DType type = whole[o].type();
         outputs_.emplace_back(type, runtime::output_values(graph_, arguments_, o),
-                              runtime::per_element(graph_, o) ? offset(type) : 0);
+                              output_offset(o, type));
         outputs_.back().fill(kPoison);
       }
       carry_in_ = std::move(carried);
@@ -157,6 +157,9 @@ class Interpreted {
   }
   [[nodiscard]] int offset(DType type) const {
     return what_.base_alignment >= 16 ? 0 : std::max(what_.base_alignment, size_of(type));
+  }
+  [[nodiscard]] int output_offset(std::size_t output, DType type) const {
+    return runtime::per_element(graph_, output) ? offset(type) : what_.output_shift * size_of(type);
   }
   /// The elements [begin, end) of each input, or all of them with their gaps: copies, because a
   /// piece of a column is not aligned like its start.

@@ -24,6 +24,7 @@ struct InterpCase {
   Fill fill = Fill::uniform;
   std::uint64_t seed = 1;
   int base_alignment = 16;
+  int output_shift = 0;  ///< elements by which outputs of segments are off a multiple of 256 bytes
   /// Parts of a `parts` plan handed over in this many launches, each with its own piece of the
   /// input; a `rows` plan runs as many pieces of its segments. Columns are cut between rows where
   /// they have parts, else between columns. Strided inputs come whole. Chunks of a scan are

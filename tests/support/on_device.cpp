@@ -137,7 +137,7 @@ Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& i
 DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
                            const std::vector<Column>& inputs, const std::vector<Bits>& params,
                            std::int64_t elements, std::int64_t outputs, int shift,
-                           const std::vector<std::int64_t>& strides)
+                           const std::vector<std::int64_t>& strides, int output_shift)
     : context_(first_device()), graph_(graph), values_(outputs) {
   const runtime::ContextScope scope(context_);
   args_.elements = elements;
@@ -157,7 +157,7 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
     const bool element = per_element(graph, output);
     const std::int64_t count = element ? elements : outputs;
     outputs_.emplace_back(context_, static_cast<std::size_t>(count * size_of(type)),
-                          element ? shift * size_of(type) : size_of(type));
+                          (element ? shift : output_shift) * size_of(type));
     args_.outputs.push_back(OutputBinding(outputs_.back().data(), type, count));
   }
   const std::int64_t bytes = kernel.scratch_bytes(args_);
@@ -265,7 +265,8 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
   if (what.through_launch) {
     const runtime::Context& context = first_device();
     const runtime::Stream stream(context);
-    DeviceLaunch launch(kernel, graph, memory, params, what.elements, values, what.shift, strides);
+    DeviceLaunch launch(kernel, graph, memory, params, what.elements, values, what.shift, strides,
+                        what.output_shift);
     launch.args().stream = stream.handle();
     kernel.launch(launch.args());
     Verdict found;

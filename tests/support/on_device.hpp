@@ -50,10 +50,11 @@ Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& i
 /// A kernel's arguments in device memory, each surrounded by poison.
 class DeviceLaunch {
  public:
-  /// `shift`: elements by which every input is off a multiple of 256 bytes.
+  /// `shift`: elements by which every input is off a multiple of 256 bytes; `output_shift`: and
+  /// every output with a value a segment.
   DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph, const std::vector<Column>& inputs,
                const std::vector<Bits>& params, std::int64_t elements, std::int64_t outputs,
-               int shift = 0, const std::vector<std::int64_t>& strides = {});
+               int shift = 0, const std::vector<std::int64_t>& strides = {}, int output_shift = 1);
   [[nodiscard]] LaunchArgs& args() { return args_; }
   [[nodiscard]] const std::vector<DeviceArray>& outputs() const { return outputs_; }
   void poison_outputs() const;
@@ -77,6 +78,7 @@ struct DeviceCase {
   Fill fill = Fill::uniform;
   std::uint64_t seed = 1;
   int shift = 0;               ///< elements off an aligned address, for launch()
+  int output_shift = 1;        ///< the same of outputs with a value a segment
   bool tail = false;           ///< the last segment may be shorter
   bool through_run = true;     ///< run() on host memory
   bool through_launch = true;  ///< launch() on device memory, on a stream of its own

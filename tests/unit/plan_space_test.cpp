@@ -167,7 +167,7 @@ TEST(PlanSpace, ATextThatIsNoPlanIsRefusedByName) {
   for (const auto& [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
            {"", "names no strategy"},
            {"  ", "names no strategy"},
-           {"warps=8", "'warps=8' is no strategy (they are rows, parts, staged"},
+           {"warps=8", "'warps=8' is no strategy (they are rows, elements, parts, staged"},
            {"staged depth=8", "staged has no 'depth'"},
            {"rows rows", "'rows' says nothing"},
            {"rows warps=eight", "'eight' is no number"},
