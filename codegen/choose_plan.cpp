@@ -283,7 +283,7 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   const std::int64_t segment = request.segment;
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
-  if (are_elements(target, request)) return elements_choice(graph, target);
+  if (are_elements(target, request)) return elements_choice(target);
   const bool edges = row_width(std::max<std::int64_t>(segment, 1),
                                widest_load(graph, target, aligned_bytes(target, request)), target)
                          .second;

@@ -68,6 +68,13 @@ class ScanTile {
   /// The rows of a run whose ends are not known, of which `count` (i64, perhaps fewer than none)
   /// elements exist: one element a lane at a time, and zeros for the others.
   std::vector<Loaded> load_ends(ValueId begin, ValueId count, int rows);
+  /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(): whole
+  /// loads, and the elements of the one that is not all there one by one.
+  std::vector<Loaded> load_ending(ValueId begin, ValueId count, ValueId place, int rows);
+  /// Tells row r of such a run, where zeros are read behind its end, which elements exist.
+  void mark_existing(Loaded& row, int r, ValueId count);
+  /// The same of rows where anything is.
+  void keep_existing(std::vector<Loaded>& rows, ValueId count);
   /// Segments begin anywhere in rows from now on: the warp's run and its rows at slot `run`, its
   /// block at slot `block` (i32, uniform; kNoValue: 0) behind a head that is not behind the block.
   /// Else rows begin at a head.
@@ -86,9 +93,10 @@ class ScanTile {
   Partials total_of_open_segment(const std::vector<Loaded>& rows);
   std::vector<Partials> fold_open_rows(const std::vector<Loaded>& rows, int first);
   /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
-  /// `extent` (i64): of their segment; `folded`: as values_of tells.
+  /// `extent` (i64): of their segment; `folded`: as values_of tells. `count` (i64; kNoValue: those
+  /// of the rows' masks) elements exist.
   Carry scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
-             const std::vector<ValueId>& folded);
+             const std::vector<ValueId>& folded, ValueId count = kNoValue);
   /// Stores all outputs of loaded rows of whole segments, the first one of which (of the block, if
   /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads, or any
   /// number where rows were loaded without it. `carry`: the states of what comes before the rows,

@@ -127,8 +127,18 @@ std::vector<Loaded> ScanTiles::kept_rows(int first, int rows) const {
   return {rows_.begin() + first, rows_.begin() + first + rows};
 }
 
+std::vector<Loaded> ScanTiles::load_staged(ValueId offset, ValueId count, ValueId place, int rows) {
+  std::vector<Loaded> loaded = scan_.load(offset, count, place, rows);
+  if (ends_anywhere()) scan_.keep_existing(loaded, count);
+  return loaded;
+}
+
 std::vector<Loaded> ScanTiles::load_kept() {
   const ValueId begin = begin_of(kept());
+  if (ends_anywhere()) {
+    const ValueId count = b_.compute(Op::max, {b_.i64(0), count_from(kept())});
+    return scan_.load_ending(begin, count, place_of(kept()), kept().rows);
+  }
   auto whole = [&] { return scan_.load(begin, count_from(kept()), place_of(kept()), kept().rows); };
   if (!plan_.heads) return whole();
   // The memory ends anywhere in the last tile's rows; what is behind it belongs to no segment.
@@ -185,7 +195,7 @@ Partials ScanTiles::fold_rows() {
   }
   for (int r = 0; r < staged_; r += step) {
     const Span rows{staged().first + r, std::min(step, staged_ - r)};
-    fold_loaded(scan_.load(b_.i64(elements_of(r)), count_from(rows), place_of(rows), rows.rows),
+    fold_loaded(load_staged(b_.i64(elements_of(r)), count_from(rows), place_of(rows), rows.rows),
                 rows.first, of_stage);
   }
   const auto where = scan_.reverse() ? folded.begin() : folded.end();
@@ -213,18 +223,7 @@ Partials ScanTiles::total() {
     }
     return values;
   };
-  const Builder::Values both = b_.branch(full_, rows, [&] {
-    if (plan_.segment > 0) return of_last(rows);
-    Builder::Values values = scan_.tile().flatten(scan_.total_of_range(begin_, count_, at_));
-    for (const Loaded& row : rows_) {
-      for (const ValueId input : row.inputs) {
-        if (input == kNoValue) continue;
-        const Type type = b_.type(input);
-        values.push_back(b_.widen(b_.constant(type.elem, 0), type.width));
-      }
-    }
-    return values;
-  });
+  const Builder::Values both = b_.branch(full_, rows, [&] { return of_last(rows); });
   std::size_t fields = 0;
   for (const Fold& fold : graph_.folds) fields += fold.state.size();
   std::size_t next = fields;
@@ -233,7 +232,8 @@ Partials ScanTiles::total() {
       if (input != kNoValue) input = both[next++];
     }
     rows_[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
-    rows_[r].mask = kNoValue;
+    rows_[r].mask = rows_[r].valid = kNoValue;
+    rows_[r].zeros = false;
   }
   return scan_.tile().unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)},
                                 true);
@@ -282,7 +282,7 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
             rest = staged_ % group;
   const ValueId count = count_from(span), place = place_of(span);
   auto scan_some = [&](ValueId offset, int some, const Builder::Values& states) {
-    const std::vector<Loaded> rows = scan_.load(
+    const std::vector<Loaded> rows = load_staged(
         offset, count == kNoValue ? kNoValue : b_.sub(count, offset), b_.add(place, offset), some);
     const Carry behind = scan_loaded(rows, span, offset, tile.unflatten(states, true), folded);
     Partials next;
@@ -305,7 +305,10 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
 Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId offset,
                              const Partials& carry, const std::vector<ValueId>& folded) {
   const ValueId begin = b_.add(begin_of(span), offset);
-  if (!plan_.heads) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
+  if (!plan_.heads) {
+    const ValueId count = ends_anywhere() ? b_.sub(count_from(span), offset) : kNoValue;
+    return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded, count);
+  }
   const ValueId slot = b_.add(b_.i64(elements_of(span.first)), offset);
   scan_.go_to(b_.convert(slot, DType::i32));
   return scan_.scan_together(rows, begin, b_.sub(count_, slot), first_, carry);
@@ -337,16 +340,19 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
   // The last rows of a segment, whose masks ended with the branch that loaded them.
   auto last_rows = [&] {
     const ValueId count = count_from(kept());
-    for (std::size_t r = 0; r < rows_.size(); ++r)
-      rows_[r].mask = scan_.row_mask(count, static_cast<int>(r));
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (ends_anywhere()) {
+        scan_.mark_existing(rows_[r], static_cast<int>(r), count);
+      } else {
+        rows_[r].mask = scan_.row_mask(count, static_cast<int>(r));
+      }
+    }
     return rows();
   };
   if (!plan_.in_registers) {
     range();
   } else if (!plan_.ragged) {
     rows();
-  } else if (plan_.segment == 0) {
-    b_.branch(full_, rows, range);
   } else {
     b_.branch(full_, rows, [&] { return of_last(last_rows); });
   }

@@ -103,6 +103,10 @@ class ScanTiles {
   ValueId count_from(Span span);
   /// What `rows` makes, of a segment's last tile, which may not be all there (Plan::ragged).
   Builder::Values of_last(const std::function<Builder::Values()>& rows);
+  /// Whether the rows that code is made for end anywhere, and not with whole loads.
+  [[nodiscard]] bool ends_anywhere() const { return of_last_ && plan_.segment == 0; }
+  /// `rows` rows of the stage from element `offset` (i64) of it on, of which `count` exist.
+  std::vector<Loaded> load_staged(ValueId offset, ValueId count, ValueId place, int rows);
   /// Where the span's elements begin: in the input, and in the segment.
   ValueId begin_of(Span span) { return b_.add(begin_, b_.i64(elements_of(span.first))); }
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }

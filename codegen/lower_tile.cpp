@@ -283,6 +283,8 @@ Partial TileLowering::fold_element(std::size_t fold, const Loaded& tile, Scope& 
   if (part.lifted) part.fields = call(graph_.folds[fold].lift, part.fields);
   if (node.filter != kNoNode)
     part = keep_where(fold, std::move(part), node_value(node.filter, scope));
+  if (tile.valid != kNoValue && !(tile.zeros && zeros_are_harmless(fold)))
+    part = keep_where(fold, std::move(part), tile.valid);
   if (tile.mask != kNoValue && !zeros_are_harmless(fold))
     part = keep_where(fold, std::move(part), tile.mask);
   return part;

@@ -66,7 +66,7 @@ void add_elements(Space& space, const PlanChoice& around) {
   for (const int warps : {8, 4, 16}) {
     PlanChoice choice = around;
     choice.warps = warps;
-    space.vary(choice, &PlanChoice::depth, {around.depth, 1, 2, 4, 8});
+    space.vary(choice, &PlanChoice::depth, {1, 2, 4});
   }
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }

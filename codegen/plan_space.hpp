@@ -70,6 +70,8 @@ std::int64_t most_of_small_blocks(const Graph& graph, const Target& target);
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
 /// Elements of columns up to which a CPU's blocks stay at theirs; 0: on a GPU.
 std::int64_t most_of_few_columns(const Graph& graph, const Target& target);
+/// Warps of a GPU's block for so few rows of many columns as the request is for; 0: not so few.
+int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request);
 /// Whether the states of a part are so long that many of them take long to merge.
 bool has_long_states(const Graph& graph);
 
@@ -83,7 +85,7 @@ inline constexpr int kPartWarps = 16;
 bool are_elements(const Target& target, const PlanRequest& request);
 /// The best guess of each strategy. Staging is not always legal; parts need no segment size.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);
-PlanChoice elements_choice(const Graph& graph, const Target& target);
+PlanChoice elements_choice(const Target& target);
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request);

@@ -35,16 +35,12 @@ TEST_P(Elements, OfEveryNumberAreRight) {
                          .value()
                          .segments_per_warp();
     const std::int64_t block = std::int64_t{tile} * usual.warps;
-    const std::int64_t counts[] = {0,
-                                   1,
-                                   tile - 1,
-                                   tile,
-                                   tile + 1,
-                                   2 * tile + 17,
-                                   block - 1,
-                                   block,
-                                   block + 1,
-                                   2 * block + static_cast<std::int64_t>(random() % 5000)};
+    const std::int64_t counts[] = {
+        0,         1,
+        tile - 1,  tile,
+        tile + 1,  2 * tile + 17,
+        block - 1, block,
+        block + 1, 2 * block + static_cast<std::int64_t>(random() % 5000)};
     for (const std::int64_t count : counts) {
       if (++turn % kThin != 0) continue;
       constexpr int kAlignments[] = {16, 16, 8, 4, 2, 1};

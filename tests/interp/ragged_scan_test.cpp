@@ -1,6 +1,9 @@
 // Segments of many tiles whose last one is not whole: its rows have masks, and those of the others
-// none, by every strategy over tiles and in every order of blocks.
+// none, by every strategy over tiles and in every order of blocks. Everything ends anywhere, within
+// a load, too.
 #include <gtest/gtest.h>
+
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -62,6 +65,51 @@ TEST(RaggedScan, IsRight) {
   }
 }
 
+TEST(RaggedScan, OfEverythingIsRight) {
+  std::size_t turn = 0;
+  for (const char* name :
+       {"scan_sum_f32", "scan_horner_u8", "scan_index_i16", "scan_variance_f32", "scan_sum_f16",
+        "scan_filtered_f16", "scan_beside_fold_f32", "scan_share_f32", "scan_back_out_f32",
+        "scan_horner_back_u8", "scan_index_back_u8", "scan_widths", "scan_longest_run_f32"}) {
+    const Computation computation = program(name).over(whole());
+    const bool asks_for_folds = broadcasts(computation.graph());  // by propagate alone
+    // Each launch counts from 0 and has totals of its own.
+    const bool in_one =
+        asks_for_folds || std::string_view(name).find("index") != std::string_view::npos;
+    for (const int which : {0, 1, 2, 3, 4, 5}) {
+      if (asks_for_folds && which != 4) continue;
+      for (std::size_t end = 0; end < 10; ++end, ++turn) {
+        const int depth = turn % 2 == 0 ? 3 : 2;
+        PlanChoice choice = choice_of(which < 3    ? Strategy::look_back
+                                      : which == 3 ? Strategy::look_ahead
+                                                   : Strategy::propagate,
+                                      depth, turn % 3 == 0 ? 16 : 8);
+        if (which == 1) choice.staged = 1;
+        if (which == 2) choice.staged = depth;
+        if (which == 5) choice.direct = 1;
+        choice.warps = 1 + static_cast<int>(turn / 2 % 2);
+        const auto plan = make_plan(computation.graph(), codegen::gpu_target(90), {}, choice);
+        ASSERT_TRUE(plan) << name << ": " << to_text(choice);
+        if (plan->load_width == 1) continue;  // of 8 bytes
+        EXPECT_TRUE(plan->ragged) << name;
+        const std::int64_t width = plan->load_width, row = 32 * width, run = row * depth,
+                           tile = run * choice.warps;
+        ASSERT_EQ(plan->tile, tile);
+        const std::int64_t ends[] = {1,       width - 1, width,      width + 1,    row - 1,
+                                     row + 1, run - 1,   run % tile, tile - width, tile - 1};
+        InterpCase c{.elements = static_cast<std::int64_t>(turn % 3) * tile + ends[end],
+                     .fill = program(name).fills[turn % program(name).fills.size()],
+                     .seed = turn,
+                     .chunks = turn % 5 == 4 && !in_one ? 2 : 1,
+                     .in_place = turn % 4 == 1,
+                     .choice = choice};
+        c.options = options_of(turn);
+        expect_right(program(name), codegen::gpu_target(90), c);
+      }
+    }
+  }
+}
+
 TEST(RaggedScan, HasTheSameBitsUnderEverySchedule) {
   const Computation computation = program("scan_sum_f32").over(segments(9002));
   expect_same_bits(computation.graph(), codegen::gpu_target(90), 9002, 3 * 9002, 6,
@@ -85,6 +133,14 @@ TEST(RaggedScan, GoesByQuads) {
   for (const Fill fill : {Fill::uniform, Fill::nonfinite}) {
     expect_right(program("running_sum_f16"), codegen::gpu_target(90),
                  {.segment = segment, .elements = 2 * segment, .fill = fill, .choice = choice});
+    for (const int staged : {0, 1}) {
+      choice.staged = staged;
+      for (const std::int64_t more : {1, 3, 127, 130, 255}) {
+        expect_right(program("running_sum_f16"), codegen::gpu_target(90),
+                     {.elements = 3 * tile + more, .fill = fill, .choice = choice});
+      }
+    }
+    choice.staged = 0;
   }
 }
 

@@ -263,19 +263,58 @@ TEST(ChoosePlan, ColumnsOfEveryNumberHaveAPlan) {
   }
 }
 
-/// Blocks of the GPU that the others were measured on: about two a multiprocessor, each with eight
-/// loads of sixteen bytes in flight a lane.
+/// Of the GPU that the others were measured on: about 16 warps a multiprocessor, each with eight
+/// loads of sixteen bytes in flight a lane, and all of them there at once; up to half as many again
+/// where they have few registers. Else far more of them take their turns.
 TEST(ChoosePlan, ColumnsFillTheTarget) {
   const Target target = codegen::gpu_target(90);
-  for (const std::int64_t count : {32, 1000, 1024, 16384, 1 << 17}) {
-    const Computation computation = program("sum_f16").over(columns(count));
-    const Plan plan = codegen::choose_plan(computation.graph(), target, {.segment = count});
-    EXPECT_EQ(plan.load_width, 8);
-    EXPECT_GE(plan.depth, 8);
-    EXPECT_EQ(plan.warps, 8);
-    const std::int64_t bands = (count + plan.columns_per_block() - 1) / plan.columns_per_block();
-    const std::int64_t blocks = bands * cut_parts(plan, (std::int64_t{1} << 31) / count, 1).parts;
-    EXPECT_GE(blocks, 2 * 132 * 9 / 10) << count;
+  constexpr std::int64_t kWarps = 16 * 132;
+  for (const char* name : {"sum_f16", "sum_f32", "basics_f16"}) {
+    const Computation two = program(name).over(columns(2));
+    const bool light = two.graph().folds.size() == 1;
+    for (std::int64_t count = 32; count < std::int64_t{1} << 23;
+         count = count * 5 / 4 / 32 * 32 + 32) {
+      SCOPED_TRACE(fmt::format("{} of {} columns", name, count));
+      const Computation computation = program(name).over(columns(count));
+      const Plan plan = codegen::choose_plan(computation.graph(), target, {.segment = count});
+      EXPECT_EQ(plan.load_width * size_of(computation.graph().inputs[0].type), 16);
+      EXPECT_GE(plan.depth, 8);
+      const std::int64_t bands = (count + plan.columns_per_block() - 1) / plan.columns_per_block();
+      const std::int64_t parts = plan.launches == 1 ? 1 : plan.parts_wanted;
+      const std::int64_t warps = bands * parts * plan.warps;
+      EXPECT_TRUE(warps <= (light && parts == 1 ? kWarps * 3 / 2 : kWarps) ||
+                  (plan.warps == 8 && warps > kWarps * 5 / 2))
+          << warps;
+      EXPECT_GE(warps, kWarps * 74 / 100);
+      const bool enough = bands * 8 >= kWarps * 9 / 10;
+      EXPECT_TRUE(!light || !enough || parts == 1);
+    }
+  }
+}
+
+/// Few rows of many columns: a block of several warps would have batches for one or two of them.
+TEST(ChoosePlan, FewRowsHaveSmallBlocks) {
+  const Target target = codegen::gpu_target(90);
+  constexpr std::int64_t kMany = 1 << 20, kFew = 1 << 15;
+  for (const char* name : {"sum_f32", "sum_f16", "variance_f32", "argmax_f32"}) {
+    SCOPED_TRACE(name);
+    const Computation computation = program(name).over(columns(kMany));
+    const codegen::Graph& graph = computation.graph();
+    const auto warps = [&](std::int64_t rows) {
+      const std::int64_t most = codegen::most_elements_of(graph, target, kMany, kMany * rows);
+      EXPECT_TRUE(most == 0 || most >= kMany * rows) << rows;
+      const Plan plan =
+          codegen::choose_plan(graph, target, {.segment = kMany, .most_elements = most});
+      EXPECT_TRUE(most == 0 || plan.launches == 1) << rows;
+      return plan.warps;
+    };
+    EXPECT_EQ(warps(1), 1);
+    EXPECT_EQ(warps(8), 1);
+    EXPECT_EQ(warps(9), 2);
+    EXPECT_EQ(warps(32), 2);
+    EXPECT_GT(warps(33), 2);
+    EXPECT_EQ(codegen::most_elements_of(graph, target, kFew, kFew), 0);
+    EXPECT_EQ(codegen::most_elements_of(graph, codegen::cpu_target(4), kMany, kMany * 8), 0);
   }
 }
 
