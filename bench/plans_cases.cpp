@@ -50,6 +50,11 @@ NamedCase case_of(const std::string& op, const std::string& in, const std::strin
   std::int64_t count = number_of(elements, "elements");
   const bool scan = is_scan(op_of(op));
   if (count == 0) count = bytes / std::max(size_of(from), scan ? size_of(to) : 1);
+  const std::int64_t most = bytes / size_of(from);
+  if (count > most) {
+    throw std::runtime_error(fmt::format(
+        "{} elements of {} are more than the {} that are kept; take --elements", count, in, most));
+  }
   const std::string name = fmt::format("{}/{}-{}/{}/{}", op, in, out, segment, count);
   constexpr std::string_view kColumns = "columns=";
   if (segment.starts_with(kColumns)) {

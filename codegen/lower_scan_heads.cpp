@@ -7,30 +7,6 @@
 
 namespace chainfold::codegen {
 
-std::vector<Loaded> ScanTile::load_ends(ValueId begin, ValueId count, int rows) {
-  const int width = plan_.load_width;
-  std::vector<Loaded> loaded;
-  for (int r = 0; r < rows; ++r) {
-    const ValueId at = b_.add(begin, b_.i64(r * row_elements()));
-    const ValueId left = b_.sub(count, b_.i64(r * row_elements()));
-    std::vector<Builder::Values> parts(graph_.inputs.size());
-    for (int i = 0; i < width; ++i) {
-      const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(width)), b_.i32(i));
-      const Loaded part = tile_.load({.base = b_.add(at, b_.i64(i)), .group = 1, .stride = width},
-                                     1, b_.lt(b_.convert(slot, DType::i64), left), kNoValue);
-      for (std::size_t input = 0; input < parts.size(); ++input) {
-        if (part.inputs[input] != kNoValue) parts[input].push_back(part.inputs[input]);
-      }
-    }
-    Loaded row;
-    row.width = width;
-    for (Builder::Values& part : parts)
-      row.inputs.push_back(part.empty() ? kNoValue : b_.concat(std::move(part)));
-    loaded.push_back(std::move(row));
-  }
-  return loaded;
-}
-
 void ScanTile::begin_at(ValueId run, ValueId block) {
   run_slot_ = run;
   block_slot_ = block == kNoValue ? b_.i32(0) : block;

@@ -139,15 +139,20 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
 
 Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
                      const std::vector<ValueId>& folded, ValueId count) {
+  Ending ending;
+  if (count != kNoValue) ending = ending_of(count);
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     for (std::size_t f = 0; f < folded.size(); ++f) {
       if (!is_scan_[f]) values[f] = folded[f];
     }
-    const ValueId slot = b_.i64(static_cast<std::int64_t>(r) * row_elements());
-    store_row(tile_, rows[r], b_.add(begin, slot), values, extent,
-              rows_on_lines(plan_, plan_.segment),
-              count == kNoValue ? kNoValue : b_.sub(count, slot));
+    const ValueId at = b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements()));
+    if (count == kNoValue) {
+      store_row(tile_, rows[r], at, values, extent, rows_on_lines(plan_, plan_.segment));
+    } else {
+      store_existing(rows[r], static_cast<int>(r), at, values, extent, ending);
+    }
   });
+  if (count != kNoValue) store_rest(begin, static_cast<int>(rows.size()), ending);
   return carry;
 }
 

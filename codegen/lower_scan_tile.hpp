@@ -65,9 +65,6 @@ class ScanTile {
   Partials total(const std::vector<Loaded>& rows);
   Partials fold_row(const Loaded& row);
   Partials total(std::vector<Partials> folded);
-  /// The rows of a run whose ends are not known, of which `count` (i64, perhaps fewer than none)
-  /// elements exist: one element a lane at a time, and zeros for the others.
-  std::vector<Loaded> load_ends(ValueId begin, ValueId count, int rows);
   /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(): whole
   /// loads, and the elements of the one that is not all there one by one.
   std::vector<Loaded> load_ending(ValueId begin, ValueId count, ValueId place, int rows);
@@ -119,6 +116,21 @@ class ScanTile {
 
  private:
   class Range;
+  /// Where rows end: the loads that are all there, how many elements the one behind them has (i32),
+  /// and of each output the values of that load in the lane that has it.
+  struct Ending {
+    ValueId loads = kNoValue, rest = kNoValue;
+    std::vector<ValueId> values{};
+  };
+  /// Of `count` (i64) elements, perhaps fewer than none.
+  Ending ending_of(ValueId count);
+  /// The numbers of row r's loads, a lane.
+  ValueId loads_of_row(int r);
+  /// Stores row r's loads that are all there, and keeps the values of the one that is not.
+  void store_existing(const Loaded& row, int r, ValueId at, const std::vector<ValueId>& values,
+                      ValueId extent, Ending& ending);
+  /// Stores these, of `rows` rows.
+  void store_rest(ValueId begin, int rows, const Ending& ending);
   /// Lanes of a row of `width` elements each, from element `slot` on, before element `count`.
   ValueId mask_from(int width, std::int64_t slot, ValueId count);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,

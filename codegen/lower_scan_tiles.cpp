@@ -135,10 +135,8 @@ std::vector<Loaded> ScanTiles::load_staged(ValueId offset, ValueId count, ValueI
 
 std::vector<Loaded> ScanTiles::load_kept() {
   const ValueId begin = begin_of(kept());
-  if (ends_anywhere()) {
-    const ValueId count = b_.compute(Op::max, {b_.i64(0), count_from(kept())});
-    return scan_.load_ending(begin, count, place_of(kept()), kept().rows);
-  }
+  if (ends_anywhere())
+    return scan_.load_ending(begin, count_from(kept()), place_of(kept()), kept().rows);
   auto whole = [&] { return scan_.load(begin, count_from(kept()), place_of(kept()), kept().rows); };
   if (!plan_.heads) return whole();
   // The memory ends anywhere in the last tile's rows; what is behind it belongs to no segment.
@@ -157,7 +155,9 @@ std::vector<Loaded> ScanTiles::load_kept() {
       full_, [&] { return inputs(whole()); },
       [&] {
         const ValueId count = b_.sub(count_, b_.i64(elements_of(kept().first)));
-        return inputs(scan_.load_ends(begin, count, kept().rows));
+        std::vector<Loaded> ending = scan_.load_ending(begin, count, kNoValue, kept().rows);
+        for (Loaded& row : ending) row.mask = row.valid = kNoValue, row.zeros = false;
+        return inputs(std::move(ending));
       });
   std::size_t next = 0;
   for (Loaded& row : rows) {
@@ -306,8 +306,14 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
                              const Partials& carry, const std::vector<ValueId>& folded) {
   const ValueId begin = b_.add(begin_of(span), offset);
   if (!plan_.heads) {
-    const ValueId count = ends_anywhere() ? b_.sub(count_from(span), offset) : kNoValue;
-    return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded, count);
+    if (!ends_anywhere()) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
+    // What does not exist comes last in a forward scan, where nobody asks for it.
+    std::vector<Loaded> any = rows;
+    for (Loaded& row : any) {
+      if (!scan_.reverse()) row.valid = kNoValue;
+    }
+    const ValueId count = b_.sub(count_from(span), offset);
+    return scan_.scan(any, begin, scan_.carry_of(carry), extent(), folded, count);
   }
   const ValueId slot = b_.add(b_.i64(elements_of(span.first)), offset);
   scan_.go_to(b_.convert(slot, DType::i32));

@@ -104,7 +104,10 @@ class ScanTiles {
   /// What `rows` makes, of a segment's last tile, which may not be all there (Plan::ragged).
   Builder::Values of_last(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
-  [[nodiscard]] bool ends_anywhere() const { return of_last_ && plan_.segment == 0; }
+  [[nodiscard]] bool ends_anywhere() const {
+    if (plan_.segment > 0 || plan_.load_width == 1) return false;
+    return of_last_ || !plan_.ragged;
+  }
   /// `rows` rows of the stage from element `offset` (i64) of it on, of which `count` exist.
   std::vector<Loaded> load_staged(ValueId offset, ValueId count, ValueId place, int rows);
   /// Where the span's elements begin: in the input, and in the segment.
