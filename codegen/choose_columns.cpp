@@ -23,10 +23,13 @@ constexpr int kSectorBytes = 32, kWindowBytes = 512;
 /// The same where windows are phased, which bring a load more besides; and what a lane of them has
 /// in flight, and the states of lanes that leave registers for two blocks.
 constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
+/// Warps of a processor that these states leave registers for.
+constexpr int kFewBlockWarps = 16;
 /// Moments of a batch of rows are taken at once: elements that a lane has of one, its loads of
-/// those at most, and their bytes at least (measured on an H200: 4096 f16 columns 0.97 of the
-/// ceiling, with half the rows of twice the columns 0.83). In phases, whose windows bring a load
-/// more besides, they are as wide as sums' (8191 columns 0.94, with half the bytes 0.72).
+/// those at most, and their bytes at least; without phases as many elements of a byte, twice as
+/// many of two (measured on an H200: 4096 f16 columns 0.97 of the ceiling, with half the rows of
+/// twice the columns 0.83). In phases, whose windows bring a load more besides, they are as wide as
+/// sums' (8191 columns 0.94, with half the bytes 0.72).
 constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
@@ -119,12 +122,21 @@ bool are_light(const Graph& graph) {
   });
 }
 
-/// Bytes of a lane's loads for moments, whose batches are tall rather than wide.
-int moment_bytes(const Graph& graph, const Target& target) {
+/// Bytes of a lane's loads for moments, whose batches are tall rather than wide, and so many at
+/// least; but wide where rows begin within the windows of a warp's narrow loads (an H200, 10000
+/// columns of f16 0.95, by narrow ones 0.92), but for few rows.
+int least_moment_bytes(const Graph& graph, const Target& target) {
   return std::clamp(4 * widest_input(graph), kMomentBytes, target.vector_bytes);
 }
-int moment_loads(const Graph& graph, int bytes) {
-  return std::min(kMomentLoads, kMomentElements * widest_input(graph) / bytes);
+int moment_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const int bytes = least_moment_bytes(graph, target);
+  const int size = widest_input(graph);
+  if (most_warps_of_few_rows(graph, target, request) > 0) return bytes;
+  const bool within = request.segment % (std::int64_t{Plan::kWarp} * bytes / size) != 0;
+  return within && size > 1 ? target.vector_bytes : bytes;
+}
+int moment_loads(const Graph& graph, int bytes, int elements) {
+  return std::min(kMomentLoads, elements * widest_input(graph) / bytes);
 }
 
 /// Warps of a GPU's processor whose loads of `bytes` bytes keep memory busy.
@@ -132,20 +144,17 @@ int warps_of_processor(const Target& target, int bytes) {
   return std::min(2 * target.resident_warps, kPartWarps * target.vector_bytes / bytes);
 }
 
-/// Parts of the rows, so that the blocks of `bands` bands fill the target: with loads of `bytes`
-/// bytes, so that their number is little less than a multiple of what it takes.
-int parts_of(const Graph& graph, const Target& target, int warps, int bytes, std::int64_t bands,
-             bool cached) {
+/// Parts of the rows, so that the blocks of `bands` bands fill the target with `processor` warps on
+/// each processor.
+int parts_of(const Target& target, int warps, int processor, std::int64_t bands, bool cached) {
   constexpr double kShare = 0.9;
   constexpr std::int64_t kMoreParts = 16;
-  const int plain = warps_of_processor(target, bytes);
-  const bool few = is_plain(graph) || is_of_moments(graph);
-  const int of_processor = few ? plain : 2 * target.resident_warps;
   const std::int64_t wanted = target.max_warps == 1
                                   ? (cached ? kCpuFewBlocks : kCpuBlocks)
-                                  : std::max(1, target.processors * of_processor / warps);
+                                  : std::max(1, target.processors * processor / warps);
   std::int64_t parts = std::clamp<std::int64_t>(wanted / bands, 1, kMostParts);
   if (target.max_warps == 1) return static_cast<int>(parts);
+  // So that their number is little less than a multiple of what it takes.
   auto share = [&](std::int64_t count) {
     const std::int64_t blocks = count * bands, waves = (blocks + wanted - 1) / wanted;
     return static_cast<double>(blocks) / static_cast<double>(waves * wanted);
@@ -156,34 +165,48 @@ int parts_of(const Graph& graph, const Target& target, int warps, int bytes, std
   return static_cast<int>(best);
 }
 
-/// Warps of a block, and parts of the rows, of folds that memory waits for: so that all blocks of
-/// `bands` bands are there at once, about `processor` warps of them on each processor and on none
-/// much fewer. Measured on an H200 by loads of 16 bytes: 14 to 16 warps a processor reach 0.97 to
-/// 0.99 of the ceiling, however they make blocks; of one fold of one input, which leaves the
-/// registers for them, up to 24 do, of others half as many again 0.85 to 0.92.
-struct BlockShape {
+/// Warps of a GPU's block, and parts of the rows, of folds that take few instructions an element.
+struct ColumnBlocks {
   int warps = 1, parts = 1;
 };
-BlockShape shape_of(const Graph& graph, const Target& target, int processor, std::int64_t bands) {
-  constexpr int kWarps = 8;
+/// As large blocks, of `least` warps at least, and as few parts as let all of them be there at once
+/// with about `processor` warps on each processor. Measured on an H200 by 128 bytes of a lane under
+/// way: 12 to 16 warps a processor reach 0.96 to 0.99 of the ceiling, however they make blocks; of
+/// one fold of one input by narrow bands (`light`), which leaves the registers for them, up to 24
+/// do, of others half as many again 0.85 to 0.92. Far more take their turns, as well by any blocks;
+/// so do others that no blocks suit.
+ColumnBlocks blocks_for(const Target& target, int processor, std::int64_t bands, int least,
+                        bool light) {
+  constexpr std::int64_t kWarps = 8, kManyWarps = 4;
   constexpr double kMore = 1.5, kFull = 0.95, kGain = 0.05, kPoor = 0.8, kManyWaves = 2.5;
-  const double wanted = static_cast<double>(target.processors) * processor;
-  auto share = [&](std::int64_t warps) { return static_cast<double>(bands * warps) / wanted; };
-  const bool light = graph.inputs.size() == 1 && graph.folds.size() == 1;
-  // What is far more than there is room for takes its turns.
-  BlockShape best{kWarps, 1};
+  const std::int64_t wanted = std::int64_t{target.processors} * processor;
+  auto share = [&](std::int64_t warps) {
+    return static_cast<double>(bands * warps) / static_cast<double>(wanted);
+  };
+  const double room = light ? kMore : 1;
+  const bool many = share(least) > (least > 1 ? kManyWaves : room);
+  const std::int64_t turns = many && !light ? std::max<std::int64_t>(kManyWarps, least) : kWarps;
+  ColumnBlocks best{static_cast<int>(turns), 1};
   double most = share(kWarps) > kManyWaves ? kPoor - kGain : 0;
   // The fewer the parts, the fewer the states.
-  for (int warps = kWarps; warps >= 1 && most < kFull; warps /= 2) {
-    const double one = share(warps);
-    if (one > (light ? kMore : 1)) continue;
-    const auto parts = static_cast<int>(std::clamp(1 / one, 1.0, double{kMostParts}));
-    const double all = std::min(1.0, parts * one);
+  for (std::int64_t warps = kWarps; warps >= least && most < kFull; warps /= 2) {
+    if (share(warps) > room) continue;
+    const std::int64_t parts = std::clamp<std::int64_t>(wanted / (bands * warps), 1, kMostParts);
+    const double all = std::min(1.0, share(parts * warps));
     if (all < most + kGain) continue;
     most = all;
-    best = {warps, parts};
+    best = {static_cast<int>(warps), static_cast<int>(parts)};
   }
   return best;
+}
+
+/// The same where the request is for few rows: one part, of few warps.
+void take_few_rows(PlanChoice& choice, const Graph& graph, const Target& target,
+                   const PlanRequest& request, int least) {
+  const int most = most_warps_of_few_rows(graph, target, request);
+  if (most == 0) return;
+  choice.warps = std::max(least, std::min(choice.warps, most));
+  choice.parts = 1;
 }
 
 }  // namespace
@@ -245,6 +268,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
   choice.mma = false;
   choice.warps = std::min(8, target.max_warps);
   const bool moments = is_of_moments(graph);
+  if (moments && narrow * size >= least_moment_bytes(graph, target)) return std::nullopt;
   for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
     Plan place;
     place.segment = columns;
@@ -252,6 +276,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     place.load_width = widest_load(graph, target, choice.bytes);
     place.lanes_per_segment = 1;
     choice.phases = place.phases = phases_of(place);
+    if (choice.phases > choice.warps) continue;
     if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (Plan::kWarp * choice.bytes));
     auto fits = [&] {
       return place.columns_per_block() <= columns &&
@@ -267,17 +292,31 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     while (place.rows > 1 && (!fits() || 4 * lanes(place.rows) > 5 * lanes(place.rows / 2)))
       place.rows /= 2;
     if (!fits()) continue;
+    // Loads half as wide bring less than a last band that is mostly empty.
+    if (2 * narrow * size >= choice.bytes && 3 * lanes(place.rows) > 4 * columns) continue;
     const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
     const bool few = moments ? are_light(graph) : is_plain(graph) && states <= kFewStateBytes;
     choice.rows = place.rows;
-    choice.blocks = few ? 2 : 0;
+    choice.blocks = 0;
     choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
-    if (moments) choice.depth = std::min(choice.depth, moment_loads(graph, choice.bytes));
+    if (moments)
+      choice.depth = std::min(choice.depth, moment_loads(graph, choice.bytes, kMomentElements));
     const std::int64_t block = place.columns_per_block();
-    // Moments take longer: their blocks end together where there are twice as many.
-    const int bytes = moments ? std::min(choice.bytes, kMomentBytes) : choice.bytes;
-    choice.parts =
-        parts_of(graph, target, choice.warps, bytes, (columns + block - 1) / block, false);
+    const std::int64_t bands = (columns + block - 1) / block;
+    if (is_plain(graph)) {
+      const int processor = warps_of_processor(target, choice.bytes);
+      const ColumnBlocks blocks = blocks_for(target, processor, bands, choice.phases, false);
+      choice.warps = blocks.warps;
+      choice.parts = blocks.parts;
+    } else {
+      // Moments take longer: their blocks end together where there are twice as many.
+      const int processor = moments
+                                ? warps_of_processor(target, std::min(choice.bytes, kMomentBytes))
+                                : 2 * target.resident_warps;
+      choice.parts = parts_of(target, choice.warps, processor, bands, false);
+    }
+    take_few_rows(choice, graph, target, request, choice.phases);
+    if (few) choice.blocks = kFewBlockWarps / choice.warps;
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
@@ -312,16 +351,17 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   } else {
     const int most = widest_input(graph);
     const bool moments = is_of_moments(graph);
-    if (moments) choice.bytes = moment_bytes(graph, target);
+    if (moments) choice.bytes = moment_bytes(graph, target, request);
     while (choice.bytes > most && state_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
       choice.bytes /= 2;
     width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
-    const int loads = moments                        ? moment_loads(graph, width * most)
+    const int loads = moments ? moment_loads(graph, width * most, kMomentElements * most)
                       : width * most <= kNarrowBytes ? 2 * kLoads
                                                      : kLoads;
     choice.depth = std::max(
         4, static_cast<int>(std::bit_floor(static_cast<unsigned>(loads / std::min(inputs, 2)))));
-    choice.rows = runs_of(graph, columns, width);
+    // Windows side by side take the registers of moments' batches.
+    choice.rows = moments && width * most >= kMomentBytes ? 1 : runs_of(graph, columns, width);
   }
   Plan place;
   place.segment = columns;
@@ -339,17 +379,21 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   }
   const std::int64_t bands = (columns + block - 1) / block;
   const int bytes = width * widest_input(graph);
-  if (!one_warp && choice.rows == 1 && is_plain(graph)) {
-    const BlockShape shape = shape_of(graph, target, warps_of_processor(target, bytes), bands);
-    choice.warps = shape.warps;
-    choice.parts = shape.parts;
+  const bool moments = is_of_moments(graph), plain = is_plain(graph);
+  // Runs are on their way together, too.
+  const int processor = moments && bytes >= kMomentBytes ? kPartWarps
+                        : moments || plain
+                            ? warps_of_processor(target, inputs == 1 ? bytes * choice.rows : bytes)
+                            : 2 * target.resident_warps;
+  if (!one_warp && (moments || plain) && choice.rows == 1) {
+    const bool light = inputs == 1 && graph.folds.size() == 1 && plain;
+    const ColumnBlocks blocks = blocks_for(target, processor, bands, 1, light);
+    choice.warps = blocks.warps;
+    choice.parts = blocks.parts;
   } else {
-    choice.parts = parts_of(graph, target, choice.warps, bytes, bands, cached);
+    choice.parts = parts_of(target, choice.warps, processor, bands, cached);
   }
-  if (const int most = most_warps_of_few_rows(graph, target, request); most > 0) {
-    choice.warps = std::min(choice.warps, most);
-    choice.parts = 1;
-  }
+  take_few_rows(choice, graph, target, request, 1);
   // States that do not fit shared memory need fewer warps, then narrower loads.
   PlanRequest any = request;
   any.segment = columns;

@@ -17,7 +17,8 @@ struct FewTiles {
   FewShape shape;
   int tiles;
 };
-constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = 4}, 2}, {{.warps = 8, .rows = 8}, 4}};
+constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = kSmallTileRows}, 2},
+                                  {{.warps = 8, .rows = 8}, 4}};
 /// The same of elements of 8 bytes, whose rows are short (us, 2^18, 2^19 and 2^20 f64 by tiles of
 /// four warps with four rows 8.6, 11.2, 18.1, with eight 8.0, 9.9, 13.6, of eight warps with eight
 /// 8.6, 10.0, 12.7).
@@ -150,18 +151,20 @@ std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std:
 /// The same of few rows of many columns.
 std::int64_t most_of_few_rows(const Graph& graph, const Target& target, std::int64_t columns,
                               std::int64_t elements) {
-  if (columns * widest_input(graph) < kManyColumnsBytes * target.processors) return 0;
+  if (elements == 0 || columns < kManyColumnsBytes * target.processors / widest_input(graph))
+    return 0;
   for (const FewRows& few : kFewRows)
-    if (elements <= few.rows * columns) return few.rows * columns;
+    if ((elements - 1) / columns < few.rows) return few.rows * columns;
   return 0;
 }
 
 }  // namespace
 
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request) {
-  if (target.max_warps == 1 || !has_columns(graph) || request.most_elements == 0) return 0;
+  if (target.max_warps == 1 || !has_columns(graph) || request.segment < 1) return 0;
   for (const FewRows& few : kFewRows)
-    if (request.most_elements == few.rows * request.segment) return few.warps;
+    if (request.most_elements > 0 && (request.most_elements - 1) / request.segment < few.rows)
+      return few.warps;
   return 0;
 }
 

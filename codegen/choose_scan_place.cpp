@@ -12,8 +12,6 @@ namespace {
 
 /// With rows in shared memory, of which each is a piece of the fold's code.
 constexpr int kMostRows = 64;
-/// Rows at once of the end of everything: the longest wait of a launch that has one.
-constexpr int kRaggedDepth = 8;
 /// look_ahead: tiles in shared memory or on their way.
 constexpr int kMostStages = 8;
 /// A CPU's task should take longer than starting it.
@@ -65,7 +63,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.rows = 1;
   plan.launches = 1;
   plan.in_registers = true;
-  plan.range_depth = one_warp ? kCpuRangeDepth : s > 0 ? 1 : kRaggedDepth;
+  plan.range_depth = one_warp ? kCpuRangeDepth : 1;
   plan.vector_lanes = target.vector_lanes;
   plan.stream_from = target.stream_bytes;
   plan.heads = choice.heads > 0;
@@ -115,8 +113,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
       plan.in_registers = choice.tile == 0;
       if (plan.in_registers != (both_ways || !one_warp)) return false;
-      // Everything ends anywhere: the last rows have single elements, or are a range of one
-      // direction.
+      // Everything ends anywhere, and rows of both directions know masks of lanes alone.
       if (both_ways && s == 0) plan.load_width = 1;
       if (!plan.in_registers) {
         plan.load_width = 1;

@@ -101,7 +101,8 @@ class ScanTiles {
   /// Elements of the run from the span's row on, where some of them may not be there, else
   /// kNoValue.
   ValueId count_from(Span span);
-  /// What `rows` makes, of a segment's last tile, which may not be all there (Plan::ragged).
+  /// What `rows` makes, of the last tile of a segment or of everything, which may not be all there
+  /// (Plan::ragged).
   Builder::Values of_last(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
   [[nodiscard]] bool ends_anywhere() const {

@@ -149,7 +149,7 @@ struct Plan {
   /// few wait for each other; 0: one segment after the other.
   int across = 0;
   /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
-  /// have no masks. Others are, of everything, ranges, of segments rows that have.
+  /// have no masks. Others are rows that have.
   bool ragged = false;
   /// propagate: every tile folds the states of those before it; no launch does between.
   bool direct = false;

@@ -76,8 +76,7 @@ bool is_ragged(const Plan& plan, const Graph& graph) {
   // Of few small tiles, which wait for nobody, the last one would be the one with code of its own
   // that no cache has yet; in larger ones masks cost more (an H200, us, code of its own and masks:
   // 65537 running sums of f32 6.4 and 6.0, of f16 6.7 and 6.2; 2^22 maxima of f16 10.7 and 12.0).
-  constexpr int kSmallRows = 4;
-  if (plan.segment == 0) return !plan.direct || plan.depth > kSmallRows;
+  if (plan.segment == 0) return !plan.direct || plan.depth > kSmallTileRows;
   return plan.segment % plan.tile != 0 && plan.segment > kLeastTiles * plan.tile;
 }
 

@@ -53,6 +53,8 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
 /// choice is not legal.
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 int widest);
+/// Rows of the smallest tiles of few elements, which are short enough for one code with masks.
+inline constexpr int kSmallTileRows = 4;
 /// Rows of one segment that are added up as plain values before the state of what comes before them
 /// is merged: its merges wait for each other, and each row more is a rounding more.
 inline constexpr int kRowsAState = 4;

@@ -39,7 +39,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   const Fold& f = graph.folds[fold];
   if (!is_float(f.result()) || !f.linear) return 0;
   if (plan.folds[fold].unit == Unit::mma_scan) {
-    Plan lanes = plan;  // what is not finite, and the rest of a range
+    Plan lanes = plan;  // what is not finite
     lanes.folds[fold] = {};
     return std::max(quads_error_bound(plan, target, plan.folds[fold]),
                     scan_error_bound(graph, lanes, target, fold));
@@ -65,7 +65,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   if (!plan.combine_states) total += kLaneLevels;
   total = std::min(total, own);
   const int range = std::min(kLaneLevels + ceil_log2(plan.range_depth), own);
-  // Rows before it since a state was taken are added up first; in a ragged end those of a batch. A
+  // Rows before it since a state was taken are added up first. A
   // segment that begins with a row has only its own.
   const bool begins = plan.segment > 0 && !plan.heads && plan.tile_segments == 0;
   const std::int64_t rows_before = begins ? (plan.segment - 1) / of_row : plan.depth - 1;

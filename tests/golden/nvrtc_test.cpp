@@ -266,6 +266,35 @@ TEST(NvrtcPhasedMoments, SpillNothing) {
   check(over(columns(1003), variance(cast<double>(halves)), mean(cast<double>(halves))), "doubles");
 }
 
+/// Default plans of columns whose rows are read by loads on their width: the batches of moments are
+/// what most registers go to.
+class NvrtcColumns : public testing::TestWithParam<std::tuple<const char*, std::int64_t>> {};
+
+TEST_P(NvrtcColumns, SpillNothing) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  const auto [name, count] = GetParam();
+  const Computation computation = program(name).over(columns(count));
+  const std::vector<int>& known = runtime::nvrtc_architectures();
+  for (const int arch : {80, 90}) {
+    if (std::find(known.begin(), known.end(), arch) == known.end()) continue;
+    const Compiled compiled =
+        codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = count});
+    EXPECT_EQ(compiled.plan.phases, 1);
+    expect_as_planned(compiled, arch);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, NvrtcColumns,
+                         testing::Combine(testing::Values("variance_f16", "variance_f32",
+                                                          "basics_f16", "sum_i8", "dot_f16"),
+                                          testing::Values(std::int64_t{1008}, std::int64_t{4096},
+                                                          std::int64_t{100'000})),
+                         [](const auto& info) {
+                           return fmt::format("{}_C{}", std::get<0>(info.param),
+                                              std::get<1>(info.param));
+                         });
+
 /// Tensor cores where they are promised: a choice of SIMT everywhere would pass the tests above.
 TEST(ChoosePlan, PutsSumsOnTensorCores) {
   struct Row {

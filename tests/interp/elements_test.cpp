@@ -31,37 +31,41 @@ TEST_P(Elements, OfEveryNumberAreRight) {
     const codegen::Target target = codegen::parse_target(name);
     const PlanChoice usual = codegen::default_choice(computation.graph(), target, {.segment = 1});
     ASSERT_EQ(usual.strategy, Strategy::elements);
-    const int tile = codegen::make_plan(computation.graph(), target, {.segment = 1}, usual)
-                         .value()
-                         .segments_per_warp();
-    const std::int64_t block = std::int64_t{tile} * usual.warps;
-    const std::int64_t counts[] = {
-        0,         1,
-        tile - 1,  tile,
-        tile + 1,  2 * tile + 17,
-        block - 1, block,
-        block + 1, 2 * block + static_cast<std::int64_t>(random() % 5000)};
-    for (const std::int64_t count : counts) {
-      if (++turn % kThin != 0) continue;
-      constexpr int kAlignments[] = {16, 16, 8, 4, 2, 1};
+    for (const int which : {0, 1, 2, 3}) {
       PlanChoice choice = usual;
-      if (turn % 4 == 1) choice.warps = 2;
-      if (turn % 5 == 1) choice.depth = 1;
-      if (turn % 7 == 1) choice.bytes = 4;
-      InterpCase c{.segment = 1,
-                   .elements = count,
-                   .fill = tested().fills[turn % tested().fills.size()],
-                   .seed = random(),
-                   .base_alignment = kAlignments[turn % std::size(kAlignments)],
-                   .output_shift = static_cast<int>(turn % 3),
-                   .chunks = turn % 5 == 3 ? 3 : 1,
-                   .choice = choice};
-      SCOPED_TRACE(fmt::format("{} on {}: {} of {}, aligned to {}, outputs {} off, {} chunks: {}",
-                               tested().name, name, count, name_of(c.fill), c.base_alignment,
-                               c.output_shift, c.chunks, to_text(choice)));
-      const Verdict verdict = check_interpreted(tested(), target, c);
-      EXPECT_EQ(verdict.problems, "");
-      EXPECT_TRUE(count == 0 || verdict.values > 0);
+      if (which == 1) choice.depth = 2, choice.warps = 2;
+      if (which == 2) choice.depth = 4, choice.bytes = 8;
+      if (which == 3) choice.bytes = 4;
+      constexpr int kAlignments[] = {16, 16, 8, 4, 2, 1};
+      const int alignment = kAlignments[(turn + static_cast<std::size_t>(which)) % 6];
+      const int tile = codegen::make_plan(computation.graph(), target,
+                                          {.segment = 1, .base_alignment = alignment}, choice)
+                           .value()
+                           .segments_per_warp();
+      const std::int64_t block = std::int64_t{tile} * choice.warps;
+      const std::int64_t counts[] = {
+          0,         1,
+          tile - 1,  tile,
+          tile + 1,  2 * tile + 17,
+          block - 1, block,
+          block + 1, 2 * block + static_cast<std::int64_t>(random() % 1500)};
+      for (const std::int64_t count : counts) {
+        if (++turn % (2 * kThin) != 0) continue;
+        InterpCase c{.segment = 1,
+                     .elements = count,
+                     .fill = tested().fills[turn % tested().fills.size()],
+                     .seed = random(),
+                     .base_alignment = alignment,
+                     .output_shift = static_cast<int>(random() % 3),
+                     .chunks = random() % 5 == 3 ? 3 : 1,
+                     .choice = choice};
+        SCOPED_TRACE(fmt::format("{} on {}: {} of {}, aligned to {}, outputs {} off, {} chunks: {}",
+                                 tested().name, name, count, name_of(c.fill), c.base_alignment,
+                                 c.output_shift, c.chunks, to_text(choice)));
+        const Verdict verdict = check_interpreted(tested(), target, c);
+        EXPECT_EQ(verdict.problems, "");
+        EXPECT_TRUE(count == 0 || verdict.values > 0);
+      }
     }
   }
 }

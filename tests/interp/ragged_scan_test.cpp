@@ -3,6 +3,7 @@
 // a load, too.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -66,6 +67,8 @@ TEST(RaggedScan, IsRight) {
 }
 
 TEST(RaggedScan, OfEverythingIsRight) {
+  std::mt19937 random(1);
+  const auto one_of = [&](unsigned count) { return random() % count == 0; };
   std::size_t turn = 0;
   for (const char* name :
        {"scan_sum_f32", "scan_horner_u8", "scan_index_i16", "scan_variance_f32", "scan_sum_f16",
@@ -77,18 +80,18 @@ TEST(RaggedScan, OfEverythingIsRight) {
     const std::string_view text = name;
     const bool goes_on = text.starts_with("scan_sum") || text.starts_with("scan_horner") ||
                          text.starts_with("scan_longest");
-    for (const int which : {0, 1, 2, 3, 4, 5}) {
+    for (const int which : {0, 1, 2, 3, 4, 5, 6}) {
       if (asks_for_folds && which != 4) continue;
       for (std::size_t end = 0; end < 10; ++end, ++turn) {
-        const int depth = turn % 2 == 0 ? 3 : 2;
+        const int depth = which == 6 ? codegen::kSmallTileRows + 1 : one_of(2) ? 3 : 2;
         PlanChoice choice = choice_of(which < 3    ? Strategy::look_back
                                       : which == 3 ? Strategy::look_ahead
                                                    : Strategy::propagate,
-                                      depth, turn % 3 == 0 ? 16 : 8);
+                                      depth, one_of(3) ? 16 : 8);
         if (which == 1) choice.staged = 1;
         if (which == 2) choice.staged = depth;
-        if (which == 5) choice.direct = 1;
-        choice.warps = 1 + static_cast<int>(turn / 2 % 2);
+        if (which >= 5) choice.direct = 1;
+        choice.warps = 1 + static_cast<int>(random() % 2);
         const auto plan = make_plan(computation.graph(), codegen::gpu_target(90), {}, choice);
         ASSERT_TRUE(plan) << name << ": " << to_text(choice);
         if (plan->load_width == 1) continue;          // of 8 bytes
@@ -98,11 +101,11 @@ TEST(RaggedScan, OfEverythingIsRight) {
         ASSERT_EQ(plan->tile, tile);
         const std::int64_t ends[] = {1,       width - 1, width,      width + 1,    row - 1,
                                      row + 1, run - 1,   run % tile, tile - width, tile - 1};
-        InterpCase c{.elements = static_cast<std::int64_t>(turn % 3) * tile + ends[end],
-                     .fill = program(name).fills[turn % program(name).fills.size()],
+        InterpCase c{.elements = static_cast<std::int64_t>(random() % 3) * tile + ends[end],
+                     .fill = program(name).fills[random() % program(name).fills.size()],
                      .seed = turn,
-                     .chunks = turn % 5 == 4 && goes_on ? 2 : 1,
-                     .in_place = turn % 4 == 1,
+                     .chunks = goes_on && one_of(4) ? 2 : 1,
+                     .in_place = one_of(2),
                      .choice = choice};
         c.options = options_of(turn);
         expect_right(program(name), codegen::gpu_target(90), c);
@@ -134,14 +137,22 @@ TEST(RaggedScan, GoesByQuads) {
   for (const Fill fill : {Fill::uniform, Fill::nonfinite}) {
     expect_right(program("running_sum_f16"), codegen::gpu_target(90),
                  {.segment = segment, .elements = 2 * segment, .fill = fill, .choice = choice});
-    for (const int staged : {0, 1}) {
-      choice.staged = staged;
-      for (const std::int64_t more : {1, 3, 127, 130, 255}) {
-        expect_right(program("running_sum_f16"), codegen::gpu_target(90),
-                     {.elements = 3 * tile + more, .fill = fill, .choice = choice});
+    for (const char* name : {"running_sum_f16"}) {
+      for (const int staged : {0, 1, 2}) {
+        PlanChoice of_all = choice;
+        of_all.depth = 2;
+        of_all.staged = staged;
+        const auto all =
+            make_plan(program(name).over(whole()).graph(), codegen::gpu_target(90), {}, of_all);
+        ASSERT_TRUE(all);
+        EXPECT_TRUE(all->ragged);
+        EXPECT_EQ(all->folds[0].unit, codegen::Unit::mma_scan);
+        for (const std::int64_t more : {1, 3, 127, 130, 255, 511}) {
+          expect_right(program(name), codegen::gpu_target(90),
+                       {.elements = 3 * all->tile + more, .fill = fill, .choice = of_all});
+        }
       }
     }
-    choice.staged = 0;
   }
 }
 

@@ -92,6 +92,8 @@ TEST(BenchPlansCases, SayWhichLineIsWrong) {
   EXPECT_NE(complaint("sum f16 f16 64 0 cubb").find("line 2 of the list"), std::string::npos);
   EXPECT_NE(complaint("inclusive_sum f16 f16 columns=4 0").find("columns are of folds"),
             std::string::npos);
+  EXPECT_NE(complaint("sum f16 f16 64 600000").find("more than the 524288 that are kept"),
+            std::string::npos);
 }
 
 TEST(BenchChecker, FoldsColumnsDownTheRows) {
