@@ -122,12 +122,12 @@ bool are_light(const Graph& graph) {
   });
 }
 
-/// Bytes of a lane's loads for moments, whose batches are tall rather than wide, and so many at
-/// least; but wide where rows begin within the windows of a warp's narrow loads (an H200, 10000
-/// columns of f16 0.95, by narrow ones 0.92), but for few rows.
+/// Bytes of a lane's loads for moments, whose batches are tall rather than wide.
 int least_moment_bytes(const Graph& graph, const Target& target) {
   return std::clamp(4 * widest_input(graph), kMomentBytes, target.vector_bytes);
 }
+/// The same, but as wide as loads can be where rows begin within the windows of a warp's narrow
+/// ones (an H200, 10000 columns of f16 0.95, by narrow ones 0.92) and are not few.
 int moment_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
   const int bytes = least_moment_bytes(graph, target);
   const int size = widest_input(graph);
@@ -165,18 +165,17 @@ int parts_of(const Target& target, int warps, int processor, std::int64_t bands,
   return static_cast<int>(best);
 }
 
-/// Warps of a GPU's block, and parts of the rows, of folds that take few instructions an element.
-struct ColumnBlocks {
-  int warps = 1, parts = 1;
-};
+/// Chooses the warps of a GPU's block, and parts of the rows, of folds that take few instructions
+/// an element.
+///
 /// As large blocks, of `least` warps at least, and as few parts as let all of them be there at once
 /// with about `processor` warps on each processor. Measured on an H200 by 128 bytes of a lane under
 /// way: 12 to 16 warps a processor reach 0.96 to 0.99 of the ceiling, however they make blocks; of
 /// one fold of one input by narrow bands (`light`), which leaves the registers for them, up to 24
 /// do, of others half as many again 0.85 to 0.92. Far more take their turns, as well by any blocks;
 /// so do others that no blocks suit.
-ColumnBlocks blocks_for(const Target& target, int processor, std::int64_t bands, int least,
-                        bool light) {
+void take_blocks(PlanChoice& choice, const Target& target, int processor, std::int64_t bands,
+                 int least, bool light) {
   constexpr std::int64_t kWarps = 8, kManyWarps = 4;
   constexpr double kMore = 1.5, kFull = 0.95, kGain = 0.05, kPoor = 0.8, kManyWaves = 2.5;
   const std::int64_t wanted = std::int64_t{target.processors} * processor;
@@ -186,7 +185,8 @@ ColumnBlocks blocks_for(const Target& target, int processor, std::int64_t bands,
   const double room = light ? kMore : 1;
   const bool many = share(least) > (least > 1 ? kManyWaves : room);
   const std::int64_t turns = many && !light ? std::max<std::int64_t>(kManyWarps, least) : kWarps;
-  ColumnBlocks best{static_cast<int>(turns), 1};
+  choice.warps = static_cast<int>(turns);
+  choice.parts = 1;
   double most = share(kWarps) > kManyWaves ? kPoor - kGain : 0;
   // The fewer the parts, the fewer the states.
   for (std::int64_t warps = kWarps; warps >= least && most < kFull; warps /= 2) {
@@ -195,9 +195,9 @@ ColumnBlocks blocks_for(const Target& target, int processor, std::int64_t bands,
     const double all = std::min(1.0, share(parts * warps));
     if (all < most + kGain) continue;
     most = all;
-    best = {static_cast<int>(warps), static_cast<int>(parts)};
+    choice.warps = static_cast<int>(warps);
+    choice.parts = static_cast<int>(parts);
   }
-  return best;
 }
 
 /// The same where the request is for few rows: one part, of few warps.
@@ -266,7 +266,6 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
   PlanChoice choice;
   choice.strategy = Strategy::columns;
   choice.mma = false;
-  choice.warps = std::min(8, target.max_warps);
   const bool moments = is_of_moments(graph);
   if (moments && narrow * size >= least_moment_bytes(graph, target)) return std::nullopt;
   for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
@@ -276,6 +275,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     place.load_width = widest_load(graph, target, choice.bytes);
     place.lanes_per_segment = 1;
     choice.phases = place.phases = phases_of(place);
+    choice.warps = std::min(8, target.max_warps);
     if (choice.phases > choice.warps) continue;
     if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (Plan::kWarp * choice.bytes));
     auto fits = [&] {
@@ -297,17 +297,14 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
     const bool few = moments ? are_light(graph) : is_plain(graph) && states <= kFewStateBytes;
     choice.rows = place.rows;
-    choice.blocks = 0;
     choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
     if (moments)
       choice.depth = std::min(choice.depth, moment_loads(graph, choice.bytes, kMomentElements));
     const std::int64_t block = place.columns_per_block();
     const std::int64_t bands = (columns + block - 1) / block;
     if (is_plain(graph)) {
-      const int processor = warps_of_processor(target, choice.bytes);
-      const ColumnBlocks blocks = blocks_for(target, processor, bands, choice.phases, false);
-      choice.warps = blocks.warps;
-      choice.parts = blocks.parts;
+      take_blocks(choice, target, warps_of_processor(target, choice.bytes), bands, choice.phases,
+                  false);
     } else {
       // Moments take longer: their blocks end together where there are twice as many.
       const int processor = moments
@@ -316,7 +313,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
       choice.parts = parts_of(target, choice.warps, processor, bands, false);
     }
     take_few_rows(choice, graph, target, request, choice.phases);
-    if (few) choice.blocks = kFewBlockWarps / choice.warps;
+    choice.blocks = few ? kFewBlockWarps / choice.warps : 0;
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
@@ -335,6 +332,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.warps = std::min(8, target.max_warps);
   const bool one_warp = target.max_warps == 1;
   const bool cached = one_warp && request.most_elements > 0;
+  const bool moments = is_of_moments(graph), plain = is_plain(graph);
   int width = 1;
   if (one_warp) {
     // Columns whose states fit the registers at once have no need of scratch.
@@ -346,11 +344,10 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
       while (choice.rows > 1 && choice.rows * width * state_bytes(graph) > kCpuStateBytes)
         choice.rows /= 2;
       // A batch is added to the states once: more of that for less bytes where elements have two.
-      if (widest_input(graph) == 2 && inputs == 1 && is_plain(graph)) choice.depth *= 2;
+      if (widest_input(graph) == 2 && inputs == 1 && plain) choice.depth *= 2;
     }
   } else {
     const int most = widest_input(graph);
-    const bool moments = is_of_moments(graph);
     if (moments) choice.bytes = moment_bytes(graph, target, request);
     while (choice.bytes > most && state_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
       choice.bytes /= 2;
@@ -379,7 +376,6 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   }
   const std::int64_t bands = (columns + block - 1) / block;
   const int bytes = width * widest_input(graph);
-  const bool moments = is_of_moments(graph), plain = is_plain(graph);
   // Runs are on their way together, too.
   const int processor = moments && bytes >= kMomentBytes ? kPartWarps
                         : moments || plain
@@ -387,9 +383,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
                             : 2 * target.resident_warps;
   if (!one_warp && (moments || plain) && choice.rows == 1) {
     const bool light = inputs == 1 && graph.folds.size() == 1 && plain;
-    const ColumnBlocks blocks = blocks_for(target, processor, bands, 1, light);
-    choice.warps = blocks.warps;
-    choice.parts = blocks.parts;
+    take_blocks(choice, target, processor, bands, 1, light);
   } else {
     choice.parts = parts_of(target, choice.warps, processor, bands, cached);
   }

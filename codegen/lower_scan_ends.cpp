@@ -13,12 +13,16 @@ ScanTile::Ending ScanTile::ending_of(ValueId count) {
           .rest = b_.convert(b_.sub(exist, b_.mul(loads, width)), DType::i32)};
 }
 
+ValueId ScanTile::behind_loads(ValueId begin, const Ending& ending) {
+  return b_.add(begin, b_.mul(b_.convert(ending.loads, DType::i64), b_.i64(plan_.load_width)));
+}
+
 ValueId ScanTile::loads_of_row(int r) { return b_.add(b_.lane(), b_.i32(r * kWarpWidth)); }
 
 std::vector<Loaded> ScanTile::load_ending(ValueId begin, ValueId count, ValueId place, int rows) {
   const int width = plan_.load_width;
   const Ending ending = ending_of(count);
-  const ValueId behind = b_.add(begin, b_.mul(b_.convert(ending.loads, DType::i64), b_.i64(width)));
+  const ValueId behind = behind_loads(begin, ending);
   // All lanes have the elements of the load that is not all there; one of them is its own.
   std::vector<Builder::Values> parts(graph_.inputs.size());
   for (int i = 0; i + 1 < width; ++i) {
@@ -70,7 +74,7 @@ void ScanTile::store_existing(const Loaded& row, int r, ValueId at,
 
 void ScanTile::store_rest(ValueId begin, int rows, const Ending& ending) {
   const int width = plan_.load_width;
-  const ValueId behind = b_.add(begin, b_.mul(b_.convert(ending.loads, DType::i64), b_.i64(width)));
+  const ValueId behind = behind_loads(begin, ending);
   const ValueId own =
       b_.both(b_.splat(b_.lt(ending.loads, b_.i32(rows * kWarpWidth))),
               b_.compute(Op::eq, {b_.lane(), b_.rem(ending.loads, b_.i32(kWarpWidth))}));

@@ -124,6 +124,8 @@ class ScanTile {
   };
   /// Of `count` (i64) elements, perhaps fewer than none.
   Ending ending_of(ValueId count);
+  /// The first element behind the loads that are all there, of rows from element `begin` on.
+  ValueId behind_loads(ValueId begin, const Ending& ending);
   /// The numbers of row r's loads, a lane.
   ValueId loads_of_row(int r);
   /// Stores row r's loads that are all there, and keeps the values of the one that is not.

@@ -156,7 +156,7 @@ std::vector<Loaded> ScanTiles::load_kept() {
       [&] {
         const ValueId count = b_.sub(count_, b_.i64(elements_of(kept().first)));
         std::vector<Loaded> ending = scan_.load_ending(begin, count, kNoValue, kept().rows);
-        for (Loaded& row : ending) row.mask = row.valid = kNoValue, row.zeros = false;
+        for (Loaded& row : ending) row.forget_what_exists();
         return inputs(std::move(ending));
       });
   std::size_t next = 0;
@@ -232,8 +232,7 @@ Partials ScanTiles::total() {
       if (input != kNoValue) input = both[next++];
     }
     rows_[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
-    rows_[r].mask = rows_[r].valid = kNoValue;
-    rows_[r].zeros = false;
+    rows_[r].forget_what_exists();
   }
   return scan_.tile().unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)},
                                 true);

@@ -44,6 +44,12 @@ struct Loaded {
   ValueId valid =
       kNoValue;        ///< a boolean an element: which belong to the lane's segment; none: all
   bool zeros = false;  ///< those that are not valid are zeros
+
+  /// What leaves elements out is a value of a branch that has ended.
+  void forget_what_exists() {
+    mask = valid = kNoValue;
+    zeros = false;
+  }
 };
 
 /// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
