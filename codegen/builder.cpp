@@ -97,13 +97,14 @@ ValueId Builder::param(int index) {
               {kParam, index});
 }
 
-ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask, std::int64_t ahead) {
+ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask, std::int64_t ahead,
+                      bool once) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  return emit(Load{buffer, at, mask, ahead}, codegen::lane(elem, width));
+  return emit(Load{buffer, at, mask, ahead, once}, codegen::lane(elem, width));
 }
 ValueId Builder::load_uniform(int buffer, ValueId base) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  return emit(Load{buffer, {base}, kNoValue, 0}, uniform(elem));
+  return emit(Load{.buffer = buffer, .at = {base}}, uniform(elem));
 }
 void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask, bool streams) {
   const ValueId wide = splat(value);

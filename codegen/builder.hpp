@@ -48,7 +48,7 @@ class Builder {
 
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.
   ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue,
-               std::int64_t ahead = 0);
+               std::int64_t ahead = 0, bool once = false);
   ValueId load_uniform(int buffer, ValueId base);
   void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue,
              bool streams = false);

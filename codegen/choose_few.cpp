@@ -19,10 +19,12 @@ struct FewTiles {
 };
 constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = kSmallTileRows}, 2},
                                   {{.warps = 8, .rows = 8}, 4}};
-/// The same of elements of 8 bytes, whose rows are short (us, 2^18, 2^19 and 2^20 f64 by tiles of
-/// four warps with four rows 8.6, 11.2, 18.1, with eight 8.0, 9.9, 13.6, of eight warps with eight
-/// 8.6, 10.0, 12.7).
-constexpr FewTiles kFewWideTiles[] = {{{.warps = 4, .rows = 8}, 3}, {{.warps = 8, .rows = 8}, 4}};
+/// The same of elements of 8 bytes, whose rows are short, as long as a processor has its tiles all
+/// at once (us, 2^18, 5 * 10^5, 10^6, 1.5 * 10^6 and 1.7 * 10^6 f64 by tiles of four warps with
+/// eight rows 7.9, 9.6, 13.6, of eight warps with eight 8.3, 9.3, 13.1, 16.7, 19.0, with
+/// twelve 11.7, 10.1, 14.1, 14.7, 18.9; by tiles that wait 13.9, 15.3 and 16.7 the last three).
+constexpr FewTiles kFewWideTiles[] = {
+    {{.warps = 4, .rows = 8}, 1}, {{.warps = 8, .rows = 8}, 2}, {{.warps = 8, .rows = 12}, 2}};
 
 /// Bytes that a cluster's blocks read each, at most: more take longer than a second launch.
 constexpr std::int64_t kClusterShareBytes = 32 * 1024;

@@ -198,7 +198,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         const auto few = shape_of_few(graph, target, request);
         choice.warps = std::min(few ? few->warps : kTileWarps, warps);
         choice.blocks = warps / choice.warps;
-        if (few) choice.depth = std::min(choice.depth, few->rows);
+        // Runs of one input and one fold may be longer than where tiles wait.
+        if (few) choice.depth = rows < kRunRows ? std::min(rows, few->rows) : few->rows;
       } else if (!both_ways) {
         choice.tile = std::max(1, cpu_tile_bytes(request) / (1024 * widest_of_scan(graph)));
       }

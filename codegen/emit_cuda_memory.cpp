@@ -113,7 +113,12 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
     return emit_load(instr.results[0], "cf_ld_kept", fmt::format("{}, {}", place, kKeepHint),
                      op.mask);
   }
-  emit_load(instr.results[0], input && !program_.in_place ? "cf_ldg" : "cf_ld", place, op.mask);
+  const bool constant = input && !program_.in_place;
+  emit_load(instr.results[0],
+            !constant ? "cf_ld"
+            : op.once ? "cf_ldg_once"
+                      : "cf_ldg",
+            place, op.mask);
 }
 
 void BodyEmitter::emit_op(const Instr&, const Store& op) {

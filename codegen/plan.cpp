@@ -70,6 +70,30 @@ bool is_short(const Graph& graph, NodeId id) {
   return size_of(from) <= 2 && from != DType::bf16;
 }
 
+bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
+  const std::int64_t line = target.line_bytes;
+  if (line == 0) return false;
+  // Ordered folds give each lane a run of its own.
+  if (std::any_of(graph.folds.begin(), graph.folds.end(),
+                  [](const Fold& fold) { return !fold.commutative; }))
+    return false;
+  auto all_inputs = [&](auto holds) {
+    return std::all_of(graph.inputs.begin(), graph.inputs.end(), holds);
+  };
+  const bool wide = all_inputs([&](const GraphInput& input) {
+    return std::int64_t{Plan::kWarp} * plan.load_width * size_of(input.type) >= line;
+  });
+  switch (plan.strategy) {
+    case Strategy::parts: return wide;
+    case Strategy::rows: return wide && plan.lanes_per_segment == Plan::kWarp;
+    case Strategy::columns:
+      return wide && plan.phases == 1 && !plan.strided && all_inputs([&](const GraphInput& input) {
+               return plan.segment * size_of(input.type) % line == 0;
+             });
+    default: return false;
+  }
+}
+
 bool cluster_serves(const Plan& plan, const Target& target) {
   return plan.strategy == Strategy::parts && plan.segment == 0 && plan.cluster > 1 &&
          plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
@@ -213,6 +237,7 @@ std::string print(const Plan& plan, const Graph& graph) {
   }
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
+  if (plan.takes_lines) text += "  loads take whole lines\n";
   if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
@@ -250,6 +275,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "load_width, lanes_per_segment and rows are powers of two");
   require(plan.lanes_per_segment <= Plan::kWarp, "lanes_per_segment is at most a warp");
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
+  require(plan.takes_lines == takes_lines(plan, graph, target),
+          "whole lines are taken by one load");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);

@@ -114,8 +114,9 @@ class Printer {
     return "param " + named(program_.params, op.index);
   }
   std::string operation(const Load& op, const Instr&) const {
-    return fmt::format("load {}{}{}", named(program_.buffers, op.buffer), place(op.at, op.mask),
-                       op.ahead == 0 ? "" : fmt::format(", then {:+}", op.ahead));
+    return fmt::format("load {}{}{}{}", named(program_.buffers, op.buffer), place(op.at, op.mask),
+                       op.ahead == 0 ? "" : fmt::format(", then {:+}", op.ahead),
+                       op.once ? ", once" : "");
   }
   std::string operation(const Store& op, const Instr&) const {
     return fmt::format("{} {}{}, {}", op.streams ? "stream" : "store",

@@ -58,6 +58,8 @@ struct Target {
   /// Where stores leave the second-level cache sooner if it is asked to keep loads: bytes of an
   /// output from which on that pays; 0: never.
   std::int64_t keep_bytes = 0;
+  /// Bytes of a line that loads can ask the first-level cache to give up first; 0: they cannot.
+  int line_bytes = 0;
   TargetRates rates{};
 
   /// Bytes of shared memory that each of `blocks` blocks of a processor has at most, from sm_80 on.

@@ -229,6 +229,8 @@ TEST_P(NvrtcColumns, SpillNothing) {
     const Compiled compiled =
         codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = count});
     EXPECT_EQ(compiled.plan.phases > 1, count % 2 != 0);
+    EXPECT_EQ(print(compiled.program).find(", once") != std::string::npos,
+              compiled.plan.takes_lines);
     expect_as_planned(compiled, arch);
   }
 }

@@ -318,6 +318,48 @@ TEST(ChoosePlan, FewRowsHaveSmallBlocks) {
   }
 }
 
+/// Loads that share lines with others need them in the first-level cache; whole lines need not
+/// stay.
+TEST(ChoosePlan, WholeLinesAreTakenOnce) {
+  struct Row {
+    const char* program;
+    std::int64_t segment;  ///< 0: everything
+    bool takes_lines;
+    int alignment = 16;
+  };
+  const Target gpu = codegen::gpu_target(90), cpu = codegen::cpu_target(4);
+  auto expect = [&](const Row& row, const Computation& computation) {
+    const codegen::Graph& graph = computation.graph();
+    const PlanRequest request{.segment = row.segment, .base_alignment = row.alignment};
+    EXPECT_EQ(choose_plan(graph, gpu, request).takes_lines, row.takes_lines)
+        << row.program << ", " << row.segment << ", " << row.alignment;
+    EXPECT_FALSE(choose_plan(graph, cpu, request).takes_lines) << row.program;
+  };
+  for (const Row& row : std::initializer_list<Row>{{"sum_f16", 4096, true},
+                                                   {"sum_f16", 4096, false, 2},
+                                                   {"dot_f16", 4096, true},
+                                                   {"sum_f16", 16, false},
+                                                   {"sum_f16", 1, false},
+                                                   {"sum_f16", 100, false},
+                                                   {"sum_f16", 0, true},
+                                                   {"longest_run_f32", 0, false},
+                                                   {"scan_sum_f32", 0, false}})
+    expect(row, program(row.program).over(row.segment > 0 ? segments(row.segment) : whole()));
+  for (const Row& row : std::initializer_list<Row>{{"sum_f32", 1024, true},
+                                                   {"sum_f32", 32, true},
+                                                   {"sum_f32", 1000, false},
+                                                   {"sum_f16", 1001, false},
+                                                   {"sum_i8", 1088, false}})
+    expect(row, program(row.program).over(columns(row.segment)));
+  const Computation computation = program("sum_f32").over(columns(1024));
+  const codegen::Graph& graph = computation.graph();
+  EXPECT_FALSE(choose_plan(graph, gpu, {.segment = 1024, .strided = true}).takes_lines);
+  Plan wrong = choose_plan(graph, gpu, {.segment = 1024});
+  EXPECT_NO_THROW(verify(wrong, graph, gpu));
+  wrong.takes_lines = false;
+  EXPECT_THROW(verify(wrong, graph, gpu), InternalError);
+}
+
 /// Rows that begin within a sector: a warp's window of 512 bytes brings at most one sector more.
 TEST(ChoosePlan, ColumnsOffASectorAreReadInWideWindows) {
   const Target target = codegen::gpu_target(90);
