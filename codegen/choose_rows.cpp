@@ -6,6 +6,7 @@
 
 #include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/integer_math.hpp"
+#include "chainfold/codegen/row_merges.hpp"
 
 namespace chainfold::codegen {
 
@@ -78,7 +79,8 @@ void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, s
   double least = 0;
   for (int lanes = lanes_of(segment, width); lanes * kMostPieces >= register_lanes; lanes /= 2) {
     const std::int64_t loads = loads_of_lanes(segment, width, lanes);
-    if (loads > most && choice.lanes > 0) break;
+    const std::int64_t reach = Plan::kWarp / lanes * segment * widest_input(graph);
+    if (choice.lanes > 0 && (loads > most || reach >= kReachBytes)) break;
     const int rows = std::min({budget, lanes, floor_power_of_two(kTileLoads / loads)});
     const double cost = cost_of(lanes, rows, loads, register_lanes, merge);
     if (choice.lanes == 0 || cost < least) {

@@ -194,12 +194,13 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     case Strategy::propagate:
       choice.depth = one_warp && !both_ways ? kCpuRangeDepth : rows;
       if (!one_warp) {
-        const int warps = std::min(most_warps(graph, registers), target.resident_warps);
         const auto few = shape_of_few(graph, target, request);
+        // Where registers hold kRunRows, tiles that wait for nobody may have more.
+        if (few) choice.depth = rows < kRunRows ? std::min(rows, few->rows) : few->rows;
+        const int needed = lane_registers(graph, std::max(rows, choice.depth), widest);
+        const int warps = std::min(most_warps(graph, needed), target.resident_warps);
         choice.warps = std::min(few ? few->warps : kTileWarps, warps);
         choice.blocks = warps / choice.warps;
-        // Runs of one input and one fold may be longer than where tiles wait.
-        if (few) choice.depth = rows < kRunRows ? std::min(rows, few->rows) : few->rows;
       } else if (!both_ways) {
         choice.tile = std::max(1, cpu_tile_bytes(request) / (1024 * widest_of_scan(graph)));
       }

@@ -73,19 +73,16 @@ bool is_short(const Graph& graph, NodeId id) {
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t line = target.line_bytes;
   if (line == 0) return false;
-  // Ordered folds give each lane a run of its own.
-  if (std::any_of(graph.folds.begin(), graph.folds.end(),
-                  [](const Fold& fold) { return !fold.commutative; }))
-    return false;
+  if (graph.inputs.empty() || needs_order(graph)) return false;  // in order a lane's are one run
   auto all_inputs = [&](auto holds) {
     return std::all_of(graph.inputs.begin(), graph.inputs.end(), holds);
   };
   const bool wide = all_inputs([&](const GraphInput& input) {
-    return std::int64_t{Plan::kWarp} * plan.load_width * size_of(input.type) >= line;
+    return std::int64_t{Plan::kWarp} * plan.load_width * size_of(input.type) >= 2 * line;
   });
   switch (plan.strategy) {
     case Strategy::parts: return wide;
-    case Strategy::rows: return wide && plan.lanes_per_segment == Plan::kWarp;
+    case Strategy::rows: return wide && plan.segment >= std::int64_t{Plan::kWarp} * plan.load_width;
     case Strategy::columns:
       return wide && plan.phases == 1 && !plan.strided && all_inputs([&](const GraphInput& input) {
                return plan.segment * size_of(input.type) % line == 0;
@@ -276,7 +273,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.lanes_per_segment <= Plan::kWarp, "lanes_per_segment is at most a warp");
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
   require(plan.takes_lines == takes_lines(plan, graph, target),
-          "whole lines are taken by one load");
+          "loads of whole lines are what takes_lines() says");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);

@@ -165,7 +165,7 @@ struct Plan {
   /// Scans: how many elements behind those that are read for the last time lie others that are read
   /// next. 0: a processor need not be told.
   std::int64_t read_ahead = 0;
-  /// rows, parts, columns: a warp's loads take whole lines each, of which no other takes anything
+  /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something
   /// (Target::line_bytes).
   bool takes_lines = false;
   /// Scans: bytes from which on outputs pass the caches by; 0: never.
@@ -225,10 +225,12 @@ struct Plan {
   static constexpr int kWarp = 32;
 };
 
-/// What Plan::takes_lines says: of warps whose lanes' loads lie side by side, or of columns whose
-/// rows begin on lines. Measured on an H200: such loads take 0.1 to 2.5 % less time if the cache
-/// is told, most where each of a warp's lies in another row; those that share lines, of short
-/// segments, up to 10 % more, and those of rows that begin within lines 1 % more.
+/// What Plan::takes_lines says: of warps whose lanes' loads lie side by side over several lines,
+/// which a segment fills, so that its ends alone share some; or of columns whose rows are whole
+/// lines (pointers are taken to begin on them). Measured on an H200: such loads take 0.1 to 2.5 %
+/// less time if the cache is told, most where each of a warp's lies in another row; those that
+/// share lines, of short segments, up to 10 % more, and those of rows that begin within lines 1 %
+/// more.
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
 
 /// Whether Plan::cluster is legal: its parts are those of everything, and the target has as many

@@ -126,7 +126,7 @@ struct Load {
   ValueId mask = kNoValue;
   /// A hint: the elements that lie so many behind these will be read soon. Nothing need be there.
   std::int64_t ahead = 0;
-  bool once = false;  ///< a hint: no other load takes anything of the lines that it takes
+  bool once = false;  ///< a hint: hardly any other load takes something of the lines that it takes
 };
 struct Store {
   int buffer = 0;

@@ -36,6 +36,8 @@ int LanePair::source(int lane, int half) const {
 
 RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
     : ordered_(needs_order(graph)), patterns_(plan.vector_lanes && rows > 1) {
+  const std::int64_t row = Plan::kWarp / plan.lanes_per_segment * plan.segment;
+  reads_in_order_ = patterns_ && rows * row * widest_input(graph) > kReachBytes;
   const int elements = ceil_log2(plan.lanes_per_segment);
   for (int bit = 0; bit < kLaneBits; ++bit) {
     if (bit < elements) {
@@ -91,6 +93,7 @@ void RowMerges::merge(LanePair pair) {
 }
 
 int RowMerges::row_bit(int merge) const {
+  if (reads_in_order_) return merge;
   int bit = 0;
   for (const Label& label : labels_) {
     if (label.kind != Label::Kind::row) continue;
@@ -109,12 +112,12 @@ std::vector<int> RowMerges::left() const {
 }
 
 int RowMerges::lane_of(int row, int k) const {
-  int lane = 0, row_bit = 0;
+  int lane = 0;
   for (int bit = 0; bit < kLaneBits; ++bit) {
     const Label& label = labels_[static_cast<std::size_t>(bit)];
     int value = 0;
     if (label.kind == Label::Kind::segment) value = k >> label.index & 1;
-    if (label.kind == Label::Kind::row) value = row >> row_bit++ & 1;
+    if (label.kind == Label::Kind::row) value = row >> row_bit(label.index) & 1;
     lane |= value << bit;
   }
   return lane;

@@ -87,7 +87,7 @@ CF_DEVICE unsigned long long cf_give(double a) { return (unsigned long long)__do
 // @helper cf_ldg cf_ldg_if
 CF_LOADS(cf_ldg, CF_GLOBAL, "ld.global.nc", )
 
-// Of lines that no other load takes anything of: they need not stay.
+// Of lines that hardly any other load takes something of: they need not stay.
 // @helper cf_ldg_once cf_ldg_once_if
 CF_LOADS(cf_ldg_once, CF_GLOBAL, "ld.global.nc.L1::evict_first", )
 

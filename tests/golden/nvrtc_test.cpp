@@ -165,9 +165,9 @@ TEST_P(NvrtcClasses, SpillNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, NvrtcClasses,
                          testing::Values("scan_sum_f16", "scan_sum_f32", "scan_sum_i32",
-                                         "scan_sum_f64", "scan_several_f16", "sum_f16", "sum_f64",
-                                         "variance_f16", "basics_f32", "dot_f16", "longest_run_f32",
-                                         "argmax_f32"),
+                                         "scan_sum_f64", "scan_back_out_i64", "scan_several_f16",
+                                         "sum_f16", "sum_f64", "variance_f16", "basics_f32",
+                                         "dot_f16", "longest_run_f32", "argmax_f32"),
                          [](const auto& info) { return std::string(info.param); });
 
 /// Segments of one element: accesses are wide, whatever is computed of them.

@@ -115,7 +115,7 @@ TEST(ChoosePlan, LanesOfACpuShareSegmentsThatTakeSeveralLoads) {
   };
   for (const Case& c : {Case{1, 1, 1, 1}, Case{3, 4, 1, 4}, Case{8, 8, 1, 8}, Case{12, 4, 3, 4},
                         Case{24, 8, 3, 8}, Case{37, 8, 5, 8}, Case{64, 16, 4, 16},
-                        Case{100, 16, 7, 8}, Case{1000, 16, 63, 1}, Case{4099, 32, 64, 1}}) {
+                        Case{100, 16, 7, 8}, Case{1000, 32, 32, 1}, Case{4099, 32, 64, 1}}) {
     const Plan plan = plan_of(halves, c.segment);
     EXPECT_EQ(plan.lanes_per_segment, c.lanes) << c.segment;
     EXPECT_EQ(plan.depth, c.depth) << c.segment;
@@ -338,6 +338,8 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
   for (const Row& row : std::initializer_list<Row>{{"sum_f16", 4096, true},
                                                    {"sum_f16", 4096, false, 2},
                                                    {"dot_f16", 4096, true},
+                                                   {"sum_f32", 4096, false, 4},
+                                                   {"sum_f32", 0, false, 4},
                                                    {"sum_f16", 16, false},
                                                    {"sum_f16", 1, false},
                                                    {"sum_f16", 100, false},
@@ -354,6 +356,12 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
   const Computation computation = program("sum_f32").over(columns(1024));
   const codegen::Graph& graph = computation.graph();
   EXPECT_FALSE(choose_plan(graph, gpu, {.segment = 1024, .strided = true}).takes_lines);
+  for (const std::int64_t segment : {100, 128}) {  // by whole warps: strides are not staged
+    const Computation rows = program("sum_f32").over(segments(segment));
+    const Plan plan = choose_plan(rows.graph(), gpu, {.segment = segment, .strided = true});
+    EXPECT_EQ(plan.strategy, Strategy::rows);
+    EXPECT_EQ(plan.takes_lines, segment == 128 && plan.lanes_per_segment == Plan::kWarp) << segment;
+  }
   Plan wrong = choose_plan(graph, gpu, {.segment = 1024});
   EXPECT_NO_THROW(verify(wrong, graph, gpu));
   wrong.takes_lines = false;
@@ -520,6 +528,23 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   const Plan twice = choose_plan(both.graph(), gpu, {.segment = 0, .most_elements = classes[0]});
   EXPECT_FALSE(twice.direct) << "what lies behind is not known in time";
   EXPECT_EQ(codegen::most_elements_of(both.graph(), gpu, 0, classes.back() + 1), 0);
+}
+
+/// Of elements of 8 bytes a processor has its tiles all at once, in larger and larger ones.
+TEST(ChoosePlan, ScansOfFewWideElementsHaveTilesThatAreThereAtOnce) {
+  const Target gpu = codegen::gpu_target(90);
+  for (const char* name : {"scan_sum_f64", "scan_back_out_i64"}) {
+    const Computation scan = program(name).over(whole());
+    const std::vector<std::int64_t> classes = codegen::element_classes(scan.graph(), gpu);
+    ASSERT_GE(classes.size(), 3U);
+    const std::pair<int, int> shapes[] = {{4, 8}, {8, 8}, {8, 12}};
+    for (std::size_t i = 0; i < std::size(shapes); ++i) {
+      const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[i]});
+      EXPECT_TRUE(plan.direct) << name;
+      EXPECT_EQ(std::pair(plan.warps, plan.depth), shapes[i]) << name << ", " << classes[i];
+      EXPECT_LE(classes[i], plan.resident * gpu.processors * plan.tile) << name;
+    }
+  }
 }
 
 TEST(ChoosePlan, ShortSegmentsOfScansHaveRunsOfAsFewRowsAsHaveWork) {

@@ -16,8 +16,9 @@ using codegen::LanePair;
 using codegen::Plan;
 using codegen::RowMerges;
 
-Plan plan_of(int lanes, bool patterns) {
+Plan plan_of(int lanes, bool patterns, std::int64_t segment = 8) {
   Plan plan;
+  plan.segment = segment;
   plan.lanes_per_segment = lanes;
   plan.vector_lanes = patterns;
   return plan;
@@ -105,9 +106,13 @@ TEST(RowMerges, BringEverySegmentTogetherWhereTheySay) {
         for (int rows = 1; rows <= lanes; rows *= 2) {
           SCOPED_TRACE(name + ", patterns " + std::to_string(patterns) + ", lanes " +
                        std::to_string(lanes) + ", rows " + std::to_string(rows));
-          const RowMerges merges(fold.graph(), plan_of(lanes, patterns), rows);
-          ASSERT_EQ(std::size_t{1} << merges.pairs().size(), static_cast<std::size_t>(rows));
-          expect_sound(merges, rows, lanes, needs_order(fold.graph()));
+          for (const std::int64_t segment : {8, 4096}) {  // 4096: in the order of memory
+            const RowMerges merges(fold.graph(), plan_of(lanes, patterns, segment), rows);
+            ASSERT_EQ(std::size_t{1} << merges.pairs().size(), static_cast<std::size_t>(rows));
+            expect_sound(merges, rows, lanes, needs_order(fold.graph()));
+            for (std::size_t m = 0; segment > 8 && m < merges.pairs().size(); ++m)
+              EXPECT_EQ(merges.row_bit(static_cast<int>(m)), static_cast<int>(m));
+          }
         }
       }
     }
