@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chainfold/codegen/integer_math.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 
 namespace chainfold::codegen {
 
