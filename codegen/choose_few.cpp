@@ -20,9 +20,9 @@ struct FewTiles {
 constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = kSmallTileRows}, 2},
                                   {{.warps = 8, .rows = 8}, 4}};
 /// The same of elements of 8 bytes, whose rows are short, as long as a processor has its tiles all
-/// at once (us, 2^18, 5 * 10^5, 10^6, 1.5 * 10^6 and 1.7 * 10^6 f64 by tiles of four warps with
-/// eight rows 7.9, 9.6, 13.6, of eight warps with eight 8.3, 9.3, 13.1, 16.7, 19.0, with
-/// twelve 11.7, 10.1, 14.1, 14.7, 18.9; by tiles that wait 13.9, 15.3 and 16.7 the last three).
+/// at once (us, 2^18, 2^19, 10^6, 1.5 * 10^6 and 1.7 * 10^6 f64 by tiles of four warps with eight
+/// rows 7.9, 9.6 and 14.2, the first three, of eight warps with eight 8.3, 9.3, 13.1, 16.5, 19.0,
+/// with twelve 8.6, 9.8, 13.9, 14.7, 18.9; by tiles that wait 13.9, 15.3 and 16.7 the last three).
 constexpr FewTiles kFewWideTiles[] = {
     {{.warps = 4, .rows = 8}, 1}, {{.warps = 8, .rows = 8}, 2}, {{.warps = 8, .rows = 12}, 2}};
 

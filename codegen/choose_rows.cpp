@@ -79,8 +79,8 @@ void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, s
   double least = 0;
   for (int lanes = lanes_of(segment, width); lanes * kMostPieces >= register_lanes; lanes /= 2) {
     const std::int64_t loads = loads_of_lanes(segment, width, lanes);
-    const std::int64_t reach = Plan::kWarp / lanes * segment * widest_input(graph);
-    if (choice.lanes > 0 && (loads > most || reach >= kReachBytes)) break;
+    const bool far = reach_of_row(graph, segment, lanes) >= kReachBytes;
+    if (choice.lanes > 0 && (loads > most || far)) break;
     const int rows = std::min({budget, lanes, floor_power_of_two(kTileLoads / loads)});
     const double cost = cost_of(lanes, rows, loads, register_lanes, merge);
     if (choice.lanes == 0 || cost < least) {

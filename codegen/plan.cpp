@@ -72,8 +72,8 @@ bool is_short(const Graph& graph, NodeId id) {
 
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t line = target.line_bytes;
-  if (line == 0) return false;
-  if (graph.inputs.empty() || needs_order(graph)) return false;  // in order a lane's are one run
+  if (line == 0 || graph.inputs.empty()) return false;
+  if (needs_order(graph)) return false;  // a lane's loads are one run
   auto all_inputs = [&](auto holds) {
     return std::all_of(graph.inputs.begin(), graph.inputs.end(), holds);
   };

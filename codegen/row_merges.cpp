@@ -27,6 +27,10 @@ int state_bytes(const Graph& graph) {
 
 }  // namespace
 
+std::int64_t reach_of_row(const Graph& graph, std::int64_t segment, int lanes) {
+  return Plan::kWarp / lanes * segment * widest_input(graph);
+}
+
 int LanePair::source(int lane, int half) const {
   const auto below = [](int bit) { return (1 << bit) - 1; };
   const int which = lane >> row & 1;
@@ -37,8 +41,8 @@ int LanePair::source(int lane, int half) const {
 
 RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
     : ordered_(needs_order(graph)), patterns_(plan.vector_lanes && rows > 1) {
-  const std::int64_t row = Plan::kWarp / plan.lanes_per_segment * plan.segment;
-  reads_in_order_ = patterns_ && rows * row * widest_input(graph) > kReachBytes;
+  reads_in_order_ =
+      patterns_ && rows * reach_of_row(graph, plan.segment, plan.lanes_per_segment) > kReachBytes;
   const int elements = ceil_log2(plan.lanes_per_segment);
   for (int bit = 0; bit < kLaneBits; ++bit) {
     if (bit < elements) {

@@ -24,9 +24,11 @@ namespace chainfold::codegen {
 
 /// Bytes within which loads of vectors may go to and fro: a processor's prefetchers do not follow
 /// them over more. A Zen 4, from memory, of what it gives: four rows of 1 KiB, every second one
-/// first, 0.38, in order 0.99; two segments side by side of 512 bytes 0.42, of 400 0.87, of 256
-/// 0.97.
+/// first, 0.38, in order 0.99; two segments side by side of 512 bytes 0.42, of 296 0.97.
 inline constexpr std::int64_t kReachBytes = 1024;
+
+/// Bytes of the segments that lie side by side in a row where `lanes` lanes share one.
+std::int64_t reach_of_row(const Graph& graph, std::int64_t segment, int lanes);
 
 /// Merges lanes of two rows that differ in bit `merged` of their number; bit `row` of a result's
 /// lane tells which row it belongs to, and the bits between them move by one place.

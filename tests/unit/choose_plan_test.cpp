@@ -360,7 +360,8 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
     const Computation rows = program("sum_f32").over(segments(segment));
     const Plan plan = choose_plan(rows.graph(), gpu, {.segment = segment, .strided = true});
     EXPECT_EQ(plan.strategy, Strategy::rows);
-    EXPECT_EQ(plan.takes_lines, segment == 128 && plan.lanes_per_segment == Plan::kWarp) << segment;
+    EXPECT_EQ(plan.lanes_per_segment, Plan::kWarp) << segment;
+    EXPECT_EQ(plan.takes_lines, segment == 128) << segment;
   }
   Plan wrong = choose_plan(graph, gpu, {.segment = 1024});
   EXPECT_NO_THROW(verify(wrong, graph, gpu));
