@@ -11,7 +11,7 @@ Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
   verify(plan, graph, target);
   Compiled compiled{.plan = std::move(plan), .program = {}};
   compiled.program = lower(graph, compiled.plan, target);
-  place_waits(compiled.program);
+  if (target.overlaps) place_waits(compiled.program);
 #ifndef NDEBUG
   verify(compiled.program);  // tells a lowering's mistake from the pass's
 #endif

@@ -209,7 +209,7 @@ std::string keep_text(const Program& program, const Launch& launch) {
                      (streams.keep_from + unit - 1) / unit);
 }
 
-std::string kernel_text(const Program& program, const Launch& launch, bool overlapped) {
+std::string kernel_text(const Program& program, const Launch& launch) {
   std::vector<std::string> params, slots;
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
     const Buffer& buffer = program.buffers[i];
@@ -242,7 +242,6 @@ std::string kernel_text(const Program& program, const Launch& launch, bool overl
     text += "  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);\n";
   for (const std::string& slot : slots) text += slot;
   if (launch.streams.keep_from > 0) text += keep_text(program, launch);
-  if (overlapped) text += "  cf_let_next_start();\n";
   text += shared_text(launch) + body;
   // What a block has handed over lies in its memory until the last of its cluster has read it.
   if (contains<Gather>(launch.body)) text += "  cf_cluster_ends();\n";
@@ -269,11 +268,9 @@ CudaSource emit_cuda(const Program& program, int arch) {
     }
     source.kernels_text += mma_function(row, index);
   }
-  for (std::size_t i = 0; i < program.launches.size(); ++i) {
-    const Launch& launch = program.launches[i];
-    const bool overlapped = i + 1 < program.launches.size() && program.launches[i + 1].overlaps;
+  for (const Launch& launch : program.launches) {
     if (!source.kernels.empty()) source.kernels_text += '\n';
-    source.kernels_text += kernel_text(program, launch, overlapped);
+    source.kernels_text += kernel_text(program, launch);
     source.kernels.push_back(launch.name);
   }
   source.prelude = cuda_prelude_for(source.kernels_text);

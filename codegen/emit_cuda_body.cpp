@@ -236,6 +236,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Concat& op) {
 
 void BodyEmitter::emit_op(const Instr&, const Barrier&) { line("__syncthreads();"); }
 void BodyEmitter::emit_op(const Instr&, const WaitForLaunch&) { line("cf_wait_for_last();"); }
+void BodyEmitter::emit_op(const Instr&, const LetNextStart&) { line("cf_let_next_start();"); }
 
 void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   for (std::size_t r = 0; r < instr.results.size(); ++r) {

@@ -60,6 +60,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Mma& op);
   void emit_op(const Instr& instr, const Barrier& op);
   void emit_op(const Instr& instr, const WaitForLaunch& op);
+  void emit_op(const Instr& instr, const LetNextStart& op);
   void emit_op(const Instr& instr, const Misalignment& op);
   void emit_op(const Instr& instr, const CopyAsync& op);
   void emit_op(const Instr& instr, const CopyWait& op);

@@ -150,6 +150,7 @@ class Warp {
   void execute(const Mma& op, const Instr& instr);
   void execute(const Barrier& op, const Instr& instr);
   void execute(const WaitForLaunch&, const Instr&) {}  // launches follow each other here
+  void execute(const LetNextStart&, const Instr&) {}
   void execute(const Misalignment& op, const Instr& instr);
   void execute(const CopyAsync& op, const Instr& instr);
   void execute(const CopyWait& op, const Instr& instr);

@@ -21,7 +21,8 @@ bool stores_outputs(const Program& program, const Region& region) {
 
 }  // namespace
 
-EarlyStart::EarlyStart(const Program& program, std::size_t launch) : program_(program) {
+EarlyStart::EarlyStart(const Program& program, std::size_t launch)
+    : program_(program), inputs_change_(launch == 0) {
   for (std::size_t i = 0; i < launch && program.in_place; ++i)
     inputs_change_ = inputs_change_ || stores_outputs(program, program.launches[i].body);
 }
@@ -48,9 +49,18 @@ bool EarlyStart::has_to_wait(const Instr& instr) const {
 std::string_view broken_wait(const Program& program, std::size_t launch, const Instr*& culprit) {
   const Launch& checked = program.launches[launch];
   const EarlyStart early(program, launch);
-  int waits = 0;
+  const bool next_overlaps =
+      launch + 1 < program.launches.size() && program.launches[launch + 1].overlaps;
+  int waits = 0, starts = 0;
   for (const Instr& instr : checked.body.body) {
     culprit = &instr;
+    if (std::holds_alternative<LetNextStart>(instr.op)) {
+      if (!next_overlaps) return "a launch lets the next one start that overlaps it, no other";
+      if (++starts > 1) return "a launch lets the next one start once";
+      if (launch == 0 && checked.overlaps && waits == 0)
+        return "the first launch waits before it lets the next one start";
+      continue;
+    }
     if (std::holds_alternative<WaitForLaunch>(instr.op)) {
       if (!checked.overlaps) return "only a launch that overlaps waits for the one before";
       if (++waits > 1) return "a launch waits for the one before once";
@@ -59,9 +69,11 @@ std::string_view broken_wait(const Program& program, std::size_t launch, const I
     }
     bool inside = false;
     for_each_region(instr.op, [&](const Region& region) {
-      inside = inside || contains<WaitForLaunch>(region);
+      inside = inside || contains<WaitForLaunch>(region) || contains<LetNextStart>(region);
     });
-    if (inside) return "a launch waits for the one before outside of loops and branches";
+    if (inside)
+      return "a launch waits for the one before, and lets the next one start, outside of loops and "
+             "branches";
   }
   culprit = nullptr;
   return checked.overlaps && waits == 0 ? "a launch that overlaps waits for the one before" : "";

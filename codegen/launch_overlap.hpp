@@ -14,7 +14,7 @@ class EarlyStart {
   EarlyStart(const Program& program, std::size_t launch);
   /// Whether an instruction, or one in a region inside it, touches memory that launches before may
   /// still write or read: all but inputs, and inputs as well where those launches store to outputs
-  /// that may lie in their memory.
+  /// that may lie in their memory, or in the first launch, before which anything may run.
   [[nodiscard]] bool has_to_wait(const Instr& instr) const;
 
  private:
@@ -23,8 +23,8 @@ class EarlyStart {
   bool inputs_change_ = false;
 };
 
-/// The rule about WaitForLaunch that a launch breaks; empty: none. Sets `culprit` to the
-/// instruction, if there is one.
+/// The rule about WaitForLaunch and LetNextStart that a launch breaks; empty: none. Sets `culprit`
+/// to the instruction, if there is one.
 std::string_view broken_wait(const Program& program, std::size_t launch, const Instr*& culprit);
 
 }  // namespace chainfold::codegen

@@ -347,7 +347,6 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
          .grid = plan.strip > 0 ? ceil_div(param(params.columns), merge.columns())
                                 : ceil_div(param(params.columns), merge.columns()) * merges,
          .warps = merge.warps,
-         .overlaps = target.overlaps,
          .grain = target.max_warps > 1 ? 1 : merge_grain(plan)});
     lowering.lower_merge(merge);
   }

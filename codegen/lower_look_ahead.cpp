@@ -151,7 +151,6 @@ Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& tar
                               .grid = min(params.all(), plan.blocks),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
-                              .overlaps = target.overlaps,
                               .bulk_copies = target.bulk_copies,
                               .streams = params.streams(graph, plan, target)});
   LookAhead(program, graph, plan, params, tree).lower();

@@ -22,7 +22,6 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
                               .grid = params.all(),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
-                              .overlaps = target.overlaps,
                               .bulk_copies = plan.staged > 0 && target.bulk_copies,
                               .streams = params.streams(graph, plan, target)});
   Builder b(program);

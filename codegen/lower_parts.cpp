@@ -216,8 +216,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   if (plan.cluster > 0) return program;
   program.launches.push_back({.name = "merge_parts",
                               .grid = merged,
-                              .warps = std::min(target.max_warps, merge_warps(plan)),
-                              .overlaps = target.overlaps});
+                              .warps = std::min(target.max_warps, merge_warps(plan))});
   lowering.lower_merge();
   return program;
 }

@@ -192,17 +192,13 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
                               .min_blocks = plan.resident});
   lowering.lower_fold();
   if (!plan.direct) {
-    program.launches.push_back({.name = "scan_states",
-                                .grid = params.segment_count,
-                                .warps = 1,
-                                .overlaps = target.overlaps});
+    program.launches.push_back({.name = "scan_states", .grid = params.segment_count, .warps = 1});
     lowering.lower_states();
   }
   program.launches.push_back({.name = "scan_tiles",
                               .grid = params.all(),
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
-                              .overlaps = target.overlaps,
                               .streams = params.streams(graph, plan, target)});
   if (plan.direct) {
     lowering.lower_direct_scan();

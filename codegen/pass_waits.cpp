@@ -1,4 +1,4 @@
-// place_waits: where blocks that start early wait.
+// place_waits: where blocks that start early wait, and from where on the next ones may start.
 #include <algorithm>
 
 #include "chainfold/codegen/launch_overlap.hpp"
@@ -8,12 +8,14 @@ namespace chainfold::codegen {
 
 void place_waits(Program& program) {
   for (std::size_t i = 0; i < program.launches.size(); ++i) {
-    if (!program.launches[i].overlaps) continue;
     const EarlyStart early(program, i);
     std::vector<Instr>& body = program.launches[i].body.body;
-    const auto place = std::find_if(body.begin(), body.end(),
-                                    [&](const Instr& instr) { return early.has_to_wait(instr); });
-    body.insert(place, {WaitForLaunch{}, {}});
+    auto place = std::find_if(body.begin(), body.end(),
+                              [&](const Instr& instr) { return early.has_to_wait(instr); });
+    place = body.insert(place, {WaitForLaunch{}, {}});
+    if (i + 1 < program.launches.size())
+      body.insert(i == 0 ? place + 1 : body.begin(), {LetNextStart{}, {}});
+    program.launches[i].overlaps = true;
   }
 }
 

@@ -206,11 +206,17 @@ struct Mma {
   ValueId a, b, c;
 };  ///< a fragment C of the row
 struct Barrier {};  ///< all warps of the block
-/// The launch before has ended, and what it stored is there. Once in each launch that overlaps,
-/// outside of loops and branches; before it a block touches nothing but inputs that do not change.
-/// Blocks that need nothing of the launch before wait all the same: a third launch knows by the end
-/// of the second that the first has ended, too.
+/// The launch before has ended, and what it stored is there; in the first launch of a program,
+/// whatever ran on the stream before. Once in each launch that overlaps, outside of loops and
+/// branches; before it a block touches nothing but inputs that do not change, in the first launch
+/// nothing. Blocks that need nothing of the launch before wait all the same: a third launch knows
+/// by the end of the second that the first has ended, too.
 struct WaitForLaunch {};
+/// Blocks of the next launch may start once all of this one have come here or ended. At most once,
+/// outside of loops and branches, and only where there is a next launch, which overlaps; in the
+/// first launch behind its WaitForLaunch, so that inputs do not change any more when the second
+/// reads them.
+struct LetNextStart {};
 /// Elements between the last boundary of memory at or before element `first` of a buffer and that
 /// element; there is a boundary every `unit` bytes. Uniform i64, 0 to unit / size - 1.
 struct Misalignment {
@@ -296,10 +302,11 @@ struct If {
   Region then_body, else_body;  ///< both yield one value a result
 };
 
-using Operation = std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad,
-                               SharedStore, Compute, Splat, Extract, Concat, Shuffle, Permute, Vote,
-                               ConstFragment, Pack, Mma, Barrier, WaitForLaunch, Misalignment,
-                               CopyAsync, CopyWait, Ticket, Publish, Await, Gather, For, If>;
+using Operation =
+    std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
+                 Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
+                 WaitForLaunch, LetNextStart, Misalignment, CopyAsync, CopyWait, Ticket, Publish,
+                 Await, Gather, For, If>;
 
 struct Instr {
   Operation op;
@@ -385,9 +392,10 @@ struct Launch {
   std::int64_t lasting = 0;
   std::vector<SharedArray> shared{};
   std::vector<CopyRing> rings{};
-  /// Its blocks may start while the launch before it still runs: they wait for its end where
-  /// WaitForLaunch stands, and the meaning is the same. What that saves is the time between the
-  /// two, and that of what they do until then.
+  /// Its blocks may start while the launch before it still runs, the first launch's while the
+  /// kernel before it on the stream does: they wait for its end where WaitForLaunch stands, and the
+  /// meaning is the same. What that saves is the time between the two, and that of what they do
+  /// until then.
   bool overlaps = false;
   /// Blocks that a CPU's thread takes at least: fewer are not worth another thread.
   std::int64_t grain = 1;

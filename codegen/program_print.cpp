@@ -184,6 +184,7 @@ class Printer {
   }
   std::string operation(const Barrier&, const Instr&) const { return "barrier"; }
   std::string operation(const WaitForLaunch&, const Instr&) const { return "wait_for_launch"; }
+  std::string operation(const LetNextStart&, const Instr&) const { return "let_next_start"; }
   std::string operation(const Misalignment& op, const Instr&) const {
     return fmt::format("misalignment {}[{}] of {} bytes", named(program_.buffers, op.buffer),
                        value(op.first), op.unit);

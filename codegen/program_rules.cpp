@@ -296,6 +296,7 @@ class Rules {
   }
   void operation(const Barrier&, const Instr& instr) const { no_result(instr); }
   void operation(const WaitForLaunch&, const Instr& instr) const { no_result(instr); }
+  void operation(const LetNextStart&, const Instr& instr) const { no_result(instr); }
 
   void index_of_copy(ValueId id) const {
     check(type_of(id) == uniform(DType::i64), "places and numbers of copies are uniform i64");

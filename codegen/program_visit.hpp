@@ -33,6 +33,7 @@ void for_each_operand(Operation& op, F&& fn) {
                                 [](ConstFragment&) {},
                                 [](Barrier&) {},
                                 [](WaitForLaunch&) {},
+                                [](LetNextStart&) {},
                                 [&](Misalignment& o) { fn(o.first); },
                                 [&](CopyAsync& o) {
                                   fn(o.first);

@@ -45,7 +45,7 @@ class CudaExecutable final : public Executable {
     }
     module_.launch_in_scope(index, {.x = static_cast<unsigned>(blocks)}, threads_[index],
                             shared_[index], static_cast<StreamHandle>(stream), slots, count,
-                            after && overlaps_[index]);
+                            (index == 0 || after) && overlaps_[index]);
   }
 
  private:

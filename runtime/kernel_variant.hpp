@@ -24,7 +24,7 @@ struct KernelVariant {
     executable->launch(index, slots.grid(index), slots.data(), slots.size(), stream, false);
   }
   /// All launches of the program that have blocks, one after the other; each may overlap with the
-  /// one before it, but not with what the stream had before.
+  /// one before it, the program's first with whatever the stream had before.
   void launch_all(const Slots& slots, void* stream) const {
     bool after = false;
     for (std::size_t i = 0; i < compiled.program.launches.size(); ++i) {

@@ -42,6 +42,14 @@ void expect_as_planned(const Compiled& compiled, int arch) {
     EXPECT_LE(kernel.registers, 255);
   }
   const std::vector<KernelCode> kernels = read_cubin(cubin.image);
+  for (const codegen::Launch& launch : compiled.program.launches) {
+    const auto kernel = std::ranges::find(kernels, launch.name, &KernelCode::name);
+    ASSERT_NE(kernel, kernels.end());
+    EXPECT_EQ(kernel->count("ACQBULK"), target.overlaps ? 1U : 0U) << launch.name;
+    if (target.overlaps && &launch == compiled.program.launches.data()) {
+      EXPECT_EQ(kernel->global_before_wait, 0U) << "the compiler moved accesses before the wait";
+    }
+  }
   for (std::string_view sass : {"HMMA", "IMMA", "DMMA"}) {
     const bool promised = std::any_of(
         compiled.plan.folds.begin(), compiled.plan.folds.end(),

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <set>
@@ -15,7 +16,7 @@ constexpr std::uint16_t kMachineCuda = 190;
 constexpr unsigned char kEntryFlag = 0x10;  // of st_other: the symbol is a kernel
 constexpr std::size_t kInstructionBytes = 16;
 constexpr unsigned kOperationMask = 0x1ff;
-constexpr unsigned kNop = 0x118;
+constexpr unsigned kNop = 0x118, kAcqbulk = 0x02e;
 
 /// A bounds-checked view of the file.
 class Elf {
@@ -100,15 +101,26 @@ const char* access_name(unsigned operation) {
   }
 }
 
+bool touches_global(unsigned operation) {
+  constexpr std::string_view kTouching[] = {"LDG", "STG", "RED", "ATOMG", "LDGSTS", "UBLKCP"};
+  return std::any_of(mnemonics().begin(), mnemonics().end(), [&](const auto& row) {
+    return row.second == operation &&
+           std::ranges::find(kTouching, row.first) != std::end(kTouching);
+  });
+}
+
 KernelCode read_kernel(const Elf& elf, const Elf64_Shdr& section, std::string name) {
   KernelCode kernel;
   kernel.name = std::move(name);
+  bool waited = false;
   for (std::size_t at = 0; at + kInstructionBytes <= section.sh_size; at += kInstructionBytes) {
     const auto low = elf.read<std::uint64_t>(section.sh_offset + at);
     const auto high = elf.read<std::uint64_t>(section.sh_offset + at + 8);
     const auto opcode = static_cast<unsigned>(low & 0xfff);
     const unsigned operation = opcode & kOperationMask;
     ++kernel.opcodes[opcode];
+    waited = waited || operation == kAcqbulk;
+    if (!waited && touches_global(operation)) ++kernel.global_before_wait;
     if (operation != kNop) ++kernel.instructions;
     if (const char* access = access_name(operation)) {
       ++kernel.accesses[{access, access_bytes(operation, high)}];
@@ -122,15 +134,17 @@ KernelCode read_kernel(const Elf& elf, const Elf64_Shdr& section, std::string na
 const std::multimap<std::string_view, unsigned>& mnemonics() {
   // Checked against NVIDIA's disassembler for sm_75, 80, 86, 89, 90, 100 and 120.
   static const std::multimap<std::string_view, unsigned> kTable = {
-      {"HMMA", 0x03c},   {"IMMA", 0x037},  {"DMMA", 0x03f},   {"BMMA", 0x03d},  {"QMMA", 0x07a},
-      {"LDG", 0x181},    {"LDG", 0x17e},   {"STG", 0x186},    {"STG", 0x17f},   {"LDL", 0x183},
-      {"STL", 0x187},    {"LDS", 0x184},   {"STS", 0x188},    {"LD", 0x180},    {"ST", 0x185},
-      {"LDGSTS", 0x1ae}, {"LDSM", 0x03b},  {"UBLKCP", 0x1ba}, {"SYNCS", 0x1b2}, {"SHFL", 0x189},
-      {"VOTE", 0x006},   {"BAR", 0x11d},   {"MEMBAR", 0x192}, {"RED", 0x18e},   {"RED", 0x1a6},
-      {"ATOMG", 0x1a3},  {"ATOMG", 0x1a8}, {"ATOMG", 0x1a9},  {"ATOMS", 0x18d}, {"FADD", 0x021},
-      {"FMUL", 0x020},   {"FFMA", 0x023},  {"DADD", 0x029},   {"DMUL", 0x028},  {"DFMA", 0x02b},
-      {"MUFU", 0x108},   {"CALL", 0x143},  {"CALL", 0x144},   {"BRA", 0x147},   {"EXIT", 0x14d},
-      {"NOP", kNop},
+      {"HMMA", 0x03c},  {"IMMA", 0x037},       {"DMMA", 0x03f},   {"BMMA", 0x03d},
+      {"QMMA", 0x07a},  {"LDG", 0x181},        {"LDG", 0x17e},    {"STG", 0x186},
+      {"STG", 0x17f},   {"LDL", 0x183},        {"STL", 0x187},    {"LDS", 0x184},
+      {"STS", 0x188},   {"LD", 0x180},         {"ST", 0x185},     {"LDGSTS", 0x1ae},
+      {"LDSM", 0x03b},  {"UBLKCP", 0x1ba},     {"SYNCS", 0x1b2},  {"SHFL", 0x189},
+      {"VOTE", 0x006},  {"BAR", 0x11d},        {"MEMBAR", 0x192}, {"RED", 0x18e},
+      {"RED", 0x1a6},   {"ATOMG", 0x1a3},      {"ATOMG", 0x1a8},  {"ATOMG", 0x1a9},
+      {"ATOMS", 0x18d}, {"FADD", 0x021},       {"FMUL", 0x020},   {"FFMA", 0x023},
+      {"DADD", 0x029},  {"DMUL", 0x028},       {"DFMA", 0x02b},   {"MUFU", 0x108},
+      {"CALL", 0x143},  {"CALL", 0x144},       {"BRA", 0x147},    {"EXIT", 0x14d},
+      {"NOP", kNop},    {"ACQBULK", kAcqbulk},
   };
   return kTable;
 }

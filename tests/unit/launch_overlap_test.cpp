@@ -1,7 +1,9 @@
 // Where launches that overlap wait for the one before, and what the verifier says of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "chainfold/codegen/builder.hpp"
 #include "chainfold/codegen/error.hpp"
@@ -30,7 +32,7 @@ Program two_launches(int first_stores, bool in_place, bool in_loop) {
     Builder b(program);
     b.store(first_stores, {b.i64(0)}, b.splat(b.constant(DType::f32, 0)));
   }
-  program.launches.push_back({.name = "second", .grid = SizeExpr(1), .warps = 1, .overlaps = true});
+  program.launches.push_back({.name = "second", .grid = SizeExpr(1), .warps = 1});
   Builder b(program);
   const ValueId x = b.load(kInput, {b.i64(0)}, 1);
   ValueId sum = x;
@@ -98,11 +100,75 @@ TEST(LaunchOverlap, WaitsBeforeInputsThatTheLaunchBeforeMayHaveChanged) {
   EXPECT_EQ(loads_behind_wait(in_place), kInput);
 }
 
+std::string names(const std::vector<Instr>& body) {
+  std::string text;
+  for (const Instr& instr : body) {
+    if (std::holds_alternative<WaitForLaunch>(instr.op)) text += " wait";
+    if (std::holds_alternative<LetNextStart>(instr.op)) text += " start";
+    if (std::holds_alternative<Load>(instr.op)) text += " load";
+    if (std::holds_alternative<Store>(instr.op)) text += " store";
+  }
+  return text;
+}
+
+TEST(LaunchOverlap, TheFirstWaitsBeforeItTouchesAnythingAndLetsTheNextStartBehindThat) {
+  Program program = two_launches(kScratch, false, false);
+  program.launches.push_back({.name = "third", .grid = SizeExpr(1), .warps = 1});
+  {
+    Builder b(program);
+    b.store(kOutput, {b.i64(1)}, b.load(kInput, {b.i64(0)}, 1));
+  }
+  place_waits(program);
+  EXPECT_NO_THROW(verify(program));
+  EXPECT_EQ(names(program.launches[0].body.body), " wait start store");
+  EXPECT_EQ(names(program.launches[1].body.body), " start load wait load store");
+  EXPECT_EQ(names(program.launches[2].body.body), " load wait store");
+  for (const Launch& launch : program.launches) EXPECT_TRUE(launch.overlaps);
+
+  std::rotate(program.launches.begin(), program.launches.begin() + 2, program.launches.end());
+  EXPECT_NE(complaint(program).find("touches inputs alone before it waits"), std::string::npos)
+      << "a first launch that reads an input before it waits";
+}
+
+TEST(LaunchOverlap, TheVerifierRefusesStartsElsewhere) {
+  const auto placed = [] {
+    Program program = two_launches(kScratch, false, true);
+    place_waits(program);
+    return program;
+  };
+  Program early = placed();
+  std::vector<Instr>& first = early.launches[0].body.body;
+  std::erase_if(first, [](const Instr& i) { return std::holds_alternative<LetNextStart>(i.op); });
+  EXPECT_NO_THROW(verify(early));
+  first.insert(first.begin(), {LetNextStart{}, {}});
+  EXPECT_NE(complaint(early).find("waits before it lets the next one start"), std::string::npos);
+
+  Program twice = placed();
+  twice.launches[0].body.body.push_back({LetNextStart{}, {}});
+  EXPECT_NE(complaint(twice).find("start once"), std::string::npos);
+
+  Program last = placed();
+  second(last).push_back({LetNextStart{}, {}});
+  EXPECT_NE(complaint(last).find("the next one start that overlaps it"), std::string::npos);
+
+  Program inside = placed();
+  inside.launches.push_back({.name = "third", .grid = SizeExpr(1), .warps = 1, .overlaps = true});
+  inside.launches[2].body.body.push_back({WaitForLaunch{}, {}});
+  EXPECT_NO_THROW(verify(inside));
+  for (Instr& instr : second(inside)) {
+    if (auto* loop = std::get_if<For>(&instr.op))
+      loop->body.body.insert(loop->body.body.begin(), {LetNextStart{}, {}});
+  }
+  EXPECT_NE(complaint(inside).find("outside of loops and branches"), std::string::npos);
+}
+
 TEST(LaunchOverlap, TheVerifierRefusesWaitsElsewhere) {
   Program none = two_launches(kScratch, false, false);
+  none.launches[1].overlaps = true;
   EXPECT_NE(complaint(none).find("touches inputs alone before it waits"), std::string::npos);
 
   Program late = two_launches(kScratch, false, false);
+  late.launches[1].overlaps = true;
   second(late).push_back({WaitForLaunch{}, {}});
   EXPECT_NE(complaint(late).find("touches inputs alone before it waits"), std::string::npos);
 
@@ -122,9 +188,12 @@ TEST(LaunchOverlap, TheVerifierRefusesWaitsElsewhere) {
   Program alone = two_launches(kScratch, false, false);
   place_waits(alone);
   alone.launches[1].overlaps = false;
+  std::erase_if(alone.launches[0].body.body,
+                [](const Instr& i) { return std::holds_alternative<LetNextStart>(i.op); });
   EXPECT_NE(complaint(alone).find("only a launch that overlaps"), std::string::npos);
 
   Program without = two_launches(kScratch, false, false);
+  without.launches[1].overlaps = true;
   second(without).clear();
   EXPECT_NE(complaint(without).find("a launch that overlaps waits"), std::string::npos);
 }
