@@ -44,8 +44,9 @@ std::string range_function(const Program& program, const Launch& launch, bool st
                           llvm::param_name(static_cast<int>(i)));
   }
   constexpr std::string_view kHead = "body:\n";
-  std::string text = fmt::format("define internal void @{}.{}({}) noinline {{\n", launch.name,
-                                 streams ? "stream" : "range", params);
+  std::string text = fmt::format("define internal void @{}.{}({}) noinline{} {{\n", launch.name,
+                                 streams ? "stream" : "range", params,
+                                 launch.half_vectors ? " \"chainfold-half-vectors\"" : "");
   text += "entry:\n" + out.slots();
   text += "  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
   text += kHead;

@@ -211,6 +211,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   program.launches.push_back({.name = "fold_parts",
                               .grid = param(params.part_end) - param(params.part_begin),
                               .warps = plan.warps,
+                              .half_vectors = plan.half_vectors,
                               .cluster = std::max(1, plan.cluster)});
   lowering.lower_fold();
   if (plan.cluster > 0) return program;

@@ -13,7 +13,8 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   const std::int64_t per_block = static_cast<std::int64_t>(plan.warps) * plan.segments_per_warp();
   program.launches.push_back({.name = "fold_rows",
                               .grid = ceil_div(SizeExpr::param(segments, "segments"), per_block),
-                              .warps = plan.warps});
+                              .warps = plan.warps,
+                              .half_vectors = plan.half_vectors});
   Builder b(program);
   const ValueId tile = b.compute(Op::add, {b.compute(Op::mul, {b.block(), b.i64(plan.warps)}),
                                            b.convert(b.warp(), DType::i64)});

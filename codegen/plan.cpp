@@ -91,6 +91,24 @@ bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
   }
 }
 
+bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target) {
+  const bool parts = plan.strategy == Strategy::parts;
+  if (!target.vector_lanes || graph.folds.size() != 1 ||
+      !(parts || plan.strategy == Strategy::rows))
+    return false;
+  const auto fold = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                 [](const Node& node) { return node.kind == NodeKind::fold; });
+  const NodeId input = mma_operands(graph, *fold).a;
+  if (input == kNoNode) return false;
+  switch (size_of(graph.node(input).type)) {
+    case 4: return parts || plan.segment >= 16;
+    case 8:
+      return parts || plan.segment % Plan::kWarp == 0 ||
+             (plan.segment >= 100 && plan.segment % 4 == 0);
+    default: return false;
+  }
+}
+
 bool cluster_serves(const Plan& plan, const Target& target) {
   return plan.strategy == Strategy::parts && plan.segment == 0 && plan.cluster > 1 &&
          plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
@@ -235,6 +253,7 @@ std::string print(const Plan& plan, const Graph& graph) {
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
   if (plan.takes_lines) text += "  loads take whole lines\n";
+  if (plan.half_vectors) text += "  vectors of half a register do\n";
   if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
@@ -274,6 +293,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
   require(plan.takes_lines == takes_lines(plan, graph, target),
           "loads of whole lines are what takes_lines() says");
+  require(plan.half_vectors == half_vectors_do(plan, graph, target),
+          "vectors of half a register do where half_vectors_do() says so");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);

@@ -400,7 +400,10 @@ struct Launch {
   /// Blocks that a CPU's thread takes at least: fewer are not worth another thread.
   std::int64_t grain = 1;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
-  int cluster = 1;           ///< blocks a cluster
+  /// A CPU may compute by vectors of half its registers' bits (Plan::half_vectors). The meaning is
+  /// the same.
+  bool half_vectors = false;
+  int cluster = 1;  ///< blocks a cluster
   Streams streams{};
   Region body{};
 };

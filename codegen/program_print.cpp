@@ -340,6 +340,7 @@ std::string print(const Program& program) {
     if (launch.cluster > 1) out += fmt::format(", cluster {}", launch.cluster);
     if (launch.grain > 1) out += fmt::format(", grain {}", launch.grain);
     if (launch.overlaps) out += ", overlaps";
+    if (launch.half_vectors) out += ", half vectors";
     if (launch.streams.along >= 0)
       out += fmt::format(", lines along {}",
                          program.buffers[static_cast<std::size_t>(launch.streams.along)].name);

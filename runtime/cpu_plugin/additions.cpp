@@ -92,7 +92,7 @@ llvm::Value* sum_by_product(Hidden& hidden, llvm::BinaryOperator& sum) {
 }
 
 void spread_additions(llvm::Function& function, Hidden& hidden) {
-  if (!host().multiplies_apart || host().vector_bits < kRegisterBits) return;
+  if (!host().multiplies_apart || vector_bits(function) < kRegisterBits) return;
   for (llvm::BasicBlock& block : function) spread(hidden, block);
 }
 

@@ -114,17 +114,8 @@ std::unique_ptr<llvm::Module> parse(std::string_view ir, const llvm::TargetMachi
 }
 
 void target_host(llvm::Module& module) {
-  const std::string width = std::to_string(host().vector_bits);
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    function.addFnAttr("target-cpu", host().cpu);
-    function.addFnAttr("target-features", host().features);
-    function.addFnAttr("prefer-vector-width", width);
-    // Else LLVM finds too late that it cannot align the stack for vectors, and what goes there and
-    // back crosses lines of the cache: means and variances of 4096 f32 39 GB/s instead of 48.
-    function.addFnAttr("frame-pointer", "all");
-    function.addFnAttr(llvm::Attribute::NoUnwind);  // and so no unwind tables to register
-  }
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) target_function(function);
 }
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine) {

@@ -7,8 +7,9 @@
 #include <string_view>
 
 namespace llvm {
+class Function;
 class TargetMachine;
-}
+}  // namespace llvm
 
 namespace chainfold::runtime::cpu {
 
@@ -19,6 +20,7 @@ struct Host {
   std::string features;
   std::int32_t vector_bits;  ///< widest vector registers worth using
   bool multiplies_apart;     ///< what adds and what multiplies and adds are different units
+  bool half_units;           ///< units take a register of vector_bits in two halves
   std::string error;         ///< why there can be no code; empty: there can
 
   /// Whether `features` has the one with this name.
@@ -28,6 +30,13 @@ struct Host {
 /// The host, detected on the first call, with vectors of no more bits than CHAINFOLD_VECTOR_BITS
 /// says, if that is set: 512, 256 (AVX2) or 128 (SSE). Thread-safe.
 const Host& host();
+
+/// Bits of the vectors that a function of generated code computes with, which target_function()
+/// chose: of half the host's registers where the code says that they do (Launch::half_vectors) and
+/// the host's units are no wider.
+int vector_bits(const llvm::Function& function);
+/// Compiles the function for the host.
+void target_function(llvm::Function& function);
 
 /// A new target machine for the host, for one thread; null, with `error` filled, when LLVM has
 /// none.

@@ -94,7 +94,7 @@ void rewrite(Hidden& hidden, const Choice& choice) {
 }  // namespace
 
 void rewrite_choices(llvm::Function& function, Hidden& hidden) {
-  if (host().vector_bits < kRegisterBits) return;
+  if (vector_bits(function) < kRegisterBits) return;
   std::vector<Choice> choices;
   for (llvm::BasicBlock& block : function)
     for (llvm::Instruction& instruction : block)

@@ -58,13 +58,14 @@ bool is_minimum(const llvm::Instruction& instruction) {
 }  // namespace
 
 void rewrite_minima(llvm::Module& module) {
-  if (host().vector_bits < kRegisterBits) return;
-  for (llvm::Function& function : module)
+  for (llvm::Function& function : module) {
+    if (vector_bits(function) < kRegisterBits) continue;
     for (llvm::BasicBlock& block : function) {
       place_behind_operands(block, is_minimum);
       for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
         if (is_minimum(instruction)) rewrite(llvm::cast<llvm::IntrinsicInst>(instruction));
     }
+  }
 }
 
 }  // namespace chainfold::runtime::cpu

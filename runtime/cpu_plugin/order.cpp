@@ -77,7 +77,7 @@ void place_behind_operands(llvm::BasicBlock& block,
 }
 
 void order_by_operands(llvm::Function& function) {
-  if (host().vector_bits < kRegisterBits) return;
+  if (vector_bits(function) < kRegisterBits) return;
   // Twice as many as there are: what folds a load into its use needs no register for it, and LLVM's
   // schedulers get by with somewhat more (rows of scans, of 44, are faster as they stand).
   constexpr int kMost = 2 * kRegisters;

@@ -29,7 +29,7 @@ int kept_loads(const llvm::BasicBlock& block) {
 }  // namespace
 
 void KeptOrder::look_at(const llvm::Function& function) {
-  if (host().vector_bits < kRegisterBits) return;
+  if (vector_bits(function) < kRegisterBits) return;
   const auto is_full = [](const llvm::BasicBlock& block) { return kept_loads(block) > kRegisters; };
   if (llvm::any_of(function, is_full))
     functions_.insert(("function (" + function.getName() + ")").str());

@@ -166,6 +166,19 @@ TEST_F(GpuScan, OfEveryLengthFromEveryAddress) {
   }
 }
 
+/// Tiles of a few warps that are all there at once (tiles of twelve rows among them), and those
+/// just above, which wait for room.
+TEST_F(GpuScan, FewWideElements) {
+  for (const char* name : {"scan_back_out_i64", "scan_sum_f64"}) {
+    for (const std::int64_t elements : {300'007, 1'100'003, 1'500'001, 1'700'003}) {
+      // The reference of many float prefixes takes its time.
+      if (std::string_view(name).ends_with("f64") && elements != 1'500'001) continue;
+      const DeviceCase what{.elements = elements, .seed = 5};
+      EXPECT_EQ(check_on_device(program(name), what).problems, "") << name << words(what);
+    }
+  }
+}
+
 /// More tiles than are resident, results in the inputs' memory, off every alignment.
 TEST_F(GpuScan, InTheInputsMemory) {
   const runtime::Context& context = runtime::Context::of(0);

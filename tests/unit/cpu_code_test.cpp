@@ -174,6 +174,24 @@ TEST_F(CpuCode, SumsOfBytesAreProductsWithOnes) {
   EXPECT_EQ(count_of(code, "\x21"), 0) << "bytes are extended to 32 bits";
 }
 
+// Units of 256 bits load half registers, where little else is done: of a segment of eight lanes are
+// exchanged, and a maximum does more to an element.
+TEST_F(CpuCode, SumsTakeHalfRegistersWhereUnitsAreThatWide) {
+  if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
+  const codegen::Target target = codegen::cpu_target(1);
+  const auto wide_loads = [&](const Computation& fold, std::int64_t segment) {
+    const auto compiled = codegen::compile_graph(fold.graph(), target, {.segment = segment});
+    constexpr std::string_view kMoves("\x10\x28\x6f", 3);
+    return count_of(compile_cpu_object(codegen::emit(compiled.program, target).text).bytes, kMoves);
+  };
+  const auto x = input<float>("x");
+  const bool half = std::string_view(cpu_plugin().host_cpu) == "znver4";
+  EXPECT_EQ(wide_loads(over(segments(1024), sum(x)), 1024) == 0, half);
+  EXPECT_EQ(wide_loads(over(segments(100), sum(x)), 100) == 0, half);
+  EXPECT_GT(wide_loads(over(segments(8), sum(x)), 8), 0);
+  EXPECT_GT(wide_loads(over(segments(1024), max(x)), 1024), 0);
+}
+
 // A segment that ends within a word costs a word in part, also where masks are of words, and not a
 // load for each element.
 TEST_F(CpuCode, MasksOfElementsAreShort) {
