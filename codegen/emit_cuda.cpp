@@ -214,9 +214,11 @@ std::string kernel_text(const Program& program, const Launch& launch) {
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
     const Buffer& buffer = program.buffers[i];
     const bool input = buffer.role == BufferRole::input;
-    params.push_back(fmt::format(
-        "{}{}*{} {}", input ? "const " : "", cuda::memory_type_name(buffer.type),
-        input && !program.in_place ? " __restrict__" : "", cuda::buffer_name(program, i)));
+    // Of kernels that start early inputs may still be written.
+    const bool constant = input && !program.in_place && !program.launches[0].overlaps;
+    params.push_back(fmt::format("{}{}*{} {}", input ? "const " : "",
+                                 cuda::memory_type_name(buffer.type),
+                                 constant ? " __restrict__" : "", cuda::buffer_name(program, i)));
   }
   for (int i = 0; i < static_cast<int>(program.params.size()); ++i) {
     const std::string name = cuda::param_name(program, i);

@@ -114,10 +114,11 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
                      op.mask);
   }
   const bool constant = input && !program_.in_place;
+  const bool written_before = program_.launches[0].overlaps;  // while this kernel was there already
   emit_load(instr.results[0],
-            !constant ? "cf_ld"
-            : op.once ? "cf_ldg_once"
-                      : "cf_ldg",
+            !constant        ? "cf_ld"
+            : written_before ? (op.once ? "cf_ldi_once" : "cf_ldi")
+                             : (op.once ? "cf_ldg_once" : "cf_ldg"),
             place, op.mask);
 }
 

@@ -22,7 +22,7 @@ bool stores_outputs(const Program& program, const Region& region) {
 }  // namespace
 
 EarlyStart::EarlyStart(const Program& program, std::size_t launch)
-    : program_(program), inputs_change_(launch == 0) {
+    : program_(program), inputs_change_(program.launches[0].overlaps) {
   for (std::size_t i = 0; i < launch && program.in_place; ++i)
     inputs_change_ = inputs_change_ || stores_outputs(program, program.launches[i].body);
 }
@@ -65,7 +65,9 @@ std::string_view broken_wait(const Program& program, std::size_t launch, const I
       if (!checked.overlaps) return "only a launch that overlaps waits for the one before";
       if (++waits > 1) return "a launch waits for the one before once";
     } else if (checked.overlaps && waits == 0 && early.has_to_wait(instr)) {
-      return "a launch that overlaps touches inputs alone before it waits";
+      return program.launches[0].overlaps
+                 ? "where the first launch overlaps, none touches memory before it waits"
+                 : "a launch that overlaps touches inputs alone before it waits";
     }
     bool inside = false;
     for_each_region(instr.op, [&](const Region& region) {

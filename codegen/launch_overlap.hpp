@@ -14,7 +14,8 @@ class EarlyStart {
   EarlyStart(const Program& program, std::size_t launch);
   /// Whether an instruction, or one in a region inside it, touches memory that launches before may
   /// still write or read: all but inputs, and inputs as well where those launches store to outputs
-  /// that may lie in their memory, or in the first launch, before which anything may run.
+  /// that may lie in their memory, or where the first launch overlaps with what stands before the
+  /// program, which may be anything.
   [[nodiscard]] bool has_to_wait(const Instr& instr) const;
 
  private:

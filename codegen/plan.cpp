@@ -100,7 +100,9 @@ bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target)
                                  [](const Node& node) { return node.kind == NodeKind::fold; });
   const NodeId input = mma_operands(graph, *fold).a;
   if (input == kNoNode) return false;
-  switch (size_of(graph.node(input).type)) {
+  const DType type = graph.node(input).type;
+  if (is_float(type) && graph.node(fold->operands[0]).type != type) return false;
+  switch (size_of(type)) {
     case 4: return parts || plan.segment >= 16;
     case 8:
       return parts || plan.segment % Plan::kWarp == 0 ||

@@ -208,14 +208,13 @@ struct Mma {
 struct Barrier {};  ///< all warps of the block
 /// The launch before has ended, and what it stored is there; in the first launch of a program,
 /// whatever ran on the stream before. Once in each launch that overlaps, outside of loops and
-/// branches; before it a block touches nothing but inputs that do not change, in the first launch
-/// nothing. Blocks that need nothing of the launch before wait all the same: a third launch knows
-/// by the end of the second that the first has ended, too.
+/// branches; before it a block touches nothing but inputs that do not change, and where the first
+/// launch overlaps, no launch touches anything. Blocks that need nothing of the launch before wait
+/// all the same: a third launch knows by the end of the second that the first has ended, too.
 struct WaitForLaunch {};
 /// Blocks of the next launch may start once all of this one have come here or ended. At most once,
-/// outside of loops and branches, and only where there is a next launch, which overlaps; in the
-/// first launch behind its WaitForLaunch, so that inputs do not change any more when the second
-/// reads them.
+/// outside of loops and branches, only where there is a next launch, which overlaps, and in a first
+/// launch that overlaps behind its WaitForLaunch.
 struct LetNextStart {};
 /// Elements between the last boundary of memory at or before element `first` of a buffer and that
 /// element; there is a boundary every `unit` bytes. Uniform i64, 0 to unit / size - 1.

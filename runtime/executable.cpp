@@ -20,6 +20,8 @@ namespace chainfold::runtime {
 
 namespace {
 
+/// Of the driver: graphs keep launches that overlap from then on.
+constexpr int kFirstProgrammaticEdges = 12030;
 /// Bytes of shared memory that a block has without asking.
 constexpr unsigned kFreeShared = 48 * 1024;
 
@@ -34,7 +36,7 @@ class CudaExecutable final : public Executable {
       const auto shared = static_cast<unsigned>(codegen::shared_layout(launch).bytes);
       if (shared > kFreeShared) module_.allow_dynamic_shared(shared_.size(), shared);
       shared_.push_back(shared);
-      overlaps_.push_back(launch.overlaps);
+      overlaps_.push_back(launch.overlaps && driver().version >= kFirstProgrammaticEdges);
     }
   }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t count,

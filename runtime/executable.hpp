@@ -17,8 +17,8 @@ class Executable {
   virtual ~Executable() = default;
   /// Runs (CPU) or queues (GPU) one launch of the program over `blocks` blocks. A GPU's context
   /// must be current on this thread (ContextScope). `after`: the stream's last kernel is of this
-  /// call of this program. Launches that overlap may do so with those alone, since they read inputs
-  /// before they wait; the first one waits before it touches anything, and overlaps with any.
+  /// call of this program. A launch that overlaps does so behind such a kernel alone, the program's
+  /// first one behind any.
   virtual void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots,
                       std::size_t count, void* stream, bool after) const = 0;
   /// Milliseconds in the compiler; 0 for what came from the disk.

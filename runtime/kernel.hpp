@@ -161,8 +161,10 @@ class Kernel {
   /// segments: both above 128 MiB, or neither), nothing is compiled either, and the launch can be
   /// captured in a CUDA graph. Throws UserError before anything is queued; memory that was the
   /// device's in an earlier launch is not asked about again, so what happens if it was freed since
-  /// is for the driver to tell. From sm_90 on a launch is programmatic: it may start while the
-  /// kernel before it on the stream still runs, and waits for its end before it touches memory.
+  /// is for the driver to tell. From sm_90 on a launch may be programmatic: it starts while the
+  /// kernel before it on the stream still runs, and waits for its end before it touches memory. (A
+  /// kernel of yours that is launched so and stands between a writer and this launch must wait,
+  /// too, as CUDA asks of it: what it does not wait for may not have ended.)
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
   /// folds. More elements may need less: ask for every size that is launched.

@@ -18,8 +18,8 @@ struct KernelVariant {
   std::shared_ptr<const Executable> executable;
   bool reused = false;  ///< the executable was alive in this process already
 
-  /// Runs (CPU) or queues (GPU) launch `index` of the program, whose slots are filled. A GPU's
-  /// context must be current on this thread.
+  /// Runs (CPU) or queues (GPU) launch `index` of the program, whose slots are filled; the first
+  /// may overlap with what the stream had before. A GPU's context must be current on this thread.
   void launch(std::size_t index, const Slots& slots, void* stream) const {
     executable->launch(index, slots.grid(index), slots.data(), slots.size(), stream, false);
   }

@@ -91,6 +91,14 @@ CF_LOADS(cf_ldg, CF_GLOBAL, "ld.global.nc", )
 // @helper cf_ldg_once cf_ldg_once_if
 CF_LOADS(cf_ldg_once, CF_GLOBAL, "ld.global.nc.L1::evict_first", )
 
+// The same of inputs that the kernel before may have written while this one was there already: not
+// by the path for what never changes during a kernel, which no wait orders.
+// @helper cf_ldi cf_ldi_if
+CF_LOADS(cf_ldi, CF_GLOBAL, "ld.global", )
+
+// @helper cf_ldi_once cf_ldi_once_if
+CF_LOADS(cf_ldi_once, CF_GLOBAL, "ld.global.L1::evict_first", )
+
 // Scratch was written by an earlier launch, or by a block that was waited for; "memory" keeps the
 // access on its side of barriers, waits and stores.
 // @helper cf_ld cf_ld_if

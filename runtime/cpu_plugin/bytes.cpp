@@ -80,10 +80,11 @@ std::optional<Words> words_of(llvm::Instruction& add) {
 
 class Rewriter {
  public:
-  Rewriter() {
-    if (host().vector_bits == kRegisterBits && host().has("avx512vnni")) {
+  explicit Rewriter(const llvm::Function& function) {
+    const bool registers = vector_bits(function) == kRegisterBits;
+    if (registers && host().has("avx512vnni")) {
       how_ = How::products_and_sum;
-    } else if (host().vector_bits == kRegisterBits) {
+    } else if (registers) {
       how_ = How::products;
     } else if (host().has("avx2")) {
       how_ = How::products;
@@ -196,9 +197,10 @@ class Rewriter {
 }  // namespace
 
 void sum_bytes(llvm::Module& module) {
-  Rewriter rewriter;
-  for (llvm::Function& function : module)
+  for (llvm::Function& function : module) {
+    Rewriter rewriter(function);
     for (llvm::BasicBlock& block : function) rewriter.rewrite(block);
+  }
 }
 
 }  // namespace chainfold::runtime::cpu

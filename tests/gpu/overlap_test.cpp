@@ -87,6 +87,28 @@ class Step {
   runtime::DeviceBuffer scratch_;
 };
 
+/// Launches of the kernel that writes late: word i becomes first + 40503 i.
+class LateWriter {
+ public:
+  explicit LateWriter(const runtime::Context& context)
+      : module_(context,
+                runtime::compile_cubin(kLateWriter, {.arch = context.device().arch()}).image,
+                std::vector<std::string>{"write_late"}) {}
+  void launch(const DeviceArray& words, std::uint32_t first, const runtime::Stream& stream) const {
+    constexpr std::uint64_t kCycles = 200'000;
+    const std::uint64_t slots[] = {reinterpret_cast<std::uintptr_t>(words.data()),
+                                   words.bytes() / sizeof(std::uint32_t), first, kCycles};
+    module_.launch_in_scope(0, {.x = 64}, 256, 0, stream.handle(), slots, std::size(slots));
+  }
+  static void write(Words& words, std::uint32_t first) {
+    for (std::size_t i = 0; i < words.size(); ++i)
+      words[i] = first + static_cast<std::uint32_t>(i) * 40503U;
+  }
+
+ private:
+  runtime::CudaModule module_;
+};
+
 class GpuOverlap : public testing::Test {
  protected:
   void SetUp() override {
@@ -147,10 +169,7 @@ TEST_F(GpuOverlap, AChainOfKernelsSeesEachStep) {
 /// A kernel before the launch may let it start and write only then what the launch reads.
 TEST_F(GpuOverlap, AForeignKernelThatLetsItStartIsWaitedFor) {
   const runtime::ContextScope scope(*context_);
-  const std::vector<std::string> names{"write_late"};
-  const runtime::CudaModule writer(
-      *context_, runtime::compile_cubin(kLateWriter, {.arch = context_->device().arch()}).image,
-      names);
+  const LateWriter writer(*context_);
   struct Program {
     const char* what;
     Computation computation;
@@ -192,19 +211,63 @@ TEST_F(GpuOverlap, AForeignKernelThatLetsItStartIsWaitedFor) {
     step.launch(out);  // compiles
     for (std::uint32_t round = 1; round <= 6; ++round) {
       const std::uint32_t first = round * 2'246'822'519U;
-      const std::uint64_t slots[] = {reinterpret_cast<std::uintptr_t>(in.data()), program.count,
-                                     first, 200'000};
-      writer.launch_in_scope(0, {.x = 64}, 256, 0, stream.handle(), slots, std::size(slots));
+      writer.launch(in, first, stream);
       step.launch(out);
       stream.synchronize();
-      for (std::size_t i = 0; i < host.size(); ++i)
-        host[i] = first + static_cast<std::uint32_t>(i) * 40503U;
+      LateWriter::write(host, first);
       const Words expected = program.reference(host);
       Words got(expected.size());
       out.download(got.data());
       ASSERT_TRUE(expected == got) << "round " << round;
     }
     EXPECT_EQ(in.damage() + out.damage(), "");
+  }
+}
+
+/// A graph keeps that a launch may start before the kernel in front of it has ended, and what it
+/// waits for; behind a copy or a fill it is ordinary.
+TEST_F(GpuOverlap, GraphsKeepIt) {
+  const runtime::ContextScope scope(*context_);
+  const runtime::DriverApi& api = runtime::driver();
+  const LateWriter writer(*context_);
+  constexpr std::size_t kCount = 64'000;
+  constexpr std::uint32_t kFirst = 77;
+  for (const bool filled : {false, true}) {
+    const DeviceArray in = words(kCount), out = words(kCount / 64), total = words(1);
+    const runtime::Stream stream(*context_);
+    Step groups(*context_, cf::over(cf::segments(64), cf::bit_xor(x())), in, stream.handle());
+    Step all(*context_, cf::over(cf::whole(), cf::bit_xor(x())), in, stream.handle());
+    groups.launch(out);  // compiles
+    all.launch(total);
+    stream.synchronize();
+
+    runtime::GraphHandle captured = nullptr;
+    runtime::GraphExecHandle executable = nullptr;
+    runtime::check(api.stream_begin_capture(stream.handle(), runtime::kCaptureThreadLocal),
+                   "cuStreamBeginCapture");
+    writer.launch(in, kFirst, stream);
+    if (filled)
+      runtime::fill_bytes(*context_, reinterpret_cast<runtime::DevicePtr>(in.data()), 0x55,
+                          kCount * sizeof(std::uint32_t), stream.handle());
+    groups.launch(out);
+    all.launch(total);
+    runtime::check(api.stream_end_capture(stream.handle(), &captured), "cuStreamEndCapture");
+    runtime::check(api.graph_instantiate(&executable, captured, 0), "cuGraphInstantiateWithFlags");
+
+    Words host(kCount, 0x55555555U);
+    if (!filled) LateWriter::write(host, kFirst);
+    for (int replay = 0; replay < 4; ++replay) {
+      for (const DeviceArray* array : {&in, &out, &total}) array->poison();
+      runtime::check(api.graph_launch(executable, stream.handle()), "cuGraphLaunch");
+      stream.synchronize();
+      Words got(kCount / 64), sum(1);
+      out.download(got.data());
+      total.download(sum.data());
+      EXPECT_TRUE(got == folds(host, 64)) << "replay " << replay << (filled ? ", filled" : "");
+      EXPECT_TRUE(sum == folds(host, kCount)) << "replay " << replay;
+    }
+    api.graph_exec_destroy(executable);
+    api.graph_destroy(captured);
   }
 }
 

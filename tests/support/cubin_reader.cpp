@@ -102,7 +102,8 @@ const char* access_name(unsigned operation) {
 }
 
 bool touches_global(unsigned operation) {
-  constexpr std::string_view kTouching[] = {"LDG", "STG", "RED", "ATOMG", "LDGSTS", "UBLKCP"};
+  constexpr std::string_view kTouching[] = {"LDG", "STG",   "LD",     "ST",
+                                            "RED", "ATOMG", "LDGSTS", "UBLKCP"};
   return std::any_of(mnemonics().begin(), mnemonics().end(), [&](const auto& row) {
     return row.second == operation &&
            std::ranges::find(kTouching, row.first) != std::end(kTouching);

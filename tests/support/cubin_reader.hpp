@@ -20,8 +20,8 @@ struct KernelCode {
   std::map<unsigned, std::size_t> opcodes;  ///< low 12 bits -> count, NOPs included
   /// (mnemonic, bytes a lane) -> count for LDG, STG, LDL, STL, LDS, STS.
   std::map<std::pair<std::string, int>, std::size_t> accesses;
-  /// Accesses of global memory (LDG, STG, RED, ATOMG, LDGSTS, UBLKCP) that stand before the first
-  /// ACQBULK, the wait for the kernel before; all of them if there is none.
+  /// Accesses of global memory (LDG, STG, LD, ST, RED, ATOMG, LDGSTS, UBLKCP) that stand before the
+  /// first ACQBULK, the wait for the kernel before; all of them if there is none.
   std::size_t global_before_wait = 0;
 
   /// How many instructions have a mnemonic: one of mnemonics(), in any operand form. Throws
