@@ -64,6 +64,21 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
   return {edges ? widest : width, edges};
 }
 
+/// Bytes of an output from which on it passes the caches by (Plan::stream_from); 0: never. Memory
+/// is read before what is stored to it by way of a cache, which matters where results are many, and
+/// caches keep none of them where all that is read and stored is twice what they hold.
+std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment) {
+  constexpr std::int64_t kShare = 32;
+  std::int64_t in = 0, out = 0, widest = 0;
+  for (const GraphInput& input : graph.inputs) in += segment * size_of(input.type);
+  for (const NodeId output : graph.outputs) {
+    const std::int64_t bytes = size_of(graph.node(output).type);
+    out += bytes;
+    widest = std::max(widest, bytes);
+  }
+  return in <= kShare * out ? 2 * target.stream_bytes * widest / (in + out) : 0;
+}
+
 void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
                  int width) {
   if (!target.vector_lanes || needs_order(graph) || loads_of(segment, width) > choice.depth) return;
@@ -113,6 +128,8 @@ bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.vector_lanes = target.vector_lanes;
   plan.mean_loads = mean_loads(graph, target, plan.load_width);
   plan.launches = 1;
+  if (plan.segments_per_warp() % Plan::kWarp == 0)  // results are whole lines
+    plan.stream_from = stream_from(graph, target, s);
   return true;
 }
 

@@ -14,7 +14,8 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   program.launches.push_back({.name = "fold_rows",
                               .grid = ceil_div(SizeExpr::param(segments, "segments"), per_block),
                               .warps = plan.warps,
-                              .half_vectors = plan.half_vectors});
+                              .half_vectors = plan.half_vectors,
+                              .streams = {.from = plan.stream_from, .param = segments}});
   Builder b(program);
   const ValueId tile = b.compute(Op::add, {b.compute(Op::mul, {b.block(), b.i64(plan.warps)}),
                                            b.convert(b.warp(), DType::i64)});
@@ -25,7 +26,7 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   RowTile rows(b, graph, plan);
   const RowTile::Sink store = [&](std::size_t output, int offset, ValueId value, ValueId mask) {
     b.store(static_cast<int>(graph.inputs.size() + output), {b.add(first, b.i64(offset))}, value,
-            mask);
+            mask, plan.stream_from > 0 && mask == kNoValue);
   };
   auto body = [&](ValueId segments_that_exist) {
     return [&, segments_that_exist] {

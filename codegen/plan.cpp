@@ -255,6 +255,8 @@ std::string print(const Plan& plan, const Graph& graph) {
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
   if (plan.takes_lines) text += "  loads take whole lines\n";
+  if (plan.strategy == Strategy::rows && plan.stream_from > 0)
+    text += fmt::format("  outputs of {} bytes and more pass the caches by\n", plan.stream_from);
   if (plan.half_vectors) text += "  vectors of half a register do\n";
   if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
