@@ -296,6 +296,40 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
   }
 }
 
+// Results of so many short segments pass the caches by where they begin with a line; the last tile
+// is not whole, and nothing behind it is touched.
+TEST_F(CpuNumeric, ManyResultsMayPassTheCachesBy) {
+  constexpr std::int64_t kSegment = 8, kCount = (std::int64_t{1} << 23) + 37;
+  constexpr std::size_t kLine = 64 / sizeof(std::int32_t);
+  constexpr std::int32_t kPoison = -77;
+  std::vector<std::int8_t> x(kCount * kSegment);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<std::int8_t>(i * 2'654'435'761U >> 24U);
+  Options options;
+  options.target = target("cpu");
+  options.tuning = Tuning::off;
+  const Kernel kernel =
+      compile(over(segments(kSegment), cast<std::int32_t>(sum(input<std::int8_t>("x")))), options);
+  for (const std::size_t skip : {0, 3}) {
+    std::vector<std::int32_t> out(kCount + 3 * kLine, kPoison);
+    std::size_t first = skip;
+    while (reinterpret_cast<std::uintptr_t>(out.data() + first - skip) % 64 != 0) ++first;
+    kernel.run_into({{"x", x}}, {{out.data() + first, kCount}});
+    std::size_t wrong = 0;
+    for (std::size_t s = 0; s < kCount; ++s) {
+      std::int32_t sum = 0;
+      for (std::size_t i = 0; i < kSegment; ++i) sum += x[s * kSegment + i];
+      wrong += out[first + s] != sum;
+    }
+    EXPECT_EQ(wrong, 0U) << "first result at element " << skip << " of a line";
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i < first || i >= first + kCount) {
+        EXPECT_EQ(out[i], kPoison) << i;
+      }
+    }
+  }
+}
+
 /// What a launch is remembered by may be wrong of the next one.
 TEST_F(CpuNumeric, LaunchesOfAsManyBlocksThatDoMoreOrLess) {
   const TestProgram& tested = program("sum_f32");
