@@ -214,8 +214,7 @@ std::string kernel_text(const Program& program, const Launch& launch) {
   for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
     const Buffer& buffer = program.buffers[i];
     const bool input = buffer.role == BufferRole::input;
-    // Of kernels that start early inputs may still be written.
-    const bool constant = input && !program.in_place && !program.launches[0].overlaps;
+    const bool constant = input && cuda::inputs_are_constant(program);
     params.push_back(fmt::format("{}{}*{} {}", input ? "const " : "",
                                  cuda::memory_type_name(buffer.type),
                                  constant ? " __restrict__" : "", cuda::buffer_name(program, i)));

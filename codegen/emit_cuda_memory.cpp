@@ -113,13 +113,12 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
     return emit_load(instr.results[0], "cf_ld_kept", fmt::format("{}, {}", place, kKeepHint),
                      op.mask);
   }
-  const bool constant = input && !program_.in_place;
-  const bool written_before = program_.launches[0].overlaps;  // while this kernel was there already
-  emit_load(instr.results[0],
-            !constant        ? "cf_ld"
-            : written_before ? (op.once ? "cf_ldi_once" : "cf_ldi")
-                             : (op.once ? "cf_ldg_once" : "cf_ldg"),
-            place, op.mask);
+  std::string function = "cf_ld";
+  if (input && !program_.in_place) {
+    function = cuda::inputs_are_constant(program_) ? "cf_ldg" : "cf_ldi";
+    if (op.once) function += "_once";
+  }
+  emit_load(instr.results[0], function, place, op.mask);
 }
 
 void BodyEmitter::emit_op(const Instr&, const Store& op) {

@@ -40,6 +40,12 @@ std::string element(const std::string& word, const Type& type, int i);
 /// The elements of one word (2 or 4 of them, fewer in a last word) put together.
 std::string packed_word(std::span<const std::string> elements, int per_word);
 
+/// Whether inputs do not change while a kernel of the program is there: they are no outputs, and no
+/// kernel starts before what may still write them has ended.
+inline bool inputs_are_constant(const Program& program) {
+  return !program.in_place && !program.launches[0].overlaps;
+}
+
 /// `name` with everything that cannot stand in an identifier replaced.
 std::string identifier(std::string_view name);
 

@@ -170,7 +170,7 @@ struct Plan {
   bool takes_lines = false;
   /// rows, parts, lanes in vectors: half_vectors_do() of this plan.
   bool half_vectors = false;
-  /// Scans: bytes from which on outputs pass the caches by; 0: never.
+  /// Scans, a CPU's rows: bytes from which on outputs pass the caches by; 0: never.
   std::int64_t stream_from = 0;
   /// Scans: where outputs pass the caches by, rows of ranges begin with lines of memory, wherever
   /// outputs and ranges do, and the first and the last ones have gaps for that.
