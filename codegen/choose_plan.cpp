@@ -16,6 +16,7 @@
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/strands.hpp"
 #include "chainfold/codegen/target.hpp"
 
 namespace chainfold::codegen {
@@ -371,6 +372,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   plan.takes_lines = takes_lines(plan, graph, target);
   plan.half_vectors = half_vectors_do(plan, graph, target);
+  plan.strands = strands_of(plan, graph, target);
   const bool across = columns || plan.strategy == Strategy::elements;
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;

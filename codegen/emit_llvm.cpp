@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "chainfold/codegen/emit_llvm_body.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/streamed_buffers.hpp"
 #include "chainfold/codegen/target.hpp"
 
@@ -13,6 +15,33 @@ namespace chainfold::codegen {
 namespace {
 
 std::string scalar_type(DType type) { return std::string(llvm::register_type(type)); }
+
+/// What a range's strands are: an odd number of blocks each (%share) of the first %dealt ones, none
+/// of a short range.
+std::string strand_shares(const Strands& strands) {
+  return fmt::format(
+      "  %count = sub i64 %end, %begin\n"
+      "  %even = sdiv i64 %count, {0}\n"
+      "  %below = sub i64 %even, 1\n"
+      "  %share = or i64 %below, 1\n"
+      "  %all = mul i64 %share, {0}\n"
+      "  %long = icmp sge i64 %count, {1}\n"
+      "  %dealt = select i1 %long, i64 %all, i64 0\n",
+      strands.count, std::max<std::int64_t>(strands.least, 2 * strands.count));
+}
+
+/// The block whose turn (%turn) it is: strands in turn, and what is left of the range in order.
+std::string block_of_turn(const Strands& strands) {
+  return fmt::format(
+      "  %strand = and i64 %turn, {}\n"
+      "  %round = lshr i64 %turn, {}\n"
+      "  %start = mul i64 %strand, %share\n"
+      "  %place = add i64 %start, %round\n"
+      "  %deals = icmp slt i64 %turn, %dealt\n"
+      "  %offset = select i1 %deals, i64 %place, i64 %turn\n"
+      "  {} = add nsw i64 %begin, %offset\n",
+      strands.count - 1, ceil_log2(strands.count), llvm::kBlockName);
+}
 
 /// The instructions that one launch runs for a range of blocks, as a function of its own: only
 /// there can the pointers be declared free of aliases, which lets LLVM move loads across stores. It
@@ -24,8 +53,9 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   out.label("body");
   llvm::BodyEmitter(program, launch, out, streams).emit(launch.body);
   const std::string last = out.current_label();
-  out.line(fmt::format("%next = add nsw i64 {}, 1", llvm::kBlockName));
-  out.line("%more = icmp slt i64 %next, %end");
+  const bool strands = launch.strands.count > 1;
+  out.line(fmt::format("%next = add nsw i64 {}, 1", strands ? "%turn" : llvm::kBlockName));
+  out.line(fmt::format("%more = icmp slt i64 %next, {}", strands ? "%count" : "%end"));
   out.line("br i1 %more, label %body, label %done");
   const std::string body = out.take_text();
   declarations.insert(out.declarations().begin(), out.declarations().end());
@@ -48,10 +78,12 @@ std::string range_function(const Program& program, const Launch& launch, bool st
                                  streams ? "stream" : "range", params,
                                  launch.half_vectors ? " \"chainfold-half-vectors\"" : "");
   text += "entry:\n" + out.slots();
+  if (strands) text += strand_shares(launch.strands);
   text += "  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
   text += kHead;
-  text +=
-      fmt::format("  {} = phi i64 [ %begin, %entry ], [ %next, %{} ]\n", llvm::kBlockName, last);
+  text += fmt::format("  {} = phi i64 [ {}, %entry ], [ %next, %{} ]\n",
+                      strands ? "%turn" : llvm::kBlockName, strands ? "0" : "%begin", last);
+  if (strands) text += block_of_turn(launch.strands);
   text += body.substr(kHead.size());
   text += "done:\n";
   // What passed the caches by is ordered by nothing less: other threads read it when this one says

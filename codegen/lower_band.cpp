@@ -110,9 +110,13 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
     if (gaps) steps.push_back(b_.mul(stride, b_.i64(lane_rows)));
   }
   auto load = [&](int i) {
-    const ValueId first = b_.add(at, b_.i64(std::int64_t{i} * load_rows));
+    auto times_apart = [&](int n) {
+      return source.apart == kNoValue ? b_.i64(std::int64_t{n} * load_rows)
+                                      : b_.mul(source.apart, b_.i64(n));
+    };
+    const ValueId first = b_.add(at, times_apart(i));
     for (std::size_t k = 0; k < bases.size() && i > 0; ++k)
-      bases[k] = b_.add(bases[k], b_.mul(source.strides[k], b_.i64(load_rows)));
+      bases[k] = b_.add(bases[k], b_.mul(source.strides[k], times_apart(1)));
     ValueId exists = kNoValue;
     if (limit != kNoValue && groups) exists = b_.lt(lane_row, b_.sub(limit, first));
     if (limit != kNoValue && shape_.phased()) exists = b_.lt(first, limit);
@@ -174,8 +178,18 @@ std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
     const ValueId last = b_.compute(Op::eq, {warp, b_.i64(warps - 1)});
     sum = b_.loop(b_.select(last, rest, rows), rows, b_.i64(load), sum, add(1, rows));
   } else {  // batches in turn, and what is left load by load
-    sum =
-        b_.loop(b_.mul(warp, size), rest, b_.i64(chunk * warps), sum, add(shape_.depth, kNoValue));
+    if (shape_.far) {
+      Source apart = source;
+      apart.apart = b_.mul(batches, b_.i64(load));
+      sum = b_.loop(
+          b_.i64(0), apart.apart, b_.i64(load), sum,
+          [&](ValueId at, const Builder::Values& carried) {
+            return flatten(merge(unflatten(carried), batch(apart, at, shape_.depth, kNoValue)));
+          });
+    } else {
+      sum = b_.loop(b_.mul(warp, size), rest, b_.i64(chunk * warps), sum,
+                    add(shape_.depth, kNoValue));
+    }
     sum = b_.loop(b_.add(rest, b_.mul(warp, b_.i64(load))), rows,
                   b_.i64(std::int64_t{load} * warps), sum, add(1, rows));
   }

@@ -30,6 +30,7 @@ class Band {
     int warps = 1;       ///< of the block
     bool ahead = false;  ///< all loads of a batch come first; of moments always. Else a row is
                          ///< added to what is before it as it comes
+    bool far = false;    ///< rows of a batch lie as far apart as there are batches
     int phases = 1;      ///< rows so many apart begin equally far off a load's boundary
     [[nodiscard]] bool phased() const { return phases > 1; }
     /// Columns that a warp reads of a row, and those of them that are the band's.
@@ -44,6 +45,8 @@ class Band {
     ValueId first_row = kNoValue, first_index = kNoValue;
     /// Whether rows of a load follow each other without a gap.
     bool packed = false;
+    /// Rows from a load of a batch to its next (i64); kNoValue: they follow each other.
+    ValueId apart = kNoValue;
     /// What lies at `at`, counted from bases[i] in array i, rows of a load steps[i] apart; lanes
     /// where `exists` is false hold nothing and those where `reads` is false read nothing.
     std::function<Loaded(const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,

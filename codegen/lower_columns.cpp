@@ -77,7 +77,7 @@ class ColumnsLowering {
     const Place place = place_of(b);
     const ValueId part = place.part, left = b.mul(place.band, b.i64(plan_.strip));
     const ValueId right = b.min(columns, b.add(left, b.i64(plan_.strip)));
-    const Band::Source source = inputs(b, tile, shape, place.begin);
+    Band::Source source = inputs(b, tile, shape, place.begin);
     const ValueId states_at = b.mul(part, columns);
     const int step = shape.columns();
     const bool ragged = plan_.segment % step != 0;
@@ -119,8 +119,14 @@ class ColumnsLowering {
       };
     };
     const ValueId batch = b.i64(shape.depth);
-    const ValueId rest = b.mul(b.div(place.size, batch), batch);
-    b.loop(b.i64(0), rest, batch, {}, add(shape.depth));
+    const ValueId batches = b.div(place.size, batch), rest = b.mul(batches, batch);
+    if (shape.far) {
+      source.apart = batches;
+      b.loop(b.i64(0), batches, b.i64(1), {}, add(shape.depth));
+      source.apart = kNoValue;
+    } else {
+      b.loop(b.i64(0), rest, batch, {}, add(shape.depth));
+    }
     b.loop(rest, place.size, b.i64(1), {}, add(1));
   }
 
@@ -312,6 +318,7 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
                           .depth = plan.depth,
                           .warps = plan.warps,
                           .ahead = plan.load_rows_first,
+                          .far = plan.strands > 1,
                           .phases = plan.phases};
   SizeExpr grid = ceil_div(param(params.columns), plan.columns_per_block());
   SizeExpr merges = 0;

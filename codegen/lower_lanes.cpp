@@ -3,6 +3,7 @@
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
 
@@ -16,26 +17,38 @@ std::vector<int> bits_between(int first, int lanes) {
     if (1 << bit >= first) bits.push_back(bit);
   return bits;
 }
+/// So many that strands do not lie a multiple of pages apart (strands.hpp).
+constexpr std::int64_t odd_batches(std::int64_t batches) { return (batches - 1) | 1; }
 }  // namespace
 
+/// Batches of `chunk` elements of a loop that is worth to have strands.
+std::int64_t TileLowering::least_batches(std::int64_t chunk) const {
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph_.inputs) bytes += chunk * size_of(input.type);
+  return kLoopStrandBytes / std::max<std::int64_t>(1, bytes) + 1;
+}
+
 std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit,
-                                             ValueId row_mask, ValueId origin, int whole) {
+                                             ValueId row_mask, ValueId origin, int whole,
+                                             const LoadRuns& runs) {
   const int width = plan_.load_width;
   // In order a lane's loads follow each other, else the lanes of a load do.
-  const bool runs = ordered_ && tiles > 1;
-  const int lane_stride = runs ? tiles * width : width;
-  const std::int64_t step = runs ? width : static_cast<std::int64_t>(kWarpWidth) * width;
+  const bool lane_runs = ordered_ && tiles > 1;
+  const int lane_stride = lane_runs ? tiles * width : width;
+  const std::int64_t step = lane_runs ? width : static_cast<std::int64_t>(kWarpWidth) * width;
   std::vector<Loaded> loaded;
   for (int i = 0; i < tiles; ++i) {
-    const ValueId at = b_.add(begin, b_.i64(i * step));
+    const int in_run = runs.loads == 0 ? i : i % runs.loads;
+    ValueId at = b_.add(begin, b_.i64(in_run * step));
+    if (in_run < i) at = b_.add(at, b_.mul(runs.apart, b_.i64(i / runs.loads)));
     ValueId own = kNoValue;
-    if (limit != kNoValue && (runs || i >= whole)) {
+    if (limit != kNoValue && (lane_runs || i >= whole)) {
       const ValueId offset =
           b_.convert(b_.compute(Op::mul, {b_.lane(), b_.i32(lane_stride)}), DType::i64);
       own = inside(offset, b_.sub(limit, at));
     }
     Address address{.base = at};
-    if (runs) address = {.base = at, .group = 1, .stride = lane_stride};
+    if (lane_runs) address = {.base = at, .group = 1, .stride = lane_stride};
     const ValueId position =
         uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, lane_stride) : kNoValue;
     loaded.push_back(load_inside(address, width, row_mask, own, position));
@@ -74,39 +87,46 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   const std::int64_t chunk = static_cast<std::int64_t>(step) * plan_.depth;
   const auto known = b_.constant_of(length);
   const ValueId end = b_.add(begin, length);
-  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0) {
-    return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin, whole)));
+  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
+    return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin, whole, runs)));
   };
   // What loops of whole batches carry.
   const bool same_counts = row_mask == kNoValue || plan_.mean_loads > 0;
-  auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit) {
-    return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit))), 1,
+  auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit,
+                       const LoadRuns& runs = {}) {
+    return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit, 0, runs))), 1,
                    same_counts && limit == kNoValue);
   };
+  // A loop's batches take of each of its strands as much, and move on as far.
+  const bool strands = plan_.strands > 1 && warps == 1;
+  const std::int64_t hop = chunk / plan_.strands;
+  LoadRuns runs{.loads = strands ? plan_.depth / plan_.strands : 0};
 
   if (known && !plan_.edges && warps == 1) {  // everything but the addresses is known now
     const auto total = static_cast<std::int64_t>(*known);
-    const std::int64_t full = total / chunk, rest = total % chunk;
+    const std::int64_t batches = total / chunk, rest = total % chunk;
     std::vector<Partials> pieces;
-    const bool looped = full > plan_.most_batches();
+    const bool looped = batches > plan_.most_batches();
+    const std::int64_t full = strands && looped ? odd_batches(batches) : batches;
     // What comes behind a loop delays the next segment less if it is merged before it.
     const bool rest_first = looped && rest > 0 && vector_lanes() && !ordered_ && !has_moments();
     const auto fold_rest = [&] {
       const auto tiles = static_cast<int>((rest + step - 1) / step);
       const bool ragged = rest % step != 0;
-      const ValueId at = b_.add(begin, b_.i64(full * chunk));
+      const ValueId at = b_.add(begin, b_.i64(batches * chunk));
       return batch(at, tiles, ragged ? end : kNoValue, tiles - 1);
     };
-    for (std::int64_t piece = 0; !looped && piece < full; ++piece)
+    for (std::int64_t piece = looped ? full : 0; piece < batches; ++piece)
       pieces.push_back(batch(b_.add(begin, b_.i64(piece * chunk)), plan_.depth, kNoValue));
     if (looped) {
       const Partials start = rest_first ? lift(fold_rest()) : identities();
-      const ValueId behind = b_.add(begin, b_.i64(full * chunk)), stride = b_.i64(chunk);
+      const ValueId behind = b_.add(begin, b_.i64(full * hop)), stride = b_.i64(hop);
+      if (strands) runs.apart = b_.i64(full * hop);
       const auto carried_out = b_.loop(begin, behind, stride, flatten(start, 1, same_counts),
                                        [&](ValueId at, const Builder::Values& carried) {
-                                         return add_batch(carried, at, plan_.depth, kNoValue);
+                                         return add_batch(carried, at, plan_.depth, kNoValue, runs);
                                        });
-      pieces.push_back(unflatten(carried_out, true));
+      pieces.insert(pieces.begin(), unflatten(carried_out, true));
       for (std::size_t f = 0; f < graph_.folds.size(); ++f)
         if (same_counts && group_knows_count(f))
           pieces[0][f].fields[kCount] = b_.i64(full * plan_.depth * width);  // of a lane
@@ -125,14 +145,22 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     from = b_.min(up, end);
     to = b_.compute(Op::max, {b_.mul(b_.div(end, wide), wide), from});
   }
-  const ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)});
+  ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)}), move = kNoValue;
+  if (strands) {  // of short ranges, next to each other
+    const ValueId many = b_.compute(Op::ge, {batches, b_.i64(least_batches(chunk))});
+    const ValueId odd = b_.compute(Op::bit_or, {b_.sub(batches, b_.i64(1)), b_.i64(1)});
+    batches = b_.select(many, odd, batches);
+    move = b_.select(many, b_.i64(hop), b_.i64(chunk));
+    runs.apart = b_.select(many, b_.mul(odd, b_.i64(hop)), b_.i64(hop));
+  }
   const ValueId rest_at = b_.add(from, b_.mul(batches, b_.i64(chunk)));
   const ValueId my_warp = b_.convert(warp, DType::i64);
   const Partials start = identities();
-  const bool runs = ordered_ && warps > 1;  // each warp has one run of batches, the last the rest
+  // In order each warp has one run of batches, the last the rest.
+  const bool warp_runs = ordered_ && warps > 1;
   ValueId first = kNoValue, stop = rest_at;
-  const ValueId last_warp = runs ? b_.compute(Op::eq, {my_warp, b_.i64(warps - 1)}) : kNoValue;
-  if (runs) {
+  const ValueId last_warp = warp_runs ? b_.compute(Op::eq, {my_warp, b_.i64(warps - 1)}) : kNoValue;
+  if (warp_runs) {
     const ValueId each = b_.div(b_.add(batches, b_.i64(warps - 1)), b_.i64(warps));
     const ValueId my_first = b_.min(b_.mul(my_warp, each), batches);
     const ValueId behind = b_.min(b_.add(my_first, each), batches);
@@ -141,13 +169,14 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   } else {
     first = b_.add(from, b_.mul(my_warp, b_.i64(chunk)));
   }
-  const ValueId stride = b_.i64(runs ? chunk : chunk * warps);
+  const ValueId stride = strands ? move : b_.i64(warp_runs ? chunk : chunk * warps);
+  if (strands) stop = b_.add(from, b_.mul(batches, move));
   Builder::Values sum = b_.loop(first, stop, stride, flatten(start, 1, same_counts),
                                 [&](ValueId at, const Builder::Values& carried) {
-                                  return add_batch(carried, at, plan_.depth, kNoValue);
+                                  return add_batch(carried, at, plan_.depth, kNoValue, runs);
                                 });
   const ValueId mine =
-      runs ? last_warp : b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
+      warp_runs ? last_warp : b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
   if (plan_.strategy == Strategy::parts && plan_.cluster == 0) {
     // Only the last part of a segment has a rest: small code counts for more than loads in flight.
     const ValueId rest = b_.select(mine, rest_at, to), tile = b_.i64(step);
@@ -172,10 +201,10 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
         first_warp,
         [&] {
           Partials all = merge(lift(edge(begin, from)), unflatten(sum, true));
-          return flatten(lift(runs ? all : merge(all, edge(to, end))));
+          return flatten(lift(warp_runs ? all : merge(all, edge(to, end))));
         },
         [&] { return sum; });
-    if (runs) {
+    if (warp_runs) {
       sum = b_.branch(
           last_warp, [&] { return flatten(lift(merge(unflatten(sum, true), edge(to, end)))); },
           [&] { return sum; });

@@ -1,9 +1,23 @@
 // lower_rows: groups of `lanes_per_segment` lanes own whole segments; a warp handles `rows` times
 // 32 / lanes_per_segment consecutive segments (RowTile) and stores their results side by side.
+#include <algorithm>
+
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/lower_row_tile.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
+
+namespace {
+
+/// Blocks in turn of several places; of segments in loops the loads of a batch are.
+Strands block_strands(const Graph& graph, const Plan& plan) {
+  if (plan.strands == 1 || plan.has_loop()) return {};
+  return {.count = plan.strands,
+          .least = kStrandBytes / std::max<std::int64_t>(1, tile_bytes(plan, graph)) + 1};
+}
+
+}  // namespace
 
 Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
@@ -15,6 +29,7 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
                               .grid = ceil_div(SizeExpr::param(segments, "segments"), per_block),
                               .warps = plan.warps,
                               .half_vectors = plan.half_vectors,
+                              .strands = block_strands(graph, plan),
                               .streams = {.from = plan.stream_from, .param = segments}});
   Builder b(program);
   const ValueId tile = b.compute(Op::add, {b.compute(Op::mul, {b.block(), b.i64(plan.warps)}),

@@ -64,6 +64,12 @@ void declare_states(Program& program, const Graph& graph, const SizeExpr& states
 /// What `body` does, by the first of a block's `warps` warps.
 void on_first_warp(Builder& builder, int warps, const std::function<void()>& body);
 
+/// Loads of a batch in runs of `loads`, one run's first element `apart` (i64) from the next's.
+struct LoadRuns {
+  int loads = 0;  ///< 0: there is one run
+  ValueId apart = kNoValue;
+};
+
 class TileLowering {
  public:
   TileLowering(Builder& builder, const Graph& graph, const Plan& plan);
@@ -131,7 +137,7 @@ class TileLowering {
   /// (kNoValue: none), of the segment that begins at `origin`. The first `whole` tiles of
   /// consecutive loads are known to end before the limit.
   std::vector<Loaded> load_batch(ValueId begin, int tiles, ValueId limit, ValueId row_mask,
-                                 ValueId origin, int whole = 0);
+                                 ValueId origin, int whole = 0, const LoadRuns& runs = {});
   /// The merge of partials of runs that follow each other, neighbours first.
   Partials merge_all(std::vector<Partials> parts);
   /// Moments of rows: what follows is taken relative to the first element of the segment that a
@@ -200,6 +206,7 @@ class TileLowering {
   };
   /// The values of the inputs' nodes in a tile; others are added as they are computed.
   Scope scope_of(const Loaded& tile) const;
+  [[nodiscard]] std::int64_t least_batches(std::int64_t chunk) const;
   ValueId node_value(NodeId id, Scope& scope);
   std::vector<ValueId> outputs_of(Level level, Scope& scope);
   ValueId uniform_value(NodeId id);

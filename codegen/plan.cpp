@@ -11,6 +11,7 @@
 #include "chainfold/codegen/plan_published.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
 
@@ -258,6 +259,8 @@ std::string print(const Plan& plan, const Graph& graph) {
   if (plan.strategy == Strategy::rows && plan.stream_from > 0)
     text += fmt::format("  outputs of {} bytes and more pass the caches by\n", plan.stream_from);
   if (plan.half_vectors) text += "  vectors of half a register do\n";
+  if (plan.strands > 1)
+    text += fmt::format("  memory is read in {} places in turn\n", plan.strands);
   if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
@@ -299,6 +302,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "loads of whole lines are what takes_lines() says");
   require(plan.half_vectors == half_vectors_do(plan, graph, target),
           "vectors of half a register do where half_vectors_do() says so");
+  require(plan.strands == strands_of(plan, graph, target),
+          "memory is read in as many places as strands_of() says");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);

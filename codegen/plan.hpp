@@ -170,6 +170,10 @@ struct Plan {
   bool takes_lines = false;
   /// rows, parts, lanes in vectors: half_vectors_do() of this plan.
   bool half_vectors = false;
+  /// rows, parts, columns: places of memory that a CPU's thread reads in turn: strands_of() this
+  /// plan (strands.hpp). Of rows without a loop its blocks are dealt to them (Launch::strands), of
+  /// columns the rows of a batch, else the loads of a batch.
+  int strands = 1;
   /// Scans, a CPU's rows: bytes from which on outputs pass the caches by; 0: never.
   std::int64_t stream_from = 0;
   /// Scans: where outputs pass the caches by, rows of ranges begin with lines of memory, wherever
@@ -224,6 +228,9 @@ struct Plan {
   /// look far ahead have read the next one's before this one's are folded.
   static constexpr int kMostBatches = 2;
   [[nodiscard]] int most_batches() const { return vector_lanes ? kMostBatches : 1; }
+  [[nodiscard]] bool has_loop() const {
+    return segment / (static_cast<std::int64_t>(kWarp) * load_width * depth) > most_batches();
+  }
   static constexpr int kWarp = 32;
 };
 

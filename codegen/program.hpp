@@ -381,6 +381,14 @@ struct Streams {
   int keep_unit = 1;  ///< bytes an element of the widest of them
 };
 
+/// Where a CPU's thread takes the blocks of its range: in order, or, of a range of `least` blocks
+/// and more, of `count` (a power of two) places far apart in turn, so that memory's prefetchers
+/// have several runs to follow. The meaning is the same.
+struct Strands {
+  int count = 1;
+  std::int64_t least = 0;
+};
+
 struct Launch {
   std::string name;    ///< the kernel's symbol, e.g. "fold_rows"
   SizeExpr grid;       ///< blocks; over `params` of the program
@@ -402,6 +410,7 @@ struct Launch {
   /// A CPU may compute by vectors of half its registers' bits (Plan::half_vectors). The meaning is
   /// the same.
   bool half_vectors = false;
+  Strands strands{};
   int cluster = 1;  ///< blocks a cluster
   Streams streams{};
   Region body{};

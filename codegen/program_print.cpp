@@ -341,6 +341,9 @@ std::string print(const Program& program) {
     if (launch.grain > 1) out += fmt::format(", grain {}", launch.grain);
     if (launch.overlaps) out += ", overlaps";
     if (launch.half_vectors) out += ", half vectors";
+    if (launch.strands.count > 1)
+      out += fmt::format(", in {} strands from {} blocks on", launch.strands.count,
+                         launch.strands.least);
     if (launch.streams.along >= 0)
       out += fmt::format(", lines along {}",
                          program.buffers[static_cast<std::size_t>(launch.streams.along)].name);

@@ -55,6 +55,7 @@ struct Target {
   int min_loads_in_flight = 8;    ///< the same where each load feeds much code
   int row_loads = 4;              ///< loads of short segments that a lane handles at once
   std::int64_t stream_bytes = 0;  ///< outputs from here on pass the caches by; 0: none
+  int strands = 1;  ///< places of memory that a thread had best read in turn; a power of two
   /// Where stores leave the second-level cache sooner if it is asked to keep loads: bytes of an
   /// output from which on that pays; 0: never.
   std::int64_t keep_bytes = 0;

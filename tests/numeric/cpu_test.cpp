@@ -296,6 +296,49 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
   }
 }
 
+/// Threads read long ranges in several places in turn: tiles of rows, loads of parts and of long
+/// rows, rows of matrices. Sizes at and around where that begins, nothing a multiple of anything.
+TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
+  const auto check_places = [](const TestProgram& tested, const Computation& computation,
+                               const Kernel& kernel, const CpuCase& c) {
+    check(tested, computation, kernel, c);
+    EXPECT_NE(kernel.explain().find("places in turn"), std::string::npos) << words(c);
+  };
+  std::uint64_t seed = 0;
+  for (const auto& [name, segment] : {std::pair{"sum_f16", 8},
+                                      {"sum_i8", 37},
+                                      {"basics_f32", 64},
+                                      {"arg_folds_f32", 250},
+                                      {"variance_f32", 777},
+                                      {"sum_f64", 1001}}) {
+    const TestProgram& tested = program(name);
+    CpuCase c{.segment = segment};
+    const Computation computation = tested.over(partition_of(c));
+    const Kernel kernel = compile(computation, {.target = cpu()});
+    const int size = size_of(computation.graph().inputs[0].type);
+    for (const std::int64_t bytes : {std::int64_t{9} << 20, std::int64_t{300} << 10}) {
+      c.elements = (bytes / size / segment + 3) * segment;
+      c.seed = ++seed;
+      c.offset = seed % 2 == 0 ? 8 : 0;
+      check_places(tested, computation, kernel, c);
+    }
+  }
+  constexpr const char* kOnePart = "parts warps=1 depth=16 parts=1 bytes=0 simt";
+  constexpr const char* kLoop = "rows warps=1 depth=16 rows=1 bytes=0 simt";
+  for (const char* name : {"sum_f16", "sum_i8", "basics_f32", "arg_folds_f32", "variance_f32"}) {
+    const TestProgram& tested = program(name);
+    for (const char* plan : {kOnePart, kLoop}) {
+      for (const std::int64_t segment : {131'072 + 1, 140'003, 263'167}) {
+        CpuCase c{.segment = segment, .elements = 3 * segment, .seed = ++seed};
+        Options options{.target = cpu()};
+        options.plan = plan;
+        const Computation computation = tested.over(partition_of(c));
+        check_places(tested, computation, compile(computation, options), c);
+      }
+    }
+  }
+}
+
 // Results of so many short segments pass the caches by where they begin with a line; the last tile
 // is not whole, and nothing behind it is touched.
 TEST_F(CpuNumeric, ManyResultsMayPassTheCachesBy) {

@@ -1,0 +1,40 @@
+#include "chainfold/codegen/strands.hpp"
+
+#include <algorithm>
+
+#include "chainfold/codegen/integer_math.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+
+namespace chainfold::codegen {
+
+std::int64_t tile_bytes(const Plan& plan, const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs)
+    bytes += plan.segments_per_warp() * plan.segment * size_of(input.type);
+  return bytes;
+}
+
+int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
+  constexpr std::int64_t kTurnBytes = 16 * 1024;  // of all strands' blocks that are next
+  constexpr int kLoopStrands = 2;
+  constexpr std::int64_t kRowBytes = 128;  // of a matrix, of which two are not in a line
+  constexpr int kFewParts = 8;             // of matrices that are in the caches
+  if (target.strands == 1 || needs_order(graph)) return 1;
+  const int of_loop = plan.depth % kLoopStrands == 0 ? kLoopStrands : 1;
+  switch (plan.strategy) {
+    case Strategy::parts: return of_loop;
+    case Strategy::columns: {
+      const std::int64_t row = plan.segment * widest_input(graph);
+      const bool long_rows = plan.strip > 0 || (plan.parts_wanted > kFewParts && row >= kRowBytes);
+      return long_rows ? plan.depth : 1;
+    }
+    case Strategy::rows: {
+      const std::int64_t bytes = std::max<std::int64_t>(1, tile_bytes(plan, graph));
+      if (plan.has_loop()) return bytes < kLoopStrandBytes ? 1 : of_loop;
+      return std::clamp(floor_power_of_two(kTurnBytes / bytes), 1, target.strands);
+    }
+    default: return 1;
+  }
+}
+
+}  // namespace chainfold::codegen
