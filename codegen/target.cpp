@@ -96,7 +96,7 @@ Target cpu_target(int threads) {
   target.loads_in_flight = 64;
   target.row_loads = 32;
   target.stream_bytes = std::int64_t{32} << 20;  // as much as last levels of caches hold
-  target.strands = 4;
+  target.strands = 2;
   // An operation on 32 lanes is two or four of a processor's own, of which it starts two a cycle.
   target.rates = {.issue = 1, .pipe_slots = 1, .bytes_per_cycle = 4, .launch_cycles = 20000};
   return target;

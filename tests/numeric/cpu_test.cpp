@@ -305,12 +305,8 @@ TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
     EXPECT_NE(kernel.explain().find("places in turn"), std::string::npos) << words(c);
   };
   std::uint64_t seed = 0;
-  for (const auto& [name, segment] : {std::pair{"sum_f16", 8},
-                                      {"sum_i8", 37},
-                                      {"basics_f32", 64},
-                                      {"arg_folds_f32", 250},
-                                      {"variance_f32", 777},
-                                      {"sum_f64", 1001}}) {
+  for (const auto& [name, segment] :
+       {std::pair{"basics_f32", 64}, {"arg_folds_f32", 250}, {"sum_f64", 1001}}) {
     const TestProgram& tested = program(name);
     CpuCase c{.segment = segment};
     const Computation computation = tested.over(partition_of(c));
@@ -325,11 +321,11 @@ TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
   }
   constexpr const char* kOnePart = "parts warps=1 depth=16 parts=1 bytes=0 simt";
   constexpr const char* kLoop = "rows warps=1 depth=16 rows=1 bytes=0 simt";
-  for (const char* name : {"sum_f16", "sum_i8", "basics_f32", "arg_folds_f32", "variance_f32"}) {
+  for (const char* name : {"sum_f16", "sum_i8", "arg_folds_f32", "variance_f32"}) {
     const TestProgram& tested = program(name);
     for (const char* plan : {kOnePart, kLoop}) {
-      for (const std::int64_t segment : {131'072 + 1, 140'003, 263'167}) {
-        CpuCase c{.segment = segment, .elements = 3 * segment, .seed = ++seed};
+      for (const std::int64_t segment : {131'072 + 1, 263'167}) {
+        CpuCase c{.segment = segment, .elements = 2 * segment, .seed = ++seed};
         Options options{.target = cpu()};
         options.plan = plan;
         const Computation computation = tested.over(partition_of(c));
