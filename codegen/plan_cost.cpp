@@ -300,8 +300,9 @@ std::vector<double> sizes_of(const Compiled& compiled, const Graph& graph, std::
 /// Bytes that a launch moves, each array's once.
 struct Traffic {
   double read = 0, written = 0;
+  double states = 0;  ///< read of scratch, which other blocks have written just before
 };
-Traffic traffic_of(const Launch& launch, const std::vector<double>& sizes) {
+Traffic traffic_of(const Program& program, const Launch& launch, const std::vector<double>& sizes) {
   std::set<int> read, written;
   for_each_instr(launch.body, [&](const Instr& instr) {
     if (const auto* load = std::get_if<Load>(&instr.op)) read.insert(load->buffer);
@@ -310,7 +311,11 @@ Traffic traffic_of(const Launch& launch, const std::vector<double>& sizes) {
     if (const auto* add = std::get_if<AtomicAdd>(&instr.op)) written.insert(add->buffer);
   });
   Traffic traffic;
-  for (const int buffer : read) traffic.read += sizes[static_cast<std::size_t>(buffer)];
+  for (const int buffer : read) {
+    const auto index = static_cast<std::size_t>(buffer);
+    const bool scratch = program.buffers[index].role == BufferRole::scratch;
+    (scratch ? traffic.states : traffic.read) += sizes[index];
+  }
   for (const int buffer : written) traffic.written += sizes[static_cast<std::size_t>(buffer)];
   return traffic;
 }
@@ -332,6 +337,8 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   constexpr int kOwnRegisters = 16, kMostRegisters = 255;
   /// A warp issues every fourth cycle at best: it waits for its own results.
   constexpr double kOneWarp = 0.25;
+  /// What is in the second-level cache comes in so much of the time that memory takes.
+  constexpr double kNear = 0.4;
   LaunchEstimate result;
   const std::int64_t blocks = std::max<std::int64_t>(1, launch.grid.evaluate(params));
   result.blocks = static_cast<double>(blocks);
@@ -369,10 +376,12 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   result.issue_cycles =
       a_processor * std::max(result.slots / rates.issue,
                              turns / std::min<double>(rates.issue, kOneWarp * warps_at_once));
-  double reading = traffic.read;
+  double reading = traffic.read + traffic.states;
   // A launch whose loads the walk did not come by: how many are under way it cannot know either.
-  if (rates.bytes_ahead > 0 && result.bytes_ahead > 0)
-    reading *= std::max(1.0, rates.bytes_ahead / (at_once * result.bytes_ahead));
+  if (rates.bytes_ahead > 0 && result.bytes_ahead > 0) {
+    const double wait = rates.bytes_ahead / (at_once * result.bytes_ahead);
+    reading = traffic.read * std::max(1.0, wait) + traffic.states * std::max(1.0, kNear * wait);
+  }
   result.memory_cycles = (reading + traffic.written) / (processors * rates.bytes_per_cycle);
   if (rates.bytes_ahead == 0) result.memory_cycles /= busy;
   return result;
@@ -392,7 +401,7 @@ PlanEstimate estimate(const Compiled& compiled, const Graph& graph, const Target
       continue;
     }
     const LaunchEstimate estimated =
-        estimate_launch(program, launch, target, params, traffic_of(launch, sizes));
+        estimate_launch(program, launch, target, params, traffic_of(program, launch, sizes));
     total.cycles +=
         std::max(estimated.memory_cycles, estimated.issue_cycles) + target.rates.launch_cycles;
     total.launches.push_back(estimated);

@@ -4,7 +4,8 @@
 // constants stand in Target::rates:
 //   memory   once each array that a launch loads from and once each that it stores to, at the rate
 //            of memory; loads slower in proportion where those that resident warps have under way
-//            are fewer than what keeps memory busy (Little's law);
+//            are fewer than what keeps memory busy (Little's law); scratch, which lies in a nearer
+//            cache, less so;
 //   issue    instructions of all warps, weighted by the slots that their pipe takes, over what the
 //            processors issue, or what the resident warps can keep issuing;
 //   launches a fixed time each.
