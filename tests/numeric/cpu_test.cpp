@@ -319,15 +319,17 @@ TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
       check_places(tested, computation, kernel, c);
     }
   }
-  constexpr const char* kOnePart = "parts warps=1 depth=16 parts=1 bytes=0 simt";
-  constexpr const char* kLoop = "rows warps=1 depth=16 rows=1 bytes=0 simt";
-  for (const char* name : {"sum_f16", "sum_i8", "arg_folds_f32", "variance_f32"}) {
+  for (const auto& [name, loads] : {std::pair{"sum_f16", "depth=64 {}bytes=0"},
+                                    {"sum_i8", "depth=32 {}bytes=4"},
+                                    {"arg_folds_f32", "depth=32 {}bytes=0"},
+                                    {"variance_f32", "depth=32 {}bytes=0"}}) {
     const TestProgram& tested = program(name);
-    for (const char* plan : {kOnePart, kLoop}) {
+    for (const auto& [strategy, more] : {std::pair{"parts", "parts=1 "}, {"rows", "rows=1 "}}) {
       for (const std::int64_t segment : {131'072 + 1, 263'167}) {
         CpuCase c{.segment = segment, .elements = 2 * segment, .seed = ++seed};
         Options options{.target = cpu()};
-        options.plan = plan;
+        options.plan =
+            fmt::format("{} warps=1 {} simt", strategy, fmt::format(fmt::runtime(loads), more));
         const Computation computation = tested.over(partition_of(c));
         check_places(tested, computation, compile(computation, options), c);
       }
