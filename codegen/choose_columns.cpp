@@ -5,6 +5,7 @@
 
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
 
@@ -36,8 +37,6 @@ constexpr int kCpuBlocks = 256;
 constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
 /// States of a CPU's lane that stay in registers: those of 32 lanes are half of AVX-512's.
 constexpr std::int64_t kCpuStateBytes = 32;
-/// The same where a matrix is in the caches: what more of them save is less than a second launch.
-constexpr int kCpuFewBlocks = 8;
 /// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
 constexpr int kCpuLoads = 128;
 /// The same where states stay in the first-level cache and rows lie apart (strands.hpp): the fewer
@@ -344,7 +343,8 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
     choice.rows = cached || columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
     const bool near = columns * widest_input(graph) >= kNearRowBytes &&
                       columns * state_bytes(graph) <= kNearStateBytes;
-    choice.depth = near && !cached && !needs_order(graph) ? kCpuNearDepth : kCpuDepth;
+    const bool far_rows = target.strands > 1 && !needs_order(graph);
+    choice.depth = near && far_rows && !cached ? kCpuNearDepth : kCpuDepth;
     if (cached) {
       choice.bytes = load_bytes(graph, target);
       width = widest_divisor(columns, widest_load(graph, target, choice.bytes));

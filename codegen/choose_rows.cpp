@@ -27,9 +27,9 @@ constexpr double kPiece = 0.3, kMerge = 1, kMergeMoments = 4;
 /// 32). Those of 2 bytes are converted, which takes most.
 constexpr std::int64_t kMostLoadsOfMoments = 2;
 
-/// Bytes of segments side by side of which a load takes something, from which on prefetchers follow
-/// no more (f16 from memory by 16 lanes, two segments a load: of 220 1.03 of what a loop that only
-/// reads gets, of 224 0.9, of 240 and 250 0.6; by 32 lanes 1.09 to 1.16).
+/// Bytes over which the segments side by side reach of which a load takes something, from which on
+/// prefetchers follow no more (two segments a load from memory: f16 of 220 1.03 of what a loop that
+/// only reads gets, of 224 0.9, of 240 and 250 0.6; by 32 lanes 1.09 to 1.16).
 constexpr std::int64_t kFarBytes = 880;
 
 /// The lanes that one load of a segment needs.

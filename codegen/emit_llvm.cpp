@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "chainfold/codegen/emit_llvm_body.hpp"
@@ -16,18 +15,16 @@ namespace {
 
 std::string scalar_type(DType type) { return std::string(llvm::register_type(type)); }
 
-/// What a range's strands are: an odd number of blocks each (%share) of the first %dealt ones, none
-/// of a short range.
+/// What a range's strands are: %share blocks each, the first %dealt ones together; none of a short
+/// range.
 std::string strand_shares(const Strands& strands) {
   return fmt::format(
       "  %count = sub i64 %end, %begin\n"
-      "  %even = sdiv i64 %count, {0}\n"
-      "  %below = sub i64 %even, 1\n"
-      "  %share = or i64 %below, 1\n"
+      "  %share = sdiv i64 %count, {0}\n"
       "  %all = mul i64 %share, {0}\n"
       "  %long = icmp sge i64 %count, {1}\n"
       "  %dealt = select i1 %long, i64 %all, i64 0\n",
-      strands.count, std::max<std::int64_t>(strands.least, 2 * strands.count));
+      strands.count, strands.least);
 }
 
 /// The block whose turn (%turn) it is: strands in turn, and what is left of the range in order.

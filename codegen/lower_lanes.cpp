@@ -17,15 +17,11 @@ std::vector<int> bits_between(int first, int lanes) {
     if (1 << bit >= first) bits.push_back(bit);
   return bits;
 }
-/// So many that strands do not lie a multiple of pages apart (strands.hpp).
-constexpr std::int64_t odd_batches(std::int64_t batches) { return (batches - 1) | 1; }
 }  // namespace
 
 /// Batches of `chunk` elements of a loop that is worth to have strands.
 std::int64_t TileLowering::least_batches(std::int64_t chunk) const {
-  std::int64_t bytes = 0;
-  for (const GraphInput& input : graph_.inputs) bytes += chunk * size_of(input.type);
-  return kLoopStrandBytes / std::max<std::int64_t>(1, bytes) + 1;
+  return kLoopStrandBytes / std::max<std::int64_t>(1, chunk * element_bytes(graph_)) + 1;
 }
 
 std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId limit,
@@ -104,19 +100,18 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
 
   if (known && !plan_.edges && warps == 1) {  // everything but the addresses is known now
     const auto total = static_cast<std::int64_t>(*known);
-    const std::int64_t batches = total / chunk, rest = total % chunk;
+    const std::int64_t full = total / chunk, rest = total % chunk;
     std::vector<Partials> pieces;
-    const bool looped = batches > plan_.most_batches();
-    const std::int64_t full = strands && looped ? odd_batches(batches) : batches;
+    const bool looped = full > plan_.most_batches();
     // What comes behind a loop delays the next segment less if it is merged before it.
     const bool rest_first = looped && rest > 0 && vector_lanes() && !ordered_ && !has_moments();
     const auto fold_rest = [&] {
       const auto tiles = static_cast<int>((rest + step - 1) / step);
       const bool ragged = rest % step != 0;
-      const ValueId at = b_.add(begin, b_.i64(batches * chunk));
+      const ValueId at = b_.add(begin, b_.i64(full * chunk));
       return batch(at, tiles, ragged ? end : kNoValue, tiles - 1);
     };
-    for (std::int64_t piece = looped ? full : 0; piece < batches; ++piece)
+    for (std::int64_t piece = 0; !looped && piece < full; ++piece)
       pieces.push_back(batch(b_.add(begin, b_.i64(piece * chunk)), plan_.depth, kNoValue));
     if (looped) {
       const Partials start = rest_first ? lift(fold_rest()) : identities();
@@ -126,7 +121,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
                                        [&](ValueId at, const Builder::Values& carried) {
                                          return add_batch(carried, at, plan_.depth, kNoValue, runs);
                                        });
-      pieces.insert(pieces.begin(), unflatten(carried_out, true));
+      pieces.push_back(unflatten(carried_out, true));
       for (std::size_t f = 0; f < graph_.folds.size(); ++f)
         if (same_counts && group_knows_count(f))
           pieces[0][f].fields[kCount] = b_.i64(full * plan_.depth * width);  // of a lane
@@ -145,13 +140,12 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     from = b_.min(up, end);
     to = b_.compute(Op::max, {b_.mul(b_.div(end, wide), wide), from});
   }
-  ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)}), move = kNoValue;
+  const ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)});
+  ValueId move = kNoValue;
   if (strands) {  // of short ranges, next to each other
     const ValueId many = b_.compute(Op::ge, {batches, b_.i64(least_batches(chunk))});
-    const ValueId odd = b_.compute(Op::bit_or, {b_.sub(batches, b_.i64(1)), b_.i64(1)});
-    batches = b_.select(many, odd, batches);
     move = b_.select(many, b_.i64(hop), b_.i64(chunk));
-    runs.apart = b_.select(many, b_.mul(odd, b_.i64(hop)), b_.i64(hop));
+    runs.apart = b_.select(many, b_.mul(batches, b_.i64(hop)), b_.i64(hop));
   }
   const ValueId rest_at = b_.add(from, b_.mul(batches, b_.i64(chunk)));
   const ValueId my_warp = b_.convert(warp, DType::i64);

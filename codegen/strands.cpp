@@ -7,11 +7,14 @@
 
 namespace chainfold::codegen {
 
-std::int64_t tile_bytes(const Plan& plan, const Graph& graph) {
+std::int64_t element_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
-  for (const GraphInput& input : graph.inputs)
-    bytes += plan.segments_per_warp() * plan.segment * size_of(input.type);
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
   return bytes;
+}
+
+std::int64_t tile_bytes(const Plan& plan, const Graph& graph) {
+  return plan.segments_per_warp() * plan.segment * element_bytes(graph);
 }
 
 int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
@@ -20,7 +23,6 @@ int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
   // Sapphire Rapids 7 to 11 %.
   constexpr std::int64_t kPieceBytes = 2 * 1024;
   constexpr std::int64_t kRowBytes = 128;  // of a matrix, of which two are not in a line
-  constexpr int kFewParts = 8;             // of matrices that are in the caches
   if (target.strands == 1 || needs_order(graph)) return 1;
   const std::int64_t load = std::int64_t{Plan::kWarp} * plan.load_width * widest_input(graph);
   const int of_loop = plan.depth * load == kPieceBytes * target.strands ? target.strands : 1;
@@ -28,7 +30,8 @@ int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
     case Strategy::parts: return of_loop;
     case Strategy::columns: {
       const std::int64_t row = plan.segment * widest_input(graph);
-      const bool long_rows = plan.strip > 0 || (plan.parts_wanted > kFewParts && row >= kRowBytes);
+      const bool long_rows =
+          plan.strip > 0 || (plan.parts_wanted > kCpuFewBlocks && row >= kRowBytes);
       return long_rows ? plan.depth : 1;
     }
     case Strategy::rows: {

@@ -46,7 +46,10 @@ int device_of(const Target& target) {
 }  // namespace
 
 Target target(std::string_view name) {
-  if (name == "cpu") return codegen::cpu_target(runtime::cpu_plugin().threads);
+  if (name == "cpu") {
+    const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
+    return codegen::cpu_target(plugin.threads, plugin.host_cpu);
+  }
   if (name == "gpu") return gpu_of(0);
   if (name.substr(0, 4) == "gpu:") {
     const std::string ordinal(name.substr(4));

@@ -14,6 +14,7 @@
 #include "chainfold/codegen/graph.hpp"
 #include "chainfold/codegen/lower.hpp"
 #include "chainfold/codegen/plan.hpp"
+#include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 
@@ -28,11 +29,14 @@ struct Shape {
   std::int64_t segments = 1, elements = 0, rows = 0;
   std::int64_t gap = -1;  ///< < 0: a dense plan
   bool few = false;       ///< by the plan of few elements
+  int strands = 1;        ///< of the target
+  const char* plan = "";  ///< pinned
 };
 
 std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape,
                       const PartCut& cut) {
-  const auto [size, segments, elements, rows, gap, few] = shape;
+  const std::int64_t size = shape.size, segments = shape.segments, elements = shape.elements;
+  const std::int64_t rows = shape.rows, gap = shape.gap;
   switch (param.role) {
     case ParamRole::segments: return static_cast<std::uint64_t>(segments);
     case ParamRole::elements: return static_cast<std::uint64_t>(elements);
@@ -60,15 +64,18 @@ std::int64_t aligned(std::int64_t elements, const Buffer& buffer) {
 }
 
 std::string check(const Graph& written, const Shape& shape) {
-  const auto [size, segments, elements, rows, gap, few] = shape;
-  const Target target = cpu_target(2);
+  const auto [size, segments, elements, rows, gap, few, strands, pinned] = shape;
+  Target target = cpu_target(2);
+  target.strands = strands;
   const Graph graph = graph_for(written, target);
-  const Plan plan =
-      choose_plan(graph, target,
-                  {.segment = size,
-                   .base_alignment = 1,
-                   .strided = gap >= 0,
-                   .most_elements = few ? most_elements_of(graph, target, size, elements) : 0});
+  const PlanRequest request{
+      .segment = size,
+      .base_alignment = 1,
+      .strided = gap >= 0,
+      .most_elements = few ? most_elements_of(graph, target, size, elements) : 0};
+  const Plan plan = *pinned == '\0'
+                        ? choose_plan(graph, target, request)
+                        : make_plan(graph, target, request, parse_choice(pinned)).value();
   Program program = lower(graph, plan, target);
   eliminate_dead(program);
   const PartCut cut = plan.strategy == Strategy::columns ? cut_parts(plan, rows, 1)
@@ -173,12 +180,14 @@ Graph filtered_sum_of_products(std::int64_t size) {
                   partition_of(size));
 }
 
-class CpuPlans : public ::testing::TestWithParam<MakeGraph> {
+class CpuLoops : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
   }
 };
+
+class CpuPlans : public CpuLoops, public ::testing::WithParamInterface<MakeGraph> {};
 
 TEST_P(CpuPlans, Segments) {
   // A dense plan and one with strides are two programs: each size has one of them in turn, shifted
@@ -189,8 +198,11 @@ TEST_P(CpuPlans, Segments) {
     const auto gaps =
         ++turn % 2 == 0 ? std::vector<std::int64_t>{-1} : std::vector<std::int64_t>{0, 3};
     for (const std::int64_t gap : gaps) {
-      const Shape shape{
-          .size = size, .segments = segments, .elements = size * segments, .gap = gap};
+      const Shape shape{.size = size,
+                        .segments = segments,
+                        .elements = size * segments,
+                        .gap = gap,
+                        .strands = 2};
       EXPECT_EQ(check(GetParam().of(size), shape), "") << "segments of " << size << ", gap " << gap;
     }
   }
@@ -215,8 +227,33 @@ TEST_P(CpuPlans, Columns) {
                         .elements = columns * rows,
                         .rows = rows,
                         .gap = gap,
-                        .few = (rows + turn) % 2 == 0};
+                        .few = (rows + turn) % 2 == 0,
+                        .strands = 1 + turn / 2 % 2};
       EXPECT_EQ(check(graph, shape), "") << columns << " columns, " << rows << " rows, gap " << gap;
+    }
+  }
+}
+
+/// Loops that read two places in turn: odd and even numbers of batches (of 2048 elements, from 17
+/// on), with a rest, by parts and by rows, dense and with strides.
+TEST_F(CpuLoops, LongRangesOfTwoInputs) {
+  for (const std::int64_t elements : {16 * 2048 + 9, 35 * 2048 + 77, 36 * 2048, 36 * 2048 + 2047}) {
+    EXPECT_EQ(
+        check(dot_and_sum_of_words(0), {.elements = elements,
+                                        .strands = 2,
+                                        .plan = "parts warps=1 depth=32 parts=1 bytes=4 simt"}),
+        "")
+        << elements;
+    for (const std::int64_t gap : {-1, 3}) {
+      EXPECT_EQ(check(dot_and_sum_of_words(elements),
+                      {.size = elements,
+                       .segments = 2,
+                       .elements = 2 * elements,
+                       .gap = gap,
+                       .strands = 2,
+                       .plan = "rows warps=1 depth=32 rows=1 bytes=4 simt"}),
+                "")
+          << elements << ", gap " << gap;
     }
   }
 }

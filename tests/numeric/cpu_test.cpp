@@ -296,23 +296,26 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
   }
 }
 
-/// Threads read long ranges in several places in turn: tiles of rows, loads of parts and of long
-/// rows, rows of matrices. Sizes at and around where that begins, nothing a multiple of anything.
+/// Threads may read long ranges in two places in turn: tiles of rows, loads of parts and of long
+/// rows, rows of matrices. Nothing is a multiple of anything.
 TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
+  Target apart = cpu();
+  apart.strands = 2;
   const auto check_places = [](const TestProgram& tested, const Computation& computation,
                                const Kernel& kernel, const CpuCase& c) {
     check(tested, computation, kernel, c);
     EXPECT_NE(kernel.explain().find("places in turn"), std::string::npos) << words(c);
   };
   std::uint64_t seed = 0;
-  for (const auto& [name, segment] :
-       {std::pair{"basics_f32", 64}, {"arg_folds_f32", 250}, {"sum_f64", 1001}}) {
+  // A thread's ranges are a sixteenth of its share, and 256 KiB for that at least.
+  const std::int64_t large = (std::int64_t{9} << 19) * std::min(apart.processors, 8);
+  for (const auto& [name, segment] : {std::pair{"arg_folds_f32", 250}, {"sum_f64", 1001}}) {
     const TestProgram& tested = program(name);
     CpuCase c{.segment = segment};
     const Computation computation = tested.over(partition_of(c));
-    const Kernel kernel = compile(computation, {.target = cpu()});
+    const Kernel kernel = compile(computation, {.target = apart});
     const int size = size_of(computation.graph().inputs[0].type);
-    for (const std::int64_t bytes : {std::int64_t{9} << 20, std::int64_t{300} << 10}) {
+    for (const std::int64_t bytes : {large, std::int64_t{300} << 10}) {
       c.elements = (bytes / size / segment + 3) * segment;
       c.seed = ++seed;
       c.offset = seed % 2 == 0 ? 8 : 0;
@@ -325,14 +328,22 @@ TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
                                     {"variance_f32", "depth=32 {}bytes=0"}}) {
     const TestProgram& tested = program(name);
     for (const auto& [strategy, more] : {std::pair{"parts", "parts=1 "}, {"rows", "rows=1 "}}) {
-      for (const std::int64_t segment : {131'072 + 1, 263'167}) {
-        CpuCase c{.segment = segment, .elements = 2 * segment, .seed = ++seed};
-        Options options{.target = cpu()};
-        options.plan =
-            fmt::format("{} warps=1 {} simt", strategy, fmt::format(fmt::runtime(loads), more));
-        const Computation computation = tested.over(partition_of(c));
-        check_places(tested, computation, compile(computation, options), c);
-      }
+      CpuCase c{.segment = 131'073, .elements = 2 * 131'073, .seed = ++seed};
+      Options options{.target = apart};
+      options.plan =
+          fmt::format("{} warps=1 {} simt", strategy, fmt::format(fmt::runtime(loads), more));
+      const Computation computation = tested.over(partition_of(c));
+      check_places(tested, computation, compile(computation, options), c);
+    }
+  }
+  for (const char* name : {"sum_f16", "arg_folds_f32", "variance_f32"}) {
+    const TestProgram& tested = program(name);
+    for (const std::int64_t count : {64, 300, 4099}) {
+      CpuCase c{.segment = count, .seed = ++seed, .columns = true};
+      const Computation computation = tested.over(partition_of(c));
+      const int size = size_of(computation.graph().inputs[0].type);
+      c.elements = ((std::int64_t{9} << 19) / size / count + 3) * count;
+      check_places(tested, computation, compile(computation, {.target = apart}), c);
     }
   }
 }

@@ -33,7 +33,8 @@ constexpr std::int64_t kSegments[] = {0,   1,    2,    3,     5,     6,       7,
                                       257, 1000, 4096, 65536, 65537, 1000000, 1LL << 40};
 
 std::vector<Target> targets() {
-  std::vector<Target> all{codegen::cpu_target(1), codegen::cpu_target(64)};
+  std::vector<Target> all{codegen::cpu_target(1), codegen::cpu_target(64),
+                          codegen::cpu_target(4, "znver4")};
   for (int arch : {75, 80, 86, 87, 89, 90, 100, 103, 120, 121})
     all.push_back(codegen::gpu_target(arch));
   return all;
@@ -671,6 +672,37 @@ TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
 }
 
 /// What takes two batches and a rest has no loop on vectors, and within the bound no states.
+/// Two places where a processor is known for it: not of folds in order, nor tiles of more than 8
+/// KiB or loops of less than 128, nor where what is read of each in turn is not 2 KiB.
+TEST(ChoosePlan, ReadsTwoPlacesInTurnWhereThatIsKnownToBeFaster) {
+  const Target zen = codegen::cpu_target(2, "znver4");
+  EXPECT_EQ(zen.strands, 2);
+  for (const Target& other : {codegen::cpu_target(2), codegen::cpu_target(2, "sapphirerapids"),
+                              codegen::cpu_target(2, "unheard_of")})
+    EXPECT_EQ(other.strands, 1);
+  const auto strands = [](const char* name, const Target& target, std::int64_t segment,
+                          const char* plan = "") {
+    const Computation computation = program(name).over(segment == 0 ? whole() : segments(segment));
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const PlanRequest request{.segment = segment};
+    return *plan == '\0'
+               ? codegen::choose_plan(graph, target, request).strands
+               : make_plan(graph, target, request, codegen::parse_choice(plan)).value().strands;
+  };
+  for (const std::int64_t segment : {8, 64, 256, 1024, 2048})
+    EXPECT_EQ(strands("sum_f32", zen, segment), 2) << segment;
+  EXPECT_EQ(strands("sum_f32", zen, 4096), 1) << "16 KiB";
+  EXPECT_EQ(strands("sum_f32", zen, 0), 2);
+  EXPECT_EQ(strands("sum_bf16", zen, 0), 2);
+  EXPECT_EQ(strands("sum_f16", zen, 0), 1) << "1 KiB of each";
+  EXPECT_EQ(strands("sum_f64", zen, 0), 1) << "4 KiB of each";
+  EXPECT_EQ(strands("sum_f32", zen, 32767, "rows warps=1 depth=32 rows=1 bytes=0 simt"), 1);
+  EXPECT_EQ(strands("sum_f32", zen, 32768, "rows warps=1 depth=32 rows=1 bytes=0 simt"), 2);
+  EXPECT_EQ(strands("sum_f32", codegen::cpu_target(2), 64), 1);
+  EXPECT_EQ(strands("sum_f32", codegen::gpu_target(90), 64), 1);
+  EXPECT_EQ(strands("longest_run_f32", zen, 64), 1) << "in order";
+}
+
 TEST(ChoosePlan, AFewBatchesOfVectorsAreMergedAsValues) {
   const Target cpu = codegen::cpu_target(4);
   const auto has_loop = [&](std::int64_t segment) {
