@@ -284,7 +284,9 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
     for (const std::int64_t count : {129, 300, 1000, 4099}) {
       const Computation computation = tested.over(columns(count));
       const int size = size_of(computation.graph().inputs[0].type);
-      const Kernel kernel = compile(computation, {.target = cpu()});
+      Target target = cpu();  // rows of a batch side by side, or far apart
+      target.strands = 1 + static_cast<int>((turn + turn / 4) % 2);
+      const Kernel kernel = compile(computation, {.target = target});
       CpuCase c{.segment = count, .columns = true};
       c.elements = ((std::int64_t{5} << 20) / size / count + 3) * count;
       c.fill = tested.fills[turn % tested.fills.size()];
@@ -297,55 +299,33 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
 }
 
 /// Threads may read long ranges in two places in turn: tiles of rows, loads of parts and of long
-/// rows, rows of matrices. Nothing is a multiple of anything.
+/// rows. Nothing is a multiple of anything.
 TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
   Target apart = cpu();
   apart.strands = 2;
-  const auto check_places = [](const TestProgram& tested, const Computation& computation,
-                               const Kernel& kernel, const CpuCase& c) {
+  std::uint64_t seed = 0;
+  const auto check_places = [&](const char* name, std::int64_t segment, std::int64_t elements,
+                                const std::string& plan) {
+    const TestProgram& tested = program(name);
+    CpuCase c{.segment = segment, .elements = elements, .seed = ++seed};
+    c.offset = seed % 2 == 0 ? 8 : 0;
+    Options options{.target = apart};
+    options.plan = plan;
+    const Computation computation = tested.over(partition_of(c));
+    const Kernel kernel = compile(computation, options);
     check(tested, computation, kernel, c);
     EXPECT_NE(kernel.explain().find("places in turn"), std::string::npos) << words(c);
   };
-  std::uint64_t seed = 0;
-  // A thread's ranges are a sixteenth of its share, and 256 KiB for that at least.
-  const std::int64_t large = (std::int64_t{9} << 19) * std::min(apart.processors, 8);
-  for (const auto& [name, segment] : {std::pair{"arg_folds_f32", 250}, {"sum_f64", 1001}}) {
-    const TestProgram& tested = program(name);
-    CpuCase c{.segment = segment};
-    const Computation computation = tested.over(partition_of(c));
-    const Kernel kernel = compile(computation, {.target = apart});
-    const int size = size_of(computation.graph().inputs[0].type);
-    for (const std::int64_t bytes : {large, std::int64_t{300} << 10}) {
-      c.elements = (bytes / size / segment + 3) * segment;
-      c.seed = ++seed;
-      c.offset = seed % 2 == 0 ? 8 : 0;
-      check_places(tested, computation, kernel, c);
-    }
-  }
-  for (const auto& [name, loads] : {std::pair{"sum_f16", "depth=64 {}bytes=0"},
-                                    {"sum_i8", "depth=32 {}bytes=4"},
-                                    {"arg_folds_f32", "depth=32 {}bytes=0"},
-                                    {"variance_f32", "depth=32 {}bytes=0"}}) {
-    const TestProgram& tested = program(name);
-    for (const auto& [strategy, more] : {std::pair{"parts", "parts=1 "}, {"rows", "rows=1 "}}) {
-      CpuCase c{.segment = 131'073, .elements = 2 * 131'073, .seed = ++seed};
-      Options options{.target = apart};
-      options.plan =
-          fmt::format("{} warps=1 {} simt", strategy, fmt::format(fmt::runtime(loads), more));
-      const Computation computation = tested.over(partition_of(c));
-      check_places(tested, computation, compile(computation, options), c);
-    }
-  }
-  for (const char* name : {"sum_f16", "arg_folds_f32", "variance_f32"}) {
-    const TestProgram& tested = program(name);
-    for (const std::int64_t count : {64, 300, 4099}) {
-      CpuCase c{.segment = count, .seed = ++seed, .columns = true};
-      const Computation computation = tested.over(partition_of(c));
-      const int size = size_of(computation.graph().inputs[0].type);
-      c.elements = ((std::int64_t{9} << 19) / size / count + 3) * count;
-      check_places(tested, computation, compile(computation, {.target = apart}), c);
-    }
-  }
+  // A thread's ranges are a sixteenth of its share, and 256 KiB for that at least; few blocks may
+  // be one thread's, and one range.
+  const std::int64_t threads = std::min(apart.processors, 8);
+  check_places("sum_f64", 1001, (threads * (9 << 16) / 1001 + 3) * 1001, "");
+  check_places("arg_folds_f32", 250, 250 * 331, "");
+  constexpr std::int64_t kLong = 131'073;
+  check_places("sum_f16", kLong, kLong, "parts warps=1 depth=64 parts=1 bytes=0 simt");
+  check_places("sum_i8", kLong, 2 * kLong, "rows warps=1 depth=32 rows=1 bytes=4 simt");
+  check_places("arg_folds_f32", kLong, kLong, "rows warps=1 depth=32 rows=1 bytes=0 simt");
+  check_places("variance_f32", kLong, kLong, "parts warps=1 depth=32 parts=1 bytes=0 simt");
 }
 
 // Results of so many short segments pass the caches by where they begin with a line; the last tile
