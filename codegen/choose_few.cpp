@@ -4,6 +4,7 @@
 
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
 
@@ -130,9 +131,7 @@ std::int64_t most_of(const FewTiles& few, const Graph& graph, const Target& targ
 
 /// Bytes of an element of all inputs; at least 1.
 std::int64_t bytes_of_all(const Graph& graph) {
-  std::int64_t bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  return std::max<std::int64_t>(1, bytes);
+  return std::max<std::int64_t>(1, element_bytes(graph));
 }
 
 /// Elements of so many bytes, of a GPU's folds of everything or of segments; else 0.

@@ -7,6 +7,7 @@
 #include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/row_merges.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
 
@@ -74,8 +75,8 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
 /// caches keep none of them where all that is read and stored is twice what they hold.
 std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment) {
   constexpr std::int64_t kShare = 32;
-  std::int64_t in = 0, out = 0, widest = 0;
-  for (const GraphInput& input : graph.inputs) in += segment * size_of(input.type);
+  const std::int64_t in = segment * element_bytes(graph);
+  std::int64_t out = 0, widest = 0;
   for (const NodeId output : graph.outputs) {
     const std::int64_t bytes = size_of(graph.node(output).type);
     out += bytes;

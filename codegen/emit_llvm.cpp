@@ -51,7 +51,8 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   llvm::BodyEmitter(program, launch, out, streams).emit(launch.body);
   const std::string last = out.current_label();
   const bool strands = launch.strands.count > 1;
-  out.line(fmt::format("%next = add nsw i64 {}, 1", strands ? "%turn" : llvm::kBlockName));
+  const std::string_view counter = strands ? "%turn" : llvm::kBlockName;
+  out.line(fmt::format("%next = add nsw i64 {}, 1", counter));
   out.line(fmt::format("%more = icmp slt i64 %next, {}", strands ? "%count" : "%end"));
   out.line("br i1 %more, label %body, label %done");
   const std::string body = out.take_text();
@@ -78,8 +79,8 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   if (strands) text += strand_shares(launch.strands);
   text += "  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
   text += kHead;
-  text += fmt::format("  {} = phi i64 [ {}, %entry ], [ %next, %{} ]\n",
-                      strands ? "%turn" : llvm::kBlockName, strands ? "0" : "%begin", last);
+  text += fmt::format("  {} = phi i64 [ {}, %entry ], [ %next, %{} ]\n", counter,
+                      strands ? "0" : "%begin", last);
   if (strands) text += block_of_turn(launch.strands);
   text += body.substr(kHead.size());
   text += "done:\n";

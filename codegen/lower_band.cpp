@@ -164,9 +164,10 @@ std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
   const std::int64_t chunk = std::int64_t{shape_.depth} * load;
   const ValueId size = b_.i64(chunk), warp = wide(b_.warp());
   const ValueId batches = b_.div(rows, size), rest = b_.mul(batches, size);
-  auto add = [&](int loads, ValueId limit) {
+  Source rows_apart = source;
+  auto add = [&](const Source& from, int loads, ValueId limit) {
     return [&, loads, limit](ValueId at, const Builder::Values& carried) {
-      return flatten(merge(unflatten(carried), batch(source, at, loads, limit)));
+      return flatten(merge(unflatten(carried), batch(from, at, loads, limit)));
     };
   };
   Builder::Values sum = flatten(identities());
@@ -174,24 +175,21 @@ std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
     const ValueId each = b_.div(b_.add(batches, b_.i64(warps - 1)), b_.i64(warps));
     const ValueId begin = b_.min(b_.mul(warp, each), batches);
     const ValueId end = b_.min(b_.add(begin, each), batches);
-    sum = b_.loop(b_.mul(begin, size), b_.mul(end, size), size, sum, add(shape_.depth, kNoValue));
+    sum = b_.loop(b_.mul(begin, size), b_.mul(end, size), size, sum,
+                  add(source, shape_.depth, kNoValue));
     const ValueId last = b_.compute(Op::eq, {warp, b_.i64(warps - 1)});
-    sum = b_.loop(b_.select(last, rest, rows), rows, b_.i64(load), sum, add(1, rows));
+    sum = b_.loop(b_.select(last, rest, rows), rows, b_.i64(load), sum, add(source, 1, rows));
   } else {  // batches in turn, and what is left load by load
     if (shape_.far) {
-      Source apart = source;
-      apart.apart = b_.mul(batches, b_.i64(load));
-      sum = b_.loop(
-          b_.i64(0), apart.apart, b_.i64(load), sum,
-          [&](ValueId at, const Builder::Values& carried) {
-            return flatten(merge(unflatten(carried), batch(apart, at, shape_.depth, kNoValue)));
-          });
+      rows_apart.apart = b_.mul(batches, b_.i64(load));
+      sum = b_.loop(b_.i64(0), rows_apart.apart, b_.i64(load), sum,
+                    add(rows_apart, shape_.depth, kNoValue));
     } else {
       sum = b_.loop(b_.mul(warp, size), rest, b_.i64(chunk * warps), sum,
-                    add(shape_.depth, kNoValue));
+                    add(source, shape_.depth, kNoValue));
     }
     sum = b_.loop(b_.add(rest, b_.mul(warp, b_.i64(load))), rows,
-                  b_.i64(std::int64_t{load} * warps), sum, add(1, rows));
+                  b_.i64(std::int64_t{load} * warps), sum, add(source, 1, rows));
   }
   std::vector<Partials> states = unflatten(sum);
   for (Partials& run : states) run = tile_.reduce_lanes(std::move(run), shape_.group, kWarpWidth);

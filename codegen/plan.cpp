@@ -307,8 +307,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.strands == 1 || (target.max_warps == 1 && is_power_of_two(plan.strands) &&
                                 !(plan.strategy == Strategy::rows && plan.edges)),
           "a CPU's thread reads in several places, and rows of it have no edges");
-  require(plan.strands == 1 || plan.strategy == Strategy::rows || plan.depth % plan.strands == 0,
-          "a batch's loads are dealt evenly");
+  const bool by_blocks = plan.strategy == Strategy::rows && !plan.has_loop();
+  require(by_blocks || plan.depth % plan.strands == 0, "a batch's loads are dealt evenly");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);

@@ -228,6 +228,7 @@ struct Plan {
   /// look far ahead have read the next one's before this one's are folded.
   static constexpr int kMostBatches = 2;
   [[nodiscard]] int most_batches() const { return vector_lanes ? kMostBatches : 1; }
+  /// Whether a segment has more of them (rows).
   [[nodiscard]] bool has_loop() const {
     return segment / (static_cast<std::int64_t>(kWarp) * load_width * depth) > most_batches();
   }

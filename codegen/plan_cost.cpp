@@ -376,12 +376,12 @@ LaunchEstimate estimate_launch(const Program& program, const Launch& launch, con
   result.issue_cycles =
       a_processor * std::max(result.slots / rates.issue,
                              turns / std::min<double>(rates.issue, kOneWarp * warps_at_once));
-  double reading = traffic.read + traffic.states;
   // A launch whose loads the walk did not come by: how many are under way it cannot know either.
-  if (rates.bytes_ahead > 0 && result.bytes_ahead > 0) {
-    const double wait = rates.bytes_ahead / (at_once * result.bytes_ahead);
-    reading = traffic.read * std::max(1.0, wait) + traffic.states * std::max(1.0, kNear * wait);
-  }
+  const double wait = rates.bytes_ahead > 0 && result.bytes_ahead > 0
+                          ? rates.bytes_ahead / (at_once * result.bytes_ahead)
+                          : 1;
+  const double reading =
+      traffic.read * std::max(1.0, wait) + traffic.states * std::max(1.0, kNear * wait);
   result.memory_cycles = (reading + traffic.written) / (processors * rates.bytes_per_cycle);
   if (rates.bytes_ahead == 0) result.memory_cycles /= busy;
   return result;

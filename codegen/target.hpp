@@ -74,8 +74,8 @@ inline constexpr int kLineBytes = 64;
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an
 /// architecture below 75 or unknown.
 Target gpu_target(int arch, int processors = 0);
-/// The CPU with `threads` threads, and what is known of its `processor` as LLVM calls it ("znver4");
-/// of others, and of none, nothing is.
+/// The CPU with `threads` threads, and what is known of its `processor` as LLVM calls it
+/// ("znver4"); of others, and of none, nothing is.
 Target cpu_target(int threads, std::string_view processor = {});
 /// "sm_90", "sm_90a" or "cpu". Throws UserError naming what is known.
 Target parse_target(std::string_view name);

@@ -139,8 +139,8 @@ class DefaultFloatEnvironment {
 #endif
 };
 
-/// Blocks in one contiguous range a thread, which reads long runs of memory that it may have touched
-/// the last time; whoever is done takes what is left of the others' ranges, because a
+/// Blocks in one contiguous range a thread, which reads long runs of memory that it may have
+/// touched the last time; whoever is done takes what is left of the others' ranges, because a
 /// thread that wakes up late would hold up all.
 class SharedRanges {
  public:
