@@ -335,7 +335,8 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.bytes = target.vector_bytes;
   choice.warps = std::min(8, target.max_warps);
   const bool one_warp = target.max_warps == 1;
-  const bool cached = one_warp && request.most_elements > 0;
+  const std::int64_t few = most_of_few_columns(graph, target);
+  const bool cached = one_warp && request.most_elements > 0 && request.most_elements <= few;
   const bool moments = is_of_moments(graph), plain = is_plain(graph);
   int width = 1;
   if (one_warp) {

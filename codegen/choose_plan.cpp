@@ -373,6 +373,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   plan.takes_lines = takes_lines(plan, graph, target);
   plan.half_vectors = half_vectors_do(plan, graph, target);
   plan.strands = strands_of(plan, graph, target);
+  if (request.most_elements == 0) plan.read_ahead = ahead_of(plan, graph, target);
   const bool across = columns || plan.strategy == Strategy::elements;
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;

@@ -5,6 +5,7 @@
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/const_matrix.hpp"
 #include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/strands.hpp"
 
 namespace chainfold::codegen {
 
@@ -126,9 +127,9 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       plan.ragged = is_ragged(plan, graph);
       plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
       // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
-      // threads.
-      if (choice.strategy == Strategy::look_back && !plan.in_registers)
-        plan.read_ahead = plan.tile * target.processors;
+      // threads. Many threads that ask ahead within their tiles had better leave that.
+      if (choice.strategy == Strategy::look_back && !plan.in_registers && !many_ask_ahead(target))
+        plan.next_tile = plan.tile * target.processors;
       if (choice.staged == 0) return true;
       if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
       plan.staged = choice.staged;
@@ -183,6 +184,7 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
   const std::int64_t most = request.most_elements;
   if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
   lanes.to_lines = moves_to_lines(graph, lanes);
+  lanes.read_ahead = ahead_of(lanes, graph, target);
   return lanes;
 }
 

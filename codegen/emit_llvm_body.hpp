@@ -54,7 +54,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Unsupported&);
 
   /// Asks for the lines `distance` bytes behind a run of `bytes`.
-  void read_ahead(const std::string& pointer, std::int64_t distance, int bytes);
+  std::int64_t read_ahead(const std::string& pointer, std::int64_t from, std::int64_t to);
   /// `count` of the elements or words side by side; `mask` has a bit for each, or is empty.
   std::string load_run(const std::string& pointer, int count, const std::string& element, int align,
                        const std::string& mask);

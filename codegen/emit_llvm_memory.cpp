@@ -116,15 +116,17 @@ std::string BodyEmitter::load_mask(const Load& op, const Type& t, const std::str
   return out_.let(fmt::format("icmp slt {} {}, zeroinitializer", vector_of("i8", count), run));
 }
 
-void BodyEmitter::read_ahead(const std::string& pointer, std::int64_t distance, int bytes) {
-  constexpr int kLine = 64;
-  for (int at = 0; at < bytes; at += kLine) {
+/// Asks for the lines of [from, to) bytes behind `pointer`; returns where the next one begins.
+std::int64_t BodyEmitter::read_ahead(const std::string& pointer, std::int64_t from,
+                                     std::int64_t to) {
+  for (; from < to; from += kLineBytes) {
     const std::string line =
-        out_.let(fmt::format("getelementptr i8, ptr {}, i64 {}", pointer, distance + at));
+        out_.let(fmt::format("getelementptr i8, ptr {}, i64 {}", pointer, from));
     out_.intrinsic("prefetch", "void", std::array<std::string, 1>{"ptr"},
                    std::array{Argument{"ptr", line}, Argument{"i32", "0"}, Argument{"i32", "2"},
                               Argument{"i32", "1"}});
   }
+  return from;
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
@@ -138,6 +140,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const bool by_elements = !words || masks_elements;
   const std::string bytes = masks_elements ? bytes_of(op.mask) : std::string();
   std::vector<std::string> runs;
+  std::int64_t asked = 0;  // bytes behind the first run up to which lines were asked for
   for (int lane = 0; lane < lanes; lane += per_run) {
     const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
     if (by_elements) {
@@ -151,7 +154,13 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
           op.mask == kNoValue ? std::string() : run_mask(lane_mask(op.mask), lane, per_run, 1);
       runs.push_back(load_run(pointer, per_run, word_type(t), size_of(t.elem), mask));
     }
-    if (op.ahead != 0) read_ahead(pointer, op.ahead * size_of(t.elem), count * size_of(t.elem));
+    if (op.ahead == 0) continue;
+    // Runs that lie near each other share lines.
+    const std::int64_t begin = op.ahead * size_of(t.elem);
+    const std::int64_t hop =
+        op.at.step == kNoValue ? lane / per_run * op.at.stride * size_of(t.elem) : 0;
+    const std::int64_t from = hop > 0 ? std::max(begin, asked - hop) : begin;
+    asked = hop + read_ahead(pointer, from, begin + std::int64_t{count} * size_of(t.elem));
   }
   // LLVM would shuffle the loads of a long body, each in halves; a processor's prefetchers follow
   // many load instructions only in the order of addresses (measured: 17 instead of 32 GB/s). This

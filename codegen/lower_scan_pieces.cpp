@@ -138,15 +138,10 @@ class ScanTile::Range {
   [[nodiscard]] ValueId batch() const { return b_.i64(std::int64_t{kWarpWidth} * depth_); }
 
   States batches_from(ValueId at, ValueId batches, const States& carried) {
-    TileLowering& tile = scan_.narrow_tile_;
-    const std::int64_t ahead = scan_.plan_.read_ahead;
-    tile.read_ahead(reverse_ ? -ahead : ahead);
-    States result = b_.loop(zero(), batches, b_.i64(1), carried, [&](ValueId j, const States& s) {
+    return b_.loop(zero(), batches, b_.i64(1), carried, [&](ValueId j, const States& s) {
       const ValueId i = reverse_ ? b_.sub(b_.sub(batches, b_.i64(1)), j) : j;
       return rows_from(b_.add(at, b_.mul(i, batch())), depth_, kNoValue, kNoValue, s);
     });
-    tile.read_ahead(0);
-    return result;
   }
 
   std::vector<Piece> batches_and_rest(ValueId at, ValueId count) {
@@ -202,12 +197,25 @@ class ScanTile::Range {
 
 Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
   const ValueId origin = narrow_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
+  narrow_tile_.read_ahead(plan_.read_ahead);
   Partials total = narrow_tile_.fold_range(begin, count, origin, kNoValue, b_.i32(0), 1);
   return narrow_tile_.lift(narrow_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
+/// What is asked for while ranges are scanned: the tile that comes next, or, where nothing read
+/// them before, what is wanted soon. Segments follow each other forward; what goes on, in its
+/// direction.
+std::int64_t ScanTile::ahead_of_scan() const {
+  const bool read_before = plan_.strategy == Strategy::look_back || broadcasts(graph_);
+  const std::int64_t ahead = read_before ? plan_.next_tile : plan_.read_ahead;
+  const bool next_segment =
+      plan_.strategy != Strategy::look_back && plan_.segment > 0 && plan_.segment <= ahead;
+  return ranges_reverse_ && !next_segment ? -ahead : ahead;
+}
+
 Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                               ValueId extent, const std::vector<ValueId>& folded) {
+  narrow_tile_.read_ahead(ahead_of_scan());
   Range range(*this, begin, count, place, extent, folded);
   const Builder::Values carried = narrow_tile_.flatten(carry);
   const Builder::Values states =

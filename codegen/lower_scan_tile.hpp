@@ -141,6 +141,7 @@ class ScanTile {
   /// fold, before the next row begins, so that few of them are there at once.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, std::vector<ValueId>)>& done);
+  [[nodiscard]] std::int64_t ahead_of_scan() const;
   /// `lines`: rows begin with lines of memory, so that outputs may be stored past the caches.
   /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
   void store_row(TileLowering& tile, const Loaded& row, ValueId at,

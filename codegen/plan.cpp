@@ -261,6 +261,7 @@ std::string print(const Plan& plan, const Graph& graph) {
   if (plan.half_vectors) text += "  vectors of half a register do\n";
   if (plan.strands > 1)
     text += fmt::format("  memory is read in {} places in turn\n", plan.strands);
+  if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
   if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
@@ -304,6 +305,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "vectors of half a register do where half_vectors_do() says so");
   require(plan.strands == strands_of(plan, graph, target),
           "memory is read in as many places as strands_of() says");
+  require(plan.read_ahead == 0 || plan.read_ahead == ahead_of(plan, graph, target),
+          "what is asked for ahead is what ahead_of() says, or nothing");
   require(plan.strands == 1 || (target.max_warps == 1 && is_power_of_two(plan.strands) &&
                                 !(plan.strategy == Strategy::rows && plan.edges)),
           "a CPU's thread reads in several places, and rows of it have no edges");

@@ -162,9 +162,12 @@ struct Plan {
   /// Scans, rows: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
   /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
   bool vector_lanes = false;
-  /// Scans: how many elements behind those that are read for the last time lie others that are read
-  /// next. 0: a processor need not be told.
+  /// How many elements behind those that are read from memory lie others that a CPU's thread asks
+  /// for meanwhile: ahead_of() this plan (strands.hpp), or 0, which is none.
   std::int64_t read_ahead = 0;
+  /// look_back, a CPU's: how many elements behind a tile lies the one that its thread takes next,
+  /// which it asks for while it reads the tile for the last time. 0: it does not.
+  std::int64_t next_tile = 0;
   /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something
   /// (Target::line_bytes).
   bool takes_lines = false;
@@ -320,7 +323,7 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
 /// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
 /// hundreds few parts; few segments are not staged where rows read wide loads; few rows of many
 /// columns have blocks of few warps; a CPU's blocks stay at their columns where a matrix is in its
-/// caches; scans of everything
+/// caches, and where folds are its threads do not ask for what comes next; scans of everything
 /// of no more than a few tiles a block have small tiles, so that they fill the device, and what a
 /// CPU's thread scans before others wake up is one thread's. Returns PlanRequest::most_elements,
 /// the same for all launches of a class.
@@ -330,7 +333,7 @@ std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int
 std::int64_t most_elements_of(const Graph& graph, const Target& target,
                               const std::vector<std::int64_t>& classes, std::int64_t segment,
                               std::int64_t elements);
-/// The classes of launches without segments, or of a CPU's columns: how many elements each has at
+/// The classes of launches without segments, or of a CPU's folds: how many elements each has at
 /// most, ascending.
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);
 

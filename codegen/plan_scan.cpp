@@ -146,7 +146,8 @@ std::string print_scan(const Plan& plan) {
   if (plan.stream_from > 0)
     text += fmt::format("  outputs of {} bytes and more pass the caches by{}\n", plan.stream_from,
                         plan.to_lines ? ", rows of ranges on lines of memory" : "");
-  if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
+  if (plan.next_tile > 0)
+    text += fmt::format("  asks for the tile {} elements on\n", plan.next_tile);
   if (!plan.in_registers)
     return text + fmt::format("  rows {} at once{}\n", plan.range_depth,
                               runs ? ", read twice if elements ask for a fold" : ", read twice");

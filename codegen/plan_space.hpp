@@ -70,6 +70,9 @@ std::int64_t most_of_small_blocks(const Graph& graph, const Target& target);
 std::int64_t most_of_few_parts(const Graph& graph, const Target& target);
 /// Elements of columns up to which a CPU's blocks stay at theirs; 0: on a GPU.
 std::int64_t most_of_few_columns(const Graph& graph, const Target& target);
+/// Elements of folds that are in a CPU's caches, so that its threads need not read ahead; 0: they
+/// never do.
+std::int64_t most_of_near(const Graph& graph, const Target& target);
 /// Warps of a GPU's block for so few rows of many columns as the request is for; 0: not so few.
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request);
 /// Whether the states of a part are so long that many of them take long to merge.

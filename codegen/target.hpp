@@ -56,6 +56,9 @@ struct Target {
   int row_loads = 4;              ///< loads of short segments that a lane handles at once
   std::int64_t stream_bytes = 0;  ///< outputs from here on pass the caches by; 0: none
   int strands = 1;  ///< places of memory that a thread had best read in turn; a power of two
+  /// How many bytes behind those that it loads from memory a thread had best ask for; 0: it had
+  /// better not.
+  int ahead_bytes = 0;
   /// Where stores leave the second-level cache sooner if it is asked to keep loads: bytes of an
   /// output from which on that pays; 0: never.
   std::int64_t keep_bytes = 0;

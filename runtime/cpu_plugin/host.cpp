@@ -71,6 +71,10 @@ Host detect_host() {
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     features.emplace(feature.getKey().str(), feature.getValue());
   }
+  // Programs compute with halves as floats. Where there are instructions for halves themselves LLVM
+  // makes vectors of them again of what is converted, and has no store of these past the caches.
+  if (const auto halves = features.find("avx512fp16"); halves != features.end())
+    halves->second = false;
   if (const int bits = chosen_bits(); bits > 0) {
     leave_out(features, bits);
   } else if (bits < 0) {

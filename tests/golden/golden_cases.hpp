@@ -32,6 +32,13 @@ struct GoldenCase {
                        strided ? "_strided" : "", target, text.empty() ? "" : "_",
                        text.substr(0, text.find(' ')));
   }
+  /// `target` is a parse_target() name, or a processor's, of which there are eight threads.
+  [[nodiscard]] codegen::Target home() const {
+    const std::string_view name(target);
+    return name == "cpu" || name.starts_with("sm_") ? codegen::parse_target(name)
+                                                    : codegen::cpu_target(8, name);
+  }
+  [[nodiscard]] bool on_cpu() const { return home().backend == codegen::Backend::llvm; }
   /// The plan for a target; none where the pinned one is not legal there.
   [[nodiscard]] std::optional<codegen::Plan> plan_on(const codegen::Target& machine) const {
     const Computation test = computation();
@@ -93,6 +100,12 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"sum_bf16", 1000, "cpu"},
     {"sum_i8", 37, "cpu"},
     {"basics_f16", 64, "cpu"},
+    // What a processor likes: blocks of rows and loads of a loop from two places in turn, lines
+    // asked for ahead.
+    {"sum_f16", 48, "znver4"},
+    {"sum_bf16", 0, "znver4"},
+    {"sum_f16", 48, "sapphirerapids"},
+    {"sum_bf16", 0, "sapphirerapids"},
     {"two_sums_f16", 24, "sm_90"},
     {"literals_f32", 33, "sm_90"},
     // Through shared memory: fragments, a lane a segment, late blocks, lanes that take turns,
@@ -145,6 +158,8 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {.program = "longest_run_f32", .segment = 24, .target = "sm_90", .columns = true},
     {.program = "basics_i8", .segment = 1 << 20, .target = "sm_90", .columns = true},
     {.program = "sum_f32", .segment = 300, .target = "cpu", .columns = true},
+    {.program = "sum_f32", .segment = 300, .target = "znver4", .columns = true},
+    {.program = "sum_f32", .segment = 300, .target = "sapphirerapids", .columns = true},
     // Strides: rows of short segments, parts of long ones, columns.
     {.program = "dot_f16", .segment = 64, .target = "sm_90", .strided = true},
     {.program = "sum_f32", .segment = 1 << 20, .target = "sm_90", .strided = true},
@@ -160,6 +175,9 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"scan_horner_back_u8", 3000, "sm_80",
      "look_back warps=1 depth=1 tile=0 blocks=0 bytes=4 simt"},
     {"scan_sum_i32", 0, "cpu", "look_back warps=1 depth=1 tile=1 blocks=0 bytes=16 simt"},
+    {"scan_sum_i32", 0, "sapphirerapids",
+     "look_back warps=1 depth=1 tile=1 blocks=0 bytes=16 simt"},
+    {"scan_back_out_f32", 128, "sapphirerapids", "scan_run warps=1 depth=2 blocks=0 bytes=0 simt"},
     // Most rows of a tile through shared memory.
     {"scan_sum_f16", 0, "sm_90",
      "look_back warps=8 depth=6 staged=4 tile=0 blocks=4 bytes=16 simt"},

@@ -32,7 +32,7 @@ fs::path folder() { return fs::path(CHAINFOLD_SOURCE_DIR) / "tests" / "golden"; 
 
 std::string stages(const GoldenCase& golden) {
   const Computation computation = golden.computation();
-  const codegen::Target target = codegen::parse_target(golden.target);
+  const codegen::Target target = golden.home();
   const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
   const codegen::Compiled compiled =
       codegen::compile_plan(graph, target, golden.plan_on(target).value());

@@ -78,17 +78,17 @@ TEST_P(NvrtcGolden, CompilesAsPlanned) {
   const codegen::Target target = codegen::gpu_target(arch);
   const std::optional<codegen::Plan> here = golden.plan_on(target);
   if (!here) {  // a pinned plan that needs more than this architecture has
-    const codegen::Target home = codegen::parse_target(golden.target);
-    EXPECT_TRUE(std::strcmp(golden.target, "cpu") == 0 || !target.async_copies ||
+    const codegen::Target home = golden.home();
+    EXPECT_TRUE(golden.on_cpu() || !target.async_copies ||
                 target.processor_shared_bytes < home.processor_shared_bytes);
     return;
   }
   const Compiled chosen = codegen::compile_plan(graph, target, *here);
   expect_as_planned(chosen, arch);
-  if (std::strcmp(golden.target, "cpu") == 0) return;
+  if (golden.on_cpu()) return;
 
   // The golden's own plan, where this architecture has what it needs; else another was chosen.
-  const codegen::Plan own = golden.plan_on(codegen::parse_target(golden.target)).value();
+  const codegen::Plan own = golden.plan_on(golden.home()).value();
   const bool instructions =
       std::all_of(own.folds.begin(), own.folds.end(), [&](const FoldPlan& fold) {
         return fold.unit == Unit::simt || row_of(fold).first_arch <= arch;

@@ -30,6 +30,7 @@ struct Shape {
   std::int64_t gap = -1;  ///< < 0: a dense plan
   bool few = false;       ///< by the plan of few elements
   int strands = 1;        ///< of the target
+  int ahead = 0;          ///< bytes, of the target
   const char* plan = "";  ///< pinned
 };
 
@@ -64,9 +65,10 @@ std::int64_t aligned(std::int64_t elements, const Buffer& buffer) {
 }
 
 std::string check(const Graph& written, const Shape& shape) {
-  const auto [size, segments, elements, rows, gap, few, strands, pinned] = shape;
+  const auto [size, segments, elements, rows, gap, few, strands, ahead, pinned] = shape;
   Target target = cpu_target(2);
   target.strands = strands;
+  target.ahead_bytes = ahead;
   const Graph graph = graph_for(written, target);
   const PlanRequest request{
       .segment = size,
@@ -202,7 +204,8 @@ TEST_P(CpuPlans, Segments) {
                         .segments = segments,
                         .elements = size * segments,
                         .gap = gap,
-                        .strands = 2};
+                        .strands = 2,
+                        .ahead = 8192};
       EXPECT_EQ(check(GetParam().of(size), shape), "") << "segments of " << size << ", gap " << gap;
     }
   }
@@ -210,7 +213,8 @@ TEST_P(CpuPlans, Segments) {
 
 TEST_P(CpuPlans, Whole) {
   for (const std::int64_t elements : {1, 31, 4096, 70001})
-    EXPECT_EQ(check(GetParam().of(0), {.elements = elements}), "") << elements << " elements";
+    EXPECT_EQ(check(GetParam().of(0), {.elements = elements, .ahead = 8192}), "")
+        << elements << " elements";
 }
 
 TEST_P(CpuPlans, Columns) {
@@ -228,7 +232,8 @@ TEST_P(CpuPlans, Columns) {
                         .rows = rows,
                         .gap = gap,
                         .few = (rows + turn) % 2 == 0,
-                        .strands = 1 + turn / 2 % 2};
+                        .strands = 1 + turn / 2 % 2,
+                        .ahead = 1024};
       EXPECT_EQ(check(graph, shape), "") << columns << " columns, " << rows << " rows, gap " << gap;
     }
   }

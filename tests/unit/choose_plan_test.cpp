@@ -34,7 +34,8 @@ constexpr std::int64_t kSegments[] = {0,   1,    2,    3,     5,     6,       7,
 
 std::vector<Target> targets() {
   std::vector<Target> all{codegen::cpu_target(1), codegen::cpu_target(64),
-                          codegen::cpu_target(4, "znver4")};
+                          codegen::cpu_target(4, "znver4"),
+                          codegen::cpu_target(16, "sapphirerapids")};
   for (int arch : {75, 80, 86, 87, 89, 90, 100, 103, 120, 121})
     all.push_back(codegen::gpu_target(arch));
   return all;
@@ -671,7 +672,6 @@ TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
   EXPECT_THROW(verify(wrong, fold.graph(), gpu), InternalError);
 }
 
-/// What takes two batches and a rest has no loop on vectors, and within the bound no states.
 /// Two places where a processor is known for it: not of folds in order, nor tiles of more than 8
 /// KiB or loops of less than 128, nor where what is read of each in turn is not 2 KiB.
 TEST(ChoosePlan, ReadsTwoPlacesInTurnWhereThatIsKnownToBeFaster) {
@@ -703,6 +703,97 @@ TEST(ChoosePlan, ReadsTwoPlacesInTurnWhereThatIsKnownToBeFaster) {
   EXPECT_EQ(strands("longest_run_f32", zen, 64), 1) << "in order";
 }
 
+/// Where a processor is known for it and threads are many; not of what its caches hold, nor of rows
+/// that lie apart, nor along a matrix's long rows of moments.
+TEST(ChoosePlan, AsksAheadForWhatComesFromMemory) {
+  const Target rapids = codegen::cpu_target(8, "sapphirerapids");
+  const Target few = codegen::cpu_target(7, "sapphirerapids");
+  EXPECT_EQ(rapids.ahead_bytes, 8192);
+  EXPECT_EQ(few.ahead_bytes, 8192);
+  for (const Target& other :
+       {codegen::cpu_target(16), codegen::cpu_target(16, "znver4"), codegen::gpu_target(90)})
+    EXPECT_EQ(other.ahead_bytes, 0);
+  const auto ahead = [](const Computation& computation, const Target& target, PlanRequest request) {
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const Plan plan = choose_plan(graph, target, request);
+    EXPECT_NO_THROW(verify(plan, graph, target));
+    EXPECT_EQ(print(plan, graph).find("elements ahead") != std::string::npos, plan.read_ahead > 0);
+    return plan.read_ahead;
+  };
+  for (const std::int64_t segment : {0, 3, 64, 777, 100000}) {
+    const auto over_it = [&](const char* name) {
+      return program(name).over(segment == 0 ? whole() : segments(segment));
+    };
+    EXPECT_EQ(ahead(over_it("sum_f16"), rapids, {.segment = segment}), 4096) << segment;
+    EXPECT_EQ(ahead(over_it("variance_f64"), rapids, {.segment = segment}), 1024) << segment;
+    EXPECT_EQ(ahead(over_it("sum_f16"), codegen::cpu_target(16), {.segment = segment}), 0);
+    EXPECT_EQ(ahead(over_it("sum_f16"), few, {.segment = segment}), 0) << segment;
+    const codegen::Graph graph = codegen::graph_for(over_it("sum_f16").graph(), rapids);
+    EXPECT_EQ(codegen::most_elements_of(graph, few, segment, 1), 0) << segment;
+    const std::int64_t near = codegen::most_elements_of(graph, rapids, segment, 1);
+    EXPECT_EQ(near, 64 << 20) << segment;
+    EXPECT_EQ(codegen::most_elements_of(graph, rapids, segment, near + 1), 0) << segment;
+    EXPECT_EQ(ahead(over_it("sum_f16"), rapids, {.segment = segment, .most_elements = near}), 0);
+    if (segment == 0) continue;
+    EXPECT_EQ(ahead(over_it("sum_f16"), rapids, {.segment = segment, .strided = true}), 0);
+  }
+  const auto over_columns = [&](const char* name, std::int64_t columns) {
+    return ahead(program(name).over(chainfold::columns(columns)), rapids, {.segment = columns});
+  };
+  EXPECT_EQ(over_columns("sum_f32", 100), 8192);
+  EXPECT_EQ(over_columns("sum_f32", 2048), 8192);
+  EXPECT_EQ(over_columns("sum_f32", 2049), 256) << "eight rows in turn";
+  EXPECT_EQ(over_columns("variance_f32", 2048), 8192);
+  EXPECT_EQ(over_columns("variance_f32", 2049), 0);
+  // Matrices near enough to stay at their columns are fewer than those that are near.
+  const Computation matrix = program("sum_f32").over(columns(100));
+  EXPECT_EQ(codegen::element_classes(matrix.graph(), rapids),
+            (std::vector<std::int64_t>{1 << 20, 32 << 20}));
+  const auto strip = [&](std::int64_t most) {
+    const Computation wide = program("sum_f32").over(columns(5000));
+    return choose_plan(wide.graph(), rapids, {.segment = 5000, .most_elements = most}).strip;
+  };
+  EXPECT_EQ(strip(1 << 20), 0);
+  EXPECT_GT(strip(32 << 20), 0);
+}
+
+/// Of segments always; of everything where threads are many, instead of the tile that comes next,
+/// and while a tile is folded.
+TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
+  const Target many = codegen::cpu_target(8, "sapphirerapids");
+  const Target few = codegen::cpu_target(2, "sapphirerapids");
+  const auto plan_of = [](const char* name, const Target& target, std::int64_t segment) {
+    const Computation scan = program(name).over(segment == 0 ? whole() : segments(segment));
+    const codegen::Graph graph = codegen::graph_for(scan.graph(), target);
+    const auto compiled = codegen::compile_graph(graph, target, {.segment = segment});
+    return std::pair(compiled.plan, codegen::print(compiled.program));
+  };
+  for (const Target& target : {many, few}) {
+    for (const std::int64_t segment : {3, 24, 64, 1000}) {
+      const auto [plan, text] = plan_of("scan_sum_f32", target, segment);
+      EXPECT_EQ(plan.read_ahead, 2048) << segment;
+      EXPECT_EQ(plan.next_tile, 0) << segment;
+      EXPECT_NE(text.find(", then +2048 "), std::string::npos) << segment << text;
+    }
+    const Computation scan = program("scan_sum_f32").over(segments(100));
+    EXPECT_EQ(codegen::most_elements_of(scan.graph(), target, 100, 1), 0);
+  }
+  // Backward in a long segment, but from a short one to the next.
+  EXPECT_NE(plan_of("scan_back_out_f32", many, 50000).second.find(", then -2048 "),
+            std::string::npos);
+  const std::string back = plan_of("scan_back_out_f32", many, 1024).second;
+  EXPECT_EQ(back.find(", then -"), std::string::npos);
+  EXPECT_NE(back.find(", then +2048 "), std::string::npos);
+  const auto [whole_plan, whole_text] = plan_of("scan_sum_f32", many, 0);
+  EXPECT_EQ(whole_plan.read_ahead, 2048);
+  EXPECT_EQ(whole_plan.next_tile, 0);
+  EXPECT_NE(whole_text.find(", then +2048 "), std::string::npos);
+  const Plan of_few = plan_of("scan_sum_f32", few, 0).first;
+  EXPECT_EQ(of_few.read_ahead, 0);
+  EXPECT_EQ(of_few.next_tile, 2 * of_few.tile);
+}
+
+/// What takes two batches and a rest has no loop on vectors, and within the bound no states.
 TEST(ChoosePlan, AFewBatchesOfVectorsAreMergedAsValues) {
   const Target cpu = codegen::cpu_target(4);
   const auto has_loop = [&](std::int64_t segment) {
@@ -822,7 +913,7 @@ TEST(ChoosePlan, ACpuReadsTheTileAheadThatItsThreadTakesNext) {
     const Computation scan = program(name).over(whole());
     const Plan plan = choose_plan(scan.graph(), cpu, {.segment = 0});
     ASSERT_EQ(plan.strategy, Strategy::look_back) << name;
-    EXPECT_EQ(plan.read_ahead, 6 * plan.tile) << name;
+    EXPECT_EQ(plan.next_tile, 6 * plan.tile) << name;
     const std::string text = codegen::print(compile_plan(scan.graph(), cpu, plan).program);
     const bool forward = std::string_view(name).find("back") == std::string_view::npos;
     const std::string ahead = fmt::format(", then {:+}", forward ? 6 * plan.tile : -6 * plan.tile);

@@ -80,6 +80,24 @@ TEST(EmitLlvm, AsksForEveryLineOfWhatIsReadAhead) {
   }
 }
 
+// Four runs of 32 bytes that begin 40 bytes after each other: three lines, and the first run's
+// line is the second one's, too.
+TEST(EmitLlvm, AsksOnceForTheLinesThatRunsShare) {
+  Program program = copy_program();
+  Builder b(program);
+  const Address rows{.base = b.i64(64), .group = 8, .stride = 10};
+  b.store(1, {b.i64(0)}, b.load(0, rows, 1, kNoValue, 1024));
+  const std::string text = emit_llvm(program).text;
+  const std::string call = "call void @llvm.prefetch";
+  int lines = 0;
+  for (std::size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 3) << text;
+  EXPECT_TRUE(contains(text, ", i64 4096\n")) << "of the first run";
+  EXPECT_TRUE(contains(text, fmt::format(", i64 {}\n", 4096 + 64 - 40))) << "of the second";
+  EXPECT_TRUE(contains(text, fmt::format(", i64 {}\n", 4096 + 128 - 120))) << "of the fourth";
+}
+
 TEST(EmitLlvm, OnlyInputsAreReadOnly) {
   const std::string text = emit_llvm(copy_program()).text;
   EXPECT_TRUE(contains(text, "ptr noalias nocapture readonly align 16 %buffer0"));

@@ -106,6 +106,7 @@ TEST_F(JitLlvm, DescribesTheHost) {
   EXPECT_TRUE(std::string(plugin.llvm_version).starts_with("19.1")) << plugin.llvm_version;
   EXPECT_STRNE(plugin.host_cpu, "");
   EXPECT_TRUE(plugin.host_features[0] == '+' || plugin.host_features[0] == '-');
+  EXPECT_EQ(std::string_view(plugin.host_features).find("+avx512fp16"), std::string_view::npos);
   EXPECT_TRUE(plugin.vector_bits == 128 || plugin.vector_bits == 256 || plugin.vector_bits == 512);
   EXPECT_GE(plugin.threads, 1);
   if (const char* most = std::getenv("CHAINFOLD_VECTOR_BITS"); most != nullptr && *most != '\0') {
