@@ -43,6 +43,13 @@ std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int 
 
 /// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
 inline constexpr int kMostRunRows = 32;
+/// The same of a CPU's tile of segments, which waits in its cache where registers are too few.
+inline constexpr int kCpuMostRunRows = 64;
+inline int most_run_rows(const Target& target) {
+  return target.max_warps == 1 ? kCpuMostRunRows : kMostRunRows;
+}
+/// Whether the state of every fold is a value that is merged by one operation, or by a sum's.
+bool is_of_tiles(const Graph& graph);
 /// Rows of a CPU's range at once.
 inline constexpr int kCpuRangeDepth = 8;
 /// Warps of a tile of several rows, of which a processor has several: while one waits, others are

@@ -19,16 +19,21 @@ constexpr int kMostStages = 8;
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 
 /// Whether launches that stream move rows of ranges to lines of memory: folds are so plain that
-/// memory is what they wait for, and segments so long that the gaps of their first and last rows,
-/// which pass through the caches, cost less than what the others save. Measured on a Zen 4, two
-/// threads: running sums of f16 take a third longer with it at 300 elements, as long at 777; those
-/// of f32 a fifth less at 400 and half of it at 2000; variances of 400 gain nothing.
+/// memory is what they wait for, and segments so long that what is done twice, of the rows which
+/// they share (has_seams) or in which ranges begin and end, costs less than what the others save.
+/// Measured on a Zen 4, two threads, of a copy, without and with: f32 of 33 0.77 and 0.99, of 70
+/// 0.79 and 0.91, of 500 0.56 and 0.98, but where a copy is half as fast again 0.82 and 0.69, 0.75
+/// and 0.71, of 100 0.82 and 0.94; f16, whose conversions take long, of 100 0.65 and 0.54, of 500
+/// 0.72 and 0.69. Variances of 400 gain nothing.
 bool moves_to_lines(const Graph& graph, const Plan& plan) {
-  constexpr std::int64_t kLeastBytes = 1536;
-  const bool plain = std::all_of(graph.folds.begin(), graph.folds.end(),
-                                 [](const Fold& fold) { return fold.tile.has_value(); });
-  return plain && !plan.in_registers && plan.stream_from > 0 && lines_along(graph) >= 0 &&
-         (plan.segment == 0 || plan.segment >= kLeastBytes / widest_output(graph));
+  constexpr std::int64_t kLeastElements = 64, kLeastBytes = 1536;
+  if (!is_of_tiles(graph) || plan.in_registers || plan.stream_from == 0 || lines_along(graph) < 0)
+    return false;
+  const std::int64_t s = plan.segment;
+  if (s == 0 || s >= kLeastBytes / widest_output(graph)) return true;
+  // Of whole rows all are on lines if the first one is.
+  return plan.strategy == Strategy::scan_run && s % Plan::kWarp != 0 && s >= kLeastElements &&
+         widest_output(graph) >= 4;
 }
 
 /// Gives the folds that matrix instructions can scan to them; whether there are any.
@@ -71,7 +76,8 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
-  if (choice.depth > kMostRows || choice.depth - choice.staged > kMostRunRows) return false;
+  if (choice.depth > kMostRows || choice.depth - choice.staged > most_run_rows(target))
+    return false;
   if (choice.blocks * choice.warps > target.resident_warps) return false;
   const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
   if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||

@@ -161,7 +161,21 @@ Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& targe
   ScanTile scan(b, graph, plan, 0);
   const ValueId first = b.mul(warp_of_launch(b, plan), b.i64(plan.tile_segments));
   const ValueId behind = b.min(b.add(first, b.i64(plan.tile_segments)), segments_of(b));
-  scan_segments(b, graph, plan, scan, first, behind);
+  auto one_by_one = [&] {
+    scan_segments(b, graph, plan, scan, first, behind);
+    return Builder::Values{};
+  };
+  if (!has_seams(plan)) {
+    one_by_one();
+    return program;
+  }
+  b.branch(
+      b.streams(),
+      [&] {
+        scan.scan_on_lines(first, behind);
+        return Builder::Values{};
+      },
+      one_by_one);
   return program;
 }
 

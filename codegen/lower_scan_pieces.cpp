@@ -48,8 +48,83 @@ class ScanTile::Range {
         [&] { return moved(carried, behind, count); });
   }
 
+  /// Rows of a grid that segments share: the one in which a segment ends is the next one's first.
+  struct Seam {
+    ValueId behind = kNoValue;    ///< elements of the first row that come before the range (i64)
+    ValueId is_first = kNoValue;  ///< whether these are nobody's who waits (boolean)
+    Builder::Values waiting;      ///< their outputs, one an output of elements
+  };
+  /// A known number of elements, more than a row, in rows that begin with lines of memory. The
+  /// first row is stored with what waits for it; the outputs of the last one, which wait, unless
+  /// the range ends with it, follow the states.
+  States to_seam(const States& carried, Seam seam) {
+    lines_ = true;
+    seam_ = std::move(seam);
+    const auto count = static_cast<std::int64_t>(b_.constant_of(count_).value());
+    const std::int64_t rows = (count - 1) / kWarpWidth + 1, batches = (rows - 1) / depth_;
+    const auto rest = static_cast<int>(rows - batches * depth_);
+    const ValueId from = b_.sub(begin_, seam_->behind), end = b_.add(begin_, count_);
+    auto row = [&](std::int64_t r) { return b_.add(from, b_.i64(r * kWarpWidth)); };
+    const ValueId more = b_.lt(row(rows), end);  // a part of one row more
+    Builder::Values known, one_more;
+    std::vector<Piece> pieces = moved_batches(from, batches);
+    pieces.emplace_back([&](const States& states) {
+      States result =
+          rows_from(row(rows - rest), rest, batches == 0 ? begin_ : kNoValue, end, states);
+      known = std::exchange(last_, {});
+      return result;
+    });
+    pieces.emplace_back([&](const States& states) {
+      const auto fields = static_cast<std::ptrdiff_t>(states.size());
+      States both = b_.branch(
+          more,
+          [&] {
+            States result = rows_from(row(rows), 1, kNoValue, end, states);
+            result.insert(result.end(), last_.begin(), last_.end());
+            last_.clear();
+            return result;
+          },
+          [&] {
+            States result = states;  // and anything
+            result.insert(result.end(), seam_->waiting.begin(), seam_->waiting.end());
+            return result;
+          });
+      one_more.assign(both.begin() + fields, both.end());
+      both.resize(static_cast<std::size_t>(fields));
+      return both;
+    });
+    States result = in_order(std::move(pieces), carried);
+    const Builder::Values waiting = b_.branch(
+        more,
+        [&] {
+          scan_.store_seam(row(rows - 1), known, kNoValue);
+          return one_more;
+        },
+        [&] { return known; });
+    const ValueId left = b_.compute(Op::bit_and, {b_.sub(end, from), b_.i64(kWarpWidth - 1)});
+    b_.branch(
+        b_.compute(Op::eq, {left, zero()}),
+        [&] {
+          scan_.store_seam(b_.sub(end, b_.i64(kWarpWidth)), waiting, kNoValue);
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+    result.insert(result.end(), waiting.begin(), waiting.end());
+    return result;
+  }
+
  private:
   using Piece = std::function<States(const States&)>;
+
+  /// Batches of rows from row `from` on, in which the range begins.
+  std::vector<Piece> moved_batches(ValueId from, std::int64_t batches) {
+    if (batches == 0) return {};
+    const ValueId second = b_.add(from, batch());
+    return {
+        [=, this](const States& s) { return rows_from(from, depth_, begin_, kNoValue, s); },
+        [=, this](const States& s) { return batches_from(second, b_.i64(batches - 1), s); },
+    };
+  }
 
   /// Of a known number of elements: rows from the line on in which the range begins. Wherever that
   /// is, the first one and the last two may have gaps, and the very last one may have nothing.
@@ -59,14 +134,7 @@ class ScanTile::Range {
     const std::int64_t rows = count / kWarpWidth + 1, batches = (rows - 1) / depth_;
     const auto rest = static_cast<int>(rows - batches * depth_);
     auto row = [&](std::int64_t r) { return b_.add(from, b_.i64(r * kWarpWidth)); };
-    std::vector<Piece> pieces;
-    if (batches > 0) {
-      pieces.emplace_back(
-          [&](const States& states) { return rows_from(from, depth_, begin_, kNoValue, states); });
-      pieces.emplace_back([&](const States& states) {
-        return batches_from(row(depth_), b_.i64(batches - 1), states);
-      });
-    }
+    std::vector<Piece> pieces = moved_batches(from, batches);
     pieces.emplace_back([&](const States& states) {
       return rows_from(row(rows - rest), rest, batches == 0 ? begin_ : kNoValue, end, states);
     });
@@ -102,12 +170,10 @@ class ScanTile::Range {
       const ValueId position =
           tile.uses_index() ? tile.positions(b_.add(first, b_.i64(slot)), kWarpWidth, 1) : kNoValue;
       const bool ends = r == rows - 1 && limit != kNoValue;
-      ValueId mask = scan_.mask_from(1, slot, ends ? b_.sub(limit, at) : kNoValue);
-      if (r == 0 && from != kNoValue) {
-        const ValueId there =
-            b_.compute(Op::ge, {b_.convert(b_.lane(), DType::i64), b_.sub(from, at)});
-        mask = mask == kNoValue ? there : b_.both(there, mask);
-      }
+      ValueId mask = kNoValue;
+      if (ends) mask = b_.lt(b_.lane(), lanes_of(b_.sub(limit, b_.add(at, b_.i64(slot)))));
+      if (r == 0 && from != kNoValue)
+        mask = b_.both(b_.compute(Op::ge, {b_.lane(), lanes_of(b_.sub(from, at))}), mask);
       loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, 1, mask, position));
     }
     std::vector<Partials> elements;  // from here on rows come in the scan's order
@@ -120,10 +186,35 @@ class ScanTile::Range {
       for (std::size_t f = 0; f < values.size(); ++f) {
         if (scan_.is_scan_[f]) values[f] = scanned[static_cast<std::size_t>(i)][f];
       }
-      scan_.store_row(tile, loaded[static_cast<std::size_t>(i)],
-                      b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth)), values, extent_, lines_);
+      const Loaded& row = loaded[static_cast<std::size_t>(i)];
+      const ValueId place = b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth));
+      if (seam_ && r == 0 && from != kNoValue) {
+        store_joined(row, place, tile.finish_elements(row, values, extent_));
+      } else if (seam_ && r == rows - 1 && limit != kNoValue) {
+        last_ = scan_.of_elements(tile.finish_elements(row, values, extent_));
+      } else {
+        scan_.store_row(tile, row, place, values, extent_, lines_);
+      }
     }
     return tile.flatten(tile.lift(std::move(states)));
+  }
+
+  /// The first row behind a seam, with what the segment before has of it.
+  void store_joined(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs) {
+    const ValueId before = b_.lt(b_.lane(), lanes_of(seam_->behind));
+    Builder::Values joined = scan_.of_elements(outputs);
+    b_.branch(
+        seam_->is_first,
+        [&] {
+          scan_.store_seam(at, joined, row.mask);
+          return Builder::Values{};
+        },
+        [&] {
+          for (std::size_t o = 0; o < joined.size(); ++o)
+            joined[o] = b_.select(before, seam_->waiting[o], joined[o]);
+          scan_.store_seam(at, joined, kNoValue);
+          return Builder::Values{};
+        });
   }
 
   States row_by_row(ValueId at, ValueId elements, const States& carried) {
@@ -135,6 +226,10 @@ class ScanTile::Range {
     });
   }
 
+  /// So many lanes (i32) as there are elements (i64, 0 and more), at most a warp's.
+  [[nodiscard]] ValueId lanes_of(ValueId elements) const {
+    return b_.convert(b_.min(elements, b_.i64(kWarpWidth)), DType::i32);
+  }
   [[nodiscard]] ValueId batch() const { return b_.i64(std::int64_t{kWarpWidth} * depth_); }
 
   States batches_from(ValueId at, ValueId batches, const States& carried) {
@@ -193,7 +288,73 @@ class ScanTile::Range {
   bool reverse_, lines_ = false;
   ValueId begin_, count_, place_, extent_;
   const std::vector<ValueId>& folded_;
+  std::optional<Seam> seam_;
+  Builder::Values last_;  // outputs of the row that waits
 };
+
+Builder::Values ScanTile::of_elements(const std::vector<ValueId>& outputs) {
+  Builder::Values values;
+  for (const ValueId output : outputs)
+    if (output != kNoValue) values.push_back(b_.widen(output, 1));
+  return values;
+}
+
+void ScanTile::store_seam(ValueId at, const Builder::Values& outputs, ValueId mask) {
+  std::size_t next = 0;
+  for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+    const Node& node = graph_.node(graph_.outputs[o]);
+    if (node.level != Level::element) continue;
+    b_.store(static_cast<int>(graph_.inputs.size() + o), {at}, outputs[next++], mask,
+             mask == kNoValue && rows_are_lines(size_of(node.type)));
+  }
+}
+
+void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
+  const ValueId size = b_.i64(plan_.segment), zero = b_.i64(0);
+  const int along = lines_along(graph_);
+  const ValueId begin = b_.mul(first, size);
+  const ValueId grid = b_.sub(begin, b_.misalignment(along, begin, kLineBytes));
+  auto in_row = [&](ValueId at) {
+    return b_.compute(Op::bit_and, {b_.sub(at, grid), b_.i64(kWarpWidth - 1)});
+  };
+  Builder::Values nothing;
+  for (const NodeId output : graph_.outputs) {
+    const Node& node = graph_.node(output);
+    if (node.level == Level::element) nothing.push_back(b_.splat(b_.constant(node.type, 0)));
+  }
+  const Builder::Values waiting =
+      b_.loop(first, behind, b_.i64(1), nothing, [&](ValueId segment, const Builder::Values& open) {
+        const ValueId at = b_.mul(segment, size);
+        std::vector<ValueId> folded(graph_.folds.size(), kNoValue);
+        if (broadcasts(graph_)) folded = values_of(total_of_range(at, size, zero));
+        narrow_tile_.read_ahead(ahead_of_scan());
+        Range range(*this, at, size, zero, size, folded);
+        const ValueId before = in_row(at);
+        const Builder::Values start = narrow_tile_.flatten(narrow_tile_.identities());
+        auto to_seam = [&] {
+          return range.to_seam(start, {.behind = before,
+                                       .is_first = b_.compute(Op::eq, {segment, first}),
+                                       .waiting = open});
+        };
+        Builder::Values result = plan_.segment % kWarpWidth != 0
+                                     ? to_seam()
+                                     : b_.branch(
+                                           b_.compute(Op::eq, {before, zero}),
+                                           [&] {
+                                             Builder::Values all = range.from_begin(start, true);
+                                             all.insert(all.end(), open.begin(), open.end());
+                                             return all;
+                                           },
+                                           to_seam);
+        const auto fields = static_cast<std::ptrdiff_t>(start.size());
+        Builder::Values waits(result.begin() + fields, result.end());
+        result.resize(start.size());
+        store_folds(narrow_tile_.unflatten(result, true), segment, size);
+        return waits;
+      });
+  const ValueId end = b_.mul(behind, size), rest = in_row(end);
+  store_seam(b_.sub(end, rest), waiting, b_.lt(b_.convert(b_.lane(), DType::i64), rest));
+}
 
 Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
   const ValueId origin = narrow_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
@@ -219,11 +380,11 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
   Range range(*this, begin, count, place, extent, folded);
   const Builder::Values carried = narrow_tile_.flatten(carry);
   const Builder::Values states =
-      plan_.to_lines
+      plan_.to_lines && !has_seams(plan_)
           ? b_.branch(
                 b_.streams(), [&] { return range.on_lines(carried, lines_along(graph_)); },
                 [&] { return range.from_begin(carried, false); })
-          : range.from_begin(carried, rows_on_lines(plan_, plan_.segment));
+          : range.from_begin(carried, !has_seams(plan_) && rows_on_lines(plan_, plan_.segment));
   return narrow_tile_.unflatten(states, true);
 }
 

@@ -114,8 +114,17 @@ class ScanTile {
   Partials scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                       ValueId extent, const std::vector<ValueId>& folded);
 
+  /// The segments [first, behind) (i64) of launches that stream, one after the other, as
+  /// scan_range() does, in rows that begin with lines of memory: the row in which one ends and the
+  /// next begins is stored once. Segments have more elements than a row.
+  void scan_on_lines(ValueId first, ValueId behind);
+
  private:
   class Range;
+  /// The outputs of elements among all, of a row of one element a lane, and their stores to such a
+  /// row on a line. `mask`: as for stores.
+  Builder::Values of_elements(const std::vector<ValueId>& outputs);
+  void store_seam(ValueId at, const Builder::Values& outputs, ValueId mask);
   /// Where rows end: the loads that are all there, how many elements the one behind them has (i32),
   /// and of each output the values of that load in the lane that has it.
   struct Ending {

@@ -71,6 +71,11 @@ constexpr bool rows_are_lines(int element) { return Plan::kWarp * element % kLin
 /// The program's buffer of the narrowest output with a value an element of whose rows that is true;
 /// -1: there is none.
 int lines_along(const Graph& graph);
+/// Whether launches that stream store the row in which a segment ends and the next begins once: of
+/// a CPU's segments in rows that begin with lines of memory (Plan::to_lines).
+inline bool has_seams(const Plan& plan) {
+  return plan.to_lines && plan.strategy == Strategy::scan_run && plan.segment > 0;
+}
 /// Elements of `element` bytes that a lane loads at once at most, one at least, with pointers
 /// aligned as the request says.
 int widest_load(const Target& target, const PlanRequest& request, int element);

@@ -126,7 +126,7 @@ TEST(LlvmScanStreams, AgreesWithTheInterpreter) {
   EXPECT_EQ(shape, 3u);
 }
 
-// Ranges that begin and end anywhere in lines, of known length (scan_run) and of others, in outputs
+// Ranges that begin and end anywhere in lines, of segments (scan_run) and of others, in outputs
 // that begin anywhere, too; the first rows hold what lies before the range, and the last ones what
 // lies behind it. Folds with states of several fields stay where they are.
 TEST(LlvmScanLines, AgreesWithTheInterpreter) {
@@ -139,6 +139,7 @@ TEST(LlvmScanLines, AgreesWithTheInterpreter) {
       {385, 385 * 7, kRun},   {1001, 1001 * 7, kRun}, {776, 776 * 9, kShortRun},
       {1055, 1055 * 5, kRun}, {799, 799 * 7, kTiles}, {2049, 2049 * 3, kLookBack},
       {0, 5001, kRun},        {0, 5003, kTiles},      {0, 7177, kLookBack}};
+  constexpr Shape kSeams[] = {{65, 65 * 300, kShortRun}, {97, 97 * 23, kRun}, {289, 289 * 7, kRun}};
   int programs = 0;
   for (const TestProgram& tested : scan_programs()) {
     const bool share = tested.name == "scan_share_f32";
@@ -152,6 +153,9 @@ TEST(LlvmScanLines, AgreesWithTheInterpreter) {
       EXPECT_EQ(check(tested, shape, plain ? 64 : 0), "")
           << tested.name << " of " << shape.segment << " by " << shape.choice;
     }
+    if (!plain || tested.name.find("32") == std::string::npos) continue;
+    for (const Shape& shape : kSeams)
+      EXPECT_EQ(check(tested, shape, 64), "") << tested.name << " of " << shape.segment;
   }
   EXPECT_EQ(programs, 6);
 }

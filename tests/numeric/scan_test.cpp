@@ -26,6 +26,8 @@ struct ScanCase {
   bool tail = false;
   std::string plan{};
   int offset = 0;  ///< bytes behind an aligned address
+  int output_offset = 0;
+  std::int64_t stream_bytes = 0;  ///< of the target, unless 0
 };
 
 class CpuScans : public testing::Test {
@@ -37,8 +39,13 @@ class CpuScans : public testing::Test {
     return tested.over(c.segment > 0 ? segments(c.segment, c.tail ? Tail::partial : Tail::error)
                                      : whole());
   }
+  static Target target_of(const ScanCase& c) {
+    Target cpu = target("cpu");
+    if (c.stream_bytes > 0) cpu.stream_bytes = c.stream_bytes;
+    return cpu;
+  }
   static Kernel kernel_of(const Computation& computation, const ScanCase& c) {
-    return compile(computation, {.target = target("cpu"), .plan = c.plan});
+    return compile(computation, {.target = target_of(c), .plan = c.plan});
   }
   static std::vector<Column> inputs_of(const codegen::Graph& graph, const ScanCase& c) {
     std::vector<Column> inputs;
@@ -65,7 +72,8 @@ class CpuScans : public testing::Test {
     for (const codegen::NodeId id : graph.outputs) {
       const codegen::Node& node = graph.node(id);
       const bool element = node.level == codegen::Level::element;
-      actual.emplace_back(node.type, element ? c.elements : folds);
+      actual.emplace_back(node.type, element ? c.elements : folds,
+                          c.output_offset / size_of(node.type) * size_of(node.type));
       actual.back().fill(std::byte{0x5A});
     }
     for (Column& column : actual)
@@ -159,6 +167,29 @@ TEST_F(CpuScans, ThatWaitAreRightAndHaveTheSameBitsAgain) {
       ASSERT_EQ(std::memcmp(again[0].data(), first[0].data(), first[0].bytes()), 0) << name;
     }
   }
+}
+
+/// Segments that end within rows which pass the caches by: the next one's part of a row is stored
+/// with theirs, but for a block's first and last ones. Outputs begin anywhere in a line, and
+/// results of segments, elements that ask for them, and outputs of other widths stand beside.
+TEST_F(CpuScans, OfSegmentsThatShareLines) {
+  std::uint64_t seed = 0;
+  int with_seams = 0;
+  for (const char* name : {"scan_sum_i32", "scan_sum_f32", "scan_back_out_f32", "scan_share_f32",
+                           "scan_back_beside_fold_i32", "scan_max_f32", "scan_sum_f64"}) {
+    const TestProgram& tested = program(name);
+    for (const std::int64_t segment : {65, 70, 100, 127, 255, 289, 300, 777, 1000, 1024, 4097}) {
+      ScanCase c{.segment = segment, .seed = ++seed, .stream_bytes = 64};
+      c.fill = tested.fills[seed % tested.fills.size()];
+      c.elements = segment * (40'000 / segment + 1);  // of several blocks
+      c.output_offset = static_cast<int>(seed * 4 % 68);
+      if (segment % 32 != 0) c.plan = "scan_run warps=1 depth=3 blocks=0 bytes=0 simt";
+      check(tested, c);
+      const Kernel kernel = kernel_of(computation(tested, c), c);
+      with_seams += static_cast<int>(kernel.explain().find("lines of memory") != std::string::npos);
+    }
+  }
+  EXPECT_GE(with_seams, 60);
 }
 
 /// Segments of several tiles each, whose blocks share one counter of tickets.

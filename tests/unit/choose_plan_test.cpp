@@ -793,6 +793,38 @@ TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
   EXPECT_EQ(of_few.next_tile, 2 * of_few.tile);
 }
 
+/// Tiles of whole rows where these are few, or segments short; others by themselves, on lines of
+/// memory where that pays.
+TEST(ChoosePlan, ACpusShortSegmentsAreScannedByTilesOfWholeRows) {
+  const Target cpu = codegen::cpu_target(4);
+  const auto x = input<f16>("x");
+  const auto plan_of = [&](std::string_view name, std::int64_t segment) {
+    const Computation scan = name == "halves" ? over(segments(segment), cast<f16>(inclusive_sum(x)))
+                                              : program(std::string(name)).over(segments(segment));
+    const Plan plan = choose_plan(scan.graph(), cpu, {.segment = segment});
+    EXPECT_NO_THROW(verify(plan, scan.graph(), cpu));
+    return plan;
+  };
+  for (const std::string_view name : {"scan_sum_f32", "halves", "scan_back_out_f32"}) {
+    for (const std::int64_t segment : {3, 5, 7, 24, 31, 33, 40, 63, 68, 100, 112}) {
+      const Plan plan = plan_of(name, segment);
+      EXPECT_EQ(plan.strategy, Strategy::scan_tile) << name << segment;
+      EXPECT_EQ(plan.tile_segments * segment, std::int64_t{32} * plan.depth) << name << segment;
+    }
+    for (const std::int64_t segment : {32, 64, 65, 96, 110, 126, 128, 200, 1000}) {
+      const Plan plan = plan_of(name, segment);
+      EXPECT_EQ(plan.strategy, Strategy::scan_run) << name << segment;
+      const bool halves = name == "halves";
+      EXPECT_EQ(plan.to_lines, segment == 1000 || (!halves && segment % 32 != 0))
+          << name << segment;
+    }
+  }
+  // What is merged by many operations, or exchanged by both directions, has no such tiles.
+  EXPECT_EQ(plan_of("scan_variance_f32", 40).strategy, Strategy::scan_run);
+  EXPECT_FALSE(plan_of("scan_variance_f32", 1000).to_lines);
+  EXPECT_LT(plan_of("scan_variance_f32", 31).depth, 31);
+}
+
 /// What takes two batches and a rest has no loop on vectors, and within the bound no states.
 TEST(ChoosePlan, AFewBatchesOfVectorsAreMergedAsValues) {
   const Target cpu = codegen::cpu_target(4);
