@@ -201,7 +201,8 @@ std::int64_t most_of_few_columns(const Graph& graph, const Target& target) {
 }
 
 std::int64_t most_of_near(const Graph& graph, const Target& target) {
-  return many_ask_ahead(target) && !has_scans(graph) ? kNearBytes / bytes_of_all(graph) : 0;
+  const bool asks = many_ask_ahead(target) && !has_scans(graph) && !graph.inputs.empty();
+  return asks ? kNearBytes / bytes_of_all(graph) : 0;
 }
 
 bool has_long_states(const Graph& graph) {

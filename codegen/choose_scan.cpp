@@ -58,16 +58,20 @@ bool keeps_lifted_rows(const Graph& graph) {
 /// segments of plain folds are scanned sooner by those: lines of memory are not shared by tiles
 /// then and may pass the caches by. 0: each by itself, or tiles of any rows. Measured on a Zen 4,
 /// two threads, of a copy, without and with: f32 of 5 (5 rows) 0.69 and 0.98, of 31 0.73 and 0.97,
-/// of 33 0.77 and 1.06, of 48 (3 rows) 0.76 and 1, of 100 (25) 0.77 and 0.98; f16 of 5 0.72 and
-/// 0.92, of 31 0.53 and 0.5, of 33 0.46 and 0.67, of 40 (5) 0.55 and 0.82, of 68 (17) 0.6 and 0.81,
-/// of 100 0.65 and 0.68, of 63 (63 rows) 0.68 and 0.64, of 70 (35) 0.42 and 0.49, of 110 (55) 0.47
-/// and 0.43.
+/// of 33 0.77 and 1.06, of 48 (3 rows) 0.76 and 1; f16 of 5 0.72 and 0.92, of 31 0.53 and 0.5, of
+/// 33 0.46 and 0.67, of 40 (5) 0.55 and 0.82, of 68 (17) 0.6 and 0.81, of 100 (25) 0.65 and 0.68,
+/// of 63 (63 rows) 0.68 and 0.64, of 70 (35) 0.42 and 0.49. Longer ones of more bytes share rows
+/// (moves_to_lines), which are on lines wherever outputs begin.
 int rows_of_whole_tile(const Graph& graph, std::int64_t segment) {
-  constexpr std::int64_t kMostElements = 128, kMostOfManyRows = 64;
-  constexpr std::int64_t kManyRows = 32;
-  if (segment >= kMostElements || segment % Plan::kWarp == 0 || !is_of_tiles(graph)) return 0;
+  constexpr std::int64_t kMostOfManyRows = 64, kMostOfHalves = 128;
+  constexpr std::int64_t kManyRows = 32, kMostScans = 64;
+  const bool on_lines = is_of_tiles(graph) && !scans_both_ways(graph) && lines_along(graph) >= 0;
+  if (segment % Plan::kWarp == 0 || !on_lines) return 0;
   const std::int64_t rows = segment / std::gcd(segment, std::int64_t{Plan::kWarp});
-  return rows <= kManyRows || segment < kMostOfManyRows ? static_cast<int>(rows) : 0;
+  const bool serves = segment < kMostOfManyRows ||
+                      (segment < kMostOfHalves && rows <= kManyRows && widest_output(graph) < 4);
+  const auto folds = static_cast<std::int64_t>(graph.folds.size());
+  return serves && rows * folds <= kMostScans ? static_cast<int>(rows) : 0;
 }
 
 /// Warps of a processor that have registers enough.
@@ -155,7 +159,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     case Strategy::scan_tile:
       if (s < 1) return std::nullopt;
       if (one_warp) choice.depth = std::max(choice.depth, rows_of_whole_tile(graph, s));
-      for (int depth = choice.depth; depth <= most_run_rows(target); depth *= 2) {
+      for (int depth = choice.depth; depth <= most_run_rows(target, strategy); depth *= 2) {
         choice.depth = depth;
         const auto run = choose_run(graph, s, depth, widest);
         if (!run) continue;

@@ -45,8 +45,9 @@ std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int 
 inline constexpr int kMostRunRows = 32;
 /// The same of a CPU's tile of segments, which waits in its cache where registers are too few.
 inline constexpr int kCpuMostRunRows = 64;
-inline int most_run_rows(const Target& target) {
-  return target.max_warps == 1 ? kCpuMostRunRows : kMostRunRows;
+inline int most_run_rows(const Target& target, Strategy strategy) {
+  const bool tile = target.max_warps == 1 && strategy == Strategy::scan_tile;
+  return tile ? kCpuMostRunRows : kMostRunRows;
 }
 /// Whether the state of every fold is a value that is merged by one operation, or by a sum's.
 bool is_of_tiles(const Graph& graph);

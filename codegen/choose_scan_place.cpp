@@ -31,9 +31,7 @@ bool moves_to_lines(const Graph& graph, const Plan& plan) {
     return false;
   const std::int64_t s = plan.segment;
   if (s == 0 || s >= kLeastBytes / widest_output(graph)) return true;
-  // Of whole rows all are on lines if the first one is.
-  return plan.strategy == Strategy::scan_run && s % Plan::kWarp != 0 && s >= kLeastElements &&
-         widest_output(graph) >= 4;
+  return plan.strategy == Strategy::scan_run && s >= kLeastElements && widest_output(graph) >= 4;
 }
 
 /// Gives the folds that matrix instructions can scan to them; whether there are any.
@@ -76,8 +74,8 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
-  if (choice.depth > kMostRows || choice.depth - choice.staged > most_run_rows(target))
-    return false;
+  if (choice.depth > kMostRows) return false;
+  if (choice.depth - choice.staged > most_run_rows(target, choice.strategy)) return false;
   if (choice.blocks * choice.warps > target.resident_warps) return false;
   const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
   if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||

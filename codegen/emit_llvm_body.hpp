@@ -53,7 +53,7 @@ class BodyEmitter {
   template <class Unsupported>
   void emit_op(const Instr& instr, const Unsupported&);
 
-  /// Asks for the lines `distance` bytes behind a run of `bytes`.
+  /// Asks for the lines of [from, to) bytes behind `pointer`; returns where the next one begins.
   std::int64_t read_ahead(const std::string& pointer, std::int64_t from, std::int64_t to);
   /// `count` of the elements or words side by side; `mask` has a bit for each, or is empty.
   std::string load_run(const std::string& pointer, int count, const std::string& element, int align,

@@ -116,7 +116,6 @@ std::string BodyEmitter::load_mask(const Load& op, const Type& t, const std::str
   return out_.let(fmt::format("icmp slt {} {}, zeroinitializer", vector_of("i8", count), run));
 }
 
-/// Asks for the lines of [from, to) bytes behind `pointer`; returns where the next one begins.
 std::int64_t BodyEmitter::read_ahead(const std::string& pointer, std::int64_t from,
                                      std::int64_t to) {
   for (; from < to; from += kLineBytes) {

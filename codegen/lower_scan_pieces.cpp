@@ -36,16 +36,18 @@ class ScanTile::Range {
     return in_order(batches_and_rest(begin_, count_), carried);
   }
 
-  /// Rows that begin with lines of `buffer`, wherever the range does.
+  /// A row up to the first line of `buffer`, wherever the range begins in one, then whole ones.
   States on_lines(const States& carried, int buffer) {
+    lines_ = true;
+    const int size = size_of(b_.program().buffers[static_cast<std::size_t>(buffer)].type);
     const ValueId behind = b_.misalignment(buffer, begin_, kLineBytes);
-    const std::optional<Bits> known = b_.constant_of(count_);
-    if (!known) return any_moved(carried, behind, buffer);
-    const auto count = static_cast<std::int64_t>(*known);
-    if (count % kWarpWidth != 0) return moved(carried, behind, count);
-    return b_.branch(
-        b_.compute(Op::eq, {behind, zero()}), [&] { return from_begin(carried, true); },
-        [&] { return moved(carried, behind, count); });
+    const ValueId line = b_.i64(kLineBytes / size - 1);
+    const ValueId before = b_.compute(Op::bit_and, {b_.sub(zero(), behind), line});
+    const ValueId lead = b_.min(count_, before);
+    std::vector<Piece> pieces = batches_and_rest(b_.add(begin_, lead), b_.sub(count_, lead));
+    pieces.insert(pieces.begin(),
+                  [&](const States& states) { return row_by_row(begin_, lead, states); });
+    return in_order(std::move(pieces), carried);
   }
 
   /// Rows of a grid that segments share: the one in which a segment ends is the next one's first.
@@ -67,7 +69,14 @@ class ScanTile::Range {
     auto row = [&](std::int64_t r) { return b_.add(from, b_.i64(r * kWarpWidth)); };
     const ValueId more = b_.lt(row(rows), end);  // a part of one row more
     Builder::Values known, one_more;
-    std::vector<Piece> pieces = moved_batches(from, batches);
+    std::vector<Piece> pieces;
+    if (batches > 0) {
+      pieces.emplace_back(
+          [&](const States& states) { return rows_from(from, depth_, begin_, kNoValue, states); });
+      pieces.emplace_back([&](const States& states) {
+        return batches_from(row(depth_), b_.i64(batches - 1), states);
+      });
+    }
     pieces.emplace_back([&](const States& states) {
       States result =
           rows_from(row(rows - rest), rest, batches == 0 ? begin_ : kNoValue, end, states);
@@ -116,48 +125,6 @@ class ScanTile::Range {
  private:
   using Piece = std::function<States(const States&)>;
 
-  /// Batches of rows from row `from` on, in which the range begins.
-  std::vector<Piece> moved_batches(ValueId from, std::int64_t batches) {
-    if (batches == 0) return {};
-    const ValueId second = b_.add(from, batch());
-    return {
-        [=, this](const States& s) { return rows_from(from, depth_, begin_, kNoValue, s); },
-        [=, this](const States& s) { return batches_from(second, b_.i64(batches - 1), s); },
-    };
-  }
-
-  /// Of a known number of elements: rows from the line on in which the range begins. Wherever that
-  /// is, the first one and the last two may have gaps, and the very last one may have nothing.
-  States moved(const States& carried, ValueId behind, std::int64_t count) {
-    lines_ = true;
-    const ValueId end = b_.add(begin_, count_), from = b_.sub(begin_, behind);
-    const std::int64_t rows = count / kWarpWidth + 1, batches = (rows - 1) / depth_;
-    const auto rest = static_cast<int>(rows - batches * depth_);
-    auto row = [&](std::int64_t r) { return b_.add(from, b_.i64(r * kWarpWidth)); };
-    std::vector<Piece> pieces = moved_batches(from, batches);
-    pieces.emplace_back([&](const States& states) {
-      return rows_from(row(rows - rest), rest, batches == 0 ? begin_ : kNoValue, end, states);
-    });
-    pieces.emplace_back([&](const States& states) {
-      const ValueId last = row(rows);
-      return row_by_row(last, b_.compute(Op::max, {zero(), b_.sub(end, last)}), states);
-    });
-    return in_order(std::move(pieces), carried);
-  }
-
-  /// Of any number of elements: a row up to the first line, then whole ones.
-  States any_moved(const States& carried, ValueId behind, int buffer) {
-    lines_ = true;
-    const int size = size_of(b_.program().buffers[static_cast<std::size_t>(buffer)].type);
-    const ValueId line = b_.i64(kLineBytes / size - 1);
-    const ValueId before = b_.compute(Op::bit_and, {b_.sub(zero(), behind), line});
-    const ValueId lead = b_.min(count_, before);
-    std::vector<Piece> pieces = batches_and_rest(b_.add(begin_, lead), b_.sub(count_, lead));
-    pieces.insert(pieces.begin(),
-                  [&](const States& states) { return row_by_row(begin_, lead, states); });
-    return in_order(std::move(pieces), carried);
-  }
-
   /// `rows` rows from `at` on: of the first one elements from `from` on, of the last one elements
   /// before `limit` (kNoValue: all exist).
   States rows_from(ValueId at, int rows, ValueId from, ValueId limit, const States& carried) {
@@ -171,9 +138,9 @@ class ScanTile::Range {
           tile.uses_index() ? tile.positions(b_.add(first, b_.i64(slot)), kWarpWidth, 1) : kNoValue;
       const bool ends = r == rows - 1 && limit != kNoValue;
       ValueId mask = kNoValue;
-      if (ends) mask = b_.lt(b_.lane(), lanes_of(b_.sub(limit, b_.add(at, b_.i64(slot)))));
+      if (ends) mask = b_.lt(b_.lane(), lanes_before(b_.sub(limit, b_.add(at, b_.i64(slot)))));
       if (r == 0 && from != kNoValue)
-        mask = b_.both(b_.compute(Op::ge, {b_.lane(), lanes_of(b_.sub(from, at))}), mask);
+        mask = b_.both(b_.compute(Op::ge, {b_.lane(), lanes_before(b_.sub(from, at))}), mask);
       loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, 1, mask, position));
     }
     std::vector<Partials> elements;  // from here on rows come in the scan's order
@@ -201,7 +168,7 @@ class ScanTile::Range {
 
   /// The first row behind a seam, with what the segment before has of it.
   void store_joined(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs) {
-    const ValueId before = b_.lt(b_.lane(), lanes_of(seam_->behind));
+    const ValueId before = b_.lt(b_.lane(), lanes_before(seam_->behind));
     Builder::Values joined = scan_.of_elements(outputs);
     b_.branch(
         seam_->is_first,
@@ -227,7 +194,7 @@ class ScanTile::Range {
   }
 
   /// So many lanes (i32) as there are elements (i64, 0 and more), at most a warp's.
-  [[nodiscard]] ValueId lanes_of(ValueId elements) const {
+  [[nodiscard]] ValueId lanes_before(ValueId elements) const {
     return b_.convert(b_.min(elements, b_.i64(kWarpWidth)), DType::i32);
   }
   [[nodiscard]] ValueId batch() const { return b_.i64(std::int64_t{kWarpWidth} * depth_); }

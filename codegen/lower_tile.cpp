@@ -78,7 +78,7 @@ Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId po
         place.step = steps_[i];
       }
       value = staged_ ? b_.shared_load(index, place, width, mask)
-                      : b_.load(index, place, width, mask, mask == kNoValue ? ahead_ : 0,
+                      : b_.load(index, place, width, mask, ahead_,
                                 plan_.takes_lines && width == plan_.load_width);
     }
     tile.inputs.push_back(value);

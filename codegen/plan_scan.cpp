@@ -165,6 +165,9 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(has_scans(graph), "a plan of scans has some");
   require(!plan.strided, "rows of scans have no gaps");
   require(plan.range_depth >= 1, "a range is scanned by rows");
+  require(plan.next_tile == 0 ||
+              (plan.strategy == Strategy::look_back && !plan.in_registers && plan.read_ahead == 0),
+          "the next tile is asked for while ranges are read again, unless what comes next is");
   const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
   require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");

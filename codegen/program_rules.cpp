@@ -128,7 +128,6 @@ class Rules {
   void operation(const Load& op, const Instr& instr) const {
     const Buffer& from = buffer(op.buffer);
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
-    check(op.ahead == 0 || op.mask == kNoValue, "what is read ahead is whole rows");
     access(op.at, op.mask, result(instr), from.type, from.alignment, program_.accesses_anywhere,
            program_.accesses_anywhere);
   }

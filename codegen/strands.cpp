@@ -63,8 +63,8 @@ std::int64_t ahead_of(const Plan& plan, const Graph& graph, const Target& target
       if (plan.segment <= ahead) return kShortRowsAhead * ahead_of_many;
       // A batch's rows are all read along; states of moments want the room in the caches.
       return has_moments(graph) ? 0 : ahead_of_many / plan.depth;
-    case Strategy::scan_tile:
-    case Strategy::scan_run: return ahead;
+    case Strategy::scan_tile: return ahead;
+    case Strategy::scan_run: return plan.segment > 0 ? ahead : ahead_of_many;
     case Strategy::look_back: return plan.in_registers ? 0 : ahead_of_many;
     default: return 0;
   }

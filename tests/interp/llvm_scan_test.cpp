@@ -42,6 +42,7 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
       tested.over(shape.segment > 0 ? segments(shape.segment) : whole());
   const codegen::Graph& graph = computation.graph();
   codegen::Target target = codegen::cpu_target(2);
+  target.ahead_bytes = 1024;
   if (stream_bytes > 0) target.stream_bytes = stream_bytes;
   const codegen::PlanRequest request{.segment = shape.segment, .base_alignment = 1};
   const codegen::Plan plan =

@@ -420,7 +420,9 @@ TEST_F(CpuNumeric, SegmentsWithGaps) {
         c.gaps = {gap, 3, 0};
         check(tested, computation, kernel, c);
       }
-      EXPECT_LE(kernel.stats().compiled + kernel.stats().reused, 2)
+      // Where processors ask ahead, what is in the caches has one of its own.
+      EXPECT_LE(kernel.stats().compiled + kernel.stats().reused,
+                2U + (cpu().ahead_bytes > 0 ? 1 : 0))
           << "one kernel for all strides, one without";
     }
   }

@@ -175,7 +175,6 @@ const Broken kBroken[] = {
        const ValueId narrow = std::exchange(mask, add_value(p, lane(DType::boolean, 8)));
        body.insert(load, Instr{Concat{Builder::Values(8, narrow)}, {mask}});
      }},
-    {"ahead_of_some", "whole rows", [](Program& p) { op<Load>(p).ahead = 256; }},
     // Visibility
     {"defined_twice", "defined twice",
      [](Program& p) {
