@@ -1,4 +1,6 @@
 // The LLVM emitter's text: what must and must not stand in it, and which programs it refuses.
+#include <fmt/format.h>
+
 #include "chainfold/codegen/emit_llvm.hpp"
 
 #include <gtest/gtest.h>
