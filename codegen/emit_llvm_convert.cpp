@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <vector>
 
 #include "chainfold/codegen/emit_llvm_ops.hpp"
 
@@ -70,10 +71,20 @@ std::string OpWriter::narrow_half(DType to, const std::string& x) {
   const std::string odd = binary("and", "i32", upper, k("i32", "1"));
   const std::string raised =
       binary("add", "i32", binary("add", "i32", bits, k("i32", "32767")), odd);
-  const std::string rounded = binary("lshr", "i32", raised, k("i32", "16"));
-  const std::string quiet = binary("or", "i32", upper, k("i32", "64"));
+  const std::string quiet = binary("or", "i32", bits, k("i32", "4194304"));
   const std::string is_nan = binary("fcmp uno", "float", x, x);
-  return cast("trunc", "i32", select("i32", is_nan, quiet, rounded), "i16");
+  return upper_words(select("i32", is_nan, quiet, raised));
+}
+
+/// The upper halves of words. Of vectors by a shuffle, which is one instruction for two registers
+/// where shifts, truncations and what joins their halves are five.
+std::string OpWriter::upper_words(const std::string& words) {
+  if (lanes_ == 0) return cast("trunc", "i32", binary("lshr", "i32", words, k("i32", "16")), "i16");
+  const std::string halves =
+      out_.let(fmt::format("bitcast {} {} to {}", of("i32"), words, vector_of("i16", 2 * lanes_)));
+  std::vector<int> indices;
+  for (int lane = 0; lane < lanes_; ++lane) indices.push_back(2 * lane + 1);
+  return out_.shuffle("i16", 2 * lanes_, halves, {}, indices);
 }
 
 // f64 to f32 rounded to odd: what a second rounding to 16 bits then gives is what one alone would.

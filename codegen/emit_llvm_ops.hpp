@@ -29,6 +29,7 @@ class OpWriter {
 
   std::string widen_half(DType from, const std::string& x);  // f16 or bf16 bits to f32
   std::string narrow_half(DType to, const std::string& x);   // f32 to the bits of f16 or bf16
+  std::string upper_words(const std::string& words);         // i32 to i16
   std::string half_of_integer(DType from, DType to, const std::string& x);
   std::string float_to_integer(DType from, DType to, const std::string& x);
   std::string odd_float(const std::string& x);
