@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/strands.hpp"
@@ -106,13 +107,7 @@ std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t ste
   return std::max<std::int64_t>(1, std::min((columns + step - 1) / step, fit / step)) * step;
 }
 
-/// Whether folds take an instruction or two an element, so that memory is what they wait for.
-bool is_plain(const Graph& graph) {
-  return std::all_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.tile.has_value(); });
-}
-
-/// The same but for moments, which take some more.
+/// is_plain() but for moments, which take some more.
 bool is_of_moments(const Graph& graph) {
   return !is_plain(graph) &&
          std::all_of(graph.folds.begin(), graph.folds.end(),

@@ -37,6 +37,11 @@ bool has_moments(const Graph& graph) {
                      [](const Fold& fold) { return fold.moments; });
 }
 
+bool is_plain(const Graph& graph) {
+  return std::all_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return fold.tile.has_value(); });
+}
+
 int mean_loads(const Graph& graph, const Target& target, int width) {
   const int bytes = target.vector_lanes ? width * bytes_of_moments(graph) : 0;
   return bytes > 0 ? std::max(1, kMeanBytes / bytes) : 0;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 
+#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/error.hpp"
 
@@ -65,7 +67,7 @@ bool keeps_lifted_rows(const Graph& graph) {
 int rows_of_whole_tile(const Graph& graph, std::int64_t segment) {
   constexpr std::int64_t kMostOfManyRows = 64, kMostOfHalves = 128;
   constexpr std::int64_t kManyRows = 32, kMostScans = 64;
-  const bool on_lines = is_of_tiles(graph) && !scans_both_ways(graph) && lines_along(graph) >= 0;
+  const bool on_lines = is_plain(graph) && !scans_both_ways(graph) && lines_along(graph) >= 0;
   if (segment % Plan::kWarp == 0 || !on_lines) return 0;
   const std::int64_t rows = segment / std::gcd(segment, std::int64_t{Plan::kWarp});
   const bool serves = segment < kMostOfManyRows ||
@@ -82,11 +84,6 @@ int most_warps(const Graph& graph, int lane_registers) {
 }
 
 }  // namespace
-
-bool is_of_tiles(const Graph& graph) {
-  return std::all_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.tile.has_value(); });
-}
 
 bool is_scan(Strategy strategy) {
   switch (strategy) {
@@ -256,7 +253,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t s = request.segment;
   struct Attempt {
     Strategy strategy;
-    int most_rows = kCpuMostRunRows;
+    int most_rows = std::numeric_limits<int>::max();
   };
   std::vector<Attempt> order;
   const bool few = shape_of_few(graph, target, request).has_value();

@@ -49,8 +49,6 @@ inline int most_run_rows(const Target& target, Strategy strategy) {
   const bool tile = target.max_warps == 1 && strategy == Strategy::scan_tile;
   return tile ? kCpuMostRunRows : kMostRunRows;
 }
-/// Whether the state of every fold is a value that is merged by one operation, or by a sum's.
-bool is_of_tiles(const Graph& graph);
 /// Rows of a CPU's range at once.
 inline constexpr int kCpuRangeDepth = 8;
 /// Warps of a tile of several rows, of which a processor has several: while one waits, others are

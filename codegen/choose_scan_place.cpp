@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/const_matrix.hpp"
 #include "chainfold/codegen/mma_table.hpp"
@@ -27,7 +28,7 @@ constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// 0.72 and 0.69. Variances of 400 gain nothing.
 bool moves_to_lines(const Graph& graph, const Plan& plan) {
   constexpr std::int64_t kLeastElements = 64, kLeastBytes = 1536;
-  if (!is_of_tiles(graph) || plan.in_registers || plan.stream_from == 0 || lines_along(graph) < 0)
+  if (!is_plain(graph) || plan.in_registers || plan.stream_from == 0 || lines_along(graph) < 0)
     return false;
   const std::int64_t s = plan.segment;
   if (s == 0 || s >= kLeastBytes / widest_output(graph)) return true;

@@ -47,7 +47,6 @@ class ColumnsLowering {
   void lower_fold(const Band::Shape& shape) {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    tile.read_ahead(plan_.read_ahead);
     const ValueId columns = b.param(params_.columns), rows = b.param(params_.rows);
     const Place place = place_of(b);
     Band work(b, tile, shape, plan_.segment, place.band, columns);
@@ -74,7 +73,6 @@ class ColumnsLowering {
   void lower_sweep(const Band::Shape& shape) {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    tile.read_ahead(plan_.read_ahead);
     const ValueId columns = b.param(params_.columns);
     const Place place = place_of(b);
     const ValueId part = place.part, left = b.mul(place.band, b.i64(plan_.strip));

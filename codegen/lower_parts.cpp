@@ -50,7 +50,6 @@ class PartsLowering {
   void lower_fold() {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    tile.read_ahead(plan_.read_ahead);
     const ValueId parts = b.param(params_.parts), part_length = b.param(params_.part_length);
     const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);

@@ -21,7 +21,6 @@ RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
       loads_(plan.loads_a_lane()),
       span_(std::min(plan.rows, plan.lanes_per_segment)),
       merges_(graph, plan, span_) {
-  tile_.read_ahead(plan.read_ahead);
   for (const GraphInput& input : graph.inputs)
     row_bytes_ += loads_ * plan.load_width * size_of(input.type);
 }

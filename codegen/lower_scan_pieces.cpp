@@ -27,7 +27,9 @@ class ScanTile::Range {
         count_(count),
         place_(place),
         extent_(extent),
-        folded_(folded) {}
+        folded_(folded) {
+    scan_.narrow_tile_.read_ahead(scan_.ahead_of_scan());
+  }
 
   /// Rows from the range's begin on: whole batches, and what is no batch, so that rows are on lines
   /// if the range is (`lines`).
@@ -294,7 +296,6 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
         const ValueId at = b_.mul(segment, size);
         std::vector<ValueId> folded(graph_.folds.size(), kNoValue);
         if (broadcasts(graph_)) folded = values_of(total_of_range(at, size, zero));
-        narrow_tile_.read_ahead(ahead_of_scan());
         Range range(*this, at, size, zero, size, folded);
         const ValueId before = in_row(at);
         const Builder::Values start = narrow_tile_.flatten(narrow_tile_.identities());
@@ -320,7 +321,7 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
         return waits;
       });
   const ValueId end = b_.mul(behind, size), rest = in_row(end);
-  store_seam(b_.sub(end, rest), waiting, b_.lt(b_.convert(b_.lane(), DType::i64), rest));
+  store_seam(b_.sub(end, rest), waiting, mask_from(1, 0, rest));
 }
 
 Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
@@ -343,7 +344,6 @@ std::int64_t ScanTile::ahead_of_scan() const {
 
 Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                               ValueId extent, const std::vector<ValueId>& folded) {
-  narrow_tile_.read_ahead(ahead_of_scan());
   Range range(*this, begin, count, place, extent, folded);
   const Builder::Values carried = narrow_tile_.flatten(carry);
   const Builder::Values states =

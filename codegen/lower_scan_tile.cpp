@@ -45,7 +45,6 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       narrow_tile_(builder, graph, narrow_),
       row_(builder, tile_, graph, segment),
       narrow_row_(builder, narrow_tile_, graph, 0, ranges_reverse_) {
-  tile_.read_ahead(plan.read_ahead);
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::scan) continue;
     is_scan_[static_cast<std::size_t>(node.index)] = true;

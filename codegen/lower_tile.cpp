@@ -32,7 +32,11 @@ void on_first_warp(Builder& builder, int warps, const std::function<void()>& bod
 }
 
 TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& plan)
-    : b_(builder), graph_(graph), plan_(plan), input_used_(inputs_used(graph)) {
+    : b_(builder),
+      graph_(graph),
+      plan_(plan),
+      ahead_(plan.read_ahead),
+      input_used_(inputs_used(graph)) {
   fold_nodes_.assign(graph.folds.size(), kNoNode);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];

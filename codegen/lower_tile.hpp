@@ -94,7 +94,8 @@ class TileLowering {
     bases_ = std::move(bases);
     steps_ = std::move(steps);
   }
-  /// load() tells the processor that the elements so many behind are wanted soon, from now on.
+  /// load() tells the processor that the elements so many behind are wanted soon, from now on; at
+  /// first as the plan says (Plan::read_ahead).
   void read_ahead(std::int64_t elements) { ahead_ = elements; }
   /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
   void place_at_row(ValueId row);
@@ -264,7 +265,7 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  std::int64_t ahead_ = 0;
+  std::int64_t ahead_;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
   std::vector<ValueId> pilots_;  // one a fold, kNoValue: it has none; or none at all

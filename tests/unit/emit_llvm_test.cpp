@@ -1,11 +1,11 @@
 // The LLVM emitter's text: what must and must not stand in it, and which programs it refuses.
-#include <fmt/format.h>
-
 #include "chainfold/codegen/emit_llvm.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/builder.hpp"
 #include "chainfold/codegen/error.hpp"
