@@ -150,7 +150,7 @@ std::vector<chainfold::bench::NamedCase> cases_of(const Arguments& a, std::int64
   if (a.suite == "reduce") return reduce_cases(bytes, a.target == "gpu" ? 0 : cpu_cached_bytes());
   if (a.plans.empty()) throw std::runtime_error("the suite plans needs --plans FILE");
   std::ifstream list(a.plans);
-  return plans_cases(list, bytes);
+  return plans_cases(list, bytes, a.target == "gpu");
 }
 
 int run_contests(const Arguments& a) {

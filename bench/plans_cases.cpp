@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "chainfold/codegen/plan_space.hpp"
 
@@ -36,9 +37,12 @@ std::int64_t number_of(const std::string& word, const char* what) {
   return number;
 }
 
-Way way_of(const std::string& text) {
+Way way_of(const std::string& text, bool gpu, bool scan) {
   if (text.empty()) return {.impl = "chainfold", .kind = "chosen", .strategy = {}};
-  for (const char* peer : {"cub", "cub-keys", "cub-offsets"})
+  using Peers = std::vector<std::string_view>;
+  for (const std::string_view peer : gpu    ? Peers{"cub", "cub-keys", "cub-offsets"}
+                                     : scan ? Peers{"std-par"}
+                                            : Peers{"openmp-simd"})
     if (text == peer) return {.impl = text, .kind = {}, .strategy = {}};
   static_cast<void>(codegen::parse_choice(text));  // throws what is wrong with it
   return {.impl = "chainfold", .kind = "pinned", .strategy = text};
@@ -68,7 +72,7 @@ NamedCase case_of(const std::string& op, const std::string& in, const std::strin
 
 }  // namespace
 
-std::vector<NamedCase> plans_cases(std::istream& list, std::int64_t bytes) {
+std::vector<NamedCase> plans_cases(std::istream& list, std::int64_t bytes, bool gpu) {
   std::vector<NamedCase> cases;
   std::string line;
   for (int number = 1; std::getline(list, line); ++number) {
@@ -80,8 +84,9 @@ std::vector<NamedCase> plans_cases(std::istream& list, std::int64_t bytes) {
         throw std::runtime_error("OP IN OUT SEGMENT ELEMENTS are needed");
       while (words >> word) way += (way.empty() ? "" : " ") + word;
       NamedCase named = case_of(op, in, out, segment, elements, bytes);
+      const bool scan = is_scan(named.test.op);
       if (cases.empty() || cases.back().name != named.name) cases.push_back(std::move(named));
-      cases.back().ways.push_back(way_of(way));
+      cases.back().ways.push_back(way_of(way, gpu, scan));
     } catch (const std::exception& error) {
       throw std::runtime_error(fmt::format("line {} of the list: {}", number, error.what()));
     }

@@ -16,9 +16,10 @@ namespace chainfold::bench {
 ///
 /// OP is a row's `op`; SEGMENT a number, `whole`, or `columns=C`; ELEMENTS 0 as many as `bytes`
 /// bytes hold of IN or, of scans, of the wider of IN and OUT. WAY is a plan's text, the name of a
-/// peer (`cub`, `cub-keys`, `cub-offsets`), or nothing: what is chosen. Lines of one case that
-/// follow each other are timed side by side. Empty lines and what stands behind `#` are left out.
-/// Throws std::runtime_error that names the line which is none of this.
-std::vector<NamedCase> plans_cases(std::istream& list, std::int64_t bytes);
+/// peer on that machine (`cub`, `cub-keys`, `cub-offsets`; on a CPU `openmp-simd` of folds,
+/// `std-par` of scans), or nothing: what is chosen. Lines of one case that follow each other are
+/// timed side by side. Empty lines and what stands behind `#` are left out. Throws
+/// std::runtime_error that names the line which is none of this.
+std::vector<NamedCase> plans_cases(std::istream& list, std::int64_t bytes, bool gpu);
 
 }  // namespace chainfold::bench

@@ -25,14 +25,17 @@ constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// Measured on a Zen 4, two threads, of a copy, without and with: f32 of 33 0.77 and 0.99, of 70
 /// 0.79 and 0.91, of 500 0.56 and 0.98, but where a copy is half as fast again 0.82 and 0.69, 0.75
 /// and 0.71, of 100 0.82 and 0.94; f16, whose conversions take long, of 100 0.65 and 0.54, of 500
-/// 0.72 and 0.69. Variances of 400 gain nothing.
-bool moves_to_lines(const Graph& graph, const Plan& plan) {
+/// 0.72 and 0.69; but of 16 threads of a Sapphire Rapids f16 of 140 0.73 and 1.0, of 500 0.74 and
+/// 1.26, of 600 0.82 and 1.2. Variances of 400 gain nothing.
+bool moves_to_lines(const Graph& graph, const Plan& plan, const Target& target) {
   constexpr std::int64_t kLeastElements = 64, kLeastBytes = 1536;
   if (!is_plain(graph) || plan.in_registers || plan.stream_from == 0 || lines_along(graph) < 0)
     return false;
   const std::int64_t s = plan.segment;
   if (s == 0 || s >= kLeastBytes / widest_output(graph)) return true;
-  return plan.strategy == Strategy::scan_run && s >= kLeastElements && widest_output(graph) >= 4;
+  const bool converts = widest_output(graph) < 4;
+  return plan.strategy == Strategy::scan_run && s >= kLeastElements &&
+         (!converts || has_many_threads(target));
 }
 
 /// Gives the folds that matrix instructions can scan to them; whether there are any.
@@ -188,7 +191,7 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
   if (!place_scan(lanes, choice, graph, target, width) || !bounded(lanes)) return std::nullopt;
   const std::int64_t most = request.most_elements;
   if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
-  lanes.to_lines = moves_to_lines(graph, lanes);
+  lanes.to_lines = moves_to_lines(graph, lanes, target);
   lanes.read_ahead = ahead_of(lanes, graph, target);
   return lanes;
 }

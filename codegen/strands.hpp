@@ -32,6 +32,8 @@ inline constexpr int kCpuFewBlocks = 8;
 /// columns a batch's rows, and else a batch's loads.
 int strands_of(const Plan& plan, const Graph& graph, const Target& target);
 
+/// Whether a CPU's threads are so many that each gets less of memory than it could take.
+bool has_many_threads(const Target& target);
 /// Whether folds had best ask ahead for what comes from memory, and scans of everything: those of
 /// few threads need not.
 bool many_ask_ahead(const Target& target);

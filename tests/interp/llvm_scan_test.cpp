@@ -23,6 +23,7 @@ namespace {
 struct Shape {
   std::int64_t segment, elements;
   const char* choice = "";  ///< the default's where empty
+  int threads = 2;
 };
 
 bool passes_caches(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
@@ -41,7 +42,7 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
   const Computation computation =
       tested.over(shape.segment > 0 ? segments(shape.segment) : whole());
   const codegen::Graph& graph = computation.graph();
-  codegen::Target target = codegen::cpu_target(2);
+  codegen::Target target = codegen::cpu_target(shape.threads);
   target.ahead_bytes = 1024;
   if (stream_bytes > 0) target.stream_bytes = stream_bytes;
   const codegen::PlanRequest request{.segment = shape.segment, .base_alignment = 1};
@@ -159,6 +160,18 @@ TEST(LlvmScanLines, AgreesWithTheInterpreter) {
       EXPECT_EQ(check(tested, shape, 64), "") << tested.name << " of " << shape.segment;
   }
   EXPECT_EQ(programs, 6);
+  // What is converted before it is stored is on lines where threads are many.
+  const TestProgram halves{.name = "halves",
+                           .over =
+                               [](const dsl::Partition& p) {
+                                 return over(p, cast<f16>(inclusive_sum(input<f16>("x"))));
+                               },
+                           .fills = {Fill::uniform}};
+  for (Shape shape : kSeams) {
+    EXPECT_EQ(check(halves, shape, 64), "nothing passes the caches by") << shape.segment;
+    shape.threads = 8;
+    EXPECT_EQ(check(halves, shape, 64), "") << shape.segment;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LlvmScan, testing::Range(std::size_t{0}, scan_programs().size()),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 #include "chainfold/codegen/builder.hpp"
 #include "chainfold/tests/support/llvm_vs_interp.hpp"
 #include "chainfold/tests/support/operation_program.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -169,6 +171,7 @@ class LlvmMemory : public LlvmVsInterp {};
 TEST_P(LlvmMemory, LoadsTouchWhatTheirLanesSay) {
   const DType type = GetParam();
   for (int width = 1; width * size_of(type) <= 16; width *= 2) {
+    if (!is_taken(std::countr_zero(static_cast<unsigned>(width * size_of(type))) - 1)) continue;
     constexpr std::int64_t kBlocks = 3;
     Bench bench(kBlocks);
     Builder b(bench.program);
@@ -209,6 +212,7 @@ TEST_P(LlvmMemory, LoadsTouchWhatTheirLanesSay) {
 TEST_P(LlvmMemory, LoadsTouchWhatTheirElementsSay) {
   const DType type = GetParam();
   for (int width = 2; width * size_of(type) <= 16; width *= 2) {
+    if (!is_taken(std::countr_zero(static_cast<unsigned>(width * size_of(type))) - 1)) continue;
     constexpr std::int64_t kBlocks = 3;
     Bench bench(kBlocks);
     bench.program.accesses_anywhere = true;
@@ -241,6 +245,7 @@ TEST_P(LlvmMemory, LoadsTouchWhatTheirElementsSay) {
 TEST_P(LlvmMemory, StoresTouchWhatTheirLanesSay) {
   const DType type = GetParam();
   for (int width = 1; width * size_of(type) <= 16; width *= 2) {
+    if (!is_taken(std::countr_zero(static_cast<unsigned>(width * size_of(type))) - 1)) continue;
     constexpr std::int64_t kBlocks = 3;
     Bench bench(kBlocks);
     Builder b(bench.program);

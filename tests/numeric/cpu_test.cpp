@@ -158,7 +158,7 @@ class CpuPrograms : public CpuNumeric, public testing::WithParamInterface<std::s
 TEST_P(CpuPrograms, AgreeWithTheReference) {
   const TestProgram& tested = programs()[GetParam()];
   const std::size_t turn = GetParam();
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < 2; ++i) {
     const std::int64_t segment = kSizes[(turn * 3 + i * 5) % 16];
     check(tested, {.segment = segment,
                    .elements = segment * (segment < 300 ? 65 : 3),
@@ -281,7 +281,7 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
   std::size_t turn = 0;
   for (const char* name : {"sum_f16", "sum_f32", "arg_folds_f32", "sum_f64"}) {
     const TestProgram& tested = program(name);
-    for (const std::int64_t count : {129, 300, 1000, 4099}) {
+    for (const std::int64_t count : {129, 300, 1000, 4099, 10'007, 32'768}) {
       const Computation computation = tested.over(columns(count));
       const int size = size_of(computation.graph().inputs[0].type);
       Target target = cpu();  // rows of a batch side by side, or far apart
@@ -406,10 +406,13 @@ TEST_F(CpuNumeric, ColumnsGivenAtLaunchAndWithoutRows) {
 }
 
 TEST_F(CpuNumeric, SegmentsWithGaps) {
+  int first = 0, size = 0;
   for (const char* name : {"sum_f16", "sum_i8", "frames", "q6", "index_i16", "longest_run_f32"}) {
     const TestProgram& tested = program(name);
     std::size_t turn = 0;
+    ++first;
     for (const std::int64_t segment : {1, 7, 16, 33, 64, 257, 4096, 150'001}) {
+      if (++size % 2 == first % 2) continue;  // each size for every other program
       const Computation computation = tested.over(segments(segment));
       const Kernel kernel = compile(computation, {.target = cpu()});
       for (const std::int64_t gap : {0, 1, 24}) {

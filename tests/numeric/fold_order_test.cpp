@@ -15,7 +15,8 @@ class CpuFoldOrder : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(CpuFoldOrder, IsThatOfTheElements) {
   if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
-  EXPECT_EQ(check_fold_order(scalar_folds()[GetParam()], target("cpu"), GetParam()), "");
+  // LLVM takes a second or two for each; every size is some fold's.
+  EXPECT_EQ(check_fold_order(scalar_folds()[GetParam()], target("cpu"), GetParam(), 2), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CpuFoldOrder, testing::Range(std::size_t{0}, scalar_folds().size()),

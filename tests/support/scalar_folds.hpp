@@ -28,9 +28,10 @@ std::string compare(const ScalarFold& fold, const std::vector<Column>& inputs,
                     const std::vector<Column>& outputs, std::int64_t segment,
                     std::int64_t elements);
 
-/// Compiles the fold for `target` at every size of kOrderSizes, runs it through the public
-/// interface and compares. `turn` picks the data. What went wrong, empty if nothing did.
+/// Compiles the fold for `target` at every size of kOrderSizes or, with a step, at one in so many
+/// of them, runs it through the public interface and compares. `turn` picks the data and the first
+/// size. What went wrong, empty if nothing did.
 std::string check_fold_order(const ScalarFold& fold, const codegen::Target& target,
-                             std::size_t turn);
+                             std::size_t turn, std::size_t step = 1);
 
 }  // namespace chainfold::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace chainfold::test {
 
@@ -13,5 +14,8 @@ inline constexpr std::size_t kThin = 3;
 #else
 inline constexpr std::size_t kThin = 1;
 #endif
+
+/// Whether a loop's turn is one of those that are taken.
+constexpr bool is_taken(std::int64_t turn) { return turn % static_cast<std::int64_t>(kThin) == 0; }
 
 }  // namespace chainfold::test

@@ -57,7 +57,7 @@ TEST(BenchPlansCases, JoinTheWaysOfACaseAndTakeAsManyElementsAsFit) {
       "sum f16 f16 columns=1001 0\n"
       "dot f16 f16 64 0\n"
       "dot f16 f32 64 0\n");
-  const std::vector<NamedCase> cases = plans_cases(list, 1 << 20);
+  const std::vector<NamedCase> cases = plans_cases(list, 1 << 20, true);
   ASSERT_EQ(cases.size(), 5U);
   EXPECT_EQ(cases[4].test.out, DType::f32);
   EXPECT_EQ(cases[0].test.elements, 65536);
@@ -69,13 +69,18 @@ TEST(BenchPlansCases, JoinTheWaysOfACaseAndTakeAsManyElementsAsFit) {
   EXPECT_EQ(cases[2].test.columns, 1001);
   EXPECT_EQ(cases[2].test.segment, (1 << 19) / 1001);
   EXPECT_EQ(cases[3].test.elements, 1 << 19) << "of each input";
+  std::istringstream of_a_cpu("sum f32 f32 64 0 openmp-simd\ninclusive_sum f32 f32 64 0 std-par\n");
+  const std::vector<NamedCase> there = plans_cases(of_a_cpu, 1 << 20, false);
+  ASSERT_EQ(there.size(), 2U);
+  EXPECT_EQ(there[0].ways.at(0).name(), "openmp-simd");
+  EXPECT_EQ(there[1].ways.at(0).name(), "std-par");
 }
 
 TEST(BenchPlansCases, SayWhichLineIsWrong) {
-  const auto complaint = [](const std::string& line) -> std::string {
+  const auto complaint = [](const std::string& line, bool gpu = true) -> std::string {
     std::istringstream list("sum f16 f16 64 0\n" + line + "\n");
     try {
-      plans_cases(list, 1 << 20);
+      plans_cases(list, 1 << 20, gpu);
     } catch (const std::runtime_error& error) {
       return error.what();
     }
@@ -90,6 +95,13 @@ TEST(BenchPlansCases, SayWhichLineIsWrong) {
   EXPECT_NE(complaint("sum f16 f16 64 0 rows warp=8").find("line 2 of the list"),
             std::string::npos);
   EXPECT_NE(complaint("sum f16 f16 64 0 cubb").find("line 2 of the list"), std::string::npos);
+  for (const char* elsewhere : {"openmp-simd", "std-par"})
+    EXPECT_NE(complaint(std::string("sum f16 f16 64 0 ") + elsewhere).find("line 2 of the list"),
+              std::string::npos);
+  for (const char* elsewhere : {"cub", "std-par"})
+    EXPECT_NE(
+        complaint(std::string("sum f16 f16 64 0 ") + elsewhere, false).find("line 2 of the list"),
+        std::string::npos);
   EXPECT_NE(complaint("inclusive_sum f16 f16 columns=4 0").find("columns are of folds"),
             std::string::npos);
   EXPECT_NE(complaint("sum f16 f16 64 600000").find("more than the 524288 that are kept"),

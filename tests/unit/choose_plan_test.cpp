@@ -796,38 +796,40 @@ TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
 /// Tiles of whole rows where these are few, or segments short; others by themselves, on lines of
 /// memory where that pays.
 TEST(ChoosePlan, ACpusShortSegmentsAreScannedByTilesOfWholeRows) {
-  const Target cpu = codegen::cpu_target(4);
+  const Target cpu = codegen::cpu_target(4), many = codegen::cpu_target(8);
   const auto x = input<f16>("x");
-  const auto plan_of = [&](std::string_view name, std::int64_t segment) {
+  const auto plan_of = [&](std::string_view name, std::int64_t segment, const Target& target) {
     const Computation scan = name == "halves" ? over(segments(segment), cast<f16>(inclusive_sum(x)))
                                               : program(std::string(name)).over(segments(segment));
-    const Plan plan = choose_plan(scan.graph(), cpu, {.segment = segment});
-    EXPECT_NO_THROW(verify(plan, scan.graph(), cpu));
+    const Plan plan = choose_plan(scan.graph(), target, {.segment = segment});
+    EXPECT_NO_THROW(verify(plan, scan.graph(), target));
     return plan;
   };
   for (const std::string_view name : {"scan_sum_f32", "halves", "scan_back_out_f32"}) {
     for (const std::int64_t segment : {3, 5, 7, 24, 31, 33, 40, 63}) {
-      const Plan plan = plan_of(name, segment);
+      const Plan plan = plan_of(name, segment, cpu);
       EXPECT_EQ(plan.strategy, Strategy::scan_tile) << name << segment;
       EXPECT_EQ(plan.tile_segments * segment, std::int64_t{32} * plan.depth) << name << segment;
     }
     for (const std::int64_t segment : {32, 64, 65, 96, 110, 126, 128, 200, 1000}) {
-      const Plan plan = plan_of(name, segment);
+      const Plan plan = plan_of(name, segment, cpu);
       EXPECT_EQ(plan.strategy, Strategy::scan_run) << name << segment;
       const bool halves = name == "halves";
       EXPECT_EQ(plan.to_lines, segment >= (halves ? 768 : 64)) << name << segment;
+      // Many threads wait for memory even where they convert what they store.
+      EXPECT_EQ(plan_of(name, segment, many).to_lines, segment >= 64) << name << segment;
     }
   }
   for (const std::int64_t segment : {68, 100, 112}) {
-    EXPECT_EQ(plan_of("halves", segment).strategy, Strategy::scan_tile) << segment;
-    EXPECT_EQ(plan_of("scan_sum_f32", segment).strategy, Strategy::scan_run) << segment;
+    EXPECT_EQ(plan_of("halves", segment, cpu).strategy, Strategy::scan_tile) << segment;
+    EXPECT_EQ(plan_of("scan_sum_f32", segment, cpu).strategy, Strategy::scan_run) << segment;
   }
   // What is merged by many operations, scanned both ways, or not stored in lines has no such tiles.
-  EXPECT_LT(plan_of("scan_both_ways_i32", 31).depth, 31);
-  EXPECT_LT(plan_of("scan_horner_u8", 31).depth, 31);
-  EXPECT_EQ(plan_of("scan_variance_f32", 40).strategy, Strategy::scan_run);
-  EXPECT_FALSE(plan_of("scan_variance_f32", 1000).to_lines);
-  EXPECT_LT(plan_of("scan_variance_f32", 31).depth, 31);
+  EXPECT_LT(plan_of("scan_both_ways_i32", 31, cpu).depth, 31);
+  EXPECT_LT(plan_of("scan_horner_u8", 31, cpu).depth, 31);
+  EXPECT_EQ(plan_of("scan_variance_f32", 40, cpu).strategy, Strategy::scan_run);
+  EXPECT_FALSE(plan_of("scan_variance_f32", 1000, cpu).to_lines);
+  EXPECT_LT(plan_of("scan_variance_f32", 31, cpu).depth, 31);
 }
 
 /// What takes two batches and a rest has no loop on vectors, and within the bound no states.
@@ -870,6 +872,39 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[1] + 1), 0);
   const Computation both = program("scan_both_ways_i32").over(whole());
   EXPECT_EQ(codegen::most_elements_of(both.graph(), cpu, 0, 1), 0);
+}
+
+TEST(ChoosePlan, ACpusStripsAreEven) {
+  for (const char* name : {"sum_f16", "sum_f32", "sum_f64", "arg_folds_f32"}) {
+    for (const std::int64_t columns : {129, 5000, 10'007, 16'385, 33'000, 100'000, 1'000'003}) {
+      const Computation fold = program(name).over(chainfold::columns(columns));
+      const Plan plan = choose_plan(fold.graph(), codegen::cpu_target(6), {.segment = columns});
+      const std::int64_t strips = (columns - 1) / plan.strip + 1, step = plan.columns_per_block();
+      EXPECT_LE(plan.strip * plan.state_bytes, 128 * 1024) << name << ", " << columns;
+      EXPECT_LT(plan.strip * strips - columns, strips * step) << name << ", " << columns;
+      if (strips > 1) {
+        EXPECT_GT((plan.strip + 2 * step) * plan.state_bytes, 64 * 1024) << name << columns;
+      }
+    }
+  }
+}
+
+/// Lines of eight such rows would compete for the same places of a cache.
+TEST(ChoosePlan, ACpuReadsFourRowsOfTheSameSetsAtATime) {
+  const auto depth = [](const char* name, std::int64_t columns, const Target& target) {
+    const Computation fold = program(name).over(chainfold::columns(columns));
+    return choose_plan(fold.graph(), target, {.segment = columns}).depth;
+  };
+  const Target cpu = codegen::cpu_target(6);
+  EXPECT_EQ(depth("sum_f32", 1 << 15, cpu), 4);
+  EXPECT_EQ(depth("sum_f32", 3 << 15, cpu), 4);
+  EXPECT_EQ(depth("sum_f64", 1 << 14, cpu), 4);
+  EXPECT_EQ(depth("dot_f32", 1 << 15, cpu), 4);
+  EXPECT_EQ(depth("sum_f32", 1 << 14, cpu), 8);
+  EXPECT_EQ(depth("sum_f32", 33'000, cpu), 8);
+  EXPECT_EQ(depth("sum_f16", 1 << 16, cpu), 8) << "states are half of what is moved";
+  EXPECT_EQ(depth("variance_f32", 1 << 15, cpu), 8);
+  EXPECT_EQ(depth("sum_f32", 1 << 15, codegen::cpu_target(6, "znver4")), 8) << "rows lie apart";
 }
 
 TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
