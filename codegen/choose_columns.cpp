@@ -35,9 +35,11 @@ constexpr int kFewBlockWarps = 16;
 constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
-constexpr int kCpuDepth = 8, kCpuRuns = 2, kCpuMostRuns = 4;
-/// States of a CPU's lane that stay in registers: those of 32 lanes are half of AVX-512's.
-constexpr std::int64_t kCpuStateBytes = 32;
+constexpr int kCpuDepth = 8;
+/// Loads side by side by a CPU's thread: one for so many bytes of registers (two by AVX-512, one by
+/// AVX2), and more where states stay at their columns. Two threads of a Zen 3, by two and by one,
+/// GB/s: 100 columns of f32 6 and 16, 300 9 and 16, 1000 14 and 17, f16 of 300 12 and 16.
+constexpr int kRunBytes = 1024, kFixedRunBytes = 512;
 /// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
 constexpr int kCpuLoads = 128;
 /// The same where states stay in the first-level cache and rows lie apart (strands.hpp): the fewer
@@ -53,6 +55,9 @@ constexpr std::int64_t kStripBytes = 128 * 1024;
 /// 91; 262144 of f32 100 and 103, but of f16 95 and 86.
 constexpr std::int64_t kSameSetBytes = 128 * 1024;
 constexpr int kSameSetDepth = 4, kSameSetElement = 4;
+/// Rows of a batch where a load's states are as many as the registers (f64 by AVX2: a Zen 3, 4096
+/// to 100000 columns, by eight and four of them 11 to 15 and 14 to 17 GB/s).
+constexpr int kCrowdedDepth = 4;
 
 std::int64_t state_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
@@ -343,20 +348,27 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   const bool moments = is_of_moments(graph), plain = is_plain(graph);
   int width = 1;
   if (one_warp) {
+    const int fixed = std::max(1, target.register_bytes / kFixedRunBytes);
     // Columns whose states fit the registers at once have no need of scratch.
-    choice.rows = cached || columns <= kCpuMostRuns * Plan::kWarp ? kCpuMostRuns : kCpuRuns;
+    choice.rows = cached || columns <= std::int64_t{fixed} * Plan::kWarp
+                      ? fixed
+                      : std::max(1, target.register_bytes / kRunBytes);
     const std::int64_t row = columns * widest_input(graph);
     const bool near = row >= kNearRowBytes && columns * state_bytes(graph) <= kNearStateBytes;
     const bool far_rows = target.strands > 1 && !needs_order(graph);
     const bool same_sets = row % kSameSetBytes == 0 && widest_input(graph) >= kSameSetElement;
+    const bool crowded = Plan::kWarp * state_bytes(graph) >= target.register_bytes;
     choice.depth = cached                            ? kCpuDepth
                    : far_rows && near                ? kCpuNearDepth
                    : !far_rows && plain && same_sets ? kSameSetDepth
+                   : plain && crowded                ? kCrowdedDepth
                                                      : kCpuDepth;
     if (cached) {
       choice.bytes = load_bytes(graph, target);
       width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
-      while (choice.rows > 1 && choice.rows * width * state_bytes(graph) > kCpuStateBytes)
+      // States of all lanes that stay in registers are half of these.
+      while (choice.rows > 1 &&
+             2 * Plan::kWarp * choice.rows * width * state_bytes(graph) > target.register_bytes)
         choice.rows /= 2;
       // A batch is added to the states once: more of that for less bytes where elements have two.
       if (widest_input(graph) == 2 && inputs == 1 && plain) choice.depth *= 2;

@@ -103,10 +103,12 @@ class ColumnsLowering {
       for (int run = 0; run < now.runs; ++run)
         keep(b, tile, b.add(states_at, b.add(at, b.i64(run * kWarpWidth))), nothing, reads);
     });
-    auto add = [&](int loads) {
-      return [&, loads](ValueId row, const Builder::Values&) {
+    // Behind a row lies the next one, so that loads need no masks but of the part's last row: what
+    // follows it may be no memory.
+    auto add = [&](int loads, bool is_last) {
+      return [&, loads, is_last](ValueId row, const Builder::Values&) {
         walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
-          Band work(b, tile, now, at, reads);
+          Band work(b, tile, now, at, is_last ? reads : kNoValue);
           const std::vector<Partials> fresh = work.batch(source, row, loads, kNoValue);
           for (int run = 0; run < now.runs; ++run) {
             const ValueId place = b.add(states_at, b.add(at, b.i64(run * kWarpWidth)));
@@ -119,15 +121,18 @@ class ColumnsLowering {
       };
     };
     const ValueId batch = b.i64(shape.depth);
-    const ValueId batches = b.div(place.size, batch), rest = b.mul(batches, batch);
+    const ValueId before_last =
+        ragged ? b.compute(Op::max, {b.i64(0), b.sub(place.size, b.i64(1))}) : place.size;
+    const ValueId batches = b.div(before_last, batch), rest = b.mul(batches, batch);
     if (shape.far) {
       source.apart = batches;
-      b.loop(b.i64(0), batches, b.i64(1), {}, add(shape.depth));
+      b.loop(b.i64(0), batches, b.i64(1), {}, add(shape.depth, false));
       source.apart = kNoValue;
     } else {
-      b.loop(b.i64(0), rest, batch, {}, add(shape.depth));
+      b.loop(b.i64(0), rest, batch, {}, add(shape.depth, false));
     }
-    b.loop(rest, place.size, b.i64(1), {}, add(1));
+    b.loop(rest, before_last, b.i64(1), {}, add(1, false));
+    if (ragged) b.loop(before_last, place.size, b.i64(1), {}, add(1, true));
   }
 
   void lower_merge(const Band::Shape& shape) {

@@ -32,7 +32,7 @@ struct CpuRow {
   std::string_view name;
   int strands, ahead_bytes;
 };
-constexpr CpuRow kCpus[] = {{"znver4", 2, 0}, {"sapphirerapids", 1, 8 * 1024}};
+constexpr CpuRow kCpus[] = {{"znver3", 2, 0}, {"znver4", 2, 0}, {"sapphirerapids", 1, 8 * 1024}};
 
 /// Memory answers after so many cycles when it has little to do.
 constexpr int kLatencyCycles = 700;
@@ -85,7 +85,7 @@ Target gpu_target(int arch, int processors) {
       fmt::format("architecture sm_{} is not supported; known targets: {}", arch, known_targets()));
 }
 
-Target cpu_target(int threads, std::string_view processor) {
+Target cpu_target(int threads, std::string_view processor, int vector_bits) {
   if (threads < 1) {
     throw UserError(ErrorCode::invalid_argument,
                     fmt::format("a CPU target needs at least one thread, not {}", threads));
@@ -102,6 +102,7 @@ Target cpu_target(int threads, std::string_view processor) {
   target.resident_warps = 1;
   target.shared_bytes = target.processor_shared_bytes = 0;
   target.vector_lanes = true;
+  target.register_bytes = (vector_bits >= 512 ? 32 : 16) * vector_bits / 8;
   target.has_mma = false;
   // A load is one or two elements a lane, and what follows a batch's loads delays the next batch's:
   // the fewer instructions there are a byte, the more bytes are on their way.

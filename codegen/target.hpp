@@ -50,6 +50,7 @@ struct Target {
   /// Lanes are elements of vectors: a constant pattern of lanes costs more the more registers each
   /// of its results takes lanes from, and an operation in some lanes alone no more than in all.
   bool vector_lanes = false;
+  int register_bytes = 0;         ///< where lanes are such elements: of all of a thread's vectors
   bool has_mma = true;            ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 16;       ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;    ///< the same where each load feeds much code
@@ -78,8 +79,8 @@ inline constexpr int kLineBytes = 64;
 /// architecture below 75 or unknown.
 Target gpu_target(int arch, int processors = 0);
 /// The CPU with `threads` threads, and what is known of its `processor` as LLVM calls it
-/// ("znver4"); of others, and of none, nothing is.
-Target cpu_target(int threads, std::string_view processor = {});
+/// ("znver4"); of others, and of none, nothing is. Its vectors have up to `vector_bits` bits.
+Target cpu_target(int threads, std::string_view processor = {}, int vector_bits = 512);
 /// "sm_90", "sm_90a" or "cpu". Throws UserError naming what is known.
 Target parse_target(std::string_view name);
 

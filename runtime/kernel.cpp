@@ -48,7 +48,7 @@ int device_of(const Target& target) {
 Target target(std::string_view name) {
   if (name == "cpu") {
     const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
-    return codegen::cpu_target(plugin.threads, plugin.host_cpu);
+    return codegen::cpu_target(plugin.threads, plugin.host_cpu, plugin.vector_bits);
   }
   if (name == "gpu") return gpu_of(0);
   if (name.substr(0, 4) == "gpu:") {

@@ -677,6 +677,7 @@ TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
 TEST(ChoosePlan, ReadsTwoPlacesInTurnWhereThatIsKnownToBeFaster) {
   const Target zen = codegen::cpu_target(2, "znver4");
   EXPECT_EQ(zen.strands, 2);
+  EXPECT_EQ(codegen::cpu_target(2, "znver3").strands, 2);
   for (const Target& other : {codegen::cpu_target(2), codegen::cpu_target(2, "sapphirerapids"),
                               codegen::cpu_target(2, "unheard_of")})
     EXPECT_EQ(other.strands, 1);
@@ -905,6 +906,30 @@ TEST(ChoosePlan, ACpuReadsFourRowsOfTheSameSetsAtATime) {
   EXPECT_EQ(depth("sum_f16", 1 << 16, cpu), 8) << "states are half of what is moved";
   EXPECT_EQ(depth("variance_f32", 1 << 15, cpu), 8);
   EXPECT_EQ(depth("sum_f32", 1 << 15, codegen::cpu_target(6, "znver4")), 8) << "rows lie apart";
+}
+
+TEST(ChoosePlan, ACpuWithNarrowVectorsHasFewerColumnsAtOnce) {
+  const auto planned = [](const char* name, std::int64_t columns, int vector_bits,
+                          std::int64_t most = 0) {
+    const Target cpu = codegen::cpu_target(6, {}, vector_bits);
+    const Computation fold = program(name).over(chainfold::columns(columns));
+    const Plan plan = choose_plan(fold.graph(), cpu, {.segment = columns, .most_elements = most});
+    EXPECT_NO_THROW(verify(plan, fold.graph(), cpu));
+    return plan;
+  };
+  for (const char* name : {"sum_f16", "sum_f32", "sum_f64", "variance_f32"}) {
+    EXPECT_EQ(planned(name, 1000, 512).rows, 2) << name;
+    for (const int bits : {128, 256}) {
+      EXPECT_EQ(planned(name, 1000, bits).rows, 1) << name << bits;
+      EXPECT_EQ(planned(name, 1000, bits, 1 << 18).rows, 1) << name << bits;
+      EXPECT_EQ(planned(name, 32, bits).strip, 0) << name << bits;
+      EXPECT_GT(planned(name, 128, bits).strip, 0) << name << bits;
+    }
+    EXPECT_EQ(planned(name, 128, 512).strip, 0) << name;
+  }
+  EXPECT_EQ(planned("sum_f64", 5000, 512).depth, 8);
+  EXPECT_EQ(planned("sum_f64", 5000, 256).depth, 4) << "a load's states are all registers";
+  EXPECT_EQ(planned("sum_f32", 5000, 256).depth, 8);
 }
 
 TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
