@@ -139,10 +139,11 @@ one_test() {
 export -f one_test
 
 # run_tests STAGE SHARE FILTER LIMIT PROCESSES CLEAN [SANITIZER...]: in SHARE per cent of all the time at most,
-# so that something is left for the stages behind it.
+# so that something is left for the stages behind it, where there are others.
 run_tests() {
   local stage=$1 share=$2 filter=$3 limit=$4 processes=$5 clean=$6 began=$SECONDS words ran
   shift 6
+  [[ $stages != "$stage" ]] || share=100
   STAGE_END=$((EPOCHSECONDS + seconds * share / 100))
   ((STAGE_END < DEADLINE)) || STAGE_END=$DEADLINE
   export STAGE_END
