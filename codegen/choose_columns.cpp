@@ -356,8 +356,10 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
     const std::int64_t row = columns * widest_input(graph);
     const bool near = row >= kNearRowBytes && columns * state_bytes(graph) <= kNearStateBytes;
     const bool far_rows = target.strands > 1 && !needs_order(graph);
-    const bool same_sets = row % kSameSetBytes == 0 && widest_input(graph) >= kSameSetElement;
-    const bool crowded = Plan::kWarp * state_bytes(graph) >= target.register_bytes;
+    const bool same_sets =
+        row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
+    const bool crowded = columns > std::int64_t{fixed} * Plan::kWarp &&
+                         Plan::kWarp * state_bytes(graph) >= target.register_bytes;
     choice.depth = cached                            ? kCpuDepth
                    : far_rows && near                ? kCpuNearDepth
                    : !far_rows && plain && same_sets ? kSameSetDepth

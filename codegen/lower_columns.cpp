@@ -103,12 +103,10 @@ class ColumnsLowering {
       for (int run = 0; run < now.runs; ++run)
         keep(b, tile, b.add(states_at, b.add(at, b.i64(run * kWarpWidth))), nothing, reads);
     });
-    // Behind a row lies the next one, so that loads need no masks but of the part's last row: what
-    // follows it may be no memory.
-    auto add = [&](int loads, bool is_last) {
-      return [&, loads, is_last](ValueId row, const Builder::Values&) {
+    auto add = [&](int loads, bool masked) {
+      return [&, loads, masked](ValueId row, const Builder::Values&) {
         walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
-          Band work(b, tile, now, at, is_last ? reads : kNoValue);
+          Band work(b, tile, now, at, masked ? reads : kNoValue);
           const std::vector<Partials> fresh = work.batch(source, row, loads, kNoValue);
           for (int run = 0; run < now.runs; ++run) {
             const ValueId place = b.add(states_at, b.add(at, b.i64(run * kWarpWidth)));
@@ -120,19 +118,28 @@ class ColumnsLowering {
         return Builder::Values{};
       };
     };
+    // Behind a row without a gap lies the next one, so that only the last row of all needs masks
+    // for what it loads; its batch has them.
+    const bool packed = ragged && !plan_.strided;
     const ValueId batch = b.i64(shape.depth);
     const ValueId before_last =
-        ragged ? b.compute(Op::max, {b.i64(0), b.sub(place.size, b.i64(1))}) : place.size;
-    const ValueId batches = b.div(before_last, batch), rest = b.mul(batches, batch);
+        packed ? b.compute(Op::max, {b.i64(0), b.sub(place.size, is_last_of_all(b, place))})
+               : place.size;
+    const ValueId batches = b.div(before_last, batch);
+    ValueId rest = b.mul(batches, batch);
     if (shape.far) {
       source.apart = batches;
-      b.loop(b.i64(0), batches, b.i64(1), {}, add(shape.depth, false));
+      b.loop(b.i64(0), batches, b.i64(1), {}, add(shape.depth, !packed));
       source.apart = kNoValue;
     } else {
-      b.loop(b.i64(0), rest, batch, {}, add(shape.depth, false));
+      b.loop(b.i64(0), rest, batch, {}, add(shape.depth, !packed));
     }
-    b.loop(rest, before_last, b.i64(1), {}, add(1, false));
-    if (ragged) b.loop(before_last, place.size, b.i64(1), {}, add(1, true));
+    if (packed) {
+      const ValueId end = b.add(rest, b.mul(b.div(b.sub(place.size, rest), batch), batch));
+      b.loop(rest, end, batch, {}, add(shape.depth, true));
+      rest = end;
+    }
+    b.loop(rest, place.size, b.i64(1), {}, add(1, true));
   }
 
   void lower_merge(const Band::Shape& shape) {
@@ -209,22 +216,28 @@ class ColumnsLowering {
     return source;
   }
 
+  static ValueId one_if_same(Builder& b, ValueId row, ValueId of) {
+    return b.select(b.compute(Op::eq, {row, of}), b.i64(1), b.i64(0));
+  }
+  /// 1 where a block's rows end with those of the launch, behind which there may be no memory, else
+  /// 0.
+  ValueId is_last_of_all(Builder& b, const Place& place) {
+    const ValueId rows = b.param(params_.rows);
+    ValueId end = rows;
+    if (has_parts())
+      end = b.min(rows, b.mul(b.param(params_.part_end), b.param(params_.part_length)));
+    return one_if_same(b, b.add(place.begin, place.size), end);
+  }
+
   /// Rows in phases: how loads at the ends of the input's memory are picked apart. Behind every
   /// other row lies the next one, and before it the one before; memory that begins on a boundary
   /// has no window that begins before it.
   void let_pick(Builder& b, TileLowering& tile, const Band::Shape& shape, const Place& place,
                 Band::Source& source) {
-    auto one_if_same = [&](ValueId row, ValueId of) {
-      return b.select(b.compute(Op::eq, {row, of}), b.i64(1), b.i64(0));
-    };
-    const ValueId rows = b.param(params_.rows);
-    ValueId end = rows;
-    if (has_parts())
-      end = b.min(rows, b.mul(b.param(params_.part_end), b.param(params_.part_length)));
-    source.picked_last = one_if_same(b.add(place.begin, place.size), end);
+    source.picked_last = is_last_of_all(b, place);
     const int unit = shape.width * size_of(graph_.inputs[0].type);
     if (plan_.base_alignment < unit)
-      source.picked_first = one_if_same(place.begin, b.param(params_.origin));
+      source.picked_first = one_if_same(b, place.begin, b.param(params_.origin));
     source.pick = [&b, &tile, width = shape.width](const std::vector<ValueId>& bases,
                                                    const Address& at, ValueId position,
                                                    const std::vector<ValueId>& reads) {

@@ -67,7 +67,7 @@ std::int64_t aligned(std::int64_t elements, const Buffer& buffer) {
 
 std::string check(const Graph& written, const Shape& shape) {
   const auto [size, segments, elements, rows, gap, few, strands, ahead, pinned] = shape;
-  Target target = cpu_target(ahead > 0 ? 8 : 2);
+  Target target = cpu_target(ahead > 0 ? 8 : 2, {}, runtime::cpu_plugin().vector_bits);
   target.strands = strands;
   target.ahead_bytes = ahead;
   const Graph graph = graph_for(written, target);

@@ -171,7 +171,8 @@ class LlvmMemory : public LlvmVsInterp {};
 TEST_P(LlvmMemory, LoadsTouchWhatTheirLanesSay) {
   const DType type = GetParam();
   for (int width = 1; width * size_of(type) <= 16; width *= 2) {
-    if (!is_taken(std::countr_zero(static_cast<unsigned>(width * size_of(type))) - 1)) continue;
+    if (!is_taken(std::countr_zero(static_cast<unsigned>(width)) + static_cast<int>(type)))
+      continue;
     constexpr std::int64_t kBlocks = 3;
     Bench bench(kBlocks);
     Builder b(bench.program);
@@ -212,7 +213,8 @@ TEST_P(LlvmMemory, LoadsTouchWhatTheirLanesSay) {
 TEST_P(LlvmMemory, LoadsTouchWhatTheirElementsSay) {
   const DType type = GetParam();
   for (int width = 2; width * size_of(type) <= 16; width *= 2) {
-    if (!is_taken(std::countr_zero(static_cast<unsigned>(width * size_of(type))) - 1)) continue;
+    if (!is_taken(std::countr_zero(static_cast<unsigned>(width)) + static_cast<int>(type)))
+      continue;
     constexpr std::int64_t kBlocks = 3;
     Bench bench(kBlocks);
     bench.program.accesses_anywhere = true;
@@ -245,7 +247,8 @@ TEST_P(LlvmMemory, LoadsTouchWhatTheirElementsSay) {
 TEST_P(LlvmMemory, StoresTouchWhatTheirLanesSay) {
   const DType type = GetParam();
   for (int width = 1; width * size_of(type) <= 16; width *= 2) {
-    if (!is_taken(std::countr_zero(static_cast<unsigned>(width * size_of(type))) - 1)) continue;
+    if (!is_taken(std::countr_zero(static_cast<unsigned>(width)) + static_cast<int>(type)))
+      continue;
     constexpr std::int64_t kBlocks = 3;
     Bench bench(kBlocks);
     Builder b(bench.program);

@@ -1,6 +1,8 @@
 // Kernels on the CPU through the public interface, held against the reference: all test programs,
 // and for the plain folds every segment size and odd counts.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -279,13 +281,14 @@ TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
 /// Too large for a core's cache: blocks walk along rows.
 TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
   std::size_t turn = 0;
+  int four_rows = 0;
   for (const char* name : {"sum_f16", "sum_f32", "arg_folds_f32", "sum_f64"}) {
     const TestProgram& tested = program(name);
     for (const std::int64_t count : {129, 300, 1000, 4099, 10'007, 32'768}) {
       const Computation computation = tested.over(columns(count));
       const int size = size_of(computation.graph().inputs[0].type);
       Target target = cpu();  // rows of a batch side by side, or far apart
-      target.strands = 1 + static_cast<int>((turn + turn / 4) % 2);
+      target.strands = 1 + static_cast<int>((turn + turn / 6) % 2);
       const Kernel kernel = compile(computation, {.target = target});
       CpuCase c{.segment = count, .columns = true};
       c.elements = ((std::int64_t{5} << 20) / size / count + 3) * count;
@@ -294,7 +297,42 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
       c.launch = turn % 2 == 0;
       check(tested, computation, kernel, c);
       EXPECT_NE(kernel.plan().find(" strip="), std::string::npos) << kernel.plan();
+      four_rows += static_cast<int>(kernel.plan().find(" depth=4 ") != std::string::npos);
     }
+  }
+  EXPECT_GE(four_rows, 1);
+}
+
+/// What lies between rows is no memory: none of it is read.
+TEST_F(CpuNumeric, ColumnsOfRowsThatEndWithAPage) {
+  const auto page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::int64_t kRows = 300;
+  const std::int64_t stride = 2 * page / 4, bytes = 2 * page * kRows;
+  for (const std::int64_t columns : {33, 37, 70, 100}) {
+    auto* const memory = static_cast<std::byte*>(
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    ASSERT_NE(static_cast<void*>(memory), MAP_FAILED);
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      std::byte* const of_row = memory + 2 * page * r;
+      ASSERT_EQ(mprotect(of_row, page, PROT_READ | PROT_WRITE), 0);
+      auto* const row = reinterpret_cast<float*>(of_row + page) - columns;
+      for (std::int64_t c = 0; c < columns; ++c) row[c] = static_cast<float>(r % 7 + c);
+    }
+    const Computation computation = over(chainfold::columns(columns), sum(input<float>("x")));
+    for (const int strands : {1, 2}) {
+      Target target = cpu();
+      target.strands = strands;
+      const Kernel kernel = compile(computation, {.target = target});
+      std::vector<float> sums(static_cast<std::size_t>(columns), -1);
+      const auto* const first = reinterpret_cast<const float*>(memory + page) - columns;
+      kernel.run_into({Binding("x", first, DType::f32, (kRows - 1) * stride + columns, stride)},
+                      {OutputBinding(sums.data(), DType::f32, columns)});
+      float rows = 0;
+      for (std::int64_t r = 0; r < kRows; ++r) rows += static_cast<float>(r % 7);
+      for (std::int64_t c = 0; c < columns; ++c)
+        ASSERT_EQ(sums[static_cast<std::size_t>(c)], rows + static_cast<float>(kRows * c)) << c;
+    }
+    munmap(memory, bytes);
   }
 }
 
