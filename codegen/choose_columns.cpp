@@ -42,22 +42,16 @@ constexpr int kCpuDepth = 8;
 constexpr int kRunBytes = 1024, kFixedRunBytes = 512;
 /// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
 constexpr int kCpuLoads = 128;
-/// The same where states stay in the first-level cache and rows lie apart (strands.hpp): the fewer
-/// places are read at once, the better. 512 and 1024 columns of f32 and f16 by 4 and 8 rows 0.94 to
-/// 1.0 and 0.84 to 0.96 of a loop that only reads; of 4096 0.80 and 0.88 (f16).
-constexpr int kCpuNearDepth = 4;
+/// Rows of a batch that is a smaller one (cpu_depth); states in the first-level cache, and rows
+/// that are not short.
+constexpr int kCpuFewDepth = 4;
 constexpr std::int64_t kNearStateBytes = 16 * 1024, kNearRowBytes = 512;
 /// States that a CPU's second-level cache holds beside the rows that pass by.
 constexpr std::int64_t kStripBytes = 128 * 1024;
-/// Rows side by side of which every line is one of the same set of a second-level cache, and bytes
-/// of elements whose states are not most of what is moved: four of them at a time. 65536 columns
-/// of f32 by eight and four rows 76 and 98 GB/s (Sapphire Rapids), 18 and 20 (Zen 3), of f64 86 and
-/// 91; 262144 of f32 100 and 103, but of f16 95 and 86.
+/// Rows a multiple of this apart have all their lines in the same set of a second-level cache; and
+/// bytes of elements whose states are not most of what is moved.
 constexpr std::int64_t kSameSetBytes = 128 * 1024;
-constexpr int kSameSetDepth = 4, kSameSetElement = 4;
-/// Rows of a batch where a load's states are as many as the registers (f64 by AVX2: a Zen 3, 4096
-/// to 100000 columns, by eight and four of them 11 to 15 and 14 to 17 GB/s).
-constexpr int kCrowdedDepth = 4;
+constexpr int kSameSetElement = 4;
 
 std::int64_t state_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
@@ -221,6 +215,27 @@ void take_few_rows(PlanChoice& choice, const Graph& graph, const Target& target,
   choice.parts = 1;
 }
 
+/// Rows that a CPU's thread adds up before it goes on to its states.
+///
+/// Four where states stay in the first-level cache and rows lie apart (strands.hpp), since the
+/// fewer places are read at once, the better: 512 and 1024 columns of f32 and f16 by four and eight
+/// rows 0.94 to 1.0 and 0.84 to 0.96 of a loop that only reads; of 4096 0.80 and 0.88 (f16). Where
+/// rows side by side compete for the same set of a cache: 65536 columns of f32 by eight and four 76
+/// and 98 GB/s (Sapphire Rapids), 18 and 20 (Zen 3), of f64 86 and 91; 262144 of f32 100 and 103,
+/// but of f16 95 and 86. And where states are in scratch (`scratch`) and a load's are as many as
+/// the registers: f64 by AVX2 (a Zen 3), 4096 to 100000 columns, 11 to 15 and 14 to 17 GB/s.
+int cpu_depth(const Graph& graph, const Target& target, const PlanRequest& request, bool scratch) {
+  const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
+  const std::int64_t row = columns * widest_input(graph), states = state_bytes(graph);
+  const bool far_rows = target.strands > 1 && !needs_order(graph);
+  if (far_rows && row >= kNearRowBytes && columns * states <= kNearStateBytes) return kCpuFewDepth;
+  if (!is_plain(graph)) return kCpuDepth;
+  const bool same_sets =
+      row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
+  const bool crowded = scratch && Plan::kWarp * states >= target.register_bytes;
+  return (same_sets && !far_rows) || crowded ? kCpuFewDepth : kCpuDepth;
+}
+
 }  // namespace
 
 bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -353,18 +368,9 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
     choice.rows = cached || columns <= std::int64_t{fixed} * Plan::kWarp
                       ? fixed
                       : std::max(1, target.register_bytes / kRunBytes);
-    const std::int64_t row = columns * widest_input(graph);
-    const bool near = row >= kNearRowBytes && columns * state_bytes(graph) <= kNearStateBytes;
-    const bool far_rows = target.strands > 1 && !needs_order(graph);
-    const bool same_sets =
-        row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
-    const bool crowded = columns > std::int64_t{fixed} * Plan::kWarp &&
-                         Plan::kWarp * state_bytes(graph) >= target.register_bytes;
-    choice.depth = cached                            ? kCpuDepth
-                   : far_rows && near                ? kCpuNearDepth
-                   : !far_rows && plain && same_sets ? kSameSetDepth
-                   : plain && crowded                ? kCrowdedDepth
-                                                     : kCpuDepth;
+    choice.depth =
+        cached ? kCpuDepth
+               : cpu_depth(graph, target, request, columns > std::int64_t{fixed} * Plan::kWarp);
     if (cached) {
       choice.bytes = load_bytes(graph, target);
       width = widest_divisor(columns, widest_load(graph, target, choice.bytes));

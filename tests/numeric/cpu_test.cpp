@@ -444,13 +444,14 @@ TEST_F(CpuNumeric, ColumnsGivenAtLaunchAndWithoutRows) {
 }
 
 TEST_F(CpuNumeric, SegmentsWithGaps) {
-  int first = 0, size = 0;
+  bool taken = false;
   for (const char* name : {"sum_f16", "sum_i8", "frames", "q6", "index_i16", "longest_run_f32"}) {
     const TestProgram& tested = program(name);
     std::size_t turn = 0;
-    ++first;
+    taken = !taken;  // each size for every other program: their number is even
     for (const std::int64_t segment : {1, 7, 16, 33, 64, 257, 4096, 150'001}) {
-      if (++size % 2 == first % 2) continue;  // each size for every other program
+      taken = !taken;
+      if (!taken) continue;
       const Computation computation = tested.over(segments(segment));
       const Kernel kernel = compile(computation, {.target = cpu()});
       for (const std::int64_t gap : {0, 1, 24}) {
