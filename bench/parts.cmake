@@ -6,7 +6,7 @@ foreach(part report results_file cases reference contest reduce_cases scan_cases
   target_sources(chainfold_bench_parts PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${part}.cpp)
 endforeach()
 target_link_libraries(chainfold_bench_parts PRIVATE chainfold::chainfold chainfold_options
-  fmt::fmt-header-only nlohmann_json::nlohmann_json)
+  chainfold_fmt nlohmann_json::nlohmann_json)
 if(CHAINFOLD_COMMIT)
   target_compile_definitions(chainfold_bench_parts PRIVATE CHAINFOLD_COMMIT="${CHAINFOLD_COMMIT}")
 endif()

@@ -5,6 +5,7 @@
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/strands.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -75,50 +76,13 @@ constexpr int kCpuSmallTileBytes = 64 * 1024;
 /// Elements whose running sums a CPU's thread computes while others wake up.
 constexpr std::int64_t kCpuAloneElements = 200 * 1024;
 
-/// What an operation on a CPU's vectors takes, in additions; about.
-std::int64_t additions_of(Op op, DType type) {
-  switch (op) {
-    case Op::reinterpret: return 0;
-    case Op::exp:
-    case Op::log:
-    case Op::pow: return 80;
-    case Op::min:
-    case Op::max: return is_float(type) ? 2 : 1;
-    default: return 1;
-  }
-}
-
-/// Merges of a row of lanes: five steps across them, the row's total and the carry.
-constexpr std::int64_t kMerges = 7;
-
-/// What a scan does with a row of lanes, in additions; about. A running sum takes kMerges.
-std::int64_t additions_of(const Graph& graph) {
-  std::int64_t sum = 0;
-  for (const Node& node : graph.nodes) {
-    if (node.kind == NodeKind::compute && node.level == Level::element)
-      sum += additions_of(node.op, node.type);
-    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
-    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
-    std::int64_t merge = 0;
-    if (fold.tile) {
-      merge = additions_of(*fold.tile, fold.state[0]);
-    } else {
-      for (const Lambda::Step& step : fold.merge.steps) {
-        if (!step.operands.empty()) merge += additions_of(step.op, step.type);
-      }
-    }
-    sum += node.kind == NodeKind::scan ? kMerges * merge : merge;
-  }
-  return std::max(kMerges, sum);
-}
-
 /// Elements that one thread has scanned by the time at which P threads would have: those read all
 /// of them twice, 1.7 times what once takes since the first reading is the faster one, and wake up
 /// first, so that n = alone + 1.7 n / P.
 std::int64_t most_of_one_thread(const Graph& graph, const Target& target) {
   // Not 0, which is no class.
   const std::int64_t alone =
-      std::max<std::int64_t>(1, kCpuAloneElements * kMerges / additions_of(graph));
+      std::max<std::int64_t>(1, kCpuAloneElements * kRowMerges / additions_of(graph));
   return alone * 10 * target.processors / (10 * target.processors - 17);
 }
 

@@ -18,6 +18,7 @@
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/strands.hpp"
 #include "chainfold/codegen/target.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -59,9 +60,11 @@ int choose_batch(const Graph& graph, const Target& target) {
     halves += fold.tile && many_registers ? folds : 2 * folds;
   }
   const int shares = std::max({1, halves / 2, static_cast<int>(graph.inputs.size())});
-  return std::max(
+  const int batch = std::max(
       target.min_loads_in_flight,
       static_cast<int>(std::bit_floor(static_cast<unsigned>(target.loads_in_flight / shares))));
+  if (!target.vector_lanes) return batch;
+  return std::min(batch, tile_loads(graph, widest_load(graph, target, load_bytes(graph, target))));
 }
 
 /// Whether one batch is better than two: a fold of two inputs has half of a lane's loads under way

@@ -8,6 +8,7 @@
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/row_merges.hpp"
 #include "chainfold/codegen/strands.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -17,12 +18,12 @@ namespace {
 constexpr int kRegisterBytes = 64;
 /// Registers are not worth to be made of more pieces than this.
 constexpr int kMostPieces = 4;
-/// Loads of a tile, all rows': more would only be code.
-constexpr int kTileLoads = 128;
 /// What operations take beside an element-wise one: to put another piece into a register, and to
 /// merge two lanes of two rows, or, of moments, their states. Of a Zen 4, from cache: f16 of 24, 37
 /// and 48 by 8 lanes 41, 40 and 46 GB/s, by 16 33, 38 and 48, by 32 28, 27 and 35.
 constexpr double kPiece = 0.3, kMerge = 1, kMergeMoments = 4;
+/// Rows of folds in order are merged by themselves, in as many steps as there are levels of lanes.
+constexpr int kMergesInOrder = 4;
 /// Of more loads of a warp moments of 4 and 8 bytes are merged by the more constant weights the
 /// more lanes there are (variances of 100 and 128 f32: 37 and 40 GB/s by 16 lanes, 43 and 54 by
 /// 32). Those of 2 bytes are converted, which takes most.
@@ -72,9 +73,11 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
 
 /// Bytes of an output from which on it passes the caches by (Plan::stream_from); 0: never. Memory
 /// is read before what is stored to it by way of a cache, which matters where results are many, and
-/// caches keep none of them where all that is read and stored is twice what they hold.
+/// caches keep none of them where all that is read and stored is twice what they hold. Kernels have
+/// a copy of their code for it, which only lengthens compilations where memory waits anyway.
 std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment) {
   constexpr std::int64_t kShare = 32;
+  if (target.vector_lanes && computes_slowly(graph)) return 0;
   const std::int64_t in = segment * element_bytes(graph);
   std::int64_t out = 0, widest = 0;
   for (const NodeId output : graph.outputs) {
@@ -87,23 +90,28 @@ std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t 
 
 void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
                  int width) {
-  if (!target.vector_lanes || needs_order(graph) || loads_of(segment, width) > choice.depth) return;
+  if (!target.vector_lanes) return;
+  const std::int64_t loads = loads_of(segment, width);
+  const int tile = tile_loads(graph, width);
+  const std::int64_t merged = needs_order(graph) ? kMergesInOrder * loads : loads;
+  choice.rows = std::min(choice.rows, floor_power_of_two(tile / merged));
+  if (needs_order(graph) || loads > choice.depth) return;
   // Elements of fewer bytes become as many words.
   const int register_lanes = kRegisterBytes / std::max(4, widest_input(graph));
   const double merge = has_moments(graph) ? kMergeMoments : kMerge;
   const int budget = choice.rows;
   std::int64_t most = choice.depth;
   if (has_moments(graph)) {
-    if (widest_input(graph) >= 4 && loads_of(segment, width) > kMostLoadsOfMoments) return;
+    if (widest_input(graph) >= 4 && loads > kMostLoadsOfMoments) return;
     most = std::min<std::int64_t>(most, mean_loads(graph, target, width));
   }
   double least = 0;
   for (int lanes = lanes_of(segment, width); lanes * kMostPieces >= register_lanes; lanes /= 2) {
-    const std::int64_t loads = loads_of_lanes(segment, width, lanes);
+    const std::int64_t of_lanes = loads_of_lanes(segment, width, lanes);
     const bool far = reach_of_row(graph, segment, lanes) >= kFarBytes;
-    if (choice.lanes > 0 && (loads > most || far)) break;
-    const int rows = std::min({budget, lanes, floor_power_of_two(kTileLoads / loads)});
-    const double cost = cost_of(lanes, rows, loads, register_lanes, merge);
+    if (choice.lanes > 0 && (of_lanes > most || far)) break;
+    const int rows = std::min({budget, lanes, floor_power_of_two(tile / of_lanes)});
+    const double cost = cost_of(lanes, rows, of_lanes, register_lanes, merge);
     if (choice.lanes == 0 || cost < least) {
       least = cost;
       choice.lanes = lanes;

@@ -16,6 +16,7 @@
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
@@ -130,6 +131,38 @@ TEST(ChoosePlan, LanesOfACpuShareSegmentsThatTakeSeveralLoads) {
     EXPECT_EQ(plan_of(ordered, segment).lanes_per_segment,
               std::min<std::int64_t>(32, std::bit_ceil(static_cast<std::uint64_t>(segment))))
         << "elements in order, segment " << segment;
+}
+
+/// Code grows with loads times what is done to an element, and compilation faster than code.
+TEST(ChoosePlan, ACpusTilesAreNotTooMuchCode) {
+  for (const int bits : {256, 512}) {
+    const Target target = codegen::cpu_target(4, "", bits);
+    for (const TestProgram& tested : programs()) {
+      const codegen::Graph graph = codegen::graph_for(tested.over(whole()).graph(), target);
+      const std::int64_t instructions = codegen::instructions_of(graph);
+      for (const std::int64_t segment : {1, 8, 31, 37, 64, 100, 255, 777, 4099, 0}) {
+        SCOPED_TRACE(fmt::format("{}, segment {}, {} bits", tested.name, segment, bits));
+        const Plan plan = codegen::choose_plan(graph, target, {.segment = segment});
+        EXPECT_LE(std::int64_t{plan.rows} * plan.depth,
+                  std::max(1, codegen::tile_loads(graph, plan.load_width)));
+        if (codegen::computes_slowly(graph)) {
+          EXPECT_EQ(plan.stream_from, 0);
+        }
+      }
+      EXPECT_LE(instructions * codegen::tile_loads(graph, 1),
+                std::max<std::int64_t>(instructions, 4096));
+    }
+  }
+  const auto x = input<double>("x");
+  const Target target = codegen::cpu_target(4);
+  const auto loads_of = [&](const Computation& computation) {
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const Plan plan = codegen::choose_plan(graph, target, {.segment = 32});
+    return plan.rows * plan.depth;
+  };
+  EXPECT_EQ(loads_of(over(whole(), sum(x))), 32) << "little code";
+  EXPECT_LE(loads_of(over(whole(), argmax(x), argmin(x), max(x), min(x))), 8) << "much";
+  EXPECT_LE(loads_of(over(whole(), logsumexp(x))), 8) << "calls";
 }
 
 TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
