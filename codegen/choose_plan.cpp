@@ -253,7 +253,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
   choice.strategy = Strategy::parts;
   choice.parts = kMostParts;
   if (target.max_warps == 1) {
-    choice.depth /= 2;
+    choice.depth = std::max(1, choice.depth / 2);
     place_moments(choice, graph, target, widest_load(graph, target, choice.bytes), 1);
     choice.parts = kCpuParts;
   } else {

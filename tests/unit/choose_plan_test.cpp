@@ -165,6 +165,24 @@ TEST(ChoosePlan, ACpusTilesAreNotTooMuchCode) {
   EXPECT_LE(loads_of(over(whole(), logsumexp(x))), 8) << "calls";
 }
 
+/// More code than any tile may have is a tile of one load.
+TEST(ChoosePlan, ExpressionsOfAnyLengthHaveAPlanOnACpu) {
+  const Target target = codegen::cpu_target(4);
+  const auto x = input<double>("x");
+  const auto y = exp(log(exp(log(exp(log(exp(log(exp(log(x))))))))));
+  const auto z = exp(log(exp(log(exp(log(exp(log(exp(log(y * y))))))))));
+  for (const Computation& computation :
+       {over(whole(), sum(exp(log(exp(log(exp(log(z * z)))))))),
+        over(whole(), logsumexp(z), logsumexp(-z), argmax(z), argmin(z))}) {
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    EXPECT_GT(codegen::instructions_of(graph), 2048);
+    for (const std::int64_t segment : kSegments)
+      EXPECT_NO_THROW(
+          verify(codegen::choose_plan(graph, target, {.segment = segment}), graph, target))
+          << segment;
+  }
+}
+
 TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
   expect_legal_plans_within_the_bound(scan_programs());
 }
