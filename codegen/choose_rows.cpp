@@ -22,7 +22,7 @@ constexpr int kMostPieces = 4;
 /// merge two lanes of two rows, or, of moments, their states. Of a Zen 4, from cache: f16 of 24, 37
 /// and 48 by 8 lanes 41, 40 and 46 GB/s, by 16 33, 38 and 48, by 32 28, 27 and 35.
 constexpr double kPiece = 0.3, kMerge = 1, kMergeMoments = 4;
-/// Rows of folds in order are merged by themselves, in as many steps as there are levels of lanes.
+/// Rows of folds in order are merged by themselves, in about as many steps as lanes have levels.
 constexpr int kMergesInOrder = 4;
 /// Of more loads of a warp moments of 4 and 8 bytes are merged by the more constant weights the
 /// more lanes there are (variances of 100 and 128 f32: 37 and 40 GB/s by 16 lanes, 43 and 54 by
@@ -77,7 +77,7 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
 /// a copy of their code for it, which only lengthens compilations where memory waits anyway.
 std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment) {
   constexpr std::int64_t kShare = 32;
-  if (target.vector_lanes && computes_slowly(graph)) return 0;
+  if (computes_slowly(graph)) return 0;
   const std::int64_t in = segment * element_bytes(graph);
   std::int64_t out = 0, widest = 0;
   for (const NodeId output : graph.outputs) {

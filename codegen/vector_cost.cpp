@@ -27,8 +27,8 @@ constexpr int kTileLoads = 128;
 /// Instructions of a tile, of which a kernel has up to four copies: compilers take more than twice
 /// the time for twice of them, and rows gain nothing from so many (Zen 3, argmax, argmin, maximum
 /// and minimum of 100 f64 at once, 16 MiB: by rows of 32 39 s until the first result and then
-/// 4.5 ms, by rows of 8 2.9 s and 3.8 to 4.2 ms; argmax of 31 f32 1.9 s and 2.3 ms, 0.23 s and
-/// 1.9 ms).
+/// 4.5 ms, by rows of 8 2.9 s and 3.8 to 4.2 ms, by rows of 4 1.3 s and 4.7 ms; argmax of 31
+/// f32 1.9 s and 2.3 ms, 0.23 s and 1.9 ms).
 constexpr std::int64_t kTileInstructions = 4 * 1024;
 /// From so many on memory waits for what is computed, whatever way results take.
 constexpr std::int64_t kSlowInstructions = 256;
@@ -43,7 +43,6 @@ constexpr int kExtreme = 4;
 /// Those of products of 64-bit integers, and of conversions between those and floats, which not all
 /// vectors have.
 constexpr int kWideInteger = 6;
-
 /// Those of a comparison or a choice, for masks that are packed and spread again where they are
 /// vectors; of a shift by any number of bits; and of a float that becomes an integer, since what is
 /// out of range becomes its ends.
@@ -75,25 +74,27 @@ std::int64_t instructions_of(Op op, DType type) {
 
 DType wider(DType a, DType b) { return size_of(a) >= size_of(b) ? a : b; }
 
-/// A conversion.
-std::int64_t instructions_of(DType from, DType to) {
+std::int64_t instructions_of_conversion(DType from, DType to) {
   const DType integer = is_integer(from) ? from : to;
   const std::int64_t plain = instructions_of(Op::convert, wider(from, to));
   if (is_float(from) == is_float(to)) return plain;
   return plain * (size_of(integer) == 8 ? kWideInteger : is_float(from) ? kSaturated : 1);
 }
 
+/// Instructions of an operation with a result of `type`; `type_of` tells the operands' types.
+template <class Operands, class TypeOf>
+std::int64_t instructions_of(Op op, DType type, const Operands& operands, TypeOf&& type_of) {
+  if (op == Op::convert) return instructions_of_conversion(type_of(operands[0]), type);
+  for (const auto operand : operands) type = wider(type, type_of(operand));
+  return instructions_of(op, type);
+}
+
 std::int64_t instructions_of(const Lambda& lambda) {
   std::int64_t sum = 0;
   for (const Lambda::Step& step : lambda.steps) {
-    if (step.operands.empty()) continue;
-    if (step.op == Op::convert) {
-      sum += instructions_of(lambda.type(step.operands[0]), step.type);
-      continue;
-    }
-    DType type = step.type;
-    for (const int operand : step.operands) type = wider(type, lambda.type(operand));
-    sum += instructions_of(step.op, type);
+    if (step.operands.empty()) continue;  // a constant
+    sum += instructions_of(step.op, step.type, step.operands,
+                           [&](int operand) { return lambda.type(operand); });
   }
   return sum;
 }
@@ -123,15 +124,9 @@ std::int64_t additions_of(const Graph& graph) {
 std::int64_t instructions_of(const Graph& graph) {
   std::int64_t sum = 0;
   for (const Node& node : graph.nodes) {
-    if (node.kind == NodeKind::compute && node.level == Level::element) {
-      if (node.op == Op::convert) {
-        sum += instructions_of(graph.node(node.operands[0]).type, node.type);
-        continue;
-      }
-      DType type = node.type;
-      for (const NodeId operand : node.operands) type = wider(type, graph.node(operand).type);
-      sum += instructions_of(node.op, type);
-    }
+    if (node.kind == NodeKind::compute && node.level == Level::element)
+      sum += instructions_of(node.op, node.type, node.operands,
+                             [&](NodeId operand) { return graph.node(operand).type; });
     if (node.kind != NodeKind::fold) continue;
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     if (fold.moments) {  // deviations from the mean of many, which are summed up
