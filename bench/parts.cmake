@@ -7,6 +7,9 @@ foreach(part report results_file cases reference contest reduce_cases scan_cases
 endforeach()
 target_link_libraries(chainfold_bench_parts PRIVATE chainfold::chainfold chainfold_options
   chainfold_fmt nlohmann_json::nlohmann_json)
+if(CHAINFOLD_SANITIZE)  # only for the tests of them, which are short
+  target_compile_options(chainfold_bench_parts PRIVATE -O0)
+endif()
 if(CHAINFOLD_COMMIT)
   target_compile_definitions(chainfold_bench_parts PRIVATE CHAINFOLD_COMMIT="${CHAINFOLD_COMMIT}")
 endif()

@@ -9,6 +9,7 @@
 
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -37,7 +38,7 @@ TEST_P(AcrossScan, IsRight) {
   const auto pick = [&](std::initializer_list<std::int64_t> values) {
     return values.begin()[random() % values.size()];
   };
-  constexpr int kRuns = 8;
+  constexpr int kRuns = thinned(8);
   int runs = 0;
   for (int turn = 0; turn < 300 && runs < kRuns; ++turn) {
     const codegen::Target target = codegen::gpu_target(static_cast<int>(pick({75, 80, 90})));

@@ -34,7 +34,7 @@ TEST_P(Columns, EveryShapeIsRight) {
   };
   const bool slow = tested.name.rfind("sum_", 0) != 0;
   int runs = 0, wide = 0, cut = 0, strided = 0;
-  for (int turn = 0; turn < 400 && runs < (slow ? 40 : 80); ++turn) {
+  for (int turn = 0; turn < 400 && runs < thinned(slow ? 40 : 80); ++turn) {
     InterpCase c{
         .segment = pick({1, 2, 3, 7, 8, 24, 31, 32, 33, 64, 100, 256, 257, 264, 520, 1000}),
         .columns = true};
@@ -83,7 +83,7 @@ TEST_P(Columns, EveryShapeIsRight) {
     cut += plan->launches == 2 && rows > plan->part_quantum;
     strided += plan->strided;
   }
-  EXPECT_GE(runs, slow ? 40 : 60);
+  EXPECT_GE(runs, thinned(slow ? 40 : 60));
   EXPECT_GT(wide, 0);
   EXPECT_GT(cut, 0);
   EXPECT_GT(strided, 0);

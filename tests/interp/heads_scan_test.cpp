@@ -11,6 +11,7 @@
 
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -38,7 +39,7 @@ TEST_P(HeadsScan, IsRight) {
   const auto pick = [&](std::initializer_list<std::int64_t> values) {
     return values.begin()[random() % values.size()];
   };
-  constexpr int kRuns = 8;
+  constexpr int kRuns = thinned(8);
   constexpr std::int64_t kMostElements = 4000;
   int runs = 0;
   for (int turn = 0; turn < 300 && runs < kRuns; ++turn) {

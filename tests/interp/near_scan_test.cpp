@@ -7,6 +7,7 @@
 
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -55,12 +56,13 @@ TEST(NearScan, IsRightAtEveryLevel) {
                              {"scan_sum_f32", 67'001, 67'001 * 8, 1, 1},
                              {"scan_back_out_f32", 200'003, 600'009, 3, 1},
                              {"scan_horner_back_u8", 571'001, 571'001, 2, 1}}) {
+    if (!is_taken(++turn)) continue;
     SCOPED_TRACE(words(tested));
     InterpCase c{.segment = tested.segment,
                  .elements = tested.elements,
                  .fill = Fill::whole,
                  .choice = choice_of(tested)};
-    c.options = {.schedule = codegen::Schedule::random, .seed = turn++, .resident_blocks = 5};
+    c.options = {.schedule = codegen::Schedule::random, .seed = turn, .resident_blocks = 5};
     expect_right(program(tested.program), codegen::gpu_target(90), c);
   }
 }

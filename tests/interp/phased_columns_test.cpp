@@ -71,7 +71,7 @@ TEST_P(PhasedColumns, OfEveryNumberAreRight) {
   for (const std::int64_t count : {band, band + 1, band + w - 1, band + w, band + w + 1,
                                    2 * band - 1, 2 * band + 1, 3 * band + w / 2 + 1}) {
     for (const std::int64_t rows : {21, 66}) {
-      ++turn;
+      if (!is_taken(++turn)) continue;
       InterpCase c{.segment = count,
                    .columns = true,
                    .elements = count * rows,
@@ -99,7 +99,7 @@ TEST_P(PhasedColumns, OfEveryNumberOfRowsAreRight) {
         batch + 2, turn - 1, turn, turn + 1, turn + 2, 2 * turn, 2 * turn + 1, 3 * turn + batch + 1,
         5 * turn - 1, 7 * turn}) {
     for (const int parts : {1, choice.parts}) {
-      ++number;
+      if (!is_taken(++number)) continue;
       InterpCase c{.segment = count,
                    .columns = true,
                    .elements = count * rows,
@@ -119,10 +119,12 @@ TEST_P(PhasedColumns, InMemoryThatBeginsAnywhereAreRight) {
   const Computation computation = tested.over(columns(2));
   const int size = size_of(computation.graph().inputs[0].type);
   const std::int64_t count = 2 * own() - 5;
+  std::int64_t turn = 0;
   for (int alignment = size; alignment < 16; alignment *= 2) {
     for (const std::int64_t rows :
          {1, 2, choice.phases, choice.depth * choice.warps, choice.depth * choice.warps + 2, 150}) {
       for (const int chunks : {1, 3}) {
+        if (!is_taken(++turn)) continue;
         expect_right(tested, {.segment = count,
                               .columns = true,
                               .elements = count * rows,
@@ -138,8 +140,10 @@ TEST_P(PhasedColumns, InMemoryThatBeginsAnywhereAreRight) {
 
 /// Pieces of the rows, each of which ends where its memory ends, and pieces of the columns.
 TEST_P(PhasedColumns, InPiecesAreRight) {
+  std::int64_t turn = 0;
   for (const std::int64_t count : {own() + 7, 4 * own() + 1}) {
     for (const int parts : {1, 5}) {
+      if (!is_taken(++turn)) continue;
       InterpCase c{.segment = count,
                    .columns = true,
                    .elements = count * 203,
@@ -160,7 +164,7 @@ TEST_P(PhasedColumns, OfRowsWithGapsAreRight) {
   for (const std::int64_t count : {own(), own() + 1, 2 * own() + 3}) {
     const int aligned = static_cast<int>(16 - count % 16);
     for (const int gap : {1, 2, 3, 5, aligned, aligned + 4, 40}) {
-      ++turn;
+      if (!is_taken(++turn)) continue;
       InterpCase c{.segment = count,
                    .columns = true,
                    .gaps = {gap},

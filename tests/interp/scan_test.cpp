@@ -10,6 +10,7 @@
 
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -31,7 +32,7 @@ TEST_P(ScanShapes, AreRight) {
   const auto pick = [&](std::initializer_list<int> values) {
     return values.begin()[random() % values.size()];
   };
-  constexpr int kRuns = 14;
+  constexpr int kRuns = thinned(14);
   int runs = 0;
   for (int turn = 0; turn < 400 && runs < kRuns; ++turn) {
     const int arch = pick({75, 80, 90, 100, 0});
@@ -99,7 +100,7 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
   const auto pick = [&](std::initializer_list<int> values) {
     return values.begin()[random() % values.size()];
   };
-  constexpr int kRuns = 5;
+  constexpr int kRuns = thinned(5);
   constexpr std::int64_t kMostElements = 6000;
   int runs = 0;
   for (int turn = 0; turn < 1000 && runs < kRuns; ++turn) {

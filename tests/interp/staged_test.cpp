@@ -42,7 +42,7 @@ TEST_P(Staged, EveryShapeIsRight) {
     return values.begin()[random() % values.size()];
   };
   int runs = 0, wide = 0, narrow = 0;
-  constexpr int kRuns = 60 / static_cast<int>(kThin);
+  constexpr int kRuns = thinned(60);
   for (int turn = 0; turn < 400 && runs < kRuns; ++turn) {
     const std::int64_t segment =
         pick({1, 2, 3, 5, 7, 8, 12, 16, 24, 33, 37, 64, 77, 100, 128, 255});
@@ -88,7 +88,7 @@ TEST_P(Staged, BlocksTakeBurstsInTurns) {
     return values.begin()[random() % values.size()];
   };
   int runs = 0, late = 0;
-  constexpr int kRuns = 24 / static_cast<int>(kThin);
+  constexpr int kRuns = thinned(24);
   for (int turn = 0; turn < 8000 && runs < kRuns; ++turn) {
     const std::int64_t segment = pick({1, 2, 3, 5, 8, 16, 24, 37, 64, 100});
     const Computation computation = tested.over(segments(segment));

@@ -23,7 +23,7 @@ TEST_P(Strides, EveryPlanReadsItsRows) {
     return values.begin()[random() % values.size()];
   };
   int rows = 0, parts = 0, wide = 0;
-  constexpr int kTurns = 110 / static_cast<int>(kThin);
+  constexpr int kTurns = thinned(110);
   for (int turn = 0; turn < kTurns; ++turn) {
     InterpCase c{.segment =
                      pick({1, 2, 7, 8, 16, 24, 33, 64, 100, 255, 256, 1000, 1001, 4096, 9000})};

@@ -18,4 +18,7 @@ inline constexpr std::size_t kThin = 1;
 /// Whether a loop's turn is one of those that are taken.
 constexpr bool is_taken(std::int64_t turn) { return turn % static_cast<std::int64_t>(kThin) == 0; }
 
+/// Of so many shapes drawn at random.
+constexpr int thinned(int runs) { return runs / static_cast<int>(kThin); }
+
 }  // namespace chainfold::test
