@@ -35,13 +35,16 @@ DType sum_type(DType type, std::int64_t segment) {
   return type == DType::f16 && segment == 0 ? DType::f32 : type;
 }
 
-void add_half_sums(Cases& cases, DType type, std::int64_t n) {
+/// Sums of segments of every kind of size: few elements, powers of two, what is no multiple of
+/// anything.
+void add_sums(Cases& cases, DType type, std::int64_t n) {
   constexpr std::int64_t kLongest = std::int64_t{1} << 27;
   std::vector<std::int64_t> sizes = {8, 16, 32};
   for (std::int64_t s = 64; s <= kLongest; s *= 2) sizes.push_back(s);
   for (const std::int64_t odd : {24, 37, 100, 400, 500, 777, 1000, 1337, 4099})
     sizes.push_back(odd);
-  for (const std::int64_t s : sizes) cases.add(Op::sum, type, type, n, s);
+  for (std::int64_t s = 1; s <= 7; ++s) sizes.push_back(s);
+  for (const std::int64_t s : sizes) cases.add(Op::sum, type, sum_type(type, s), n, s);
 }
 
 void add_cached(Cases& cases, std::int64_t bytes) {
@@ -66,25 +69,26 @@ void add_cached(Cases& cases, std::int64_t bytes) {
 std::vector<NamedCase> reduce_cases(std::int64_t bytes, std::int64_t cached_bytes) {
   Cases cases;
   const std::int64_t halves = bytes / 2;
-  add_half_sums(cases, DType::f16, halves);
+  add_sums(cases, DType::f16, halves);
   cases.add(Op::sum, DType::f16, DType::f32, halves, 0);
-  add_half_sums(cases, DType::bf16, halves);
-  for (const int power : {16, 18, 20, 22, 24}) {
-    const std::int64_t few = std::int64_t{1} << power;
-    if (few < halves) cases.add(Op::sum, DType::f16, DType::f32, few, 0, fmt::format("/{}", few));
+  add_sums(cases, DType::bf16, halves);
+  for (const DType type : {DType::f16, DType::f32}) {
+    for (const int power : {16, 18, 20, 22, 24}) {
+      const std::int64_t few = std::int64_t{1} << power;
+      if (few < bytes / size_of(type))
+        cases.add(Op::sum, type, DType::f32, few, 0, fmt::format("/{}", few));
+    }
   }
   for (const Op op : {Op::mean_var, Op::dot, Op::min_max, Op::filtered_sum})
     for (const std::int64_t s : {64, 1000, 4096}) cases.add(op, DType::f16, DType::f16, halves, s);
   for (const DType type : {DType::f32, DType::i32, DType::i8, DType::f64}) {
-    for (const std::int64_t s : {8, 16, 32, 64, 100, 256, 777, 1024, 4096, 65536, 0})
-      cases.add(Op::sum, type, sum_type(type, s), bytes / size_of(type), s);
+    add_sums(cases, type, bytes / size_of(type));
+    cases.add(Op::sum, type, sum_type(type, 0), bytes / size_of(type), 0);
   }
   for (const DType type : {DType::f16, DType::f32})
     for (const std::int64_t columns :
          {1000, 1001, 1024, 4096, 4099, 16384, 65536, 1 << 18, 1 << 20})
       cases.add_columns(type, bytes / size_of(type), columns);
-  for (const DType type : {DType::f16, DType::bf16})
-    for (std::int64_t s = 1; s <= 7; ++s) cases.add(Op::sum, type, type, halves, s);
   if (cached_bytes > 0) add_cached(cases, cached_bytes);
   return std::move(cases.all);
 }

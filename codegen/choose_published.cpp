@@ -242,7 +242,8 @@ std::vector<PlanChoice> published_choices(const Graph& graph, const Target& targ
   add(Strategy::reduction16, {.rows = 2});
   add(Strategy::reduction16, {.rows = 4});
   if (s > kRun && s <= 1024) add(Strategy::strided16n, {.depth = 4, .chain = 1});
-  if (s % kSquare != 0) add(Strategy::coalesced16n, {.depth = 4, .chain = 1});
+  // Multiples of 256 have forms of their own, which a tuner would rather spend its time on.
+  if (s % kSquare != 0 || loose) add(Strategy::coalesced16n, {.depth = 4, .chain = 1});
   add(Strategy::reduction256, {.rows = 4});
   if (s > kSquare) {
     add(Strategy::inefficient256n, {.depth = 4});

@@ -8,6 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "chainfold/bench/papers_cases.hpp"
 #include "chainfold/bench/plans_cases.hpp"
 #include "chainfold/bench/reference.hpp"
@@ -24,6 +26,10 @@ TEST(BenchReduceCases, HaveDistinctNamesAndTheSizesOfTheTable) {
   for (const NamedCase& named : cases) {
     EXPECT_TRUE(names.insert(named.name).second) << named.name;
     EXPECT_LE(named.test.bytes_read(), std::int64_t{1} << 32) << named.name;
+  }
+  for (const char* type : {"f16", "bf16", "f32", "i32", "i8", "f64"}) {
+    for (const char* segment : {"1", "7", "8", "24", "128", "500", "4099", "134217728"})
+      EXPECT_TRUE(names.contains(fmt::format("sum/{}/{}", type, segment))) << type << segment;
   }
   for (const char* name :
        {"sum/f16/1", "sum/bf16/134217728", "sum/f16/1337", "sum/i8/777", "sum/f64/whole",
@@ -165,10 +171,11 @@ TEST(BenchCases, WhatTellsMostComesFirst) {
     }
   };
   constexpr std::int64_t kBytes = std::int64_t{1} << 31;
-  expect_in_order(reduce_cases(kBytes),
-                  {"sum/f16/8", "sum/f16/16", "sum/f16/32", "sum/f16/64", "sum/f16/134217728",
-                   "sum/f16/24", "sum/f16/4099", "sum/f16/whole", "sum/bf16/8", "sum/bf16/4099",
-                   "sum/f16/whole/65536", "sum/f32/8", "axis0/f16/1000", "sum/f16/1"});
+  expect_in_order(
+      reduce_cases(kBytes),
+      {"sum/f16/8", "sum/f16/16", "sum/f16/32", "sum/f16/64", "sum/f16/134217728", "sum/f16/24",
+       "sum/f16/4099", "sum/f16/1", "sum/f16/whole", "sum/bf16/8", "sum/bf16/4099",
+       "sum/f16/whole/65536", "sum/f32/8", "sum/i8/1337", "axis0/f16/1000"});
   expect_in_order(scan_cases(kBytes),
                   {"scan/f16/16", "scan/f16/1024", "scan/f16/24", "scan/f16/4096",
                    "scan/f16/16777216", "scan/f16/whole", "scan/bf16/whole", "scan/f32/whole",
@@ -189,11 +196,15 @@ TEST(BenchOurPlans, ForceEachStrategyOfTheSpaceOnce) {
   const Case test = make_case(Op::sum, DType::f16, DType::f16, 1 << 24, 65536);
   const Target sm90 = target("sm_90");
   std::set<std::string> strategies;
-  for (const auto& choice :
-       codegen::plan_space(test.computation.graph(), sm90, {.segment = test.segment})) {
-    const std::string text = codegen::to_text(choice);
-    strategies.insert(text.substr(0, text.find(' ')));
+  codegen::PlanRequest request{.segment = test.segment};
+  for (const Accuracy accuracy : {Accuracy::accurate, Accuracy::as_published}) {
+    request.accuracy = accuracy;
+    for (const auto& choice : codegen::plan_space(test.computation.graph(), sm90, request)) {
+      const std::string text = codegen::to_text(choice);
+      strategies.insert(text.substr(0, text.find(' ')));
+    }
   }
+  EXPECT_TRUE(strategies.contains("coalesced16n")) << "as published alone";
   ASSERT_GE(strategies.size(), 2u);
   const std::vector<Way> ways = OurPlans(sm90, true).ways(test);
   ASSERT_EQ(ways.size(), 2 + strategies.size() - 1);
