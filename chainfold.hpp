@@ -13,3 +13,4 @@
 #include "chainfold/dsl/partition.hpp"
 #include "chainfold/dsl/scan.hpp"
 #include "chainfold/runtime/kernel.hpp"
+#include "chainfold/runtime/progress.hpp"

@@ -313,8 +313,10 @@ auto get(const dsl::Fields<E...>& fields) {
 }
 
 /// A fold of one's own: see the top of this file. `name`, of letters, digits and underscores,
-/// appears in `explain`. Throws UserError(invalid_argument) for another name, (type_mismatch) for a
-/// literal that its field's type does not hold, and (unsupported) for a parameter inside it.
+/// appears in `explain`. Throws UserError(invalid_argument) for another name or an initial state
+/// that merge does not leave as it is, (type_mismatch) for a literal that its field's type does not
+/// hold, and (unsupported) for a parameter inside it; what is wrong in lift is thrown by cf::fold,
+/// where its arguments have types.
 template <Element... T, class Lift, class Merge, class Finalize>
 auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, Merge merge,
             Finalize finalize) {
@@ -337,13 +339,22 @@ auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, M
       dsl::Walk merge_walk, finalize_walk;
       const auto merged = dsl::write_fields<S>(merge_walk, merge(a, b));
       const codegen::NodeId value = finalize(a).write(finalize_walk);
-      return dsl::Monoid<S, Lift, kTypeOf<Value>>{
+      dsl::Monoid<S, Lift, kTypeOf<Value>> out{
           .name = word,
           .state = initial,
           .lift = std::move(lift),
           .merge = merge_walk.builder.lambda("the merge of the monoid " + word, both, merged),
           .finalize =
               finalize_walk.builder.lambda("the finalize of the monoid " + word, params, {value})};
+      // All but lift is known: what is wrong with it is told here, not where it is first used.
+      (void)codegen::make_monoid({.name = word,
+                                  .operands = {},
+                                  .state = std::move(params),
+                                  .init = initial.init(),
+                                  .lift = {},
+                                  .merge = out.merge,
+                                  .finalize = out.finalize});
+      return out;
     }
   }
 }

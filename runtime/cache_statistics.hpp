@@ -22,9 +22,11 @@ struct CacheStatistics {
 
 /// The figures of this process. Thread-safe; reads the cache's folders for `bytes`.
 ///
-/// The cache lies in CHAINFOLD_CACHE_DIR, else $XDG_CACHE_HOME/chainfold, else
-/// $HOME/.cache/chainfold; CHAINFOLD_CACHE_BYTES limits it (default 1G) and CHAINFOLD_CACHE=off
-/// turns it off. These variables are read once, when a kernel is first compiled.
+/// The cache lies in CHAINFOLD_CACHE_DIR (empty: in memory only), else $XDG_CACHE_HOME/chainfold,
+/// else $HOME/.cache/chainfold if HOME is a folder; CHAINFOLD_CACHE_BYTES limits it (default 1G).
+/// CHAINFOLD_CACHE turns it off: `off`, `0`, `no` or `false`, in upper or lower case; `on`, `1`,
+/// `yes`, `true` or nothing leave it on, and so does any other word, of which `warning` tells.
+/// These variables are read once, when a kernel is first compiled.
 CacheStatistics cache_statistics();
 
 }  // namespace chainfold

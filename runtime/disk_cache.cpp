@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <system_error>
 #include <tuple>
 
 #include "chainfold/runtime/cache_entry.hpp"
@@ -36,6 +37,17 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return value << (10 * power);
 }
 
+/// What a switch of the environment says, in any case of letters; nothing if it is no such word.
+std::optional<bool> parse_switch(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) {  // not by tolower(), which depends on the program's locale
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (word == "on" || word == "1" || word == "yes" || word == "true") return true;
+  if (word == "off" || word == "0" || word == "no" || word == "false") return false;
+  return std::nullopt;
+}
+
 /// Whether an entry is the one that was asked for; says why not.
 std::string mismatch(const CacheEntry& entry, const std::string& name) {
   if (name_of(entry.kind, entry.key) == name) return {};
@@ -50,36 +62,48 @@ CacheSettings CacheSettings::from(const std::function<const char*(const char*)>&
     return value != nullptr ? value : "";
   };
   CacheSettings settings;
-  const std::string_view mode = text("CHAINFOLD_CACHE");
-  settings.off = mode == "off" || mode == "0";
-  if (!mode.empty() && !settings.off && mode != "on" && mode != "1") {
-    settings.warning =
-        fmt::format("CHAINFOLD_CACHE={} means nothing; Fix: off, or on (the default)", mode);
+  const auto warn = [&](const std::string& what) {  // none hides another
+    settings.warning += (settings.warning.empty() ? "" : "; ") + what;
+  };
+  if (const std::string_view mode = text("CHAINFOLD_CACHE"); !mode.empty()) {
+    const std::optional<bool> on = parse_switch(mode);
+    settings.off = on == false;
+    if (!on) {
+      warn(
+          fmt::format("CHAINFOLD_CACHE={} means nothing, so the cache is on; Fix: off, 0, no or "
+                      "false turn it off, on, 1, yes or true leave it on",
+                      mode));
+    }
   }
   if (const std::string_view limit = text("CHAINFOLD_CACHE_BYTES"); !limit.empty()) {
     if (const auto bytes = parse_bytes(limit)) {
       settings.byte_limit = *bytes;
     } else {
-      settings.warning = fmt::format(
-          "CHAINFOLD_CACHE_BYTES={} is no number of bytes, so the limit is 1G; Fix: digits, and K, "
-          "M or G behind them",
-          limit);
+      warn(
+          fmt::format("CHAINFOLD_CACHE_BYTES={} is no number of bytes, so the limit is 1G; Fix: "
+                      "digits, and K, M or G behind them",
+                      limit));
     }
   }
   const std::filesystem::path xdg = text("XDG_CACHE_HOME");
   const std::filesystem::path home = text("HOME");
+  std::error_code error;
   if (const char* chosen = variable("CHAINFOLD_CACHE_DIR")) {
     settings.folder = chosen;
-    if (*chosen == '\0') settings.warning = "CHAINFOLD_CACHE_DIR is empty: kernels stay in memory";
+    if (*chosen == '\0') warn("CHAINFOLD_CACHE_DIR is empty: kernels stay in memory");
   } else if (xdg.is_absolute()) {  // its specification has a relative one ignored
     settings.folder = xdg / "chainfold";
-  } else if (home.is_absolute()) {
-    settings.folder = home / ".cache" / "chainfold";
-  } else {
-    settings.warning =
+  } else if (!home.is_absolute()) {
+    warn(
         "neither CHAINFOLD_CACHE_DIR nor XDG_CACHE_HOME nor HOME names a folder, so compiled "
-        "kernels "
-        "are lost when the process ends; Fix: set one of them";
+        "kernels are lost when the process ends; Fix: set one of them");
+  } else if (std::filesystem::is_directory(home, error)) {
+    settings.folder = home / ".cache" / "chainfold";
+  } else {  // such as an account's that is to have none: who may make it must not
+    warn(
+        fmt::format("HOME={} is no folder, so compiled kernels are lost when the process ends; "
+                    "Fix: make it, or set CHAINFOLD_CACHE_DIR",
+                    home.string()));
   }
   return settings;
 }

@@ -31,10 +31,11 @@ struct CacheSettings {
   bool off = false;              ///< nothing is kept, not even in memory
   std::filesystem::path folder;  ///< empty: memory only
   std::uint64_t byte_limit = kDefaultCacheBytes;
-  std::string warning;  ///< what of the environment could not be followed
+  std::string warning;  ///< all of the environment that could not be followed
 
   /// Reads CHAINFOLD_CACHE, CHAINFOLD_CACHE_DIR, CHAINFOLD_CACHE_BYTES, XDG_CACHE_HOME and HOME
-  /// through `variable`, which returns null for what is not set.
+  /// through `variable`, which returns null for what is not set. A HOME that is no folder is as
+  /// good as none: it is not made.
   static CacheSettings from(const std::function<const char*(const char*)>& variable);
   /// Of the process's own environment; a set-user-id program reads none of it.
   static CacheSettings of_process();

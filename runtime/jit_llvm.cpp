@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kPluginFile = "libchainfold_cpu.so";
 constexpr const char* kPluginVariable = "CHAINFOLD_CPU_PLUGIN";
+constexpr const char* kBitsVariable = "CHAINFOLD_VECTOR_BITS";
 
 /// The folder of the file that holds this function: libchainfold, or a program that links it
 /// statically. Empty when the loader does not know.
@@ -52,6 +53,18 @@ const chainfold_cpu_plugin* table_of(void* handle, std::string& why) {
     table = nullptr;
   }
   return table;
+}
+
+void check_vector_bits() {
+  const char* const bits = std::getenv(kBitsVariable);
+  if (bits == nullptr) return;
+  const std::string_view text(bits);
+  if (text.empty() || text == "512" || text == "256" || text == "128") return;
+  throw UserError(
+      ErrorCode::invalid_argument,
+      fmt::format("{}={} is no width of a CPU's vectors; set it to 512, 256 or 128, or unset it",
+                  kBitsVariable, text),
+      kBitsVariable);
 }
 
 std::string refuse_plugin(void* handle, const std::string&) {
@@ -95,6 +108,7 @@ std::vector<SearchPlace> cpu_plugin_places() {
 }
 
 const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& places) {
+  check_vector_bits();  // the plugin reads the variable once, as it is opened
   const OpenedLibrary opened = open_first(places, refuse_plugin);
   if (opened.handle == nullptr) {
     throw DeviceError(ErrorCode::missing_library,

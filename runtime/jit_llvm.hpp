@@ -14,7 +14,8 @@ namespace chainfold::runtime {
 
 /// The CPU plugin: opened on the first call, never closed. Thread-safe. A failed search is repeated
 /// by the next call.
-/// \throws DeviceError (missing_library) with every place looked at and what the loader said there.
+/// \throws DeviceError (missing_library) with every place looked at and what the loader said there;
+///         UserError (invalid_argument) for a CHAINFOLD_VECTOR_BITS that is no width of vectors.
 const chainfold_cpu_plugin& cpu_plugin();
 
 /// Whether cpu_plugin() succeeds.
@@ -26,7 +27,7 @@ bool cpu_plugin_available() noexcept;
 std::vector<SearchPlace> cpu_plugin_places();
 
 /// Opens the first file of `places` that is a CPU plugin of this interface.
-/// \throws DeviceError (missing_library), as cpu_plugin() does.
+/// \throws DeviceError (missing_library) and UserError, as cpu_plugin() does.
 const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& places);
 
 /// Which plugin this process uses: its version of LLVM, its build, the processor and its every

@@ -66,9 +66,12 @@ int run(int argc, char** argv) {
   std::string folder;
   bool remove = false;
   app.add_option(
-      "--dir", folder,
-      "The cache's folder (default: CHAINFOLD_CACHE_DIR, else $XDG_CACHE_HOME/chainfold, "
-      "else $HOME/.cache/chainfold)");
+         "--dir", folder,
+         "The cache's folder (default: CHAINFOLD_CACHE_DIR, else $XDG_CACHE_HOME/chainfold, "
+         "else $HOME/.cache/chainfold)")
+      ->check([](const std::string& name) {  // a script's unset variable must not mean the default
+        return name.empty() ? "it is empty; name a folder, or leave --dir out" : std::string();
+      });
   app.require_subcommand(1);
   app.fallthrough();
   const CLI::App* listing =

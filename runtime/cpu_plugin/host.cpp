@@ -41,13 +41,10 @@ std::int32_t widest_useful_vector(std::string_view cpu, const FeatureMap& featur
   return has("avx2") ? 256 : 128;
 }
 
-/// CHAINFOLD_VECTOR_BITS; 0: it is not set, -1: it is not a width.
+/// CHAINFOLD_VECTOR_BITS: 512, 256 or 128, which libchainfold sees to; 0: it is not set.
 int chosen_bits() {
   const char* chosen = std::getenv("CHAINFOLD_VECTOR_BITS");
-  if (chosen == nullptr || *chosen == '\0') return 0;
-  for (const int bits : {128, 256, 512})
-    if (std::to_string(bits) == chosen) return bits;
-  return -1;
+  return chosen == nullptr ? 0 : std::atoi(chosen);
 }
 
 /// Turns off what needs more bits than these. A feature that LLVM knows to need another one would
@@ -75,11 +72,7 @@ Host detect_host() {
   // makes vectors of them again of what is converted, and has no store of these past the caches.
   if (const auto halves = features.find("avx512fp16"); halves != features.end())
     halves->second = false;
-  if (const int bits = chosen_bits(); bits > 0) {
-    leave_out(features, bits);
-  } else if (bits < 0) {
-    h.error = "CHAINFOLD_VECTOR_BITS must be 512, 256 or 128, or not set";
-  }
+  if (const int bits = chosen_bits(); bits > 0) leave_out(features, bits);
   for (const auto& [name, present] : features) {
     if (!h.features.empty()) h.features += ',';
     h.features += (present ? '+' : '-') + name;
@@ -132,10 +125,6 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
   });
-  if (!host().error.empty()) {
-    error = host().error;
-    return nullptr;
-  }
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(host().triple, error);
   if (target == nullptr) return nullptr;
   llvm::TargetOptions options;

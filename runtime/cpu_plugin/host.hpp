@@ -21,7 +21,6 @@ struct Host {
   std::int32_t vector_bits;  ///< widest vector registers worth using
   bool multiplies_apart;     ///< what adds and what multiplies and adds are different units
   bool half_units;           ///< units take a register of vector_bits in two halves
-  std::string error;         ///< why there can be no code; empty: there can
 
   /// Whether `features` has the one with this name.
   [[nodiscard]] bool has(std::string_view feature) const;

@@ -1,28 +1,26 @@
-// The cache on disk between processes: killed, concurrent, starved and denied ones, and a second
-// process that finds the kernels of the first.
+// The cache on disk between processes: killed, concurrent, starved and denied ones; and the tool.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <string>
+#include <system_error>
 #include <vector>
 
-#include "chainfold/runtime/cache_entry.hpp"
 #include "chainfold/runtime/disk_cache.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/tests/support/child_process.hpp"
 #include "chainfold/tests/support/temporary_folder.hpp"
 
 namespace chainfold::runtime {
@@ -32,38 +30,56 @@ namespace fs = std::filesystem;
 
 constexpr CacheKey kKey{.high = 0xab00000000000001, .low = 2};
 
-std::vector<fs::path> files_below(const fs::path& folder) {
-  std::vector<fs::path> files;
-  if (!fs::exists(folder)) return files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_directory()) files.push_back(entry.path());
-  }
-  return files;
-}
-
-/// Runs `work` in a forked process. Returns the status of waitpid: 0 if it returned true.
-template <class Work>
-int in_child(const Work& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      _exit(work() ? 0 : 1);
-    } catch (...) {
-      _exit(2);
-    }
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
-
-/// No file of this process may grow past `bytes`: the nearest thing to a full disk.
+/// No file of this process may grow past `bytes`.
 void limit_files(rlim_t bytes) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_FSIZE, &limit);
 }
+
+/// Gives this process a file system of its own of 64 KiB, which no other sees and which goes with
+/// it. Returns why that is refused; empty if it is not. The process must have one thread.
+std::string mount_small(const fs::path& at) {
+  const auto refused = [](const char* what) {
+    return fmt::format("{}: {}", what, std::generic_category().message(errno));
+  };
+  const std::string user = fmt::format("{0} {0} 1", geteuid());
+  const std::string group = fmt::format("{0} {0} 1", getegid());
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {
+    // Whom its users do not name may make no file there.
+    const auto put = [](const char* file, const std::string& text) {
+      return static_cast<bool>(std::ofstream(file) << text << std::flush);
+    };
+    if (!put("/proc/self/setgroups", "deny") || !put("/proc/self/uid_map", user) ||
+        !put("/proc/self/gid_map", group)) {
+      return "no user can be named in a user namespace";
+    }
+  } else if (unshare(CLONE_NEWNS) != 0) {  // which root may, where others may have no namespace
+    return refused("no mount namespace");
+  }
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("tmpfs", at.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=0700") != 0) {
+    return refused("no file system can be mounted");
+  }
+  return {};
+}
+
+/// A new file that leaves one block of its file system free, so that what is written next begins
+/// well. Whether that succeeded.
+bool fill_but_one_block(const fs::path& file) {
+  constexpr off_t kBlock = 4096;
+  const std::string block(kBlock, 'x');
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  off_t size = 0;
+  while (write(fd, block.data(), block.size()) == kBlock) size += kBlock;
+  const bool full = fd >= 0 && errno == ENOSPC && size > kBlock;
+  return full && ftruncate(fd, size - kBlock) == 0 && close(fd) == 0;
+}
+
+using test::files_below;
+using test::in_child;
+using test::output_of;
 
 class DiskCacheProcesses : public testing::Test {
  protected:
@@ -95,7 +111,59 @@ TEST_F(DiskCacheProcesses, AWriterKilledInMidWriteLeavesNothingThatIsRead) {
   EXPECT_EQ(cache.load(kKernelKind, kKey), "code");
 }
 
+/// Runs `work` in a forked process. Returns the text that it returned.
+template <class Work>
+std::string text_of_child(const fs::path& report, const Work& work) {
+  EXPECT_EQ(in_child([&] { return static_cast<bool>(std::ofstream(report) << work()); }), 0);
+  std::ifstream in(report);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 TEST_F(DiskCacheProcesses, AFullDiskMeansMemoryOnly) {
+  const fs::path disk = temporary_.path() / "disk", filler = disk / "filler";
+  const fs::path cached = disk / "cache";
+  fs::create_directory(disk);
+  const std::string text = text_of_child(temporary_.path() / "report", [&]() -> std::string {
+    if (const std::string why = mount_small(disk); !why.empty()) return "refused: " + why;
+    if (!fill_but_one_block(filler)) return "the file system cannot be filled";
+    DiskCache cache(cached);
+    const std::string large(100000, 'x');
+    cache.store(kKernelKind, kKey, large);
+    const bool kept = cache.load(kKernelKind, kKey) == large;
+    const CacheStatistics stats = cache.stats();
+    std::string told = fmt::format("kept={} stores={} faults={} files={}\n{}\n", kept, stats.stores,
+                                   stats.faults, files_below(cached).size(), stats.warning);
+#if defined(CHAINFOLD_TEST_CPU)
+    for (const char* space : {"without", "with"}) {
+      int status = -1;
+      const std::string child =
+          output_of(fmt::format("env CHAINFOLD_CACHE=on CHAINFOLD_CACHE_DIR='{}' '{}' cpu",
+                                cached.string(), CHAINFOLD_CACHE_CHILD),
+                    status);
+      told += fmt::format("{} space: status={} files={} {}", space, status,
+                          files_below(cached).size(), child);
+      fs::remove(filler);
+    }
+#endif
+    return told;
+  });
+  if (text.starts_with("refused: ")) GTEST_SKIP() << text;
+  std::vector<std::string> parts = {
+      "kept=true stores=0 faults=1 files=0\nkernels are kept in memory only: " + cached.string(),
+      "cannot be written: No space left on device\n"};
+#if defined(CHAINFOLD_TEST_CPU)
+  parts.insert(parts.end(),
+               {"without space: status=0 files=0 compiled=1 from_disk=0 sums=96,96 ",
+                "hits=0 misses=1 stores=0 damaged=0 faults=1\nkernels are kept in memory",
+                "with space: status=0 files=1 compiled=1 from_disk=0 sums=96,96 ",
+                "hits=0 misses=1 stores=1 damaged=0 faults=0\n"});
+#endif
+  for (const std::string& part : parts) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
+  }
+}
+
+TEST_F(DiskCacheProcesses, AFileThatMayNotGrowMeansMemoryOnly) {
   const int status = in_child([&] {
     std::signal(SIGXFSZ, SIG_IGN);  // write() fails instead
     limit_files(10000);
@@ -183,144 +251,6 @@ TEST_F(DiskCacheProcesses, ConcurrentWritersNeverShowHalfAnEntry) {
   EXPECT_EQ(files_below(folder()).size(), cache.list().size()) << "no temporary file may stay";
 }
 
-/// What a command prints; its exit status in `status`.
-std::string output_of(const std::string& command, int& status) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return "popen failed";
-  std::array<char, 4096> part;
-  while (const std::size_t count = fread(part.data(), 1, part.size(), pipe)) {
-    text.append(part.data(), count);
-  }
-  const int closed = pclose(pipe);
-  status = WIFEXITED(closed) ? WEXITSTATUS(closed) : 128;
-  return text;
-}
-
-/// Runs chainfold_cache_child with the cache in the test's folder.
-class DiskCacheSecondProcess : public DiskCacheProcesses {
- protected:
-  std::string child(const std::string& mode) const {
-    int status = -1;
-    const std::string text =
-        output_of(fmt::format("env CHAINFOLD_CACHE=on CHAINFOLD_CACHE_DIR='{}' '{}' {}",
-                              folder().string(), CHAINFOLD_CACHE_CHILD, mode),
-                  status);
-    EXPECT_EQ(status, 0) << text;
-    return text;
-  }
-  static void expect_part(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
-  }
-  fs::path kernel_file() const {
-    const std::vector<fs::path> files = files_below(folder());
-    EXPECT_EQ(files.size(), 1U);
-    return files.empty() ? fs::path() : files[0];
-  }
-};
-
-#if defined(CHAINFOLD_TEST_CPU)
-TEST_F(DiskCacheSecondProcess, FindsTheCpuKernelOfTheFirst) {
-  const std::string first = child("cpu");
-  expect_part(first, "compiled=1 from_disk=0 sums=96,96 ");
-  expect_part(first, "hits=0 misses=1 stores=1 damaged=0 faults=0");
-  const std::string second = child("cpu");
-  expect_part(second, "compiled=0 from_disk=1 sums=96,96 ");
-  expect_part(second, "hits=1 misses=0 stores=0 damaged=0 faults=0");
-  const auto ms = [](const std::string& text) {
-    std::smatch match;
-    return std::regex_search(text, match, std::regex(" (ms=[0-9.]+)")) ? match.str(1) : "";
-  };
-  RecordProperty("first", ms(first));
-  RecordProperty("second", ms(second));
-  EXPECT_TRUE(fs::is_regular_file(kernel_file()));
-}
-
-TEST_F(DiskCacheSecondProcess, FindsTheTuningOfTheFirst) {
-  const std::string first = child("tune"), second = child("tune");
-  expect_part(first, "measured=1 ");
-  expect_part(second, "measured=0 compiled=0 ");
-  const auto from_plan = [](const std::string& text) {
-    const std::size_t at = text.find("plan=");
-    return text.substr(at, text.find('\n', at) - at);
-  };
-  EXPECT_EQ(from_plan(first), from_plan(second)) << "the plan and the date of its measurement";
-}
-
-TEST_F(DiskCacheSecondProcess, CompilesAnewWhatIsDamaged) {
-  child("cpu");
-  const fs::path file = kernel_file();
-  fs::resize_file(file, fs::file_size(file) / 2);
-  const std::string second = child("cpu");
-  expect_part(second, "compiled=1 from_disk=0 sums=96,96 ");
-  expect_part(second, "hits=0 misses=1 stores=1 damaged=1 faults=1");
-  expect_part(child("cpu"), "compiled=0 from_disk=1 sums=96,96 ");
-}
-
-TEST_F(DiskCacheSecondProcess, CompilesAnewWhatTheLinkerRefuses) {
-  child("cpu");
-  const fs::path file = kernel_file();
-  DiskCache cache(folder());
-  const std::vector<ListedEntry> listed = cache.list();
-  ASSERT_EQ(listed.size(), 1U);
-  EXPECT_NE(listed[0].description.find("over(segments(64), sum(x)) for cpu"), std::string::npos)
-      << listed[0].description;
-  cache.store(kKernelKind, listed[0].key, "whole, but no object file");
-  const std::string second = child("cpu");
-  expect_part(second, "compiled=1 from_disk=0 sums=96,96 ");
-  expect_part(second, "a kernel from disk was refused");
-  expect_part(child("cpu"), "compiled=0 from_disk=1 sums=96,96 ");
-}
-
-TEST_F(DiskCacheSecondProcess, ManyAtOnceAgree) {
-  int status = -1;
-  const std::string text = output_of(
-      fmt::format(
-          "export CHAINFOLD_CACHE=on CHAINFOLD_CACHE_DIR='{}'; for i in 1 2 3 4; do '{}' cpu "
-          "& done; wait",
-          folder().string(), CHAINFOLD_CACHE_CHILD),
-      status);
-  std::size_t right = 0;
-  for (std::size_t at = 0; (at = text.find("sums=96,96", at)) != std::string::npos; ++at) ++right;
-  EXPECT_EQ(right, 4U) << text;
-  EXPECT_EQ(text.find("faults=1"), std::string::npos) << text;
-  expect_part(child("cpu"), "compiled=0 from_disk=1 sums=96,96 ");
-}
-
-TEST_F(DiskCacheSecondProcess, WorksWithoutAnyFolder) {
-  int status = -1;
-  const std::string text = output_of(
-      fmt::format(
-          "env -u CHAINFOLD_CACHE -u CHAINFOLD_CACHE_DIR -u XDG_CACHE_HOME -u HOME '{}' cpu",
-          CHAINFOLD_CACHE_CHILD),
-      status);
-  EXPECT_EQ(status, 0) << text;
-  expect_part(text, "compiled=1 from_disk=0 sums=96,96 ");
-  expect_part(text, "faults=1\nneither CHAINFOLD_CACHE_DIR nor XDG_CACHE_HOME nor HOME");
-}
-
-TEST_F(DiskCacheSecondProcess, AKernelGoesWithItsLastOwner) {
-  int status = -1;
-  const std::string text = output_of(
-      fmt::format("env CHAINFOLD_CACHE=off '{}' resident", CHAINFOLD_CACHE_CHILD), status);
-  EXPECT_EQ(status, 0) << text;
-  expect_part(text, "reused=0,1,0 compiled=1\n");
-}
-#endif
-
-TEST_F(DiskCacheSecondProcess, FindsTheCubinOfTheFirstAndDoesNotLoadNvrtc) {
-  if (!nvrtc_available()) GTEST_SKIP() << "libnvrtc is not installed";
-  const std::string first = child("cuda");
-  expect_part(first, "compiled=1 from_disk=0 ");
-  expect_part(first, "nvrtc=true");
-  expect_part(first, "stores=1 damaged=0 faults=0");
-  const std::string second = child("cuda");
-  expect_part(second, "compiled=0 from_disk=1 ");
-  expect_part(second, "nvrtc=false");
-  const auto code = [](const std::string& text) { return text.substr(text.find("code="), 37); };
-  EXPECT_EQ(code(first), code(second));
-}
-
 #if defined(CHAINFOLD_CACHE_TOOL)
 TEST_F(DiskCacheProcesses, TheToolListsVerifiesAndClears) {
   DiskCache cache(folder());
@@ -350,6 +280,17 @@ TEST_F(DiskCacheProcesses, TheToolListsVerifiesAndClears) {
   EXPECT_TRUE(files_below(folder()).empty());
   chmod(folder().c_str(), 0777);
   EXPECT_NE(tool("list", 2).find("can be written by others"), std::string::npos);
+  const auto nameless = [&](const std::string& arguments) {  // else it would empty the user's cache
+    int status = -1;
+    const std::string text =
+        output_of(fmt::format("env CHAINFOLD_CACHE_DIR='{}' '{}' {}", folder().string(),
+                              CHAINFOLD_CACHE_TOOL, arguments),
+                  status);
+    EXPECT_NE(status, 0) << text;
+    EXPECT_NE(text.find("--dir: it is empty; name a folder"), std::string::npos) << text;
+  };
+  nameless("--dir '' clear");
+  nameless("clear --dir ''");
   EXPECT_NE(tool("--help", 0).find("CHAINFOLD_CACHE_DIR"), std::string::npos);
 }
 #endif

@@ -1,4 +1,5 @@
 // What the environment asks of the cache on disk.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,10 +31,28 @@ TEST(DiskCacheSettings, TheFolderIsTheFirstThatIsNamed) {
       settings({{"CHAINFOLD_CACHE_DIR", "/a"}, {"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}).folder,
       "/a");
   EXPECT_EQ(settings({{"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}).folder, "/b/chainfold");
-  EXPECT_EQ(settings({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/c"}}).folder,
-            "/c/.cache/chainfold");
-  EXPECT_EQ(settings({{"HOME", "/c"}}).folder, "/c/.cache/chainfold");
-  EXPECT_EQ(settings({{"HOME", "/c"}}).warning, "");
+  EXPECT_EQ(settings({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/"}}).folder, "/.cache/chainfold");
+  EXPECT_EQ(settings({{"HOME", "/"}}).folder, "/.cache/chainfold");
+  EXPECT_EQ(settings({{"HOME", "/"}}).warning, "");
+}
+
+TEST(DiskCacheSettings, AHomeIsNotMadeButFoldersInIt) {
+  const test::TemporaryFolder temporary;
+  const fs::path home = temporary.path() / "home";
+  DiskCache without(settings({{"HOME", home.string()}}));
+  without.store(kKernelKind, kKey, kBytes);
+  EXPECT_EQ(without.load(kKernelKind, kKey), kBytes);
+  EXPECT_FALSE(fs::exists(home)) << "root could make it";
+  EXPECT_EQ(without.stats().directory, "");
+  EXPECT_EQ(without.stats().faults, 1);
+  EXPECT_NE(without.stats().warning.find("HOME=" + home.string()), std::string::npos)
+      << without.stats().warning;
+  fs::create_directory(home);
+  DiskCache with(settings({{"HOME", home.string()}}));
+  with.store(kKernelKind, kKey, kBytes);
+  EXPECT_TRUE(fs::is_directory(home / ".cache" / "chainfold"));
+  EXPECT_EQ(with.stats().stores, 1);
+  EXPECT_EQ(with.stats().warning, "");
 }
 
 TEST(DiskCacheSettings, WithoutAFolderEntriesStayInMemoryAndOneWarningSaysSo) {
@@ -52,12 +71,34 @@ TEST(DiskCacheSettings, WithoutAFolderEntriesStayInMemoryAndOneWarningSaysSo) {
 
 TEST(DiskCacheSettings, OffKeepsNothing) {
   const test::TemporaryFolder temporary;
-  DiskCache cache(settings(
-      {{"CHAINFOLD_CACHE", "off"}, {"CHAINFOLD_CACHE_DIR", (temporary.path() / "c").string()}}));
-  cache.store(kKernelKind, kKey, kBytes);
-  EXPECT_EQ(cache.load(kKernelKind, kKey), std::nullopt);
-  EXPECT_FALSE(fs::exists(temporary.path() / "c"));
-  EXPECT_EQ(cache.stats().warning, "");
+  for (const char* word : {"off", "OFF", "Off", "0", "no", "No", "false", "FALSE"}) {
+    DiskCache cache(settings(
+        {{"CHAINFOLD_CACHE", word}, {"CHAINFOLD_CACHE_DIR", (temporary.path() / "c").string()}}));
+    cache.store(kKernelKind, kKey, kBytes);
+    EXPECT_EQ(cache.load(kKernelKind, kKey), std::nullopt) << word;
+    EXPECT_FALSE(fs::exists(temporary.path() / "c")) << word;
+    EXPECT_EQ(cache.stats().warning, "") << word;
+  }
+}
+
+TEST(DiskCacheSettings, AnyOtherWordLeavesItOn) {
+  for (const char* word : {"on", "ON", "1", "Yes", "true", ""}) {
+    const CacheSettings on = settings({{"CHAINFOLD_CACHE", word}, {"HOME", "/"}});
+    EXPECT_FALSE(on.off) << word;
+    EXPECT_EQ(on.warning, "") << word;
+  }
+  for (const char* word : {"of", "none", " off", "00"}) {
+    const CacheSettings unknown = settings({{"CHAINFOLD_CACHE", word},
+                                            {"CHAINFOLD_CACHE_BYTES", "many"},
+                                            {"CHAINFOLD_CACHE_DIR", ""}});
+    EXPECT_FALSE(unknown.off) << word;
+    const std::string warning = DiskCache(unknown).stats().warning;
+    for (const std::string& part :
+         {fmt::format("CHAINFOLD_CACHE={} means nothing", word),
+          std::string("CHAINFOLD_CACHE_BYTES=many"), std::string("CHAINFOLD_CACHE_DIR is empty")}) {
+      EXPECT_NE(warning.find(part), std::string::npos) << part << "\nis not in\n" << warning;
+    }
+  }
 }
 
 TEST(DiskCacheSettings, TheLimitMayHaveAUnit) {
@@ -72,7 +113,6 @@ TEST(DiskCacheSettings, TheLimitMayHaveAUnit) {
     EXPECT_EQ(limit(bad).byte_limit, kDefaultCacheBytes) << bad;
     EXPECT_NE(limit(bad).warning.find("CHAINFOLD_CACHE_BYTES"), std::string::npos) << bad;
   }
-  EXPECT_NE(settings({{"CHAINFOLD_CACHE", "of"}, {"HOME", "/c"}}).warning, "");
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #endif
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/tests/support/expect_error.hpp"
 
 #if defined(CHAINFOLD_TEST_FINDS_LEAKS)
 #include <sanitizer/lsan_interface.h>
@@ -415,6 +416,19 @@ TEST(CpuPluginSearch, AChosenFileIsTheOnlyPlace) {
                            "-DCHAINFOLD_CPU=ON"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << " in\n" << message;
   }
+}
+
+TEST(CpuPluginSearch, AWidthThatNoVectorHasIsTheCallersMistake) {
+  const char* const before = std::getenv("CHAINFOLD_VECTOR_BITS");
+  const std::string saved = before != nullptr ? before : "";  // empty is as good as not set
+  for (const char* bits : {"77", "0", "1024", "256 ", "wide"}) {
+    setenv("CHAINFOLD_VECTOR_BITS", bits, 1);
+    test::expect_error<UserError>(
+        [] { open_cpu_plugin(cpu_plugin_places()); }, ErrorCode::invalid_argument,
+        "CHAINFOLD_VECTOR_BITS",
+        {fmt::format("CHAINFOLD_VECTOR_BITS={} ", bits), "512, 256 or 128"});
+  }
+  setenv("CHAINFOLD_VECTOR_BITS", saved.c_str(), 1);
 }
 
 TEST(CpuPluginSearch, LooksBesideTheLibraryFirstAndAtTheLoadersPathLast) {

@@ -75,9 +75,11 @@ TEST(Monoid, RefusesWhatCannotWork) {
   auto add = [](auto a, auto b) { return fields(get<0>(a) + get<0>(b)); };
   auto end = [](auto s) { return get<0>(s); };
   expect_user_error(ErrorCode::invalid_argument, "m", "is no identity",
-                    [&] { (void)fold(monoid("m", state<float>(1), lift, add, end), x); });
-  expect_user_error(ErrorCode::invalid_argument, "m.1", "letters, digits and underscores",
-                    [&] { (void)fold(monoid("m.1", state<float>(0), lift, add, end), x); });
+                    [&] { (void)monoid("m", state<float>(1), lift, add, end); });
+  for (const char* name : {"m.1", "a b", ""}) {
+    expect_user_error(ErrorCode::invalid_argument, name, "letters, digits and underscores",
+                      [&] { (void)monoid(name, state<float>(0), lift, add, end); });
+  }
   expect_user_error(ErrorCode::unsupported, "", "parameter \"p\"", [&] {
     auto p = param<float>("p");
     auto scaled = [=](auto a, auto b) { return fields(get<0>(a) + get<0>(b) * p); };
@@ -87,6 +89,9 @@ TEST(Monoid, RefusesWhatCannotWork) {
     auto off = [](auto a, auto b) { return fields(get<0>(a) + get<0>(b) * 0.1); };
     (void)monoid("m", state<float>(0), lift, off, end);
   });
+  auto off = [](auto v) { return fields(v * 0.1); };  // of what type is not known before the fold
+  const auto late = monoid("m", state<float>(0), off, add, end);
+  expect_user_error(ErrorCode::type_mismatch, "", "0.1", [&] { (void)fold(late, x); });
 }
 
 TEST(Index, IsOneNodeOfElements) {
