@@ -324,6 +324,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   if (scan && choice.depth < 1) return {};
   if (choice.rows > kMostRows) return {};
   if ((parts || columns) && (choice.parts < 1 || choice.parts > kMostParts)) return {};
+  if ((columns || scan) && choice.blocks > target.resident_warps) return {};
   if (choice.mma && !target.has_mma) return {};
   Plan plan;
   plan.segment = request.segment;

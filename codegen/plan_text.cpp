@@ -6,17 +6,13 @@
 #include <fmt/ranges.h>
 
 #include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan_fields.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-struct Field {
-  std::string_view name;
-  int PlanChoice::* value;
-  bool told_at_zero = true;
-};
+using Field = PlanField;
 constexpr Field kRows[] = {{"warps", &PlanChoice::warps},
                            {"depth", &PlanChoice::depth},
                            {"lanes", &PlanChoice::lanes, false},
@@ -139,6 +135,11 @@ constexpr StrategyText kStrategies[] = {
     {"scan_block256n", Strategy::scan_block256n, kScanBlock},
     {"scan_grid256n", Strategy::scan_grid256n, kScanBlock}};
 
+const StrategyText& text_of(Strategy strategy) {
+  return *std::find_if(std::begin(kStrategies), std::end(kStrategies),
+                       [&](const StrategyText& known) { return known.strategy == strategy; });
+}
+
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UserError(ErrorCode::invalid_argument,
                   fmt::format("\"{}\" is no plan: {}; take one that Kernel::plan() told, such as "
@@ -157,10 +158,10 @@ int number(std::string_view text, std::string_view digits) {
 
 }  // namespace
 
+std::span<const PlanField> fields_of(Strategy strategy) { return text_of(strategy).fields; }
+
 std::string to_text(const PlanChoice& choice) {
-  const auto& row =
-      *std::find_if(std::begin(kStrategies), std::end(kStrategies),
-                    [&](const StrategyText& known) { return known.strategy == choice.strategy; });
+  const StrategyText& row = text_of(choice.strategy);
   std::string text(row.name);
   for (const Field& field : row.fields) {
     const int value = choice.*(field.value);

@@ -77,7 +77,8 @@ struct Options {
   Determinism determinism = Determinism::run_to_run;
   Tuning tuning = Tuning::cached;
   /// A plan as Kernel::plan() tells it, for all segment sizes; empty: chosen. Throws
-  /// UserError(unsupported) at the first segment size that the plan is not legal for.
+  /// UserError(unsupported) at the first segment size that the plan is not legal for, with what is
+  /// out of range and what the strategy serves.
   std::string plan{};
   /// Elements that a tuning measures with; 0: as many as a gibibyte of inputs holds.
   std::int64_t tuning_elements = 0;

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_reasons.hpp"
 #include "chainfold/runtime/autotune.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 
@@ -70,12 +70,12 @@ codegen::PlanChoice runtime::pinned_choice(const codegen::Graph& graph, const Ta
                                            const std::string& plan) {
   const codegen::PlanChoice pinned = codegen::parse_choice(plan);
   if (make_plan(graph, target, request, pinned)) return pinned;
-  const std::string serves = codegen::what_serves(pinned.strategy);
+  const std::string fault = codegen::fault_of(graph, target, request, pinned);
   throw UserError(ErrorCode::unsupported,
-                  fmt::format("the pinned plan \"{}\" is not legal for {} on {}; {}leave "
+                  fmt::format("the pinned plan \"{}\" is not legal for {} on {}{}{}; {}; leave "
                               "Options::plan empty, or pin what Kernel::plan() tells for it",
-                              plan, words(graph, request), target.name,
-                              serves.empty() ? serves : serves + "; "),
+                              plan, words(graph, request), target.name, fault.empty() ? "" : ": ",
+                              fault, codegen::scope_of(pinned.strategy)),
                   "plan");
 }
 

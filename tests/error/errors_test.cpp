@@ -441,6 +441,46 @@ TEST_F(Errors, PublishedStrategiesWhereTheyDoNotServe) {
   }
 }
 
+TEST_F(Errors, PinnedPlansSayWhatIsOutOfRange) {
+  const auto half = cf::input<cf::f16>("x");
+  struct Row {
+    const char *target, *plan;
+    Computation computation;
+    std::vector<std::string> words;
+    Accuracy accuracy = Accuracy::accurate;
+  };
+  const Row rows[] = {
+      {"sm_75",
+       "staged warps=8 lanes=8 rows=4 stages=2 burst=256 blocks=2 bytes=16 mma",
+       cf::over(cf::segments(37), cf::sum(half)),
+       {"not legal for segments of 37 on sm_75; staged serves folds", "(sm_80 and later)"}},
+      {"sm_75",
+       "rows warps=64 depth=1 rows=1 bytes=16 simt",
+       cf::over(cf::segments(37), cf::sum(half)),
+       {"on sm_75: warps=64 is out of range (1, 2, 4, 8, 16 or 32); rows serves folds"}},
+      {"cpu",
+       "rows warps=1 depth=1 rows=1 bytes=0 mma",
+       cf::over(cf::segments(37), cf::sum(x_)),
+       {"on cpu: mma does not serve here, simt does; rows serves", "with mma, on GPUs"}},
+      {"sm_90",
+       "split warps=8 depth=4 blocks=4 fraction=150 product=0 bytes=16 mma",
+       cf::over(cf::whole(), cf::sum(half)),
+       {"the whole input on sm_90: fraction=150 is out of range (1 to 99); split serves"}},
+      {"sm_90",
+       "recurrence warps=2 chain=9 bytes=16 mma",
+       cf::over(cf::whole(), cf::sum(half)),
+       {"chain=9 is out of range (1 to 8); recurrence serves"},
+       Accuracy::as_published},
+  };
+  for (const Row& row : rows) {
+    const Options pinned{
+        .target = cf::target(row.target), .accuracy = row.accuracy, .plan = row.plan};
+    std::vector<std::string> words = row.words;
+    words.insert(words.end(), {row.plan, "; leave Options::plan empty"});
+    refused([&] { cf::explain(row.computation, pinned); }, ErrorCode::unsupported, "plan", words);
+  }
+}
+
 TEST_F(Errors, Strides) {
   const float* const x = data_.data();
   const auto both = [&](const Kernel& kernel, const Binding& binding, std::int64_t elements,

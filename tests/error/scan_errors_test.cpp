@@ -155,7 +155,7 @@ TEST_F(ScanErrors, PinnedPlans) {
   Options pinned = options_;
   pinned.plan = "scan_run warps=1 depth=4 bytes=16 simt";
   refused([&] { static_cast<void>(cf::compile(cf::over(cf::segments(64), cf::sum(x_)), pinned)); },
-          ErrorCode::unsupported, "plan", {pinned.plan, "not legal"});
+          ErrorCode::unsupported, "plan", {pinned.plan, "not legal", "scan_run serves scans"});
   pinned.plan = "scan_run rows=4";
   refused(
       [&] {

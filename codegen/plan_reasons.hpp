@@ -1,0 +1,23 @@
+// Why a choice of a plan is not legal, in words for whoever pinned it.
+#pragma once
+
+#include <string>
+
+#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/target.hpp"
+
+namespace chainfold::codegen {
+
+/// What a strategy serves, in a sentence without its period: partitions and sizes, graphs, types,
+/// alignment and targets, and what its fields mean. Of every strategy, published or our own.
+std::string scope_of(Strategy strategy);
+
+/// Which decisions of a choice that is not legal are out of range, and what they might be instead:
+/// "warps=64 is out of range (1, 2, 4, 8, 16 or 32)". Ranges are what make_plan() takes for this
+/// graph, target and request, so that nobody has to repeat its rules. Empty where no plan of the
+/// strategy is legal: then its scope says why.
+std::string fault_of(const Graph& graph, const Target& target, const PlanRequest& request,
+                     const PlanChoice& choice);
+
+}  // namespace chainfold::codegen
