@@ -51,6 +51,22 @@ file(WRITE ${FOLDER}/list.txt "sum f16 f16 64 0\nsum f16 f16 64 0 rows warps=1 d
 inclusive_sum f32 f32 whole 65536  # few\n")
 set(bench ${BENCH} --suite plans --target cpu --elements 1048576 --seconds 0.002 --void-above 1000)
 run_and_expect("2 cases, 3 rows measured" ${bench} --plans ${FOLDER}/list.txt)
+# What matches nothing or cannot be written is told before anything is measured, and leaves no file.
+function(expect_refusal words)
+  execute_process(COMMAND ${BENCH} --target cpu --elements 1048576 ${ARGN}
+    OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+  if(status EQUAL 0 OR NOT output MATCHES "${words}" OR output MATCHES "\\[1/" OR EXISTS ${FOLDER}/none.json)
+    message(FATAL_ERROR "${ARGN}: status ${status}, expected '${words}' in:\n${output}")
+  endif()
+endfunction()
+expect_refusal("--only: 'zzz' matches nothing; --list" --suite reduce --only zzz --out ${FOLDER}/none.json)
+expect_refusal("--only: 'zzz' matches nothing" --suite reduce --only zzz --list)
+expect_refusal("--only: 'zzz' matches nothing" --suite first --only zzz --out ${FOLDER}/none.json)
+expect_refusal("--impl: 'zzz' matches nothing; .*chainfold chosen, openmp-simd"
+  --suite reduce --only sum/f16/64 --impl zzz --out ${FOLDER}/none.json)
+foreach(suite first reduce)
+  expect_refusal("none/x.json cannot be written: No such file" --suite ${suite} --only sum --out ${FOLDER}/none/x.json)
+endforeach()
 execute_process(COMMAND ${bench} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
 if(status EQUAL 0 OR NOT output MATCHES "the suite plans needs --plans FILE")
   message(FATAL_ERROR "the suite plans ran without a list: ${output}")

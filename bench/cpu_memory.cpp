@@ -19,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kPage = 1 << 21;
 constexpr int kStreams[] = {1, 2, 4, 8};
 constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15ull;
+/// Less is over before threads that sleep are awake: what it takes to wake them would be a ceiling.
+constexpr std::int64_t kLeastCeiling = 64 << 20;
 constexpr auto kThreadsSleep = std::chrono::milliseconds(2);  // every pool's, after so long
 
 /// What the first words of the ceilings' data add up to.
@@ -119,13 +121,15 @@ std::vector<std::vector<double>> time_batches(const std::vector<std::function<vo
   return times;
 }
 
-CpuCeilings::CpuCeilings(std::int64_t bytes) : data_(bytes), target_(bytes) {
+CpuCeilings::CpuCeilings(std::int64_t least)
+    : data_(std::max(least / 8 * 8, kLeastCeiling)), target_(data_.bytes()) {
+  const auto size = static_cast<std::size_t>(bytes());
   for (std::int64_t i = 0; i < words(); ++i)
     data_.as<std::uint64_t>()[i] = static_cast<std::uint64_t>(i) * kStep;
   for (const bool past_caches : {false, true}) {
-    std::memset(target_.as<char>(), 0x5a, static_cast<std::size_t>(bytes));
+    std::memset(target_.as<char>(), 0x5a, size);
     copy(past_caches);
-    if (std::memcmp(data_.as<char>(), target_.as<char>(), static_cast<std::size_t>(bytes)) != 0)
+    if (std::memcmp(data_.as<char>(), target_.as<char>(), size) != 0)
       throw std::runtime_error("the ceiling is no ceiling: the copy differs from its source");
   }
   const auto copies =

@@ -44,7 +44,8 @@ std::vector<std::vector<double>> time_batches(const std::vector<std::function<vo
 /// The ceilings' own data: every word is its index times a constant, so its sum is known.
 class CpuCeilings {
  public:
-  explicit CpuCeilings(std::int64_t bytes);
+  /// Of `least` bytes or more: rates of memory, whatever the size of what is held against them.
+  explicit CpuCeilings(std::int64_t least);
   /// Throws std::runtime_error if a byte was not read.
   void read() const { read(streams_); }
   void copy() const;

@@ -1,6 +1,7 @@
 // chainfold_bench: what the library reaches beside the limits of the machine and its peers, all
 // measured in one run.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -11,7 +12,9 @@
 #include <fstream>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "chainfold/bench/machines.hpp"
 #include "chainfold/bench/papers_cases.hpp"
@@ -122,6 +125,11 @@ void add_options(CLI::App& app, Arguments& a) {
   reduce.add_flag("--list", a.list, "print the names that --only matches and measure nothing");
 }
 
+[[noreturn]] void fail_to_match(const char* option, const std::string& expression,
+                                const std::string& hint) {
+  throw CLI::ValidationError(option, fmt::format("'{}' matches nothing; {}", expression, hint));
+}
+
 int run_first(const Arguments& a) {
   using namespace chainfold::bench;
   SuiteOptions options;
@@ -133,10 +141,15 @@ int run_first(const Arguments& a) {
   report.suite = a.suite;
   report.target = a.target;
   describe_build(report);
+  if (a.out) check_writable(*a.out);
   if (a.target == "gpu") {
     run_first_gpu(options, report);
   } else {
     run_first_cpu(options, report);
+  }
+  if (report.rows.empty()) {
+    fail_to_match("--only", a.only,
+                  fmt::format("rows have names such as 'sum f32->f32 S=64 {}'", a.target));
   }
   if (a.out) write_json(report, *a.out);
   fmt::print("{}", table(report));
@@ -153,6 +166,22 @@ std::vector<chainfold::bench::NamedCase> cases_of(const Arguments& a, std::int64
   return plans_cases(list, bytes, a.target == "gpu");
 }
 
+/// Throws where --impl leaves nothing to be measured.
+void check_impl(const Arguments& a, const std::regex& impl,
+                const std::vector<chainfold::bench::NamedCase>& cases,
+                chainfold::bench::Machine& machine) {
+  constexpr std::size_t kMostNames = 12;
+  std::set<std::string> names;
+  for (const chainfold::bench::NamedCase& named : cases) {
+    for (const auto& way : named.ways.empty() ? machine.ways(named.test) : named.ways) {
+      if (std::regex_search(way.name(), impl)) return;
+      if (names.size() < kMostNames) names.insert(way.name());
+    }
+  }
+  fail_to_match("--impl", a.impl,
+                fmt::format("ways to compute these cases are such as: {}", fmt::join(names, ", ")));
+}
+
 int run_contests(const Arguments& a) {
   using namespace chainfold::bench;
   const bool gpu = a.target == "gpu";
@@ -165,12 +194,16 @@ int run_contests(const Arguments& a) {
                         .budget = a.budget,
                         .void_above = a.void_above.value_or(gpu ? 0.01 : 0.1)};
   if (a.energy) options.energy = std::regex(*a.energy);
-  const std::vector<NamedCase> cases = cases_of(a, bytes);
+  std::vector<NamedCase> cases = cases_of(a, bytes);
+  std::erase_if(
+      cases, [&](const NamedCase& named) { return !std::regex_search(named.name, options.only); });
+  if (cases.empty())
+    fail_to_match("--only", a.only, "--list without --only prints the names that there are");
   if (a.list) {
-    for (const NamedCase& named : cases)
-      if (std::regex_search(named.name, options.only)) fmt::print("{}\n", named.name);
+    for (const NamedCase& named : cases) fmt::print("{}\n", named.name);
     return 0;
   }
+  if (a.out) ResultsFile::check_writable(*a.out);
   Report head;
   head.suite = a.suite;
   head.target = a.target;
@@ -183,6 +216,7 @@ int run_contests(const Arguments& a) {
   describe_build(head);
   const std::unique_ptr<Machine> machine =
       gpu ? make_gpu_machine(bytes, a.tune, head) : make_cpu_machine(bytes, a.tune, head);
+  check_impl(a, options.impl, cases, *machine);
   const auto print = [](const std::string& line) {
     fmt::print("{}\n", line);
     std::fflush(stdout);
@@ -209,6 +243,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     return arguments.suite == "first" ? run_first(arguments) : run_contests(arguments);
+  } catch (const CLI::Error& error) {
+    return app.exit(error);
   } catch (const std::regex_error& error) {
     fmt::print(stderr, "chainfold_bench: error: a regular expression: {}\n", error.what());
   } catch (const std::exception& error) {

@@ -17,7 +17,8 @@ import time
 
 from python_peers.case import SIZES, cases_of
 from python_peers.measure import backends_for, measure_case, show
-from python_peers.results import Rows, load, save
+from python_peers.results import Rows, save
+from results_json import load, run
 
 
 def parse(arguments):
@@ -32,18 +33,22 @@ def parse(arguments):
 
 
 def main(arguments=None):
+    return run(add_peers, arguments)
+
+
+def add_peers(arguments):
     options = parse(arguments)
     began = time.monotonic()
     content = load(options.file)
     suite = content["head"]["suite"]
     if suite not in ("reduce", "scan"):
-        print(f"{options.file} is of the suite {suite}; only reduce and scan have peers in Python")
+        print(f"{options.file} is of the suite {suite}; only reduce and scan have peers in Python", file=sys.stderr)
         return 1
     rows = Rows(content["rows"])
     everything = cases_of(content["rows"])
     cases = [case for case in everything if re.search(options.only, case.name)]
     if not cases:
-        print("no case of the file matches")
+        print(f"no case of {options.file} matches --only '{options.only}'", file=sys.stderr)
         return 1
     elements_bytes = max(case.n * SIZES[case.dtype] for case in everything)
     backends = backends_for(content["head"]["target"], elements_bytes, options.mode)

@@ -8,10 +8,11 @@ usage: plot.py FILE.json [--out FOLDER] [--only REGEX]
 For each operation and type of a `chainfold_bench --suite reduce` or `scan` file, FOLDER (default: beside the
 file) gets NAME.svg and NAME.png: gigabytes of input and output a second by implementation, the
 segment size on a logarithmic axis, and what the memory allows as a line; of a file of the suite
-`papers`, a picture for each experiment. With --table, ours stands beside the peers instead (on
-stdout, or in FILE.md), what we lose is bold, and what containing NaN and infinities costs is told
-at the end. With --strategies, each strategy of the plans: where it ran, and how close it came to the
-fastest. With --papers, the results of the experiments are put into a page, between its two marks.
+`papers`, a picture for each experiment: throughput, R and block sizes, the share of tensor cores,
+errors. With --table, ours stands beside the peers instead (on stdout, or in FILE.md), what we lose
+is bold, and what containing NaN and infinities costs is told at the end. With --strategies, each
+strategy of the plans: where it ran, and how close it came to the fastest. With --papers, the results
+of the experiments are put into a page, between its two marks.
 Void and missing rows are left out.
 """
 
@@ -21,8 +22,9 @@ import sys
 
 from plotting import papers, strategies
 from plotting.pictures import draw, pictures
-from plotting.rows import grouped, is_measured, load
+from plotting.rows import grouped, is_measured
 from plotting.table import table
+from results_json import load, run
 
 
 def parse(arguments):
@@ -45,15 +47,20 @@ def write(path, text):
 
 
 def main(arguments=None):
+    return run(tell, arguments)
+
+
+def tell(arguments):
     options = parse(arguments)
-    head, everything = load(options.file)
+    content = load(options.file)
+    head, everything = content["head"], content["rows"]
     rows = [row for row in everything if is_measured(row)]
     folder = options.out or os.path.dirname(os.path.abspath(options.file))
     if head["suite"] == "papers":
         if options.papers:
             with open(options.papers, encoding="utf-8") as file:
                 page = file.read()
-            write(options.papers, papers.fill(page, head, rows))
+            write(options.papers, papers.fill(page, head, rows, options.papers))
             return 0
         os.makedirs(folder, exist_ok=True)
         for picture in papers.draw(head, rows, folder):

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <memory>
@@ -123,7 +125,7 @@ void describe_build(Report& report) {
   const bool dirty = commit.ends_with(kDirty);
   if (dirty) commit.resize(commit.size() - kDirty.size());
   if (!commit.empty()) report.clean = !dirty;
-  report.commit = commit.empty() ? "unknown" : commit;
+  report.commit = commit.empty() ? kUnknownCommit : commit;
   report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
@@ -175,6 +177,23 @@ nlohmann::ordered_json json_of_head(const Report& report) {
   if (!report.peers.empty()) head["peers"] = report.peers;
   if (!report.strategies.empty()) head["strategies"] = report.strategies;
   return head;
+}
+
+void check_writable(const std::filesystem::path& file, const std::string& suffix) {
+  std::filesystem::path tried = file;
+  tried += suffix;
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(tried, ignored);
+  errno = 0;
+  const bool opened = std::ofstream(tried, std::ios::app).is_open();
+  const int why = errno;
+  if (!opened) {
+    throw std::runtime_error(
+        fmt::format("{} cannot be written: {}; name a file in a folder that exists and may be "
+                    "written to",
+                    file.string(), std::strerror(why)));
+  }
+  if (!there) std::filesystem::remove(tried, ignored);
 }
 
 void write_json(const Report& report, const std::filesystem::path& file) {

@@ -58,10 +58,12 @@ struct Row {
   std::string missing;     ///< why there is no measurement; empty: there is one
 };
 
+inline constexpr const char* kUnknownCommit = "unknown";
+
 struct Report {
   std::string suite, target;
   std::string device, driver, cuda;
-  std::string commit;
+  std::string commit;         ///< kUnknownCommit where nothing tells it
   std::optional<bool> clean;  ///< unknown where there is no Git
   std::string date;
   Ceilings before, after;               ///< measured alone, ahead of the rows and behind them
@@ -86,6 +88,9 @@ void describe_build(Report& report);
 nlohmann::ordered_json json_of_head(const Report& report);
 nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row);
 
+/// Throws std::runtime_error if a file of this name cannot be written, one with `suffix` behind its
+/// name where that is to be renamed to it. Leaves what is there as it is.
+void check_writable(const std::filesystem::path& file, const std::string& suffix = {});
 /// Throws std::runtime_error if the file cannot be written.
 void write_json(const Report& report, const std::filesystem::path& file);
 /// The machine, the build and the ceilings, in two lines.

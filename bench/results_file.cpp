@@ -38,14 +38,22 @@ bool measured(const Json& row) {
   return row.contains("ms") && row["ms"].is_number() && !row.value("void", false);
 }
 
-/// Why the rows under this head are of another measurement; empty if they are not.
+/// A file is written under its name and this, and then renamed.
+std::string temporary_suffix() { return fmt::format(".{}.tmp", ::getpid()); }
+
+/// Why the rows under this head may be of another measurement; empty if they are not.
 std::string difference(const Json& old, const Json& now, bool resume_dirty) {
   for (const char* field : {"suite", "target", "device", "commit"}) {
     if (text_of(old, field) != text_of(now, field))
       return fmt::format("its {} is {}", field, text_of(old, field));
   }
+  if (resume_dirty) return "";
+  if (text_of(now, "commit") == kUnknownCommit)
+    return "its commit is unknown, and so is this program's: set CHAINFOLD_COMMIT to the commit, "
+           "or "
+           "give --resume-dirty if it is the same";
   const bool clean = text_of(old, "clean") == "true" && text_of(now, "clean") == "true";
-  return clean || resume_dirty ? "" : "a tree with changes was measured";
+  return clean ? "" : "a tree with changes was measured";
 }
 
 std::filesystem::path free_name_beside(const std::filesystem::path& path) {
@@ -102,8 +110,12 @@ ResultsFile::ResultsFile(std::optional<std::filesystem::path> path, const Report
   }
   const std::filesystem::path aside = free_name_beside(*path_);
   std::filesystem::rename(*path_, aside);
-  note_ = fmt::format("{} is another measurement ({}); it is now {}", path_->string(), reason,
+  note_ = fmt::format("{} may be another measurement ({}); it is now {}", path_->string(), reason,
                       aside.string());
+}
+
+void ResultsFile::check_writable(const std::filesystem::path& path) {
+  bench::check_writable(path, temporary_suffix());
 }
 
 ResultsFile::~ResultsFile() = default;
@@ -142,7 +154,7 @@ void ResultsFile::set_after(const Ceilings& ceilings) {
 void ResultsFile::save() const {
   if (!path_) return;
   std::filesystem::path temporary = *path_;
-  temporary += fmt::format(".{}.tmp", ::getpid());
+  temporary += temporary_suffix();
   {
     std::ofstream stream(temporary);
     stream << Json{{"head", content_->head}, {"rows", content_->rows}}.dump(1) << '\n';

@@ -25,13 +25,17 @@ bool apart(const Ceilings& before, const Ceilings& after, double limit);
 class ResultsFile {
  public:
   /// Continues the file if its head names the same suite, target, device and commit, built from a
-  /// clean tree (or `resume_dirty` says that the changes are the same). Otherwise the file is moved
+  /// clean tree, or `resume_dirty` says that the changes, or commits that nobody knows, are the
+  /// same. Otherwise the file is moved
   /// aside, and a new one begins with `head`. Throws std::runtime_error for a file that is no
   /// results file.
   ResultsFile(std::optional<std::filesystem::path> path, const Report& head, bool resume_dirty);
   ~ResultsFile();
   ResultsFile(const ResultsFile&) = delete;
   ResultsFile& operator=(const ResultsFile&) = delete;
+
+  /// Throws std::runtime_error if save() will not be able to write a file of this name.
+  static void check_writable(const std::filesystem::path& path);
 
   /// What became of a file that was there, in a sentence; empty if there was none.
   [[nodiscard]] const std::string& note() const noexcept { return note_; }

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -16,10 +17,10 @@ import peers
 import plot
 from plotting import papers, strategies, table
 from plotting.pictures import pictures
-from plotting.rows import by_case, case_name, grouped
+from plotting.rows import by_case, case_name, grouped, heading
 from python_peers import torch_ways
 from python_peers.case import Case, Expectation, Wrong, cases_of, places_of, sample_of
-from python_peers.results import load
+from results_json import load
 
 try:
     import numpy
@@ -284,11 +285,56 @@ EXPERIMENTS = [
     experiment("variants", "parts warps=8 simt", ms=0.02, err_percent=2e-4),
     experiment("segments", "reduction16 warps=8 rows=4 mma", segment=16, data="signed"),
     experiment("segments", "call", kind="", impl="cub", segment=16, data="signed", ms=0.1),
+    experiment("segments", "parts warps=8 mma", kind="chosen", out_dtype="f32", data="signed"),
     experiment("scan_variants", "look_back warps=8 simt", kind="chosen", err_percent=1e-5, ms=0.04),
     experiment("scan_variants", "scan256n warps=8 chain=0 product=1 mma", segment=1 << 20, err_percent=3e-2),
     experiment("scan_segments", "scan16 warps=8 rows=4 mma", segment=16, data="signed"),
     experiment("scan_segments", "look_back warps=8 mma", data="signed", ms=0.02),
 ]
+
+
+class TroubleTest(TemporaryFile):
+    """What cannot be used is a line that names it and the fix."""
+
+    def says(self, main, *arguments, status=1):
+        output = self.call(main, *arguments)
+        self.assertEqual(self.status, status, output)
+        self.assertEqual(len(output.splitlines()), 1, output)
+        return output
+
+    def test_files_that_are_none(self):
+        for main in (plot.main, peers.main):
+            self.assertIn(f"{self.path} cannot be read: No such file", self.says(main))
+        for text, words in (("no json", "is not JSON"), ("\xff", "is not JSON"), ("[]", "is no file of results"), ('{"head": {}}', "is no file of results")):
+            with open(self.path, "w", encoding="latin-1") as file:
+                file.write(text)
+            for main in (plot.main, peers.main):
+                self.assertRegex(self.says(main), f"error: {self.path} {words}.*name a file that chainfold_bench wrote")
+
+    def test_pages_and_folders_that_are_none(self):
+        self.store(EXPERIMENTS, suite="papers")
+        page = os.path.join(self.folder, "none", "papers.md")
+        self.assertIn(f"{page}: No such file", self.says(plot.main, "--papers", page))
+        page = os.path.join(self.folder, "papers.md")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("no marks")
+        self.assertIn(f"{page} has no place for results", self.says(plot.main, "--papers", page))
+        self.assertIn(f"{self.path}: File exists", self.says(plot.main, "--out", self.path))
+
+    def test_expressions_that_are_none(self):
+        self.store([row()])
+        for main in (plot.main, peers.main):
+            self.assertIn("'(' is no regular expression", self.says(main, "--only", "(", status=2))
+
+    def test_no_matplotlib(self):
+        self.store([row()])
+        with unittest.mock.patch.dict(sys.modules, {"matplotlib": None}):
+            self.assertIn("pictures need matplotlib", self.says(plot.main))
+            self.assertIn("### sum/f16", self.call(plot.main, "--table"))
+
+    def test_an_unknown_commit_is_no_change(self):
+        self.assertNotIn("tree with changes", heading({**HEAD, "commit": "unknown", "clean": None}))
+        self.assertIn("tree with changes", heading({**HEAD, "clean": False}))
 
 
 class PapersTest(TemporaryFile):
@@ -303,7 +349,7 @@ class PapersTest(TemporaryFile):
         self.assertIn("| n | 0 % | 50 % |\n|---|---|---|\n| 2^20 | 40.00 | 30.00 |", text)
         self.assertIn("| n | ours | recurrence |\n|---|---|---|\n| 2^20 | 1.5e-06 | overflow |", text)
         self.assertIn("| n | ours | lanes alone |\n|---|---|---|\n| 2^20 | 104.9 | 52.4 |", text)
-        self.assertIn("| S | cub | reduction16 |\n|---|---|---|\n| 16 | 10.5 | 104.9 |", text)
+        self.assertIn("| S | ours | cub | reduction16 |\n|---|---|---|---|\n| 16 | - | 10.5 | 104.9 |\n| 2^20 | 104.9 | - | - |", text)
         self.assertIn("| n | ours | scan256n |\n|---|---|---|\n| 2^20 | 26.2 | 104.9 |", text)
         self.assertIn("| n | ours | scan256n |\n|---|---|---|\n| 2^20 | 1e-05 | 0.03 |", text)
         self.assertIn("| S | ours, tensor cores | scan16 |\n|---|---|---|\n| 16 | - | 104.9 |\n| 2^20 | 52.4 | - |", text)

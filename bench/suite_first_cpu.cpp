@@ -138,7 +138,7 @@ void run_first_cpu(const SuiteOptions& options, Report& report) {
   cases.push_back(make_case(Op::q6, DType::i64, DType::i64, bytes / 28, 0));
 
   progress("ceilings");
-  const CpuCeilings ceilings(bytes / 8 * 8);
+  const CpuCeilings ceilings(bytes);
   report.before = ceilings.measure(11);
   progress(fmt::format("  read {:.1f} GB/s in {} streams a thread, copy {:.1f} GB/s{}",
                        report.before.read_gbps, ceilings.streams(), report.before.copy_gbps,

@@ -2,6 +2,8 @@
 
 import re
 
+from results_json import Unusable
+
 from .pictures import pyplot, save
 from .rows import heading, is_ours, markdown_table, position, size_text, strategy
 
@@ -57,12 +59,15 @@ def curves(rows, x, y):
 def picture(lines, folder, name, xlabel, ylabel, title, logy=False):
     figure, axes = pyplot().subplots(figsize=(9, 5))
     for line, points in lines.items():
-        axes.plot(*zip(*points), marker="o", markersize=3, linewidth=2.2 if line == OURS else 1.2, label=line)
+        style = {"linewidth": 2.2 if line == OURS else 1.2, "markersize": 3 if len(points) > 1 else 7}
+        if line.startswith("cub"):
+            style |= {"color": "black", "linestyle": "--"}
+        axes.plot(*zip(*points), marker="o", label=line, **style)
     axes.set_xscale("log" if xlabel != PERCENT else "linear", **({"base": 2} if xlabel != PERCENT else {}))
     if logy:
         axes.set_yscale("log")
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * max(y for points in lines.values() for _, y in points))
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.set_title(title)
@@ -72,6 +77,7 @@ def picture(lines, folder, name, xlabel, ylabel, title, logy=False):
 
 
 PERCENT = "per cent of the elements on tensor cores"
+ALL_IN_ONE = "elements a segment (rightmost: all in one)"
 RATE = "billions of elements a second"
 
 
@@ -100,11 +106,10 @@ def draw(head, rows, folder):
     yield from draw_errors(scans, folder, "scan-error", device)
     lines = curves([r for group in of(rows, "scan_segments").values() for r in group], position, billions)
     if lines:
-        yield picture(lines, folder, "scan_segments", "elements a segment (rightmost: all in one)", RATE, f"scans of segments, {device}")
-    segments = [row for group in of(rows, "segments").values() for row in group]
-    if segments:
-        lines = curves(segments, lambda r: r["segment"], billions)
-        yield picture(lines, folder, "segments", "elements a segment", RATE, f"segments, {device}")
+        yield picture(lines, folder, "scan_segments", ALL_IN_ONE, RATE, f"scans of segments, {device}")
+    lines = curves([r for group in of(rows, "segments").values() for r in group], position, billions)
+    if lines:
+        yield picture(lines, folder, "segments", ALL_IN_ONE, RATE, f"sums of segments, {device}")
 
 
 def draw_sizes(rows, folder, name, title):
@@ -135,8 +140,10 @@ def draw_variants(device, rows, folder):
     yield from draw_errors(variants, folder, "error", device)
 
 
-def fill(page, head, rows):
+def fill(page, head, rows, name="the page"):
     """The page with the tables of these rows between its marks."""
+    if BEGIN not in page or END not in page:
+        raise Unusable(f"{name} has no place for results: put a line '{BEGIN}' and a line '{END}' there")
     begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
     return page[:begin] + "\n" + tables(head, rows) + page[end:]
 

@@ -2,6 +2,8 @@
 
 import os
 
+from results_json import Unusable
+
 from .rows import FINITE, is_axis0, label, position, size_text
 
 
@@ -21,7 +23,10 @@ def pictures(groups):
 
 
 def pyplot():
-    import matplotlib
+    try:
+        import matplotlib
+    except ImportError as problem:
+        raise Unusable(f"pictures need matplotlib ({problem}): python3 -m pip install matplotlib") from problem
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "chainfold"  # the same file for the same rows

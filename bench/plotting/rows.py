@@ -1,6 +1,5 @@
 """Rows of a file of results: which were measured, whose they are, what they are called."""
 
-import json
 import re
 
 FINITE = "chainfold-finite"
@@ -9,12 +8,6 @@ SCANS = {
     "inclusive_sum": "scan", "exclusive_sum": "scan_exclusive", "inclusive_max": "scan_max",
     "inclusive_sum_in_place": "scan_in_place",
 }
-
-
-def load(path):
-    with open(path, encoding="utf-8") as file:
-        content = json.load(file)
-    return content["head"], content["rows"]
 
 
 def is_measured(row):
@@ -98,7 +91,7 @@ def grouped(rows, only):
 
 
 def heading(head):
-    dirty = "" if head["clean"] else ", tree with changes"
+    dirty = ", tree with changes" if head["clean"] is False else ""
     return (
         f"{head['device']}, driver {head['driver']}, CUDA {head['cuda']}, commit {head['commit'][:12]}{dirty}, {head['date']}. "
         f"Read {head['read_gbps']:.0f}, copy {head['copy_gbps']:.0f} GB/s."

@@ -289,6 +289,23 @@ TEST(BenchPapers, PinPlansThatAreWhatTheyAreCalled) {
   EXPECT_GE(finite, 80u);
 }
 
+/// No f16 holds the sum of 2^30 elements.
+TEST(BenchPapers, TheLongestSegmentIsASumOfEverything) {
+  std::size_t longest = 0;
+  for (const NamedCase& named : papers_cases(std::int64_t{1} << 31, target("sm_90"))) {
+    if (named.experiment != "segments") continue;
+    const bool all = named.name == "segments/2^30";
+    EXPECT_EQ(named.test.segment == 0, all) << named.name;
+    EXPECT_EQ(named.test.out, all ? DType::f32 : DType::f16) << named.name;
+    if (!all) continue;
+    ++longest;
+    std::set<std::string> ways;
+    for (const Way& way : named.ways) ways.insert(way.name());
+    EXPECT_EQ(ways, (std::set<std::string>{"chainfold chosen", "cub"}));
+  }
+  EXPECT_EQ(longest, 1u);
+}
+
 TEST(BenchPapers, ScansAreOfWhatTheirOutputsHold) {
   for (const NamedCase& named : papers_cases(std::int64_t{1} << 31, target("sm_90"))) {
     const Case& test = named.test;

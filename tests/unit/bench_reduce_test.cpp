@@ -202,6 +202,40 @@ TEST_F(BenchReduce, ATreeWithChangesResumesOnlyWhereToldTo) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "results.1.json"));
 }
 
+TEST_F(BenchReduce, AnUnknownCommitIsNoTreeWithChanges) {
+  head_.commit = kUnknownCommit;
+  head_.clean = std::nullopt;
+  run();
+  EXPECT_EQ(run({}, true).rows, 0u);
+  EXPECT_EQ(run().rows, 6u);
+  EXPECT_NE(note_.find("its commit is unknown"), std::string::npos) << note_;
+  EXPECT_NE(note_.find("set CHAINFOLD_COMMIT"), std::string::npos) << note_;
+  EXPECT_EQ(note_.find("changes"), std::string::npos) << note_;
+  head_.commit = "0123456789";
+  head_.clean = true;
+  EXPECT_EQ(run().rows, 6u);
+  EXPECT_NE(note_.find("its commit is unknown"), std::string::npos) << note_;
+}
+
+TEST_F(BenchReduce, APathIsTriedWithoutATrace) {
+  ResultsFile::check_writable(path());
+  EXPECT_EQ(files(), 0u);
+  std::ofstream(path()) << "old";
+  ResultsFile::check_writable(path());
+  check_writable(path());
+  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(std::filesystem::file_size(path()), 3u);
+  try {
+    ResultsFile::check_writable(folder_ / "none" / "results.json");
+    FAIL() << "a folder that is not there";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("none/results.json cannot be written: No such file"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(check_writable(folder_), std::runtime_error);
+}
+
 TEST_F(BenchReduce, RefusesAFileThatIsNone) {
   std::ofstream(path()) << "{\"rows\": 1}";
   EXPECT_THROW(run(), std::runtime_error);
