@@ -201,7 +201,14 @@ class Search {
 
 std::string fault_of(const Graph& graph, const Target& target, const PlanRequest& request,
                      const PlanChoice& choice) {
-  return Search(graph, target, request, choice).run();
+  std::string fault = Search(graph, target, request, choice).run();
+  if (!fault.empty()) return fault;
+  // What no policy admits is named also where the one asked for admits nothing of the strategy.
+  PlanRequest lax = request;
+  lax.accuracy = Accuracy::as_published;
+  lax.nonfinite = NonFinite::assume_finite;
+  if (make_plan(graph, target, lax, choice)) return {};
+  return Search(graph, target, lax, choice).run();
 }
 
 }  // namespace chainfold::codegen

@@ -15,8 +15,9 @@ std::string scope_of(Strategy strategy);
 
 /// Which decisions of a choice that is not legal are out of range, and what they might be instead:
 /// "warps=64 is out of range (1, 2, 4, 8, 16 or 32)". Ranges are what make_plan() takes for this
-/// graph, target and request, so that nobody has to repeat its rules. Empty where no plan of the
-/// strategy is legal: then its scope says why.
+/// graph, target and request (or, where no plan of the strategy is legal for its accuracy, for the
+/// laxest one), so that nobody has to repeat its rules. Empty where none is for either, or this one
+/// is for the laxest: then the strategy's scope says why.
 std::string fault_of(const Graph& graph, const Target& target, const PlanRequest& request,
                      const PlanChoice& choice);
 

@@ -447,7 +447,6 @@ TEST_F(Errors, PinnedPlansSayWhatIsOutOfRange) {
     const char *target, *plan;
     Computation computation;
     std::vector<std::string> words;
-    Accuracy accuracy = Accuracy::accurate;
   };
   const Row rows[] = {
       {"sm_75",
@@ -469,12 +468,10 @@ TEST_F(Errors, PinnedPlansSayWhatIsOutOfRange) {
       {"sm_90",
        "recurrence warps=2 chain=9 bytes=16 mma",
        cf::over(cf::whole(), cf::sum(half)),
-       {"chain=9 is out of range (1 to 8); recurrence serves"},
-       Accuracy::as_published},
+       {"chain=9 is out of range (1 to 8); recurrence serves"}},
   };
   for (const Row& row : rows) {
-    const Options pinned{
-        .target = cf::target(row.target), .accuracy = row.accuracy, .plan = row.plan};
+    const Options pinned{.target = cf::target(row.target), .plan = row.plan};
     std::vector<std::string> words = row.words;
     words.insert(words.end(), {row.plan, "; leave Options::plan empty"});
     refused([&] { cf::explain(row.computation, pinned); }, ErrorCode::unsupported, "plan", words);

@@ -160,6 +160,7 @@ TEST(PlanReasons, WhatIsOutOfRangeIsNamed) {
        "fraction=150 is out of range (1 to 99)"},
       {{"recurrence warps=2 chain=9", "sum_f16", "sm_90", 0, kPublished},
        "chain=9 is out of range (1 to 8)"},
+      {{"recurrence warps=2 chain=9", "sum_f16", "sm_90", 0}, "chain=9 is out of range (1 to 8)"},
       {{"reduction16 warps=8 rows=2 simt", "sum_f16", "sm_90", 16},
        "simt does not serve here, mma does"},
       {{"scan256 warps=8 rows=1 product=2", "running_sum_f16", "sm_90", 256, kPublished},
@@ -167,7 +168,7 @@ TEST(PlanReasons, WhatIsOutOfRangeIsNamed) {
       // Where no plan of the strategy is legal, its scope says why.
       {{"staged warps=1 lanes=1 rows=1 stages=2 burst=2 blocks=1", "sum_f16", "sm_75", 37}, ""},
       {{"rows warps=64", "sum_f16", "sm_90", 0}, ""},
-      {{"recurrence warps=2 chain=9", "sum_f16", "sm_90", 0}, ""},
+      {{"recurrence warps=2 chain=4", "sum_f16", "sm_90", 0}, ""},
   };
   for (const Row& row : kRows) {
     EXPECT_FALSE(row.pinned.legal()) << row.pinned.text();
