@@ -7,6 +7,7 @@
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/strands.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -403,6 +404,9 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   // Runs are in flight together, too.
   const int most_loads = kMostLoads / std::min(inputs, 2);
   while (!one_warp && choice.depth > 4 && choice.depth * choice.rows > most_loads)
+    choice.depth /= 2;
+  // A kernel has twice the copies that it has of rows.
+  while (one_warp && choice.depth > 1 && 2 * choice.depth * choice.rows > tile_loads(graph, width))
     choice.depth /= 2;
   std::int64_t block = place.columns_per_block();
   if (one_warp && !cached && columns > block) {

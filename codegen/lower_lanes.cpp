@@ -28,8 +28,9 @@ std::vector<Loaded> TileLowering::load_batch(ValueId begin, int tiles, ValueId l
                                              ValueId row_mask, ValueId origin, int whole,
                                              const LoadRuns& runs) {
   const int width = plan_.load_width;
-  // In order a lane's loads follow each other, else the lanes of a load do.
-  const bool lane_runs = ordered_ && tiles > 1;
+  // In order a lane's loads follow each other, else the lanes of a load do, and those of vectors,
+  // whose merges take neighbours (tree_in_order).
+  const bool lane_runs = ordered_ && tiles > 1 && !vector_lanes();
   const int lane_stride = lane_runs ? tiles * width : width;
   const std::int64_t step = lane_runs ? width : static_cast<std::int64_t>(kWarpWidth) * width;
   std::vector<Loaded> loaded;
@@ -61,9 +62,12 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    const bool neighbours = vector_lanes() && !graph_.folds[f].commutative && !batch.front().across;
     result.push_back(parts[f].empty() ? fold_moments(f, batch, group)
+                     : neighbours     ? tree_in_order(f, std::move(parts[f]))
                                       : tree(f, std::move(parts[f])));
+  }
   return result;
 }
 
@@ -288,6 +292,18 @@ Partial TileLowering::pair_by_exchange(std::size_t fold, const Partial& x, const
     received.fields[i] = b_.type(send).shape == Shape::lane ? b_.shuffle_xor(send, mask) : send;
   }
   return x.complete ? keep : merge_across(fold, keep, received, mask);
+}
+
+Partial TileLowering::tree_in_order(std::size_t fold, std::vector<Partial> parts) {
+  constexpr LanePair kNeighbours{.merged = 0, .row = 4};
+  while (parts.size() > 1) {
+    if (parts.size() % 2 != 0) parts.push_back(neutral(fold, parts[0].lifted));
+    std::vector<Partial> next;
+    for (std::size_t i = 0; i < parts.size(); i += 2)
+      next.push_back(pair_by_patterns(fold, parts[i], parts[i + 1], kNeighbours));
+    parts = std::move(next);
+  }
+  return parts[0];
 }
 
 Partials TileLowering::pair_rows(const Partials& a, const Partials& b, LanePair pair) {

@@ -4,8 +4,10 @@
 // Order. Folds that are not commutative need their elements merged in order. In programs with such
 // a fold (`ordered`) the loads of a batch give every lane one contiguous run of elements and every
 // warp of a block one contiguous run of batches; the lower lane is the left side of a merge across
-// lanes; and what crosses batches is merged after its lanes are (`reduce_ordered`). Other folds of
-// such a program keep a state a lane, over the same loads.
+// lanes; and what crosses batches is merged after its lanes are (`reduce_ordered`). Where lanes are
+// elements of vectors, the loads of a batch lie side by side instead, and each merge of two loads
+// is one of neighbouring lanes of both (`tree_in_order`), so that lanes end up with such runs, too.
+// Other folds of such a program keep a state a lane, over the same loads.
 #pragma once
 
 #include <functional>
@@ -261,6 +263,8 @@ class TileLowering {
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
   const Node& fold_node(std::size_t fold) const;
   Partial tree(std::size_t fold, std::vector<Partial> parts);
+  /// Of loads side by side, in order: lane l of the result has the l-th run of their elements.
+  Partial tree_in_order(std::size_t fold, std::vector<Partial> parts);
 
   Builder& b_;
   const Graph& graph_;

@@ -100,6 +100,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"sum_bf16", 1000, "cpu"},
     {"sum_i8", 37, "cpu"},
     {"basics_f16", 64, "cpu"},
+    {"longest_run_f32", 100, "cpu"},
     // What a processor likes: blocks of rows and loads of a loop from two places in turn, lines
     // asked for ahead.
     {"sum_f16", 48, "znver4"},
