@@ -78,6 +78,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"norm_bf16", 1000, "sm_80"},
     // Lanes by themselves.
     {"sum_f32", 64, "sm_90"},
+    {"sum_f32", 4099, "sm_90"},
     {"sum_f32", 4096, "cpu"},
     {"sum_f32", 0, "cpu"},
     {"sum_f32", 1, "sm_90"},
