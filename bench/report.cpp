@@ -183,6 +183,8 @@ void check_writable(const std::filesystem::path& file, const std::string& suffix
   std::filesystem::path tried = file;
   tried += suffix;
   std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    throw std::runtime_error(fmt::format("{} is a folder; name a file in it", file.string()));
   const bool there = std::filesystem::exists(tried, ignored);
   errno = 0;
   const bool opened = std::ofstream(tried, std::ios::app).is_open();

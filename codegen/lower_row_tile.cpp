@@ -156,8 +156,9 @@ Partials RowTile::fold_row(int u) {
                               : tile_.collapse(std::move(partials));
 }
 
-/// Whether all loads of a row are made before the first is used: in order each lane's make one run,
-/// and moments that share a mean want to know all, as long as registers hold them.
+/// Whether all loads of a row are made before the first is used: in order they are one batch, whose
+/// lanes end up with one run each, and moments that share a mean want to know all, as long as
+/// registers hold them.
 bool RowTile::at_once() const {
   if (loads_ <= plan_.loads_at_once) return true;
   if (tile_.ordered()) return lanes_ == kWarpWidth;

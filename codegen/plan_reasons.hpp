@@ -14,7 +14,9 @@ namespace chainfold::codegen {
 std::string scope_of(Strategy strategy);
 
 /// Which decisions of a choice that is not legal are out of range, and what they might be instead:
-/// "warps=64 is out of range (1, 2, 4, 8, 16 or 32)". Ranges are what make_plan() takes for this
+/// "warps=64 is out of range (1, 2, 4, 8, 16 or 32)". Where one decision mends it, the first that
+/// does is told; where it takes several, each range holds beside some legal choice of the others.
+/// Ranges are what make_plan() takes for this
 /// graph, target and request (or, where no plan of the strategy is legal for its accuracy, for the
 /// laxest one), so that nobody has to repeat its rules. Empty where none is for either, or this one
 /// is for the laxest: then the strategy's scope says why.

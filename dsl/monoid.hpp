@@ -314,9 +314,9 @@ auto get(const dsl::Fields<E...>& fields) {
 
 /// A fold of one's own: see the top of this file. `name`, of letters, digits and underscores,
 /// appears in `explain`. Throws UserError(invalid_argument) for another name or an initial state
-/// that merge does not leave as it is, (type_mismatch) for a literal that its field's type does not
-/// hold, and (unsupported) for a parameter inside it; what is wrong in lift is thrown by cf::fold,
-/// where its arguments have types.
+/// that merge with itself does not leave as it is, (type_mismatch) for a literal that its field's
+/// type does not hold, and (unsupported) for a parameter inside it; what is wrong in lift is thrown
+/// by cf::fold, where its arguments have types.
 template <Element... T, class Lift, class Merge, class Finalize>
 auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, Merge merge,
             Finalize finalize) {

@@ -93,17 +93,15 @@ CacheSettings CacheSettings::from(const std::function<const char*(const char*)>&
     if (*chosen == '\0') warn("CHAINFOLD_CACHE_DIR is empty: kernels stay in memory");
   } else if (xdg.is_absolute()) {  // its specification has a relative one ignored
     settings.folder = xdg / "chainfold";
-  } else if (!home.is_absolute()) {
-    warn(
-        "neither CHAINFOLD_CACHE_DIR nor XDG_CACHE_HOME nor HOME names a folder, so compiled "
-        "kernels are lost when the process ends; Fix: set one of them");
-  } else if (std::filesystem::is_directory(home, error)) {
+  } else if (home.is_absolute() && std::filesystem::is_directory(home, error)) {
     settings.folder = home / ".cache" / "chainfold";
-  } else {  // such as an account's that is to have none: who may make it must not
-    warn(
-        fmt::format("HOME={} is no folder, so compiled kernels are lost when the process ends; "
-                    "Fix: make it, or set CHAINFOLD_CACHE_DIR",
-                    home.string()));
+  } else if (!settings.off) {  // a HOME that is none may be an account's that is to have none
+    const std::string why =
+        home.is_absolute()
+            ? fmt::format("HOME={} is no folder", home.string())
+            : "neither CHAINFOLD_CACHE_DIR nor XDG_CACHE_HOME nor HOME names a folder";
+    warn(why +
+         ", so compiled kernels are lost when the process ends; Fix: set CHAINFOLD_CACHE_DIR");
   }
   return settings;
 }

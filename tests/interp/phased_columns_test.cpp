@@ -4,6 +4,8 @@
 // input's memory.
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -124,7 +126,7 @@ TEST_P(PhasedColumns, InMemoryThatBeginsAnywhereAreRight) {
     for (const std::int64_t rows :
          {1, 2, choice.phases, choice.depth * choice.warps, choice.depth * choice.warps + 2, 150}) {
       for (const int chunks : {1, 3}) {
-        if (!is_taken(++turn)) continue;
+        if (!is_taken(++turn + std::countr_zero(static_cast<unsigned>(alignment)))) continue;
         expect_right(tested, {.segment = count,
                               .columns = true,
                               .elements = count * rows,
@@ -140,7 +142,7 @@ TEST_P(PhasedColumns, InMemoryThatBeginsAnywhereAreRight) {
 
 /// Pieces of the rows, each of which ends where its memory ends, and pieces of the columns.
 TEST_P(PhasedColumns, InPiecesAreRight) {
-  std::int64_t turn = 0;
+  std::int64_t turn = choice.depth + choice.bytes + choice.phases;  // others of other plans
   for (const std::int64_t count : {own() + 7, 4 * own() + 1}) {
     for (const int parts : {1, 5}) {
       if (!is_taken(++turn)) continue;

@@ -87,6 +87,7 @@ TEST(DiskCacheSettings, AnyOtherWordLeavesItOn) {
     EXPECT_FALSE(on.off) << word;
     EXPECT_EQ(on.warning, "") << word;
   }
+  EXPECT_EQ(settings({{"CHAINFOLD_CACHE", "off"}}).warning, "") << "nothing can be lost";
   for (const char* word : {"of", "none", " off", "00"}) {
     const CacheSettings unknown = settings({{"CHAINFOLD_CACHE", word},
                                             {"CHAINFOLD_CACHE_BYTES", "many"},
