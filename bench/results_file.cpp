@@ -50,8 +50,7 @@ std::string difference(const Json& old, const Json& now, bool resume_dirty) {
   if (resume_dirty) return "";
   if (text_of(now, "commit") == kUnknownCommit)
     return "its commit is unknown, and so is this program's: set CHAINFOLD_COMMIT to the commit, "
-           "or "
-           "give --resume-dirty if it is the same";
+           "or give --resume-dirty if it is the same";
   const bool clean = text_of(old, "clean") == "true" && text_of(now, "clean") == "true";
   return clean ? "" : "a tree with changes was measured";
 }

@@ -26,9 +26,8 @@ class ResultsFile {
  public:
   /// Continues the file if its head names the same suite, target, device and commit, built from a
   /// clean tree, or `resume_dirty` says that the changes, or commits that nobody knows, are the
-  /// same. Otherwise the file is moved
-  /// aside, and a new one begins with `head`. Throws std::runtime_error for a file that is no
-  /// results file.
+  /// same. Otherwise the file is moved aside, and a new one begins with `head`. Throws
+  /// std::runtime_error for a file that is no results file.
   ResultsFile(std::optional<std::filesystem::path> path, const Report& head, bool resume_dirty);
   ~ResultsFile();
   ResultsFile(const ResultsFile&) = delete;

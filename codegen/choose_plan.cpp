@@ -38,11 +38,10 @@ constexpr int kFewPartLoads = 8, kPartLoads = 16;
 /// Parts, from which on they are many: segments of so many rounds are not worth two of them.
 constexpr int kManyParts = 1024, kManyPartRounds = 2;
 /// Loads in flight and warps of a block where segments begin anywhere and one fold merges values of
-/// one input, as sums and extremes do (sums of an H200, of the
-/// ceiling, by eight warps of four and eight loads, and by four of four and eight: f16 of 4099
-/// 0.992, 0.959, 0.992 and 1.006, of 24001 0.978, 0.968, 0.981 and 0.988; f32 of 4099 0.993, 1.001,
-/// 0.993 and 1.000; f64 of 1337 0.973, 0.902, 0.977 and 0.990; i8 of 8195 0.998, 0.995, 0.993 and
-/// 1.004).
+/// one input, as sums and extremes do (sums on an H200, of the ceiling, by eight warps of four and
+/// eight loads, and by four of four and eight: f16 of 4099 0.992, 0.959, 0.992 and 1.006, of 24001
+/// 0.978, 0.968, 0.981 and 0.988; f32 of 4099 0.993, 1.001, 0.993 and 1.000; f64 of 1337 0.973,
+/// 0.902, 0.977 and 0.990; i8 of 8195 0.998, 0.995, 0.993 and 1.004).
 constexpr int kEdgeLoads = 8, kEdgeWarps = 4;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment. Moments
 /// are better off so at any length, and warps have longer segments of them to themselves (mean and
@@ -230,7 +229,7 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   PlanChoice choice = any_choice(graph, target, request);
   const auto [width, edges] = row_width(
       request.segment, widest_load(graph, target, aligned_bytes(target, request)), target);
-  if (edges && graph.inputs.size() == 1 && graph.folds.size() == 1 && graph.folds[0].tile) {
+  if (edges && graph.inputs.size() == 1 && graph.folds.size() == 1 && is_plain(graph)) {
     choice.depth = std::min(choice.depth, kEdgeLoads);
     choice.warps = std::min(choice.warps, kEdgeWarps);
   } else if (edges) {

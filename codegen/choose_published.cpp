@@ -134,14 +134,11 @@ const Published* published(Strategy strategy) {
 }
 
 std::string what_serves(Strategy strategy) {
-  if (is_published_scan(strategy)) return what_serves_scan(strategy);
-  const Published* row = published(strategy);
-  if (row == nullptr) return {};
   return fmt::format(
       "{} serves one sum of one f16 input (sm_75 and later) or bf16 input (sm_80 and later), "
       "without a filter, over {}; with product=1, the recurrence and chains that are longer than "
       "the bound allows, under Accuracy::as_published alone",
-      row->name, row->serves);
+      published(strategy)->name, published(strategy)->serves);
 }
 
 bool rounds_sums(const Plan& plan) {

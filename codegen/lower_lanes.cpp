@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
 #include "chainfold/codegen/strands.hpp"
 
@@ -295,7 +296,7 @@ Partial TileLowering::pair_by_exchange(std::size_t fold, const Partial& x, const
 }
 
 Partial TileLowering::tree_in_order(std::size_t fold, std::vector<Partial> parts) {
-  constexpr LanePair kNeighbours{.merged = 0, .row = 4};
+  constexpr LanePair kNeighbours{.merged = 0, .row = ceil_log2(kWarpWidth) - 1};
   while (parts.size() > 1) {
     if (parts.size() % 2 != 0) parts.push_back(neutral(fold, parts[0].lifted));
     std::vector<Partial> next;

@@ -32,8 +32,7 @@ struct Published {
 /// Its row; null for a strategy of our own.
 const Published* published(Strategy strategy);
 inline bool is_published(Strategy strategy) { return published(strategy) != nullptr; }
-/// The published part of scope_of() (plan_reasons.hpp), which has a sentence for every strategy:
-/// which graphs and segments it serves. Of scans and reductions.
+/// The scope_of() (plan_reasons.hpp) of a published strategy: which graphs and segments it serves.
 std::string what_serves(Strategy strategy);
 
 /// What of a published plan follows from its choice, bounds included; `widest` elements a load at

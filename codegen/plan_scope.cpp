@@ -88,7 +88,8 @@ constexpr Scope kOwn[] = {
 }  // namespace
 
 std::string scope_of(Strategy strategy) {
-  if (is_published(strategy) || is_published_scan(strategy)) return what_serves(strategy);
+  if (is_published(strategy)) return what_serves(strategy);
+  if (is_published_scan(strategy)) return what_serves_scan(strategy);
   const auto* row = std::find_if(std::begin(kOwn), std::end(kOwn),
                                  [&](const Scope& known) { return known.strategy == strategy; });
   if (row == std::end(kOwn)) return {};

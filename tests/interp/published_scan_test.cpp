@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan_reasons.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
 
@@ -81,7 +82,7 @@ TEST(PublishedScan, EveryStrategyIsRunAndNamed) {
     const codegen::PlanChoice choice = codegen::parse_choice(row.plan);
     run.insert(choice.strategy);
     EXPECT_EQ(codegen::parse_choice(to_text(choice)), choice);
-    EXPECT_NE(codegen::what_serves(choice.strategy).find("inclusive sum"), std::string::npos);
+    EXPECT_NE(codegen::scope_of(choice.strategy).find("inclusive sum"), std::string::npos);
   }
   for (int s = 0; s < 256; ++s) {
     if (codegen::is_published_scan(static_cast<Strategy>(s)))
