@@ -24,7 +24,8 @@ Op op_of(const std::string& word) {
 }
 
 DType type_of(const std::string& word) {
-  for (const DType type : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i32})
+  for (const DType type :
+       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i32, DType::i64})
     if (word == chainfold::name_of(type)) return type;
   throw std::runtime_error(fmt::format("'{}' is no type that is measured", word));
 }

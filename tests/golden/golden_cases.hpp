@@ -67,9 +67,11 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"sum_f16", 16, "sm_75"},
     {"sum_bf16", 256, "sm_80"},
     {"sum_bf16", 256, "sm_75"},
+    {"sum_i8", 3, "sm_90"},
     {"sum_i8", 64, "sm_90"},
     {"sum_u8", 32, "sm_75"},
     {"sum_f64", 64, "sm_80"},
+    {"sum_f64", 4099, "sm_90"},
     {"sum_f64", 64, "sm_75"},
     // Products: data as both operands.
     {"dot_f16", 64, "sm_90"},

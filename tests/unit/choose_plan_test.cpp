@@ -1195,15 +1195,52 @@ TEST(ChoosePlan, NoMoreStagedBlocksAreResidentThanWanted) {
   EXPECT_GT(bursts, 20);
 }
 
+/// Where most of the traffic is results, blocks fill their stages once, and as many as fit do.
+TEST(ChoosePlan, MostlyResultsAreStagedOnce) {
+  const codegen::Target gpu = codegen::gpu_target(90);
+  const auto x = input<std::int8_t>("x");
+  for (const std::int64_t segment : {3, 5, 6, 7, 9, 11, 13, 14, 15}) {
+    const Computation computation = over(segments(segment), sum(x));  // eight bytes each
+    const codegen::PlanRequest request{.segment = segment};
+    const auto choice = codegen::staged_choice(computation.graph(), gpu, request);
+    ASSERT_TRUE(choice.has_value()) << segment;
+    EXPECT_EQ(choice->burst, choice->stages) << codegen::to_text(*choice);
+    EXPECT_GE(choice->blocks * choice->warps, 16) << codegen::to_text(*choice);
+    codegen::PlanChoice more = *choice;
+    ++more.blocks;
+    EXPECT_TRUE(more.blocks > 8 || !make_plan(computation.graph(), gpu, request, more))
+        << codegen::to_text(*choice);
+  }
+  const auto y = input<f16>("y");
+  const auto turns = codegen::staged_choice(over(segments(5), sum(y)).graph(), gpu, {.segment = 5});
+  EXPECT_GT(turns.value().burst, turns.value().stages);
+}
+
+/// Doubles that begin anywhere come by loads of one where a segment has many, by pairs where few.
+TEST(ChoosePlan, LongSegmentsOfDoublesAreSingleLoads) {
+  const codegen::Target gpu = codegen::gpu_target(90);
+  const auto x = input<double>("x");
+  for (const std::int64_t segment : {1025, 1337, 4099, 8191}) {
+    const Plan plan =
+        codegen::choose_plan(over(segments(segment), sum(x)).graph(), gpu, {.segment = segment});
+    EXPECT_EQ(plan.load_width, segment < 1280 ? 2 : 1) << segment;
+    EXPECT_EQ(plan.edges, segment < 1280) << segment;
+    EXPECT_EQ(plan.depth * plan.load_width, 16) << segment;
+  }
+  const Plan even =
+      codegen::choose_plan(over(segments(4098), sum(x)).graph(), gpu, {.segment = 4098});
+  EXPECT_EQ(even.load_width, 2);
+}
+
 /// What is tried beside staged segments of short bursts has deeper rings, too, with bursts to
 /// match.
 TEST(ChoosePlan, ShortBurstsHaveDeepRingsBesideThem) {
-  const auto x = input<std::int8_t>("x");
+  const auto x = input<f16>("x");
   const codegen::Target gpu = codegen::gpu_target(90);
-  const Computation computation = over(segments(5), sum(x));
+  const Computation computation = over(segments(9), sum(x));
   int deep = 0;
   for (const codegen::PlanChoice& choice :
-       codegen::plan_space(computation.graph(), gpu, {.segment = 5})) {
+       codegen::plan_space(computation.graph(), gpu, {.segment = 9})) {
     if (choice.strategy != codegen::Strategy::staged) continue;
     EXPECT_GE(choice.burst, choice.stages);
     deep += choice.stages == 4 ? 1 : 0;
