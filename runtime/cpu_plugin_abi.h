@@ -40,7 +40,7 @@ typedef struct chainfold_cpu_plugin {
   uint32_t struct_size; /* sizeof(chainfold_cpu_plugin) */
   const char* llvm_version;
   const char* host_cpu;      /* LLVM's name of this processor, e.g. "znver4" */
-  const char* host_features; /* the full feature vector, "+avx2,-sse4a,..." */
+  const char* host_features; /* the full feature vector, "+avx2,-sse4a,...", and libraries */
   int32_t vector_bits;       /* widest vector registers worth using: 512, 256 or 128 */
   int32_t threads;           /* what parallel_for uses at most */
 

@@ -28,6 +28,7 @@
 #include "minima.hpp"
 #include "order.hpp"
 #include "schedule.hpp"
+#include "vector_calls.hpp"
 
 namespace chainfold::runtime::cpu {
 namespace {
@@ -151,6 +152,7 @@ struct Compilation {
     target_host(*module);
     sum_bytes(*module);
     optimize(*module, *machine);
+    call_vector_functions(*module);
     split_masked(*module);
     rewrite_minima(*module);
     for (llvm::Function& function : *module) {

@@ -49,19 +49,6 @@ Linker& linker() {
   return *instance;
 }
 
-/// Libraries by name rather than the process: a host program may have loaded this plugin without
-/// libm in its global scope, or define a function called `log` of its own.
-void* find_in_system_libraries(const char* name) {
-  static const std::array<void*, 3> libraries = {dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL),
-                                                 dlopen("libc.so.6", RTLD_NOW | RTLD_LOCAL),
-                                                 dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL)};
-  for (void* library : libraries) {
-    if (library == nullptr) continue;
-    if (void* address = dlsym(library, name)) return address;
-  }
-  return nullptr;
-}
-
 /// Defines in `scope` everything that `buffer` uses and does not define.
 bool define_externals(const llvm::MemoryBuffer& buffer, llvm::orc::JITDylib& scope,
                       Failure& failure) {
@@ -92,7 +79,7 @@ bool define_externals(const llvm::MemoryBuffer& buffer, llvm::orc::JITDylib& sco
     }
   }
   if (!missing.empty()) {
-    failure.message = "undefined symbols, in neither libm nor libc nor libgcc: " + missing;
+    failure.message = "undefined symbols, in none of libm, libmvec, libc and libgcc: " + missing;
     return false;
   }
   if (externals.empty()) return true;
@@ -104,6 +91,19 @@ bool define_externals(const llvm::MemoryBuffer& buffer, llvm::orc::JITDylib& sco
 }
 
 }  // namespace
+
+/// Libraries by name rather than the process: a host program may have loaded this plugin without
+/// libm in its global scope, or define a function called `log` of its own.
+void* find_in_system_libraries(const char* name) {
+  static const std::array<void*, 4> libraries = {
+      dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL), dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL),
+      dlopen("libc.so.6", RTLD_NOW | RTLD_LOCAL), dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL)};
+  for (void* library : libraries) {
+    if (library == nullptr) continue;
+    if (void* address = dlsym(library, name)) return address;
+  }
+  return nullptr;
+}
 
 std::unique_ptr<LinkedObject> LinkedObject::link(std::unique_ptr<llvm::MemoryBuffer> object,
                                                  const char* const* symbols, std::size_t count,

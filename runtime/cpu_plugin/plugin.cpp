@@ -22,6 +22,7 @@
 #include "compiler.hpp"
 #include "host.hpp"
 #include "linker.hpp"
+#include "vector_calls.hpp"
 
 struct chainfold_cpu_module {
   std::unique_ptr<chainfold::runtime::cpu::LinkedObject> code;
@@ -320,11 +321,14 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
 
 chainfold_cpu_plugin make_table() {
   const cpu::Host& host = cpu::host();
+  // Objects that call the library's functions are none for machines without it.
+  static const std::string features =
+      host.features + (cpu::has_vector_functions() ? ",libmvec" : "");
   return {.abi_version = CHAINFOLD_CPU_PLUGIN_ABI_VERSION,
           .struct_size = sizeof(chainfold_cpu_plugin),
           .llvm_version = LLVM_VERSION_STRING,
           .host_cpu = host.cpu.c_str(),
-          .host_features = host.features.c_str(),
+          .host_features = features.c_str(),
           .vector_bits = host.vector_bits,
           .threads = std::max(1, tbb::info::default_concurrency()),
           .compile = compile,

@@ -77,7 +77,7 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
   }
   if (stream_bytes > 0 && !passes_caches(program, arrays, params))
     return "no launch passes the caches by";
-  return difference(program, arrays, params, tested.transcendental ? 4 : 0);
+  return difference(program, arrays, params, tested.transcendental ? kTranscendentalUlps : 0);
 }
 
 class LlvmScan : public testing::TestWithParam<std::size_t> {

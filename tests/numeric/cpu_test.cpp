@@ -27,8 +27,6 @@ using codegen::Op;
 
 constexpr std::int64_t kSizes[] = {1,  2,   7,   8,   16,  24,   31,   32,   33,
                                    64, 100, 255, 256, 257, 1000, 4096, 65537};
-/// What the CPU's exp, log and pow may deviate from the C library's.
-constexpr int kTranscendentalUlp = 4;
 
 /// One run; `segment` 0: the whole.
 struct CpuCase {
@@ -130,7 +128,7 @@ class CpuNumeric : public testing::Test {
     ReferenceRequest request{
         .segment = c.segment, .params = params, .plan = plan(graph, c.segment)};
     if (c.tail) request.tail_plan = plan(graph, 0);
-    if (tested.transcendental) request.transcendental_ulp = kTranscendentalUlp;
+    if (tested.transcendental) request.transcendental_ulp = kTranscendentalUlps;
     const Verdict verdict = judge(reference(graph, inputs, c.elements, request), actual);
     EXPECT_EQ(verdict.problems, "");
     if (c.fill != Fill::extremes && c.fill != Fill::nonfinite) {
@@ -257,11 +255,14 @@ TEST_F(CpuNumeric, SegmentSizeGivenAtLaunch) {
 constexpr std::int64_t kColumnCounts[] = {1, 3, 31, 32, 33, 129, 1000, 1024, 4099};
 
 TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
+  bool taken = false;
   for (const char* name :
        {"sum_f16", "sum_bf16", "sum_f32", "sum_i8", "sum_f64", "arg_folds_f32", "basics_f16"}) {
     const TestProgram& tested = program(name);
     std::size_t turn = 0;
     for (const std::int64_t count : kColumnCounts) {
+      taken = !taken;  // each for every other program: their number is odd
+      if (!taken) continue;
       const Computation computation = tested.over(columns(count));
       const Kernel kernel = compile(computation, {.target = cpu()});
       for (const std::int64_t rows : {1, 7, 400}) {

@@ -12,6 +12,7 @@
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"
@@ -104,7 +105,7 @@ class CpuScans : public testing::Test {
       rest.partition = {};
       request.tail_plan = plan_of(rest, 0, "");
     }
-    if (tested.transcendental) request.transcendental_ulp = 4;
+    if (tested.transcendental) request.transcendental_ulp = kTranscendentalUlps;
     const Verdict verdict = judge(reference(graph, inputs, c.elements, request), actual);
     EXPECT_EQ(verdict.problems, "");
     if (c.fill != Fill::extremes && c.fill != Fill::nonfinite) {

@@ -45,8 +45,13 @@ codegen::Bits random_bits(DType type, std::uint64_t random);
 /// Whether both are NaN, or the floats are at most `ulps` apart, or the bits are equal.
 bool agree(DType type, codegen::Bits a, codegen::Bits b, int ulps = 0);
 
+/// What exp, log and pow of the CPU's code may be apart from those of the C library: functions of
+/// whole vectors are of 4 ulp (glibc, libmvec).
+inline constexpr int kTranscendentalUlps = 4;
+
 /// Executes all launches of `program` by the interpreter and by the code of emit_llvm, over copies
-/// of `arrays` (one a buffer), and compares every array that is not an input. Returns what differs:
+/// of `arrays` (one a buffer), and compares every array that is not an input: to `ulps`, and what
+/// operation_program() names after exp, log and pow to kTranscendentalUlps. Returns what differs:
 /// the buffer, the element and both values of the first difference; empty if nothing does. The
 /// compiled blocks run in two ranges.
 std::string difference(const codegen::Program& program, const std::vector<GuardedArray>& arrays,

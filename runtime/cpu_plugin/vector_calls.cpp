@@ -1,0 +1,149 @@
+#include "vector_calls.hpp"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "host.hpp"
+#include "linker.hpp"
+#include "registers.hpp"
+
+namespace chainfold::runtime::cpu {
+namespace {
+
+std::string_view scalar_name(const llvm::IntrinsicInst& call) {
+  switch (call.getIntrinsicID()) {
+    case llvm::Intrinsic::exp: return "exp";
+    case llvm::Intrinsic::log: return "log";
+    case llvm::Intrinsic::pow: return "pow";
+    default: return {};
+  }
+}
+
+/// The name that the x86 vector function ABI gives such a function without a mask.
+std::string vector_name(std::string_view scalar, bool is_double, int lanes, std::size_t operands) {
+  const int bits = lanes * (is_double ? 64 : 32);
+  const char registers = bits == 128 ? 'b' : bits == 256 ? 'd' : 'e';
+  return std::string("_ZGV") + registers + 'N' + std::to_string(lanes) +
+         std::string(operands, 'v') + '_' + std::string(scalar) + (is_double ? "" : "f");
+}
+
+/// Operands that the library's functions leave to slow ones, but whose values are known. Lanes that
+/// have no element hold such: a logarithm of zero, or the exponential of what is below -inf by
+/// -inf.
+struct Known {
+  llvm::Value* is_known;
+  llvm::Value* value;
+};
+
+bool has_known_values(const llvm::IntrinsicInst& call) {
+  return call.getIntrinsicID() == llvm::Intrinsic::log ||
+         call.getIntrinsicID() == llvm::Intrinsic::exp;
+}
+
+Known known_values(llvm::IRBuilder<>& at, llvm::Intrinsic::ID function, llvm::Value* x) {
+  llvm::Type* type = x->getType();
+  llvm::Constant* zero = llvm::ConstantFP::getZero(type);
+  if (function == llvm::Intrinsic::log)
+    return {at.CreateFCmpOEQ(x, zero), llvm::ConstantFP::getInfinity(type, /*Negative=*/true)};
+  // Exponentials of less are below half of the least number.
+  llvm::Constant* least =
+      llvm::ConstantFP::get(type, type->getScalarType()->isDoubleTy() ? -746.0 : -104.0);
+  return {at.CreateFCmpULT(x, least), at.CreateSelect(at.CreateFCmpUNO(x, x), x, zero)};
+}
+
+/// `library`, but for the lanes whose values are known: a function of its own, since the caller
+/// would keep what it knows in memory until the library returns. Where no lane's value is known it
+/// only looks and jumps.
+llvm::FunctionCallee guarded(llvm::IntrinsicInst& call, llvm::FunctionCallee library) {
+  llvm::Module& module = *call.getModule();
+  const std::string name = "guarded." + library.getCallee()->getName().str();
+  if (llvm::Function* found = module.getFunction(name)) return found;
+  llvm::LLVMContext& context = module.getContext();
+  auto* function = llvm::Function::Create(library.getFunctionType(),
+                                          llvm::Function::InternalLinkage, name, module);
+  function->addFnAttrs(
+      llvm::AttrBuilder(context, call.getFunction()->getAttributes().getFnAttrs()));
+  function->removeFnAttr("frame-pointer");
+  function->addFnAttr(llvm::Attribute::NoInline);
+  auto* entry = llvm::BasicBlock::Create(context, "entry", function);
+  auto* some = llvm::BasicBlock::Create(context, "some", function);
+  auto* none = llvm::BasicBlock::Create(context, "none", function);
+  llvm::Value* x = function->getArg(0);
+
+  llvm::IRBuilder<> at(entry);
+  const Known known = known_values(at, call.getIntrinsicID(), x);
+  at.CreateCondBr(at.CreateOrReduce(known.is_known), some, none);
+
+  at.SetInsertPoint(none);
+  llvm::CallInst* whole = at.CreateCall(library, x);
+  whole->setTailCall();
+  at.CreateRet(whole);
+
+  at.SetInsertPoint(some);
+  llvm::Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
+  llvm::Value* rest = at.CreateCall(library, at.CreateSelect(known.is_known, one, x));
+  at.CreateRet(at.CreateSelect(known.is_known, known.value, rest));
+  return function;
+}
+
+void replace(llvm::IntrinsicInst& call) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(call.getType());
+  if (type == nullptr) return;
+  llvm::Type* element = type->getElementType();
+  if (!element->isFloatTy() && !element->isDoubleTy()) return;
+  const int lanes = static_cast<int>(type->getNumElements());
+  const int bits = element->isDoubleTy() ? 64 : 32;
+  const int count = std::min(lanes, vector_bits(*call.getFunction()) / bits);
+  if (count * bits < 128 || !llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return;
+
+  const std::string name =
+      vector_name(scalar_name(call), element->isDoubleTy(), count, call.arg_size());
+  if (find_in_system_libraries(name.c_str()) == nullptr) return;
+  auto* part = llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
+  const llvm::SmallVector<llvm::Type*> types(call.arg_size(), part);
+  llvm::FunctionCallee function = call.getModule()->getOrInsertFunction(
+      name, llvm::FunctionType::get(part, types, /*isVarArg=*/false));
+  if (has_known_values(call)) function = guarded(call, function);
+  llvm::IRBuilder<> at(&call);
+  llvm::SmallVector<llvm::Value*> parts;
+  for (int first = 0; first < lanes; first += count) {
+    llvm::SmallVector<llvm::Value*> arguments;
+    for (llvm::Value* operand : call.args()) arguments.push_back(slice(at, operand, first, count));
+    llvm::CallInst* done = at.CreateCall(function, arguments);
+    done->setDoesNotAccessMemory();
+    done->setDoesNotThrow();
+    parts.push_back(done);
+  }
+  call.replaceAllUsesWith(concatenate(at, std::move(parts)));
+  call.eraseFromParent();
+}
+
+}  // namespace
+
+void call_vector_functions(llvm::Module& module) {
+  if (!has_vector_functions()) return;
+  llvm::SmallVector<llvm::IntrinsicInst*> calls;
+  for (llvm::Function& function : module) {
+    for (llvm::BasicBlock& block : function) {
+      for (llvm::Instruction& instruction : block) {
+        auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        if (call != nullptr && !scalar_name(*call).empty()) calls.push_back(call);
+      }
+    }
+  }
+  for (llvm::IntrinsicInst* call : calls) replace(*call);
+}
+
+bool has_vector_functions() {
+  return find_in_system_libraries(vector_name("exp", true, 2, 1).c_str()) != nullptr;
+}
+
+}  // namespace chainfold::runtime::cpu
