@@ -146,14 +146,17 @@ Bits random_bits(DType type, std::uint64_t random) {
   return size_of(type) == 8 ? random : random >> (64 - 8 * size_of(type));
 }
 
-bool agree(DType type, Bits a, Bits b, int ulps) {
+bool agree(DType type, Bits a, Bits b, int ulps, double least) {
   if (a == b) return true;
   if (!is_float(type)) return false;
   const double x = double_of_bits(type, a), y = double_of_bits(type, b);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   const int width = 8 * size_of(type);
   const Bits sign = Bits{1} << (width - 1);
-  if (ulps == 0 || (a & sign) != (b & sign)) return false;
+  if (ulps == 0) return false;
+  if (std::fmax(std::fabs(x), std::fabs(y)) < least)
+    return std::fabs(x - y) <= ulps * least * (type == DType::f64 ? 0x1p-52 : 0x1p-23);
+  if ((a & sign) != (b & sign)) return false;
   return (a > b ? a - b : b - a) <= static_cast<Bits>(ulps);
 }
 
@@ -167,7 +170,7 @@ int ulps_of(const Buffer& buffer) {
 }  // namespace
 
 std::string difference(const Program& program, const std::vector<GuardedArray>& arrays,
-                       const std::vector<std::uint64_t>& params, int ulps) {
+                       const std::vector<std::uint64_t>& params, int ulps, double least) {
   verify(program);
   std::vector<GuardedArray> copies;
   std::vector<InterpBuffer> buffers;
@@ -194,12 +197,13 @@ std::string difference(const Program& program, const std::vector<GuardedArray>& 
     module->function(i)(half, blocks, args.data());
   }
   for (std::size_t b = 0; b < arrays.size(); ++b) {
-    if (program.buffers[b].role == BufferRole::input) continue;
+    const BufferRole role = program.buffers[b].role;
+    if (role == BufferRole::input || (least > 0 && role != BufferRole::output)) continue;
     const int apart = std::max(ulps, ulps_of(program.buffers[b]));
     for (std::int64_t i = 0; i < arrays[b].elements(); ++i) {
       const Bits expected = copies[b].get(i), actual = arrays[b].get(i);
       const DType type = arrays[b].type();
-      if (agree(type, expected, actual, apart)) continue;
+      if (agree(type, expected, actual, apart, least)) continue;
       return fmt::format("{}[{}]: the interpreter gives {} (0x{:x}), the CPU {} (0x{:x})",
                          program.buffers[b].name, i, text_of_bits(type, expected), expected,
                          text_of_bits(type, actual), actual);

@@ -42,20 +42,22 @@ std::vector<codegen::Bits> difficult_values(DType type);
 /// Random bits of `type`; booleans are 0 or 1.
 codegen::Bits random_bits(DType type, std::uint64_t random);
 
-/// Whether both are NaN, or the floats are at most `ulps` apart, or the bits are equal.
-bool agree(DType type, codegen::Bits a, codegen::Bits b, int ulps = 0);
+/// Whether both are NaN, or the floats are at most `ulps` apart (of a number that is no smaller
+/// than `least`), or the bits are equal.
+bool agree(DType type, codegen::Bits a, codegen::Bits b, int ulps = 0, double least = 0);
 
 /// What exp, log and pow of the CPU's code may be apart from those of the C library: functions of
 /// whole vectors are of 4 ulp (glibc, libmvec).
 inline constexpr int kTranscendentalUlps = 4;
 
 /// Executes all launches of `program` by the interpreter and by the code of emit_llvm, over copies
-/// of `arrays` (one a buffer), and compares every array that is not an input: to `ulps`, and what
+/// of `arrays` (one a buffer), and compares every array that is not an input as agree() does (with
+/// a `least` outputs alone: what blocks tell each other is the bits of such values), and what
 /// operation_program() names after exp, log and pow to kTranscendentalUlps. Returns what differs:
 /// the buffer, the element and both values of the first difference; empty if nothing does. The
 /// compiled blocks run in two ranges.
 std::string difference(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
-                       const std::vector<std::uint64_t>& params, int ulps = 0);
+                       const std::vector<std::uint64_t>& params, int ulps = 0, double least = 0);
 
 /// A program of one launch that grows buffer by buffer, with the memory of each.
 struct Bench {
