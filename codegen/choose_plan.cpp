@@ -43,10 +43,10 @@ constexpr int kManyParts = 1024, kManyPartRounds = 2;
 /// 0.978, 0.968, 0.981 and 0.988; f32 of 4099 0.993, 1.001, 0.993 and 1.000; f64 of 1337 0.973,
 /// 0.902, 0.977 and 0.990; i8 of 8195 0.998, 0.995, 0.993 and 1.004).
 constexpr int kEdgeLoads = 8, kEdgeWarps = 4;
-/// Loads in flight where such elements are loads themselves, twice as many as pairs would be, and
-/// the elements from which on that is better than pairs that begin anywhere (sums of f64 on an
-/// H200, of the ceiling, by pairs and so: of 1337 1.031 and 1.039, of 4099 0.998 and 1.004, of 8191
-/// 0.993 both; on another, of 1025, which take one load more than two batches, 1.002 and 0.984).
+/// Loads in flight where f64 that begin anywhere are loads themselves, twice as many as of pairs,
+/// and the elements from which on their sums take less time so (on an H200, of the ceiling, by
+/// pairs and so: of 1337 1.031 and 1.039, of 4099 0.998 and 1.004, of 8191 0.993 both; on another,
+/// of 1025, which take one load more than two batches, 1.002 and 0.984).
 constexpr int kSingleLoads = 16, kSingleLoadsFrom = 1280;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment. Moments
 /// are better off so at any length, and warps have longer segments of them to themselves (mean and
@@ -237,9 +237,10 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   if (edges && graph.inputs.size() == 1 && graph.folds.size() == 1 && is_plain(graph)) {
     choice.depth = std::min(choice.depth, kEdgeLoads);
     choice.warps = std::min(choice.warps, kEdgeWarps);
-    const int single = widest_input(graph);
-    if (2 * single == target.vector_bytes && request.segment >= kSingleLoadsFrom) {
-      choice.bytes = single;
+    const Fold& fold = graph.folds.front();
+    if (fold.linear && fold.result() == DType::f64 && width == 2 &&
+        request.segment >= kSingleLoadsFrom) {
+      choice.bytes = widest_input(graph);
       choice.depth = kSingleLoads;
       width = 1;
       edges = false;

@@ -36,12 +36,12 @@ constexpr std::int64_t kBurstBytes = 64 * 1024;
 /// 0.989).
 constexpr std::int64_t kManyShare = 16, kBytesOfBurst = 48 * 1024;
 constexpr std::int64_t kBytesInFlightOfBursts = 96 * 1024;
-/// Where results have half of the bytes that are read or more, blocks that read and write once, as
+/// Up to so many bytes that are read for a byte of results, blocks that read and write once, as
 /// many of them as fit, are better still: a ring of copies comes to its second turn only when its
 /// results wait (measured on an H200 by the bursts above and so: i8 to i32 of 3 a segment 0.85 and
-/// 0.93, of 5 0.96 and 0.99, of 6 0.82 and 0.99, i8 to i64 of 3 0.89 and 0.99, f16 to f32 of 3
-/// 0.986 and 0.990).
-constexpr std::int64_t kMostlyResults = 2;
+/// 0.93, of 5 0.96 and 0.99, of 6 0.82 and 0.99, i8 to i64 of 3 0.89 and 0.99, of 5 0.96 and 0.98,
+/// f16 to f32 of 3 0.987 both).
+constexpr std::int64_t kOneRoundShare = 2;
 constexpr int kRowsOfOneRound = 16, kWarpsOfOneRound = 4;
 constexpr int kMostBlocksOfOneRound = 8, kLeastBlocksOfOneRound = 4;
 /// Bytes of a block that comes late (measured on an H200, without such blocks, by 64 and by 128
@@ -245,7 +245,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   }
   if (choice.lanes == 0) return std::nullopt;
   const std::int64_t out = sum_of_outputs(graph);
-  if (choice.lanes == 1 && s * bytes <= kMostlyResults * out) {
+  if (choice.lanes == 1 && s * bytes <= kOneRoundShare * out) {
     if (const std::optional<PlanChoice> once = one_round(graph, target, request, choice))
       return once;
   }

@@ -56,6 +56,11 @@ void add_rows(Space& space, const PlanChoice& around) {
     space.vary(choice, &PlanChoice::rows, {around.rows, 1, 2, 4, 8});
     space.vary(choice, &PlanChoice::depth, {4, 8, 16});
   }
+  if (around.bytes == 8) {  // perhaps one a load, of which pairs that begin anywhere are as good
+    PlanChoice pairs = around;
+    pairs.bytes = 16;
+    space.vary(pairs, &PlanChoice::depth, {std::max(1, around.depth / 2), around.depth});
+  }
   space.vary(around, &PlanChoice::bytes, {8, 4});
   PlanChoice lanes = around;
   lanes.mma = false;

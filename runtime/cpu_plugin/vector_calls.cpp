@@ -43,11 +43,7 @@ struct Known {
   llvm::Value* value;
 };
 
-bool has_known_values(const llvm::IntrinsicInst& call) {
-  return call.getIntrinsicID() == llvm::Intrinsic::log ||
-         call.getIntrinsicID() == llvm::Intrinsic::exp;
-}
-
+/// Those of exp or log at x.
 Known known_values(llvm::IRBuilder<>& at, llvm::Intrinsic::ID function, llvm::Value* x) {
   llvm::Type* type = x->getType();
   llvm::Constant* zero = llvm::ConstantFP::getZero(type);
@@ -61,17 +57,21 @@ Known known_values(llvm::IRBuilder<>& at, llvm::Intrinsic::ID function, llvm::Va
 
 /// `library`, but for the lanes whose values are known: a function of its own, since the caller
 /// would keep what it knows in memory until the library returns. Where no lane's value is known it
-/// only looks and jumps.
+/// only looks and jumps, and needs no frame. Of pow no values are known.
 llvm::FunctionCallee guarded(llvm::IntrinsicInst& call, llvm::FunctionCallee library) {
+  if (call.getIntrinsicID() == llvm::Intrinsic::pow) return library;
   llvm::Module& module = *call.getModule();
   const std::string name = "guarded." + library.getCallee()->getName().str();
   if (llvm::Function* found = module.getFunction(name)) return found;
   llvm::LLVMContext& context = module.getContext();
   auto* function = llvm::Function::Create(library.getFunctionType(),
                                           llvm::Function::InternalLinkage, name, module);
-  function->addFnAttrs(
-      llvm::AttrBuilder(context, call.getFunction()->getAttributes().getFnAttrs()));
-  function->removeFnAttr("frame-pointer");
+  for (const char* attribute :
+       {"target-cpu", "target-features", "prefer-vector-width", "min-legal-vector-width"}) {
+    if (call.getFunction()->hasFnAttribute(attribute))
+      function->addFnAttr(call.getFunction()->getFnAttribute(attribute));
+  }
+  function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr(llvm::Attribute::NoInline);
   auto* entry = llvm::BasicBlock::Create(context, "entry", function);
   auto* some = llvm::BasicBlock::Create(context, "some", function);
@@ -111,7 +111,7 @@ void replace(llvm::IntrinsicInst& call) {
   const llvm::SmallVector<llvm::Type*> types(call.arg_size(), part);
   llvm::FunctionCallee function = call.getModule()->getOrInsertFunction(
       name, llvm::FunctionType::get(part, types, /*isVarArg=*/false));
-  if (has_known_values(call)) function = guarded(call, function);
+  function = guarded(call, function);
   llvm::IRBuilder<> at(&call);
   llvm::SmallVector<llvm::Value*> parts;
   for (int first = 0; first < lanes; first += count) {

@@ -11,9 +11,8 @@ namespace chainfold::runtime::cpu {
 /// of vectors (glibc's libmvec, of 16, 32 or 64 bytes), of at most 4 ulp; where the machine has no
 /// such library, nothing: LLVM calls the function of one element for each lane.
 ///
-/// Before: a module for the host, optimised. After: the same values but for their rounding. A
-/// lane's value depends on nothing but its operand and on whether it is in such a vector, which the
-/// program's types say.
+/// Before: a module for the host, optimised. After: the same values but for their rounding, which
+/// depends on the vector that a lane is in: its registers' width, and whether it is one at all.
 void call_vector_functions(llvm::Module& module);
 
 /// Whether the machine has the library.

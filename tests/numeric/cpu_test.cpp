@@ -253,6 +253,7 @@ TEST_F(CpuNumeric, SegmentSizeGivenAtLaunch) {
 }
 
 constexpr std::int64_t kColumnCounts[] = {1, 3, 31, 32, 33, 129, 1000, 1024, 4099};
+static_assert(std::size(kColumnCounts) % 2 == 1, "so that programs in turn take the others");
 
 TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
   bool taken = false;
@@ -261,7 +262,7 @@ TEST_F(CpuNumeric, ColumnsOfEveryNumber) {
     const TestProgram& tested = program(name);
     std::size_t turn = 0;
     for (const std::int64_t count : kColumnCounts) {
-      taken = !taken;  // each for every other program: their number is odd
+      taken = !taken;  // every other number, for the next program the others: compiling is slow
       if (!taken) continue;
       const Computation computation = tested.over(columns(count));
       const Kernel kernel = compile(computation, {.target = cpu()});

@@ -161,7 +161,7 @@ bool agree(DType type, Bits a, Bits b, int ulps, double least) {
 }
 
 namespace {
-/// What the values of a buffer may be apart: operation_program() names buffers after operations.
+/// What the values of a buffer may be apart: buffers are named after their operations.
 int ulps_of(const Buffer& buffer) {
   for (const Op op : {Op::exp, Op::log, Op::pow})
     if (buffer.name.starts_with(fmt::format("{}_", name_of(op)))) return kTranscendentalUlps;

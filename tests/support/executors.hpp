@@ -43,7 +43,7 @@ std::vector<codegen::Bits> difficult_values(DType type);
 codegen::Bits random_bits(DType type, std::uint64_t random);
 
 /// Whether both are NaN, or the floats are at most `ulps` apart (of a number that is no smaller
-/// than `least`), or the bits are equal.
+/// than `least`, of f32 or f64), or the bits are equal.
 bool agree(DType type, codegen::Bits a, codegen::Bits b, int ulps = 0, double least = 0);
 
 /// What exp, log and pow of the CPU's code may be apart from those of the C library: functions of
@@ -53,7 +53,7 @@ inline constexpr int kTranscendentalUlps = 4;
 /// Executes all launches of `program` by the interpreter and by the code of emit_llvm, over copies
 /// of `arrays` (one a buffer), and compares every array that is not an input as agree() does (with
 /// a `least` outputs alone: what blocks tell each other is the bits of such values), and what
-/// operation_program() names after exp, log and pow to kTranscendentalUlps. Returns what differs:
+/// is named after exp, log and pow ("exp_...") to kTranscendentalUlps. Returns what differs:
 /// the buffer, the element and both values of the first difference; empty if nothing does. The
 /// compiled blocks run in two ranges.
 std::string difference(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
@@ -82,9 +82,7 @@ struct Bench {
           i, role == codegen::BufferRole::input ? random_bits(type, random()) : codegen::Bits{0});
     return index;
   }
-  [[nodiscard]] std::string run(int ulps = 0) const {
-    return difference(program, arrays, params, ulps);
-  }
+  [[nodiscard]] std::string run() const { return difference(program, arrays, params); }
 };
 
 }  // namespace chainfold::test

@@ -1195,8 +1195,9 @@ TEST(ChoosePlan, NoMoreStagedBlocksAreResidentThanWanted) {
   EXPECT_GT(bursts, 20);
 }
 
-/// Where most of the traffic is results, blocks fill their stages once, and as many as fit do.
-TEST(ChoosePlan, MostlyResultsAreStagedOnce) {
+/// Where results are half of what is read or more, blocks fill their stages once, and as many as
+/// fit do.
+TEST(ChoosePlan, ManyResultsAreStagedOnce) {
   const codegen::Target gpu = codegen::gpu_target(90);
   const auto x = input<std::int8_t>("x");
   for (const std::int64_t segment : {3, 5, 6, 7, 9, 11, 13, 14, 15}) {
@@ -1227,6 +1228,15 @@ TEST(ChoosePlan, LongSegmentsOfDoublesAreSingleLoads) {
     EXPECT_EQ(plan.edges, segment < 1280) << segment;
     EXPECT_EQ(plan.depth * plan.load_width, 16) << segment;
   }
+  // Extremes keep pairs; so may sums, if a tuning finds them better.
+  EXPECT_TRUE(
+      codegen::choose_plan(over(segments(4099), max(x)).graph(), gpu, {.segment = 4099}).edges);
+  const Computation computation = over(segments(4099), sum(x));
+  int pairs = 0;
+  for (const codegen::PlanChoice& choice :
+       codegen::plan_space(computation.graph(), gpu, {.segment = 4099}))
+    pairs += choice.strategy == codegen::Strategy::rows && choice.bytes == 16 ? 1 : 0;
+  EXPECT_GT(pairs, 0);
   const Plan even =
       codegen::choose_plan(over(segments(4098), sum(x)).graph(), gpu, {.segment = 4098});
   EXPECT_EQ(even.load_width, 2);
