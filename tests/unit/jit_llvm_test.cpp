@@ -166,21 +166,22 @@ TEST_F(JitLlvm, RangesBehindTheFirstAreAtLeastTheGrain) {
   }
 }
 
+// Vectors of less than 16 bytes, lane by lane; longer ones: vector_calls_test.cpp.
 TEST_F(JitLlvm, MathComesFromTheSystemLibrary) {
   const std::string body = R"(  %x.slot = getelementptr i64, ptr %args, i64 1
   %x.at = load ptr, ptr %x.slot
-  %x = load <4 x float>, ptr %x.at, align 4
-  %e = call <4 x float> @llvm.exp.v4f32(<4 x float> %x)
-  %v = call <4 x float> @llvm.pow.v4f32(<4 x float> %e, <4 x float> %x))";
+  %x = load <2 x float>, ptr %x.at, align 4
+  %e = call <2 x float> @llvm.exp.v2f32(<2 x float> %x)
+  %v = call <2 x float> @llvm.pow.v2f32(<2 x float> %e, <2 x float> %x))";
   const std::string declarations =
-      "declare <4 x float> @llvm.exp.v4f32(<4 x float>)\n"
-      "declare <4 x float> @llvm.pow.v4f32(<4 x float>, <4 x float>)\n";
-  const auto module = CpuModule::compile(store_value("<4 x float>", body) + declarations, {"f"});
-  const float x[4] = {0.5F, 1.0F, -2.0F, 3.5F};
-  alignas(16) float y[4] = {};
+      "declare <2 x float> @llvm.exp.v2f32(<2 x float>)\n"
+      "declare <2 x float> @llvm.pow.v2f32(<2 x float>, <2 x float>)\n";
+  const auto module = CpuModule::compile(store_value("<2 x float>", body) + declarations, {"f"});
+  const float x[2] = {-2.0F, 3.5F};
+  alignas(16) float y[2] = {};
   const std::uint64_t args[] = {slot(y), slot(x)};
   module->run(0, 1, 1, args);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(y[i], std::pow(std::exp(x[i]), x[i])) << i;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(y[i], std::pow(std::exp(x[i]), x[i])) << i;
 }
 
 TEST_F(JitLlvm, HalvesAndWideIntegersNeedNoHostSupport) {
