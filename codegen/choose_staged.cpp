@@ -165,6 +165,22 @@ std::int64_t merge_steps(const Graph& graph) {
   return std::max<std::int64_t>(steps, 1);
 }
 
+/// Blocks that fill their stages once, each tile with as many rows as leave room for enough blocks.
+std::optional<PlanChoice> one_round(const Graph& graph, const Target& target,
+                                    const PlanRequest& request, PlanChoice choice) {
+  choice.warps = kWarpsOfOneRound;
+  choice.stages = choice.burst = choice.late = 2;
+  const std::int64_t merges = request.segment * merge_steps(graph);
+  for (choice.rows = kRowsOfOneRound; choice.rows > 0; choice.rows /= 2) {
+    if (choice.rows > 1 && choice.rows * merges > kMostMerges) continue;
+    for (choice.blocks = kMostBlocksOfOneRound; choice.blocks >= kLeastBlocksOfOneRound;
+         --choice.blocks) {
+      if (make_plan(graph, target, request, choice)) return choice;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -200,24 +216,6 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   if (least_tile(graph, plan.segments_per_warp() * plan.segment) < kLeastStagedTile) return false;
   return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
 }
-
-namespace {
-/// Blocks that fill their stages once, each tile with as many rows as leave room for enough blocks.
-std::optional<PlanChoice> one_round(const Graph& graph, const Target& target,
-                                    const PlanRequest& request, PlanChoice choice) {
-  choice.warps = kWarpsOfOneRound;
-  choice.stages = choice.burst = choice.late = 2;
-  const std::int64_t merges = request.segment * merge_steps(graph);
-  for (choice.rows = kRowsOfOneRound; choice.rows > 0; choice.rows /= 2) {
-    if (choice.rows > 1 && choice.rows * merges > kMostMerges) continue;
-    for (choice.blocks = kMostBlocksOfOneRound; choice.blocks >= kLeastBlocksOfOneRound;
-         --choice.blocks) {
-      if (make_plan(graph, target, request, choice)) return choice;
-    }
-  }
-  return std::nullopt;
-}
-}  // namespace
 
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request) {

@@ -56,7 +56,7 @@ void add_rows(Space& space, const PlanChoice& around) {
     space.vary(choice, &PlanChoice::rows, {around.rows, 1, 2, 4, 8});
     space.vary(choice, &PlanChoice::depth, {4, 8, 16});
   }
-  if (around.bytes == 8) {  // perhaps one a load, of which pairs that begin anywhere are as good
+  if (around.bytes == 8) {  // elements of 8 bytes one a load: pairs that begin anywhere as well
     PlanChoice pairs = around;
     pairs.bytes = 16;
     space.vary(pairs, &PlanChoice::depth, {std::max(1, around.depth / 2), around.depth});

@@ -118,6 +118,14 @@ void target_function(llvm::Function& function) {
   function.addFnAttr(llvm::Attribute::NoUnwind);  // and so no unwind tables to register
 }
 
+void target_like(llvm::Function& function, const llvm::Function& like) {
+  for (const char* attribute :
+       {"target-cpu", "target-features", kVectorBits, "min-legal-vector-width"}) {
+    if (like.hasFnAttribute(attribute)) function.addFnAttr(like.getFnAttribute(attribute));
+  }
+  function.addFnAttr(llvm::Attribute::NoUnwind);
+}
+
 std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
   static std::once_flag registered;
   std::call_once(registered, [] {

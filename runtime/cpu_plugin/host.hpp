@@ -36,6 +36,9 @@ const Host& host();
 int vector_bits(const llvm::Function& function);
 /// Compiles the function for the host.
 void target_function(llvm::Function& function);
+/// Compiles a function that target_function() did not see for the host, with the vectors of `like`,
+/// which calls it; it has a frame only if it needs one.
+void target_like(llvm::Function& function, const llvm::Function& like);
 
 /// A new target machine for the host, for one thread; null, with `error` filled, when LLVM has
 /// none.

@@ -1,10 +1,10 @@
 #include "vector_calls.hpp"
 
-#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/MathExtras.h>
 
 #include <algorithm>
 #include <string>
@@ -66,12 +66,7 @@ llvm::FunctionCallee guarded(llvm::IntrinsicInst& call, llvm::FunctionCallee lib
   llvm::LLVMContext& context = module.getContext();
   auto* function = llvm::Function::Create(library.getFunctionType(),
                                           llvm::Function::InternalLinkage, name, module);
-  for (const char* attribute :
-       {"target-cpu", "target-features", "prefer-vector-width", "min-legal-vector-width"}) {
-    if (call.getFunction()->hasFnAttribute(attribute))
-      function->addFnAttr(call.getFunction()->getFnAttribute(attribute));
-  }
-  function->addFnAttr(llvm::Attribute::NoUnwind);
+  target_like(*function, *call.getFunction());
   function->addFnAttr(llvm::Attribute::NoInline);
   auto* entry = llvm::BasicBlock::Create(context, "entry", function);
   auto* some = llvm::BasicBlock::Create(context, "some", function);
@@ -129,7 +124,6 @@ void replace(llvm::IntrinsicInst& call) {
 }  // namespace
 
 void call_vector_functions(llvm::Module& module) {
-  if (!has_vector_functions()) return;
   llvm::SmallVector<llvm::IntrinsicInst*> calls;
   for (llvm::Function& function : module) {
     for (llvm::BasicBlock& block : function) {

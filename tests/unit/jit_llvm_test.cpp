@@ -177,11 +177,13 @@ TEST_F(JitLlvm, MathComesFromTheSystemLibrary) {
       "declare <2 x float> @llvm.exp.v2f32(<2 x float>)\n"
       "declare <2 x float> @llvm.pow.v2f32(<2 x float>, <2 x float>)\n";
   const auto module = CpuModule::compile(store_value("<2 x float>", body) + declarations, {"f"});
-  const float x[2] = {-2.0F, 3.5F};
-  alignas(16) float y[2] = {};
-  const std::uint64_t args[] = {slot(y), slot(x)};
-  module->run(0, 1, 1, args);
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(y[i], std::pow(std::exp(x[i]), x[i])) << i;
+  const float x[4] = {0.5F, 1.0F, -2.0F, 3.5F};
+  alignas(16) float y[4] = {};
+  for (int i = 0; i < 4; i += 2) {
+    const std::uint64_t args[] = {slot(y + i), slot(x + i)};
+    module->run(0, 1, 1, args);
+  }
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(y[i], std::pow(std::exp(x[i]), x[i])) << i;
 }
 
 TEST_F(JitLlvm, HalvesAndWideIntegersNeedNoHostSupport) {

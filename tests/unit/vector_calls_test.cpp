@@ -18,8 +18,6 @@
 namespace chainfold::runtime {
 namespace {
 
-using codegen::Op;
-
 class VectorCalls : public testing::Test {
  protected:
   void SetUp() override {
