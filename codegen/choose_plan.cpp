@@ -37,17 +37,6 @@ constexpr std::int64_t kCpuFewParts = 16;
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
 /// Parts, from which on they are many: segments of so many rounds are not worth two of them.
 constexpr int kManyParts = 1024, kManyPartRounds = 2;
-/// Loads in flight and warps of a block where segments begin anywhere and one fold merges values of
-/// one input, as sums and extremes do (sums on an H200, of the ceiling, by eight warps of four and
-/// eight loads, and by four of four and eight: f16 of 4099 0.992, 0.959, 0.992 and 1.006, of 24001
-/// 0.978, 0.968, 0.981 and 0.988; f32 of 4099 0.993, 1.001, 0.993 and 1.000; f64 of 1337 0.973,
-/// 0.902, 0.977 and 0.990; i8 of 8195 0.998, 0.995, 0.993 and 1.004).
-constexpr int kEdgeLoads = 8, kEdgeWarps = 4;
-/// Loads in flight where f64 that begin anywhere are loads themselves, twice as many as of pairs,
-/// and the elements from which on their sums take less time so (on an H200, of the ceiling, by
-/// pairs and so: of 1337 1.031 and 1.039, of 4099 0.998 and 1.004, of 8191 0.993 both; on another,
-/// of 1025, which take one load more than two batches, 1.002 and 0.984).
-constexpr int kSingleLoads = 16, kSingleLoadsFrom = 1280;
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment. Moments
 /// are better off so at any length, and warps have longer segments of them to themselves (mean and
 /// variance on an H200, 2^15, 2^16, 2^18 and 2^20 f16 a segment: 0.94, 0.92, 0.979 and 0.993 of the
@@ -113,6 +102,8 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.parts_wanted = choice.parts;
   plan.combine_states = true;
   plan.cluster = choice.cluster;
+  if (target.max_warps > 1 && choice.cluster == 0)
+    plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
   plan.launches = plan.cluster > 0 ? 1 : 2;
 }
 
@@ -234,19 +225,9 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   PlanChoice choice = any_choice(graph, target, request);
   auto [width, edges] = row_width(
       request.segment, widest_load(graph, target, aligned_bytes(target, request)), target);
-  if (edges && graph.inputs.size() == 1 && graph.folds.size() == 1 && is_plain(graph)) {
-    choice.depth = std::min(choice.depth, kEdgeLoads);
-    choice.warps = std::min(choice.warps, kEdgeWarps);
-    const Fold& fold = graph.folds.front();
-    if (fold.linear && fold.result() == DType::f64 && width == 2 &&
-        request.segment >= kSingleLoadsFrom) {
-      choice.bytes = widest_input(graph);
-      choice.depth = kSingleLoads;
-      width = 1;
-      edges = false;
-    }
-  } else if (edges) {
-    choice.depth = std::min(choice.depth, 4);
+  if (edges && !place_edges(choice, graph, request.segment, width)) {
+    width = 1;
+    edges = false;
   }
   const std::int64_t loads = loads_of(request.segment, width);
   if (has_moments(graph) && !edges && graph.inputs.size() == 1) {
@@ -297,7 +278,9 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
                                widest_load(graph, target, std::max(1, target.vector_bytes));
     const bool is_short =
         request.segment > 0 && (has_moments(graph) || request.segment < kShortPartRounds * round);
-    if (is_short || up_to(most_of_small_blocks(graph, target))) choice.warps /= 2;
+    const bool bytes = !few && widest_input(graph) == 1;
+    if (is_short || bytes || up_to(most_of_small_blocks(graph, target))) choice.warps /= 2;
+    if (!few && widest_input(graph) == 2) choice.mma = false;
     if (few) choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
     if (up_to(most_of_cluster(graph, target))) {
       choice.parts = choice.cluster = target.cluster_blocks;
@@ -312,13 +295,9 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
   if (are_elements(target, request)) return elements_choice(target);
-  const bool edges = row_width(std::max<std::int64_t>(segment, 1),
-                               widest_load(graph, target, aligned_bytes(target, request)), target)
-                         .second;
   const std::int64_t parts_from = target.max_warps == 1 ? kCpuPartsFromBytes
-                                  : has_moments(graph) && !edges
-                                      ? kPartsOfMomentsFrom * kPartsFromBytes
-                                      : kPartsFromBytes;
+                                  : has_moments(graph)  ? kPartsOfMomentsFrom * kPartsFromBytes
+                                                        : kPartsFromBytes;
   if (segment == 0 || segment >= parts_from / widest_input(graph))
     return parts_choice(graph, target, request);
   if (!request.strided && gains_from_stages(graph, target, request)) {

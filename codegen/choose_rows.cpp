@@ -34,6 +34,28 @@ constexpr std::int64_t kMostLoadsOfMoments = 2;
 /// only reads gets, of 224 0.9, of 240 and 250 0.6; by 32 lanes 1.09 to 1.16).
 constexpr std::int64_t kFarBytes = 880;
 
+/// Warps of a block whose segments have edges, and loads in flight of a lane at most; more of one
+/// fold's elements of two and four bytes, which are added one by one: of two bytes tensor cores
+/// save nothing here. Sums, minima and maxima on an H200, of the ceiling, with edges loaded first:
+/// f16 of 3333, 4500 and 10007 by eight loads on tensor cores 0.956, 0.923 and 0.999,
+/// without 1.006, 1.001 and 0.998, by sixteen 1.007, 1.000 and 1.004; maxima of 5001 by eight
+/// 0.995, by sixteen 1.004; f32 of 5003 0.996 and 1.004, of 10007 0.984 and 0.992; minima with
+/// maxima of 5001 by eight warps of four loads 1.067, by four of eight 1.086; products of two
+/// inputs, of 7001 0.988 and 0.996; filtered sums of 5001 by eight loads 1.07, by sixteen less
+/// than 1.05.
+constexpr int kEdgeWarps = 4, kEdgeLoads = 8, kEdgeLoadsOfOne = 16;
+/// Loads in flight where f64 that begin anywhere are loads themselves, twice as many as of pairs,
+/// and the elements from which on their sums take less time so (on an H200, of the ceiling, by
+/// pairs and so: of 1337 1.031 and 1.039, of 4099 0.998 and 1.004, of 8191 0.993 both; on another,
+/// of 1025, which take one load more than two batches, 1.002 and 0.984).
+constexpr int kSingleLoads = 16, kSingleLoadsFrom = 1280;
+/// How many times the loads of a segment, with the empty ones of its last batch, may be those by
+/// batches of half as many: of sums of bytes, and of moments, whose every load takes long (bytes of
+/// 5001, 16 and 12 loads, by eight 0.84 of the ceiling, by four 0.98, of 10001, 24 and 20, 1.073
+/// and 1.065; means and variances of 5001 f16, 24 and 20, 0.92 and 1.03, of 15001, 64 and 60, 0.943
+/// and 0.957, of 30011, 120 and 120, 0.979 and 0.960).
+constexpr double kMostEmpty = 1.25, kMostEmptyOfMoments = 1.05;
+
 /// The lanes that one load of a segment needs.
 int lanes_of(std::int64_t segment, int width) {
   const std::int64_t loads = (segment + width - 1) / width;
@@ -69,6 +91,38 @@ std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& t
   // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
   const bool edges = width < widest && segment >= 4LL * Plan::kWarp * widest;
   return {edges ? widest : width, edges};
+}
+
+bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment, int width) {
+  const int size = widest_input(graph);
+  const bool one = graph.inputs.size() == 1 && graph.folds.size() == 1 && is_plain(graph);
+  const bool moments = has_moments(graph);
+  if (one && graph.folds[0].linear && graph.folds[0].result() == DType::f64 && width == 2 &&
+      segment >= kSingleLoadsFrom) {
+    choice.bytes = size;
+    choice.depth = kSingleLoads;
+    choice.warps = std::min(choice.warps, kEdgeWarps);
+    return false;
+  }
+  const bool filters = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.kind == NodeKind::fold && node.filter != kNoNode;
+  });
+  const bool simple = one && !filters && (size == 2 || size == 4);
+  const bool light = is_plain(graph) || moments;
+  if (light) choice.warps = std::min(choice.warps, kEdgeWarps);
+  choice.depth = std::min(choice.depth, simple  ? kEdgeLoadsOfOne
+                                        : light ? kEdgeLoads
+                                                : kEdgeLoads / 2);
+  if (one && size == 2) choice.mma = false;
+  const auto padded = [&](int depth) {
+    const std::int64_t batch = std::int64_t{Plan::kWarp} * width * depth;
+    return static_cast<double>((segment - width + batch - 1) / batch * batch);
+  };
+  const double most = moments ? kMostEmptyOfMoments : kMostEmpty;
+  if ((moments || (one && size == 1)) && choice.depth > 1 &&
+      padded(choice.depth) > most * padded(choice.depth / 2))
+    choice.depth /= 2;
+  return true;
 }
 
 /// Bytes of an output from which on it passes the caches by (Plan::stream_from); 0: never. Memory

@@ -18,6 +18,11 @@ namespace chainfold::codegen {
 [[nodiscard]] std::pair<int, bool> row_width(std::int64_t segment, int widest,
                                              const Target& target);
 
+/// The warps, loads and unit of segments that need edges, from a choice for others. False where
+/// loads are elements instead, which need none.
+[[nodiscard]] bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment,
+                               int width);
+
 /// PlanChoice::lanes and ::rows of segments that vectors' lanes take in loads of `width` elements,
 /// and that are one batch: as few operations a segment as can be, of all numbers of lanes. Fewer
 /// lanes make merges of rows rarer, and leave fewer of the last load's lanes empty; but where a

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 
@@ -14,8 +15,9 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Loads that a lane makes of one segment, all of them in the kernel's text.
-constexpr int kMostLoads = 128;
+/// Loads that a lane makes of one segment, all of them in the kernel's text; by default so many
+/// only of moments, which gain most.
+constexpr int kMostLoads = 256, kUsualLoads = 128;
 /// Elements that a lane takes into registers before it adds them up.
 constexpr int kMostElementsAhead = 64;
 /// Bytes under way a multiprocessor that keep memory busy; more let some multiprocessors run ahead
@@ -61,8 +63,14 @@ constexpr int kWideBytes = 8;
 /// The longest segments, in bytes, that gain: of those that the widest loads read as well, of those
 /// that half as wide ones read, and of others.
 constexpr std::int64_t kLongestWide = 2 * 1024, kLongestHalf = 8 * 1024, kLongestNarrow = 6 * 1024;
+/// The same of moments that narrow loads read (means and variances of f16 on an H200, of the
+/// ceiling, by rows with edges and staged: 2003 0.71 and 0.99, 4099 0.86 and 0.99, 7001 0.93 and
+/// 0.98; 8191 0.97 by rows, and no longer room for stages).
+constexpr std::int64_t kLongestOfMoments = 14 * 1024;
 /// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
 constexpr std::int64_t kMostMerges = 1024;
+/// Those of an element of moments that a whole warp shares, whose states are merged once a batch.
+constexpr std::int64_t kStepsOfMoments = 4;
 
 int sum_of_inputs(const Graph& graph) {
   int bytes = 0;
@@ -234,8 +242,10 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     const int width = staged_width(graph, s, widest, target.vector_bytes, lanes).first;
     const std::int64_t step = std::int64_t{lanes} * width;
     if (s * bytes * (Plan::kWarp / lanes) > kLongTile && lanes < Plan::kWarp) continue;
-    if (s > std::int64_t{kMostLoads} * lanes || (lanes > 1 && step >= 2 * s)) continue;
-    if (s / lanes * merge_steps(graph) > kMostMerges) continue;
+    const bool batched = lanes == Plan::kWarp && has_moments(graph);
+    if (s > std::int64_t{batched ? kMostLoads : kUsualLoads} * lanes) continue;
+    if (lanes > 1 && step >= 2 * s) continue;
+    if (s / lanes * (batched ? kStepsOfMoments : merge_steps(graph)) > kMostMerges) continue;
     const double cycles = cost(graph, s, lanes, width);
     if (cycles >= least) continue;
     least = cycles;
@@ -308,7 +318,7 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t share = several ? kLeastShareOfSeveral : kLeastShare;
   const bool gathers = s * sum_of_inputs(graph) >= share * sum_of_outputs(graph);
   const int loads = width * widest_input(graph);
-  if (loads < kWideBytes) return bytes <= kLongestNarrow;
+  if (loads < kWideBytes) return bytes <= (has_moments(graph) ? kLongestOfMoments : kLongestNarrow);
   const bool few = request.most_elements > 0;
   return gathers && !few && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
 }

@@ -168,44 +168,60 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   } else {
     first = b_.add(from, b_.mul(my_warp, b_.i64(chunk)));
   }
+  auto load_edge = [&](ValueId at, ValueId limit, ValueId by) {
+    const ValueId offset = b_.convert(b_.lane(), DType::i64);
+    const ValueId mask = b_.both(b_.both(row_mask, by), b_.lt(offset, b_.sub(limit, at)));
+    const ValueId position = uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, 1) : kNoValue;
+    return load({at}, 1, mask, position);
+  };
+  // Edges are on their way while the middle is folded, but not in vectors that it needs.
+  std::optional<Loaded> head, tail;
+  ValueId first_warp = kNoValue;
+  if (plan_.edges && !vector_lanes()) {
+    first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
+    head = load_edge(begin, from, first_warp);
+    tail = load_edge(to, end, warp_runs ? last_warp : first_warp);
+  }
   const ValueId stride = strands ? move : b_.i64(warp_runs ? chunk : chunk * warps);
   if (strands) stop = b_.add(from, b_.mul(batches, move));
   Builder::Values sum = b_.loop(first, stop, stride, flatten(start, 1, same_counts),
                                 [&](ValueId at, const Builder::Values& carried) {
                                   return add_batch(carried, at, plan_.depth, kNoValue, runs);
                                 });
-  const ValueId mine =
-      warp_runs ? last_warp : b_.compute(Op::eq, {b_.rem(batches, b_.i64(warps)), my_warp});
-  if (plan_.strategy == Strategy::parts && plan_.cluster == 0) {
-    // Only the last part of a segment has a rest: small code counts for more than loads in flight.
-    const ValueId rest = b_.select(mine, rest_at, to), tile = b_.i64(step);
-    sum = b_.loop(
-        rest, to, tile, flatten(unflatten(sum, true)),
-        [&](ValueId at, const Builder::Values& carried) { return add_batch(carried, at, 1, to); });
+  if (plan_.strategy == Strategy::parts && plan_.cluster == 0 && (warp_runs || warps == 1)) {
+    // Only the last part of a segment has a rest, on a CPU, and in order only one warp can fold it:
+    // small code counts for more than loads in flight.
+    const ValueId rest = warp_runs ? b_.select(last_warp, rest_at, to) : rest_at;
+    const int tiles = warp_runs ? (plan_.depth + 3) / 4 : 1;
+    sum = b_.loop(rest, to, b_.i64(std::int64_t{tiles} * step), flatten(unflatten(sum, true)),
+                  [&](ValueId at, const Builder::Values& carried) {
+                    return add_batch(carried, at, tiles, to);
+                  });
   } else {
+    // The warps share it: where segments are a part each, as many wait for it as segments are.
+    const int tiles = warp_runs ? plan_.depth : (plan_.depth + warps - 1) / warps;
+    const ValueId at =
+        warp_runs ? rest_at : b_.add(rest_at, b_.mul(my_warp, b_.i64(std::int64_t{tiles} * step)));
     sum = b_.branch(
-        b_.both(b_.lt(rest_at, to), mine), [&] { return add_batch(sum, rest_at, plan_.depth, to); },
+        b_.both(b_.lt(at, to), last_warp), [&] { return add_batch(sum, at, tiles, to); },
         [&] { return sum; });
   }
   if (plan_.edges) {
-    auto edge = [&](ValueId at, ValueId limit) {
-      const ValueId offset = b_.convert(b_.lane(), DType::i64);
-      const ValueId mask = b_.both(row_mask, b_.lt(offset, b_.sub(limit, at)));
-      const ValueId position =
-          uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, 1) : kNoValue;
-      return reduce_ordered(fold_tile(load({at}, 1, mask, position)));
+    auto edge = [&](const std::optional<Loaded>& loaded, ValueId at, ValueId limit) {
+      return reduce_ordered(fold_tile(loaded ? *loaded : load_edge(at, limit, kNoValue)));
     };
-    const ValueId first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
+    if (first_warp == kNoValue) first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
     sum = b_.branch(
         first_warp,
         [&] {
-          Partials all = merge(lift(edge(begin, from)), unflatten(sum, true));
-          return flatten(lift(warp_runs ? all : merge(all, edge(to, end))));
+          Partials all = merge(lift(edge(head, begin, from)), unflatten(sum, true));
+          return flatten(lift(warp_runs ? all : merge(all, edge(tail, to, end))));
         },
         [&] { return sum; });
     if (warp_runs) {
       sum = b_.branch(
-          last_warp, [&] { return flatten(lift(merge(unflatten(sum, true), edge(to, end)))); },
+          last_warp,
+          [&] { return flatten(lift(merge(unflatten(sum, true), edge(tail, to, end)))); },
           [&] { return sum; });
     }
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -117,12 +119,14 @@ bool cluster_serves(const Plan& plan, const Target& target) {
          plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
 }
 
-PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
-  // All blocks of a cluster are there, though some have nothing to do.
-  const bool all = plan.cluster > 0;
-  if (length <= 0 || segments <= 0)
-    return {.parts = all ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
-  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
+namespace {
+
+/// Segments have up to so many parts more than the target needs, until so much of it is busy.
+constexpr std::int64_t kMostUneven = 16;
+constexpr double kBusyEnough = 0.9;
+
+PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
+                 std::int64_t segments) {
   const std::int64_t even = (length + wanted - 1) / wanted;
   std::int64_t quanta = (even + plan.part_quantum - 1) / plan.part_quantum;
   if (plan.few_parts > 0) {
@@ -130,8 +134,35 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
     quanta = std::max(quanta, std::min(kMostQuanta, length / few / plan.part_quantum));
   }
   const std::int64_t part_length = quanta * plan.part_quantum;
-  return {.parts = all ? wanted : (length + part_length - 1) / part_length,
+  // All blocks of a cluster are there, though some have nothing to do.
+  return {.parts = plan.cluster > 0 ? wanted : (length + part_length - 1) / part_length,
           .part_length = part_length};
+}
+
+/// The share of the target that is busy while parts come and go in waves, the last of them too.
+double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
+                  std::int64_t segments) {
+  const std::int64_t waves = (cut.parts * segments + plan.wave - 1) / plan.wave;
+  return static_cast<double>(segments) * static_cast<double>(length) /
+         (static_cast<double>(waves * plan.wave) *
+          static_cast<double>(std::min(cut.part_length, length)));
+}
+
+}  // namespace
+
+PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
+  if (length <= 0 || segments <= 0)
+    return {.parts = plan.cluster > 0 ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
+  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
+  PartCut best = cut_into(wanted, plan, length, segments);
+  if (plan.wave == 0 || wanted >= kMostUneven) return best;
+  double share = busy_share(best, plan, length, segments);
+  for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
+    const PartCut cut = cut_into(more, plan, length, segments);
+    const double other = busy_share(cut, plan, length, segments);
+    if (other > share) std::tie(best, share) = std::pair(cut, other);
+  }
+  return best;
 }
 
 StageCopy stage_copy(const Plan& plan, DType input) {
@@ -249,8 +280,9 @@ std::string print(const Plan& plan, const Graph& graph) {
                         plan.vector_lanes && plan.rows > 1 ? ", merged by patterns of two" : "");
   } else if (plan.strategy == Strategy::parts) {
     text += fmt::format(
-        "  part_quantum {}, parts_wanted {}{}{}\n", plan.part_quantum, plan.parts_wanted,
+        "  part_quantum {}, parts_wanted {}{}{}{}\n", plan.part_quantum, plan.parts_wanted,
         plan.few_parts > 0 ? fmt::format(", {} of few elements", plan.few_parts) : "",
+        plan.wave > 0 ? fmt::format(", {} at once", plan.wave) : "",
         plan.cluster > 0 ? ", of one cluster" : "");
   }
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,

@@ -135,6 +135,9 @@ struct Plan {
   std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
   /// parts: as long as so many are left, they grow up to kMostQuanta quanta each. 0: they do not.
   std::int64_t few_parts = 0;
+  /// parts: blocks that the target holds at once. Segments that few parts each cannot share out
+  /// evenly have a few more. 0: parts wait for no such wave.
+  std::int64_t wave = 0;
   bool strided = false;  ///< inputs' strides are parameters of the launch
   /// columns: how many a block walks along, row by row, while their states wait in scratch: for
   /// processors that read long runs much faster. 0: a block's states stay in registers.

@@ -37,9 +37,9 @@ constexpr Scope kOwn[] = {
      "the same number, of blocks that merge them in one launch (the whole input, sm_90 and "
      "later); mma as of rows, but not for f64"},
     {Strategy::staged,
-     "folds that read an input, over segments of 1 to 4096 elements without strides, of any "
+     "folds that read an input, over segments of 1 to 8192 elements without strides, of any "
      "types and alignment, on GPUs that copy to shared memory beside other work (sm_80 and "
-     "later): lanes share a segment (at most 128 elements each; of folds in order one or 32, "
+     "later): lanes share a segment (at most 256 elements each; of folds in order one or 32, "
      "unless each lane has one element), rows are segments that a group of lanes takes at once, "
      "stages tiles of a warp in shared memory, burst tiles whose results are stored together (no "
      "fewer than stages), late rounds of a block that starts late (up to burst), blocks those "

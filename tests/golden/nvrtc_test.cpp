@@ -96,7 +96,11 @@ TEST_P(NvrtcGolden, CompilesAsPlanned) {
   const bool memory = own.strategy != codegen::Strategy::staged ||
                       (target.async_copies && codegen::stages_fit(own, graph, target));
   if (instructions && memory) {
-    expect_as_planned(codegen::compile_plan(graph, target, own), arch);
+    const Compiled as_at_home = codegen::compile_plan(graph, target, own);
+    const auto text = [&](const Compiled& compiled) {
+      return codegen::emit(compiled.program, target).text;
+    };
+    if (text(as_at_home) != text(chosen)) expect_as_planned(as_at_home, arch);
     return;
   }
   EXPECT_THROW(codegen::compile_plan(graph, target, own), InternalError);

@@ -32,6 +32,7 @@ TEST_P(Elements, OfEveryNumberAreRight) {
     const PlanChoice usual = codegen::default_choice(computation.graph(), target, {.segment = 1});
     ASSERT_EQ(usual.strategy, Strategy::elements);
     for (const int which : {0, 1, 2, 3}) {
+      ++turn;  // other numbers for each
       PlanChoice choice = usual;
       if (which == 1) choice.depth = 2, choice.warps = 2;
       if (which == 2) choice.depth = 4, choice.bytes = 8;

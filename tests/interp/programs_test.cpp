@@ -56,7 +56,7 @@ class Programs : public testing::TestWithParam<ProgramOnTarget> {
     return std::get<0>(GetParam()) * 7 + std::get<1>(GetParam()) * 5;
   }
   /// Plain sums go through all shapes, others through some.
-  [[nodiscard]] std::size_t step() const { return is_plain() ? kThin : kThin > 1 ? 6 : 3; }
+  [[nodiscard]] std::size_t step() const { return is_plain() ? kThin : 3 * kThin; }
   [[nodiscard]] bool is_plain() const { return tested().name.rfind("sum_", 0) == 0; }
 };
 

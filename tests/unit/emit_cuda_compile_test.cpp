@@ -12,6 +12,7 @@
 #include "chainfold/tests/support/cubin_reader.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 #include "chainfold/tests/support/operation_program.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -255,7 +256,7 @@ TEST_P(EmitCudaCompile, blocks_wait_for_each_other) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, EmitCudaCompile,
-                         testing::Values(75, 80, 86, 89, 90, 100, 120),
+                         testing::ValuesIn(thinned({75, 80, 86, 89, 90, 100, 120})),
                          [](const auto& arch) { return "sm_" + std::to_string(arch.param); });
 
 }  // namespace
