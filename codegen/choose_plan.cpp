@@ -76,12 +76,13 @@ bool takes_one_batch_of_two(const Graph& graph, const Target& target, int depth,
 }
 
 void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                 int widest) {
+                 const Widest& widest) {
   plan.strategy = Strategy::parts;
-  plan.load_width = widest;
-  plan.edges = widest > 1 && (plan.segment == 0 || plan.segment % widest != 0);
+  plan.load_width = widest.peeled;
+  plan.edges = widest.peeled > 1 && (widest.peeled > widest.aligned || plan.segment == 0 ||
+                                     plan.segment % widest.peeled != 0);
   plan.depth = choice.depth;
-  plan.mean_loads = mean_loads(graph, target, widest);
+  plan.mean_loads = mean_loads(graph, target, widest.peeled);
   plan.lanes_per_segment = Plan::kWarp;
   plan.rows = 1;
   // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
@@ -223,8 +224,8 @@ PlanChoice any_choice(const Graph& graph, const Target& target, const PlanReques
 
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice = any_choice(graph, target, request);
-  auto [width, edges] = row_width(
-      request.segment, widest_load(graph, target, aligned_bytes(target, request)), target);
+  auto [width, edges] =
+      row_width(request.segment, widest_of(graph, target, request, choice.bytes), target);
   if (edges && !place_edges(choice, graph, request.segment, width)) {
     width = 1;
     edges = false;
@@ -343,6 +344,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   const int widest =
       widest_load(graph, target, std::min(aligned_bytes(target, request), choice.bytes));
+  const Widest peeled = widest_of(graph, target, request, choice.bytes);
   if (scan) {
     std::vector<double> allowed;
     for (std::size_t f = 0; f < plan.folds.size(); ++f)
@@ -351,13 +353,13 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   switch (choice.strategy) {
     case Strategy::rows:
-      if (!place_rows(plan, choice, graph, target, widest)) return std::nullopt;
+      if (!place_rows(plan, choice, graph, target, peeled)) return std::nullopt;
       break;
     case Strategy::elements:
       if (!place_elements(plan, choice, graph, target, request, widest)) return std::nullopt;
       break;
     case Strategy::parts:
-      place_parts(plan, choice, graph, target, widest);
+      place_parts(plan, choice, graph, target, peeled);
       if (plan.cluster > 0 && !cluster_serves(plan, target)) return std::nullopt;
       break;
     case Strategy::staged:

@@ -83,14 +83,28 @@ std::int64_t loads_of(std::int64_t segment, int width) {
   return loads_of_lanes(segment, width, Plan::kWarp);
 }
 
-std::pair<int, bool> row_width(std::int64_t segment, int widest, const Target& target) {
+bool peels_memory(const Plan& plan, const Graph& graph) {
+  return plan.edges && !plan.strided && graph.inputs.size() == 1 && plan.load_width > 1 &&
+         plan.load_width * size_of(graph.inputs[0].type) > plan.base_alignment;
+}
+
+Widest widest_of(const Graph& graph, const Target& target, const PlanRequest& request,
+                 int bytes_at_most) {
+  const int full = widest_load(graph, target, bytes_at_most);
+  if (target.accesses_anywhere) return {full, full};
+  const int aligned = widest_load(graph, target, std::min(request.base_alignment, bytes_at_most));
+  const bool peels = graph.inputs.size() == 1 && !request.strided;
+  return {aligned, peels ? full : aligned};
+}
+
+std::pair<int, bool> row_width(std::int64_t segment, const Widest& widest, const Target& target) {
   // Where loads may lie anywhere the last one of a segment is masked by elements.
-  if (target.accesses_anywhere) return {segment < widest ? 1 : widest, false};
-  int width = widest;
+  if (target.accesses_anywhere) return {segment < widest.aligned ? 1 : widest.aligned, false};
+  int width = widest.aligned;
   while (segment % width != 0) width /= 2;
   // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
-  const bool edges = width < widest && segment >= 4LL * Plan::kWarp * widest;
-  return {edges ? widest : width, edges};
+  const bool edges = width < widest.peeled && segment >= 4LL * Plan::kWarp * widest.peeled;
+  return {edges ? widest.peeled : width, edges};
 }
 
 bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment, int width) {
@@ -175,7 +189,7 @@ void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, s
 }
 
 bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest) {
+                const Widest& widest) {
   const std::int64_t s = plan.segment;
   plan.strategy = Strategy::rows;
   std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);

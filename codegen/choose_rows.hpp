@@ -14,9 +14,21 @@ namespace chainfold::codegen {
 /// takes.
 [[nodiscard]] std::int64_t loads_of(std::int64_t segment, int width);
 
+/// Elements of a load: of those that all pointers allow, and of those that edges make room for,
+/// which are more where one input alone may begin anywhere.
+struct Widest {
+  int aligned = 1, peeled = 1;
+};
+[[nodiscard]] Widest widest_of(const Graph& graph, const Target& target, const PlanRequest& request,
+                               int bytes_at_most);
+
 /// The width of a row's loads, and whether it needs scalar edges.
-[[nodiscard]] std::pair<int, bool> row_width(std::int64_t segment, int widest,
+[[nodiscard]] std::pair<int, bool> row_width(std::int64_t segment, const Widest& widest,
                                              const Target& target);
+
+/// Whether a plan with edges has wider loads than all pointers allow: its one input's edges then end
+/// and begin where memory is aligned, wherever its elements are.
+[[nodiscard]] bool peels_memory(const Plan& plan, const Graph& graph);
 
 /// The warps, loads and unit of segments that need edges, from a choice for others. False where
 /// loads are elements instead, which need none.
@@ -31,9 +43,9 @@ namespace chainfold::codegen {
 void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
                  int width);
 
-/// What of a plan by rows follows from its choice; `widest` elements a load at most. False where
+/// What of a plan by rows follows from its choice and the widest loads. False where
 /// the choice is not legal.
 [[nodiscard]] bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph,
-                              const Target& target, int widest);
+                              const Target& target, const Widest& widest);
 
 }  // namespace chainfold::codegen

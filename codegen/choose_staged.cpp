@@ -327,10 +327,18 @@ PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
                                 const PlanRequest& request, const PlanChoice& choice) {
   if (request.base_alignment >= target.vector_bytes) return choice;
   // A scan's run of narrow loads may be too short for a segment, or for a warp to be worth it.
-  if (choice.strategy == Strategy::scan_tile || !make_plan(graph, target, request, choice))
+  const auto plan = make_plan(graph, target, request, choice);
+  if (choice.strategy == Strategy::scan_tile || !plan)
     return default_choice(graph, target, request);
-  if (choice.strategy != Strategy::rows || !gains_from_stages(graph, target, request))
-    return choice;
+  if (choice.strategy != Strategy::rows) return choice;
+  if (!gains_from_stages(graph, target, request)) {
+    // Rows that need edges only here: what serves them best is another choice.
+    PlanRequest aligned = request;
+    aligned.base_alignment = target.vector_bytes;
+    const auto without = make_plan(graph, target, aligned, choice);
+    const bool edges = plan->edges && without && !without->edges;
+    return edges ? rows_choice(graph, target, request) : choice;
+  }
   return staged_choice(graph, target, request).value_or(choice);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "chainfold/codegen/choose_rows.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {
@@ -25,8 +26,8 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan, const
   program.accesses_anywhere = target.accesses_anywhere;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const GraphInput& input = graph.inputs[i];
-    const int wide =
-        target.accesses_anywhere ? 1 : std::min(16, plan.load_width * size_of(input.type));
+    const bool anywhere = target.accesses_anywhere || peels_memory(plan, graph);
+    const int wide = anywhere ? 1 : std::min(16, plan.load_width * size_of(input.type));
     program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
                                static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
   }

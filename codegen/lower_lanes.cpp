@@ -1,6 +1,7 @@
 // The second half of TileLowering: ranges of elements, merges across lanes, and the outputs.
 #include <algorithm>
 
+#include "chainfold/codegen/choose_rows.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
@@ -140,7 +141,12 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   // The aligned middle [from, to) in vectors, the ragged ends one element a lane.
   ValueId from = begin, to = end;
   const ValueId wide = b_.i64(width);
-  if (plan_.edges) {
+  if (plan_.edges && peels_memory(plan_, graph_)) {
+    const int unit = width * size_of(graph_.inputs[0].type);
+    const ValueId behind = b_.misalignment(0, begin, unit);
+    from = b_.min(b_.add(begin, b_.rem(b_.sub(wide, behind), wide)), end);
+    to = b_.compute(Op::max, {b_.sub(end, b_.misalignment(0, end, unit)), from});
+  } else if (plan_.edges) {
     const ValueId up = b_.mul(b_.div(b_.add(begin, b_.i64(width - 1)), wide), wide);
     from = b_.min(up, end);
     to = b_.compute(Op::max, {b_.mul(b_.div(end, wide), wide), from});

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose_rows.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
@@ -350,7 +351,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(
         plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
         "loads fit the target");
-    const bool anywhere = plan.straddle || plan.phases > 1 || target.accesses_anywhere;
+    const bool anywhere = plan.straddle || plan.phases > 1 || target.accesses_anywhere ||
+                          peels_memory(plan, graph);
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }

@@ -24,13 +24,15 @@ struct GoldenCase {
   Determinism determinism = Determinism::run_to_run;
   bool columns = false;  ///< `segment` is the number of columns
   bool strided = false;  ///< strides are given at launch
+  int alignment = 16;    ///< of all pointers
 
   [[nodiscard]] std::string name() const {
     const std::string_view text(plan);
-    return fmt::format("{}_{}{}_{}{}{}", program,
+    return fmt::format("{}_{}{}{}_{}{}{}", program,
                        segment > 0 ? fmt::format("{}{}", columns ? "C" : "S", segment) : "whole",
-                       strided ? "_strided" : "", target, text.empty() ? "" : "_",
-                       text.substr(0, text.find(' ')));
+                       strided ? "_strided" : "",
+                       alignment < 16 ? fmt::format("_aligned_to_{}", alignment) : "", target,
+                       text.empty() ? "" : "_", text.substr(0, text.find(' ')));
   }
   /// `target` is a parse_target() name, or a processor's, of which there are eight threads.
   [[nodiscard]] codegen::Target home() const {
@@ -42,8 +44,11 @@ struct GoldenCase {
   /// The plan for a target; none where the pinned one is not legal there.
   [[nodiscard]] std::optional<codegen::Plan> plan_on(const codegen::Target& machine) const {
     const Computation test = computation();
-    const codegen::PlanRequest request{
-        .accuracy = accuracy, .determinism = determinism, .segment = segment, .strided = strided};
+    const codegen::PlanRequest request{.accuracy = accuracy,
+                                       .determinism = determinism,
+                                       .segment = segment,
+                                       .base_alignment = alignment,
+                                       .strided = strided};
     const codegen::Graph graph = codegen::graph_for(test.graph(), machine);
     if (*plan == '\0') return codegen::choose_plan(graph, machine, request);
     return codegen::make_plan(graph, machine, request, codegen::parse_choice(plan));
@@ -81,6 +86,9 @@ inline constexpr GoldenCase kGoldenCases[] = {
     // Lanes by themselves.
     {"sum_f32", 64, "sm_90"},
     {"sum_f32", 4099, "sm_90"},
+    // Edges where memory is aligned, wherever the input begins.
+    {.program = "sum_f16", .segment = 5000, .target = "sm_90", .alignment = 2},
+    {.program = "sum_i8", .segment = 0, .target = "sm_80", .alignment = 1},
     {"sum_f32", 4096, "cpu"},
     {"sum_f32", 0, "cpu"},
     {"sum_f32", 1, "sm_90"},

@@ -295,12 +295,13 @@ TEST(ChoosePlan, PutsSumsOnTensorCores) {
     const char* sass;  // nullptr: none
   };
   const Row rows[] = {
-      {"sum_f16", 64, 75, "HMMA"},  {"sum_f16", 64, 90, "HMMA"},     {"sum_f16", 8, 90, "HMMA"},
-      {"sum_f16", 0, 90, "HMMA"},   {"basics_f16", 256, 80, "HMMA"}, {"sum_bf16", 64, 75, nullptr},
-      {"sum_bf16", 64, 80, "HMMA"}, {"dot_f16", 64, 90, "HMMA"},     {"norm_f16", 64, 90, "HMMA"},
-      {"sum_i8", 64, 75, "IMMA"},   {"sum_u8", 64, 90, "IMMA"},      {"dot_i8", 64, 90, "IMMA"},
-      {"sum_f64", 64, 75, nullptr}, {"sum_f64", 64, 80, "DMMA"},     {"dot_f64", 64, 90, "DMMA"},
-      {"sum_f32", 64, 90, nullptr}, {"sum_i32", 64, 90, nullptr},    {"sum_f16", 7, 90, nullptr},
+      {"sum_f16", 64, 75, "HMMA"},   {"sum_f16", 64, 90, "HMMA"},  {"sum_f16", 8, 90, "HMMA"},
+      {"sum_f16", 0, 90, nullptr},   {"sum_i8", 0, 90, "IMMA"},    {"basics_f16", 256, 80, "HMMA"},
+      {"sum_bf16", 64, 75, nullptr}, {"sum_bf16", 64, 80, "HMMA"}, {"dot_f16", 64, 90, "HMMA"},
+      {"norm_f16", 64, 90, "HMMA"},  {"sum_i8", 64, 75, "IMMA"},   {"sum_u8", 64, 90, "IMMA"},
+      {"dot_i8", 64, 90, "IMMA"},    {"sum_f64", 64, 75, nullptr}, {"sum_f64", 64, 80, "DMMA"},
+      {"dot_f64", 64, 90, "DMMA"},   {"sum_f32", 64, 90, nullptr}, {"sum_i32", 64, 90, nullptr},
+      {"sum_f16", 7, 90, nullptr},
   };
   for (const Row& row : rows) {
     const Computation computation =
