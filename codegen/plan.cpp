@@ -351,8 +351,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(
         plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
         "loads fit the target");
-    const bool anywhere = plan.straddle || plan.phases > 1 || target.accesses_anywhere ||
-                          peels_memory(plan, graph);
+    const bool anywhere =
+        plan.straddle || plan.phases > 1 || target.accesses_anywhere || peels_memory(plan, graph);
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }

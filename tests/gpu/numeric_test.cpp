@@ -287,7 +287,7 @@ const SmallCase kSmall[] = {
      {.segment = 0, .elements = 5003, .shift = 1},
      Strategy::parts,
      Unit::simt,
-     false,
+     true,
      false},
     {"sum_i64",
      {.segment = 7, .elements = 7 * 4000 + 3, .tail = true},
