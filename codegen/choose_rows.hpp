@@ -26,8 +26,8 @@ struct Widest {
 [[nodiscard]] std::pair<int, bool> row_width(std::int64_t segment, const Widest& widest,
                                              const Target& target);
 
-/// Whether a plan with edges has wider loads than all pointers allow: its one input's edges then end
-/// and begin where memory is aligned, wherever its elements are.
+/// Whether a plan with edges has wider loads than all pointers allow: its one input's edges then
+/// end and begin where memory is aligned, wherever its elements are.
 [[nodiscard]] bool peels_memory(const Plan& plan, const Graph& graph);
 
 /// The warps, loads and unit of segments that need edges, from a choice for others. False where
