@@ -164,11 +164,11 @@ double cost(const Graph& graph, std::int64_t segment, int lanes, int width) {
 }
 
 /// Steps of merging one more element into all folds' states.
-std::int64_t merge_steps(const Graph& graph) {
+std::int64_t merge_steps(const Graph& graph, bool batched = false) {
   std::int64_t steps = 0;
   for (const Fold& fold : graph.folds) {
     const auto whole = static_cast<std::int64_t>(fold.merge.steps.size() + fold.lift.steps.size());
-    steps += fold.tile ? 1 : whole;
+    steps += fold.tile ? 1 : fold.moments && batched ? kStepsOfMoments : whole;
   }
   return std::max<std::int64_t>(steps, 1);
 }
@@ -245,7 +245,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     const bool batched = lanes == Plan::kWarp && has_moments(graph);
     if (s > std::int64_t{batched ? kMostLoads : kUsualLoads} * lanes) continue;
     if (lanes > 1 && step >= 2 * s) continue;
-    if (s / lanes * (batched ? kStepsOfMoments : merge_steps(graph)) > kMostMerges) continue;
+    if (s / lanes * merge_steps(graph, batched) > kMostMerges) continue;
     const double cycles = cost(graph, s, lanes, width);
     if (cycles >= least) continue;
     least = cycles;
@@ -331,15 +331,15 @@ PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
   if (choice.strategy == Strategy::scan_tile || !plan)
     return default_choice(graph, target, request);
   if (choice.strategy != Strategy::rows) return choice;
-  if (!gains_from_stages(graph, target, request)) {
-    // Rows that need edges only here: what serves them best is another choice.
-    PlanRequest aligned = request;
-    aligned.base_alignment = target.vector_bytes;
-    const auto without = make_plan(graph, target, aligned, choice);
-    const bool edges = plan->edges && without && !without->edges;
-    return edges ? rows_choice(graph, target, request) : choice;
+  if (gains_from_stages(graph, target, request)) {
+    if (const auto staged = staged_choice(graph, target, request)) return *staged;
   }
-  return staged_choice(graph, target, request).value_or(choice);
+  // Rows that need edges only here: what serves them best is another choice.
+  PlanRequest aligned = request;
+  aligned.base_alignment = target.vector_bytes;
+  const auto without = make_plan(graph, target, aligned, choice);
+  const bool edges = plan->edges && without && !without->edges;
+  return edges ? rows_choice(graph, target, request) : choice;
 }
 
 }  // namespace chainfold::codegen

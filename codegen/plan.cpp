@@ -156,7 +156,8 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
     return {.parts = plan.cluster > 0 ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
   const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
   PartCut best = cut_into(wanted, plan, length, segments);
-  if (plan.wave == 0 || wanted >= kMostUneven) return best;
+  // One segment has the parts that its plan names.
+  if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
   double share = busy_share(best, plan, length, segments);
   for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
     const PartCut cut = cut_into(more, plan, length, segments);

@@ -298,6 +298,9 @@ TEST(ChoosePlan, PartsFillTheLastWave) {
     EXPECT_GE(more, long_states ? 6 : 0);
     EXPECT_EQ(cut_parts(plan, kLength, 1).parts, cut_parts(without, kLength, 1).parts);
     EXPECT_EQ(cut_parts(plan, kLength, 100'000).parts, 1);
+    Plan pinned = plan;  // one segment has what its plan says
+    pinned.parts_wanted = 3;
+    EXPECT_EQ(cut_parts(pinned, kLength, 1).parts, 3);
     // Just above one wave, which would leave all but a few processors idle for as long again.
     EXPECT_GE(cut_parts(plan, kLength, plan.wave + 9).parts, 4);
   }
@@ -439,7 +442,13 @@ TEST(ChoosePlan, EdgesMakeRoomForWideLoads) {
   EXPECT_EQ(plan_of("dot_f16", 16'384, 2).load_width, 1);
   EXPECT_EQ(plan_of("sum_f16", 16'384, 2, 90, true).load_width, 1);
   EXPECT_FALSE(plan_of("sum_f16", 64, 2).edges);
-  // What a choice for aligned pointers holds serves no edges.
+  // What a choice for aligned pointers holds serves no edges, nor where stages have no room.
+  const Computation moments = program("variance_f16").over(segments(7136));
+  const PlanRequest odd{.segment = 7136, .base_alignment = 2};
+  EXPECT_EQ(choice_for_alignment(
+                moments.graph(), codegen::gpu_target(90), odd,
+                default_choice(moments.graph(), codegen::gpu_target(90), {.segment = 7136})),
+            default_choice(moments.graph(), codegen::gpu_target(90), odd));
   const Computation computation = program("sum_i8").over(segments(16'384));
   const PlanRequest anywhere{.segment = 16'384, .base_alignment = 1};
   const Target gpu = codegen::gpu_target(90);
