@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -207,11 +206,6 @@ void check_request(const PlanRequest& request) {
 }  // namespace
 
 namespace {
-/// Bytes of the widest load that pointers aligned as the request says allow.
-int aligned_bytes(const Target& target, const PlanRequest& request) {
-  return target.accesses_anywhere ? std::numeric_limits<int>::max() : request.base_alignment;
-}
-
 PlanChoice any_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice;
   choice.warps = std::min(8, target.max_warps);
@@ -342,9 +336,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   for (const Fold& fold : graph.folds) {
     for (DType type : fold.state) plan.state_bytes += size_of(type);
   }
-  const int widest =
-      widest_load(graph, target, std::min(aligned_bytes(target, request), choice.bytes));
-  const Widest peeled = widest_of(graph, target, request, choice.bytes);
+  const Widest widest = widest_of(graph, target, request, choice.bytes);
   if (scan) {
     std::vector<double> allowed;
     for (std::size_t f = 0; f < plan.folds.size(); ++f)
@@ -353,25 +345,26 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   }
   switch (choice.strategy) {
     case Strategy::rows:
-      if (!place_rows(plan, choice, graph, target, peeled)) return std::nullopt;
+      if (!place_rows(plan, choice, graph, target, widest)) return std::nullopt;
       break;
     case Strategy::elements:
-      if (!place_elements(plan, choice, graph, target, request, widest)) return std::nullopt;
+      if (!place_elements(plan, choice, graph, target, request, widest.aligned))
+        return std::nullopt;
       break;
     case Strategy::parts:
-      place_parts(plan, choice, graph, target, peeled);
+      place_parts(plan, choice, graph, target, widest);
       if (plan.cluster > 0 && !cluster_serves(plan, target)) return std::nullopt;
       break;
     case Strategy::staged:
-      if (!place_staged(plan, choice, graph, target, widest)) return std::nullopt;
+      if (!place_staged(plan, choice, graph, target, widest.aligned)) return std::nullopt;
       break;
     case Strategy::columns:
-      if (!place_columns(plan, choice, graph, target, widest)) return std::nullopt;
+      if (!place_columns(plan, choice, graph, target, widest.aligned)) return std::nullopt;
       break;
     default:
       if (!choice.mma || !request.allow_mma) return std::nullopt;
-      if (!(scan_of_papers ? place_published_scan(plan, choice, graph, target, widest)
-                           : place_published(plan, choice, graph, target, widest)))
+      if (!(scan_of_papers ? place_published_scan(plan, choice, graph, target, widest.aligned)
+                           : place_published(plan, choice, graph, target, widest.aligned)))
         return std::nullopt;
       if (plan.accuracy == Accuracy::as_published) return plan;
       if (rounds_sums(plan) || plan.folds[0].error_bound_u >

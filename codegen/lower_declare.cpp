@@ -24,9 +24,9 @@ SizeExpr param_size(const Program& program, int param) {
 void declare_graph(Program& program, const Graph& graph, const Plan& plan, const Target& target) {
   program.in_place = has_scans(graph);
   program.accesses_anywhere = target.accesses_anywhere;
+  const bool anywhere = target.accesses_anywhere || peels_memory(plan, graph);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const GraphInput& input = graph.inputs[i];
-    const bool anywhere = target.accesses_anywhere || peels_memory(plan, graph);
     const int wide = anywhere ? 1 : std::min(16, plan.load_width * size_of(input.type));
     program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
                                static_cast<int>(i), std::max(wide, size_of(input.type)), 0});

@@ -141,7 +141,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   // The aligned middle [from, to) in vectors, the ragged ends one element a lane.
   ValueId from = begin, to = end;
   const ValueId wide = b_.i64(width);
-  if (plan_.edges && peels_memory(plan_, graph_)) {
+  if (peels_memory(plan_, graph_)) {
     const int unit = width * size_of(graph_.inputs[0].type);
     const ValueId behind = b_.misalignment(0, begin, unit);
     from = b_.min(b_.add(begin, b_.rem(b_.sub(wide, behind), wide)), end);

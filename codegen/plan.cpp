@@ -122,7 +122,7 @@ bool cluster_serves(const Plan& plan, const Target& target) {
 
 namespace {
 
-/// Segments have up to so many parts more than the target needs, until so much of it is busy.
+/// Segments have up to so many parts each, until so much of the target is busy.
 constexpr std::int64_t kMostUneven = 16;
 constexpr double kBusyEnough = 0.9;
 
