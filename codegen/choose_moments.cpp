@@ -42,6 +42,12 @@ bool is_plain(const Graph& graph) {
                      [](const Fold& fold) { return fold.tile.has_value(); });
 }
 
+bool folds_pairs(const Graph& graph, std::int64_t segment) {
+  return segment == 2 && is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
+         graph.outputs.size() == 1 &&
+         size_of(graph.node(graph.outputs[0]).type) == size_of(graph.inputs[0].type);
+}
+
 int mean_loads(const Graph& graph, const Target& target, int width) {
   const int bytes = target.vector_lanes ? width * bytes_of_moments(graph) : 0;
   return bytes > 0 ? std::max(1, kMeanBytes / bytes) : 0;

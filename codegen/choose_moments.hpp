@@ -13,6 +13,9 @@ namespace chainfold::codegen {
 [[nodiscard]] bool has_moments(const Graph& graph);
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.
 [[nodiscard]] bool is_plain(const Graph& graph);
+/// Whether it is one plain fold of two elements a segment, to one as large: a third of what moves
+/// is results.
+[[nodiscard]] bool folds_pairs(const Graph& graph, std::int64_t segment);
 
 /// Plan::mean_loads of loads of so many elements. A mean that lanes share costs a CPU nine
 /// exchanges and additions a row; means of their own make a merge of two rows nine instructions

@@ -46,6 +46,10 @@ constexpr std::int64_t kBytesInFlightOfBursts = 96 * 1024;
 constexpr std::int64_t kOneRoundShare = 2;
 constexpr int kRowsOfOneRound = 16, kWarpsOfOneRound = 4;
 constexpr int kMostBlocksOfOneRound = 8, kLeastBlocksOfOneRound = 4;
+/// Bytes that a lane of such a block reads of words and larger elements: of pairs of f32 by 32, 64
+/// and 128 bytes 1.008, 0.999 and 1.000 of the ceiling, by rows 0.997 (an H200; pairs of f64 1.007
+/// and 0.999, of i32 1.007 and 0.998).
+constexpr std::int64_t kBytesOfOneRound = 32;
 /// Bytes of a block that comes late (measured on an H200, without such blocks, by 64 and by 128
 /// KiB: 64 f16 a segment 0.983, 0.992 and 0.991, 32 0.972, 0.980 and 0.980, 500 0.985, 0.991 and
 /// 0.990).
@@ -179,7 +183,13 @@ std::optional<PlanChoice> one_round(const Graph& graph, const Target& target,
   choice.warps = kWarpsOfOneRound;
   choice.stages = choice.burst = choice.late = 2;
   const std::int64_t merges = request.segment * merge_steps(graph);
-  for (choice.rows = kRowsOfOneRound; choice.rows > 0; choice.rows /= 2) {
+  const std::int64_t bytes = request.segment * sum_of_inputs(graph);
+  choice.rows = widest_input(graph) < kBankBytes
+                    ? kRowsOfOneRound
+                    : static_cast<int>(std::clamp<std::int64_t>(
+                          std::bit_floor(static_cast<std::uint64_t>(kBytesOfOneRound / bytes)), 1,
+                          kRowsOfOneRound));
+  for (; choice.rows > 0; choice.rows /= 2) {
     if (choice.rows > 1 && choice.rows * merges > kMostMerges) continue;
     for (choice.blocks = kMostBlocksOfOneRound; choice.blocks >= kLeastBlocksOfOneRound;
          --choice.blocks) {
@@ -312,6 +322,8 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   if (!target.bulk_copies || graph.inputs.empty()) return false;
   const std::int64_t s = request.segment, bytes = s * widest_input(graph);
   const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
+  const bool few = request.most_elements > 0;
+  if (folds_pairs(graph, s) && widest_input(graph) >= kBankBytes) return !few;
   if (width == s) return false;  // one load a segment
   const bool several =
       graph.folds.size() > 1 && !(is_power_of_two(s / width) && folds_inputs(graph));
@@ -319,7 +331,6 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const bool gathers = s * sum_of_inputs(graph) >= share * sum_of_outputs(graph);
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= (has_moments(graph) ? kLongestOfMoments : kLongestNarrow);
-  const bool few = request.most_elements > 0;
   return gathers && !few && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
 }
 

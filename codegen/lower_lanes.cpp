@@ -180,14 +180,25 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     const ValueId position = uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, 1) : kNoValue;
     return load({at}, 1, mask, position);
   };
-  // Edges are on their way while the middle is folded, but not in vectors that it needs.
+  // Edges are on their way while the middle is folded, but not in vectors that it needs. Narrow
+  // integers come with what the loop leaves: a compiler widens them where they arrive, and a loop
+  // behind that would wait for them.
   std::optional<Loaded> head, tail;
   ValueId first_warp = kNoValue;
-  if (plan_.edges && !vector_lanes()) {
-    first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
+  const bool narrow = std::any_of(
+      graph_.inputs.begin(), graph_.inputs.end(),
+      [](const GraphInput& input) { return !is_float(input.type) && size_of(input.type) < 4; });
+  const bool early = plan_.edges && !vector_lanes() && !narrow;
+  const bool with_rest = plan_.edges && !vector_lanes() && narrow && !warp_runs;
+  if (plan_.edges) first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
+  auto load_edges = [&] {
     head = load_edge(begin, from, first_warp);
     tail = load_edge(to, end, warp_runs ? last_warp : first_warp);
-  }
+  };
+  if (early) load_edges();
+  auto fold_edge = [&](const std::optional<Loaded>& loaded, ValueId at, ValueId limit) {
+    return reduce_ordered(fold_tile(loaded ? *loaded : load_edge(at, limit, kNoValue)));
+  };
   const ValueId stride = strands ? move : b_.i64(warp_runs ? chunk : chunk * warps);
   if (strands) stop = b_.add(from, b_.mul(batches, move));
   Builder::Values sum = b_.loop(first, stop, stride, flatten(start, 1, same_counts),
@@ -208,26 +219,33 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     const int tiles = warp_runs ? plan_.depth : (plan_.depth + warps - 1) / warps;
     const ValueId at =
         warp_runs ? rest_at : b_.add(rest_at, b_.mul(my_warp, b_.i64(std::int64_t{tiles} * step)));
-    sum = b_.branch(
-        b_.both(b_.lt(at, to), last_warp), [&] { return add_batch(sum, at, tiles, to); },
-        [&] { return sum; });
+    const ValueId left = b_.both(b_.lt(at, to), last_warp);
+    if (with_rest) {
+      auto add = [&] {
+        const std::vector<Loaded> rest = load_batch(at, tiles, to, row_mask, origin);
+        load_edges();
+        Partials all = merge(lift(fold_edge(head, begin, from)), unflatten(sum, true));
+        all = merge(lift(all), reduce_ordered(fold_batch(rest)));
+        return flatten(lift(merge(lift(all), fold_edge(tail, to, end))));
+      };
+      if (warps == 1) return unflatten(add(), true);
+      const ValueId any = b_.compute(Op::bit_or, {left, first_warp});
+      return unflatten(b_.branch(any, add, [&] { return sum; }), true);
+    }
+    sum = b_.branch(left, [&] { return add_batch(sum, at, tiles, to); }, [&] { return sum; });
   }
   if (plan_.edges) {
-    auto edge = [&](const std::optional<Loaded>& loaded, ValueId at, ValueId limit) {
-      return reduce_ordered(fold_tile(loaded ? *loaded : load_edge(at, limit, kNoValue)));
-    };
-    if (first_warp == kNoValue) first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
     sum = b_.branch(
         first_warp,
         [&] {
-          Partials all = merge(lift(edge(head, begin, from)), unflatten(sum, true));
-          return flatten(lift(warp_runs ? all : merge(all, edge(tail, to, end))));
+          Partials all = merge(lift(fold_edge(head, begin, from)), unflatten(sum, true));
+          return flatten(lift(warp_runs ? all : merge(all, fold_edge(tail, to, end))));
         },
         [&] { return sum; });
     if (warp_runs) {
       sum = b_.branch(
           last_warp,
-          [&] { return flatten(lift(merge(unflatten(sum, true), edge(tail, to, end)))); },
+          [&] { return flatten(lift(merge(unflatten(sum, true), fold_edge(tail, to, end)))); },
           [&] { return sum; });
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/mma_table.hpp"
@@ -284,6 +285,41 @@ TEST(NvrtcPhasedMoments, SpillNothing) {
   check(over(columns(1003), variance(bytes)), "bytes");
   check(over(columns(1003), mean(halves), variance(halves), min(halves), max(halves)), "several");
   check(over(columns(1003), variance(cast<double>(halves)), mean(cast<double>(halves))), "doubles");
+}
+
+/// A lane's loads of a batch are under way together, and what lies beside the aligned ones of a
+/// segment with them: a compiler that waits for one before it asks for the next costs a sixth.
+TEST(NvrtcEdges, ArriveWithABatch) {
+  if (!runtime::nvrtc_available())
+    GTEST_SKIP() << "NVRTC was not found, so nothing can be compiled for a GPU";
+  constexpr int kArch = 90;
+  const auto check = [&](const Computation& computation, std::int64_t segment, const char* what) {
+    const codegen::Target target = codegen::gpu_target(kArch);
+    const codegen::Plan plan =
+        codegen::choose_plan(computation.graph(), target, {.segment = segment});
+    ASSERT_TRUE(plan.edges) << what;
+    const Compiled compiled = codegen::compile_plan(computation.graph(), target, plan);
+    const runtime::Cubin cubin =
+        runtime::compile_cubin(codegen::emit(compiled.program, target).text, {.arch = kArch});
+    const std::vector<KernelCode> kernels = read_cubin(cubin.image);
+    ASSERT_EQ(kernels.size(), 1U);
+    // Whole blocks and the last one have a loop and a rest each, one of them with the edges.
+    ASSERT_EQ(kernels[0].loads_together.size(), 4U) << what;
+    for (const int loads : kernels[0].loads_together) EXPECT_GE(loads, plan.depth) << what;
+    const auto all =
+        std::accumulate(kernels[0].loads_together.begin(), kernels[0].loads_together.end(), 0);
+    EXPECT_EQ(all, 2 * (2 * plan.depth + 2)) << what;
+  };
+  for (const std::int64_t segment : {4099, 8195}) {
+    const auto s = segments(segment);
+    check(over(s, sum(input<std::int8_t>("x"))), segment, "i8");
+    check(over(s, sum(input<std::uint8_t>("x"))), segment, "u8");
+    check(over(s, sum(input<std::int16_t>("x"))), segment, "i16");
+    check(over(s, sum(input<f16>("x"))), segment, "f16");
+    check(over(s, sum(input<bf16>("x"))), segment, "bf16");
+    check(over(s, sum(input<float>("x"))), segment, "f32");
+  }
+  check(over(segments(8195), variance(input<f16>("x"))), 8195, "moments");
 }
 
 /// Tensor cores where they are promised: a choice of SIMT everywhere would pass the tests above.

@@ -110,8 +110,15 @@ bool touches_global(unsigned operation) {
   });
 }
 
+/// What an instruction's upper half says of the six barriers that variable latencies have: the one
+/// that its result sets (kNoBarrier: none), and those that it waits for, a bit each.
+constexpr unsigned kNoBarrier = 7;
+unsigned sets_barrier(std::uint64_t high) { return static_cast<unsigned>(high >> 46) & 7; }
+unsigned waits_for(std::uint64_t high) { return static_cast<unsigned>(high >> 52) & 63; }
+
 KernelCode read_kernel(const Elf& elf, const Elf64_Shdr& section, std::string name) {
   KernelCode kernel;
+  unsigned under_way = 0;  // barriers of loads since the last group ended
   kernel.name = std::move(name);
   bool waited = false;
   for (std::size_t at = 0; at + kInstructionBytes <= section.sh_size; at += kInstructionBytes) {
@@ -123,6 +130,12 @@ KernelCode read_kernel(const Elf& elf, const Elf64_Shdr& section, std::string na
     waited = waited || operation == kAcqbulk;
     if (!waited && touches_global(operation)) ++kernel.global_before_wait;
     if (operation != kNop) ++kernel.instructions;
+    if ((waits_for(high) & under_way) != 0) under_way = 0;
+    if (const char* access = access_name(operation); access && std::string_view(access) == "LDG") {
+      if (under_way == 0) kernel.loads_together.push_back(0);
+      ++kernel.loads_together.back();
+      if (sets_barrier(high) != kNoBarrier) under_way |= 1u << sets_barrier(high);
+    }
     if (const char* access = access_name(operation)) {
       ++kernel.accesses[{access, access_bytes(operation, high)}];
     }

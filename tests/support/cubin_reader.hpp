@@ -23,6 +23,10 @@ struct KernelCode {
   /// Accesses of global memory (LDG, STG, LD, ST, RED, ATOMG, LDGSTS, UBLKCP) that stand before the
   /// first ACQBULK, the wait for the kernel before; all of them if there is none.
   std::size_t global_before_wait = 0;
+  /// How many loads of global memory follow each other before one of them is waited for, from the
+  /// kernel's first instruction to its last: what is under way together, if no jump leads between
+  /// them. By the barriers that instructions set and wait for.
+  std::vector<int> loads_together;
 
   /// How many instructions have a mnemonic: one of mnemonics(), in any operand form. Throws
   /// std::invalid_argument for a name that the reader does not know, so a typo is no zero.

@@ -1303,6 +1303,29 @@ TEST(ChoosePlan, ManyResultsAreStagedOnce) {
   EXPECT_GT(turns.value().burst, turns.value().stages);
 }
 
+/// Pairs of words and larger elements are staged by a few bytes a lane where they are many; halves
+/// are rows of small blocks.
+TEST(ChoosePlan, PairsAreStoredSoon) {
+  const codegen::Target gpu = codegen::gpu_target(90);
+  auto plan_of = [&](const Computation& computation, std::int64_t most = 0) {
+    return codegen::choose_plan(computation.graph(), gpu, {.segment = 2, .most_elements = most});
+  };
+  const Plan words = plan_of(over(segments(2), sum(input<float>("x"))));
+  EXPECT_EQ(words.strategy, codegen::Strategy::staged);
+  EXPECT_EQ(words.rows, 4);
+  EXPECT_EQ(words.burst, words.stages);
+  EXPECT_EQ(plan_of(over(segments(2), max(input<double>("x")))).rows, 2);
+  const Plan few = plan_of(over(segments(2), sum(input<float>("x"))), std::int64_t{1} << 20);
+  EXPECT_EQ(few.strategy, codegen::Strategy::rows);
+  const Plan halves = plan_of(over(segments(2), cast<bf16>(sum(input<bf16>("x")))));
+  EXPECT_EQ(halves.strategy, codegen::Strategy::rows);
+  EXPECT_EQ(halves.warps, 4);
+  // Results twice as large as the elements, or of two inputs, are no such pairs.
+  EXPECT_EQ(plan_of(over(segments(2), sum(input<f16>("x")))).warps, 8);
+  EXPECT_EQ(plan_of(over(segments(2), sum(input<float>("x") * input<float>("y")))).strategy,
+            codegen::Strategy::rows);
+}
+
 /// Doubles that begin anywhere come by loads of one where a segment has many, by pairs where few.
 TEST(ChoosePlan, LongSegmentsOfDoublesAreSingleLoads) {
   const codegen::Target gpu = codegen::gpu_target(90);

@@ -130,6 +130,21 @@ extern "C" __global__ void stack(const float* in, float* out, long long n) {
   EXPECT_GE(stack.count("STL"), 1u);
 }
 
+TEST_P(CubinReader, TellsWhichLoadsAreUnderWayTogether) {
+  const KernelCode beside = compile_one(R"(
+extern "C" __global__ void beside(const int* a, const int* b, int* out) {
+  out[threadIdx.x] = a[threadIdx.x] * b[threadIdx.x];
+})",
+                                        GetParam());
+  EXPECT_EQ(beside.loads_together, (std::vector<int>{2}));
+  const KernelCode behind = compile_one(R"(
+extern "C" __global__ void behind(const int* a, const int* b, int* out) {
+  out[threadIdx.x] = a[b[threadIdx.x]];
+})",
+                                        GetParam());
+  EXPECT_EQ(behind.loads_together, (std::vector<int>{1, 1}));
+}
+
 TEST_P(CubinReader, ShowsThatProductsAndSumsStayApart) {
   const KernelCode kernel = compile_one(R"(
 extern "C" __global__ void mac(const float* a, float* out) {
