@@ -46,10 +46,10 @@ constexpr std::int64_t kBytesInFlightOfBursts = 96 * 1024;
 constexpr std::int64_t kOneRoundShare = 2;
 constexpr int kRowsOfOneRound = 16, kWarpsOfOneRound = 4;
 constexpr int kMostBlocksOfOneRound = 8, kLeastBlocksOfOneRound = 4;
-/// Bytes that a lane of such a block reads of words and larger elements: of pairs of f32 by 32, 64
-/// and 128 bytes 1.008, 0.999 and 1.000 of the ceiling, by rows 0.997 (an H200; pairs of f64 1.007
-/// and 0.999, of i32 1.007 and 0.998).
-constexpr std::int64_t kBytesOfOneRound = 32;
+/// Bytes that a lane of such a block reads of pairs of words and larger elements: of f32 by 32, 64
+/// and 128 bytes 1.008, 0.999 and 1.000 of the ceiling, by rows 0.997 (an H200; of f64 1.007 and
+/// 0.999, of i32 1.007 and 0.998).
+constexpr int kPairBytes = 32;
 /// Bytes of a block that comes late (measured on an H200, without such blocks, by 64 and by 128
 /// KiB: 64 f16 a segment 0.983, 0.992 and 0.991, 32 0.972, 0.980 and 0.980, 500 0.985, 0.991 and
 /// 0.990).
@@ -183,12 +183,8 @@ std::optional<PlanChoice> one_round(const Graph& graph, const Target& target,
   choice.warps = kWarpsOfOneRound;
   choice.stages = choice.burst = choice.late = 2;
   const std::int64_t merges = request.segment * merge_steps(graph);
-  const std::int64_t bytes = request.segment * sum_of_inputs(graph);
-  choice.rows = widest_input(graph) < kBankBytes
-                    ? kRowsOfOneRound
-                    : static_cast<int>(std::clamp<std::int64_t>(
-                          std::bit_floor(static_cast<std::uint64_t>(kBytesOfOneRound / bytes)), 1,
-                          kRowsOfOneRound));
+  const bool pairs = folds_pairs(graph, request.segment) && widest_input(graph) >= kBankBytes;
+  choice.rows = pairs ? kPairBytes / (2 * widest_input(graph)) : kRowsOfOneRound;
   for (; choice.rows > 0; choice.rows /= 2) {
     if (choice.rows > 1 && choice.rows * merges > kMostMerges) continue;
     for (choice.blocks = kMostBlocksOfOneRound; choice.blocks >= kLeastBlocksOfOneRound;
@@ -323,8 +319,7 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t s = request.segment, bytes = s * widest_input(graph);
   const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
   const bool few = request.most_elements > 0;
-  if (folds_pairs(graph, s) && widest_input(graph) >= kBankBytes) return !few;
-  if (width == s) return false;  // one load a segment
+  if (width == s) return !few && folds_pairs(graph, s) && widest_input(graph) >= kBankBytes;
   const bool several =
       graph.folds.size() > 1 && !(is_power_of_two(s / width) && folds_inputs(graph));
   const std::int64_t share = several ? kLeastShareOfSeveral : kLeastShare;

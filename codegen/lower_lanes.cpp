@@ -181,15 +181,15 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     return load({at}, 1, mask, position);
   };
   // Edges are on their way while the middle is folded, but not in vectors that it needs. Narrow
-  // integers come with what the loop leaves: a compiler widens them where they arrive, and a loop
-  // behind that would wait for them.
+  // integers come with what the loop leaves, unless warps fold runs in order: a compiler widens
+  // them where they arrive, and a loop behind that would wait for them.
   std::optional<Loaded> head, tail;
   ValueId first_warp = kNoValue;
   const bool narrow = std::any_of(
       graph_.inputs.begin(), graph_.inputs.end(),
       [](const GraphInput& input) { return !is_float(input.type) && size_of(input.type) < 4; });
-  const bool early = plan_.edges && !vector_lanes() && !narrow;
-  const bool with_rest = plan_.edges && !vector_lanes() && narrow && !warp_runs;
+  const bool early = plan_.edges && !vector_lanes() && (!narrow || warp_runs);
+  const bool with_rest = plan_.edges && !vector_lanes() && !early;
   if (plan_.edges) first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
   auto load_edges = [&] {
     head = load_edge(begin, from, first_warp);

@@ -1317,6 +1317,11 @@ TEST(ChoosePlan, PairsAreStoredSoon) {
   EXPECT_EQ(plan_of(over(segments(2), max(input<double>("x")))).rows, 2);
   const Plan few = plan_of(over(segments(2), sum(input<float>("x"))), std::int64_t{1} << 20);
   EXPECT_EQ(few.strategy, codegen::Strategy::rows);
+  // Pairs that no load holds are staged in any case.
+  EXPECT_EQ(codegen::choose_plan(over(segments(2), sum(input<float>("x"))).graph(), gpu,
+                                 {.segment = 2, .base_alignment = 4, .most_elements = 1 << 20})
+                .strategy,
+            codegen::Strategy::staged);
   const Plan halves = plan_of(over(segments(2), cast<bf16>(sum(input<bf16>("x")))));
   EXPECT_EQ(halves.strategy, codegen::Strategy::rows);
   EXPECT_EQ(halves.warps, 4);
