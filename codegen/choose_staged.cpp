@@ -177,14 +177,20 @@ std::int64_t merge_steps(const Graph& graph, bool batched = false) {
   return std::max<std::int64_t>(steps, 1);
 }
 
+/// Whether it folds pairs of elements that shared memory serves one by one.
+bool folds_pairs_of_words(const Graph& graph, std::int64_t segment) {
+  return folds_pairs(graph, segment) && widest_input(graph) >= kBankBytes;
+}
+
 /// Blocks that fill their stages once, each tile with as many rows as leave room for enough blocks.
 std::optional<PlanChoice> one_round(const Graph& graph, const Target& target,
                                     const PlanRequest& request, PlanChoice choice) {
   choice.warps = kWarpsOfOneRound;
   choice.stages = choice.burst = choice.late = 2;
   const std::int64_t merges = request.segment * merge_steps(graph);
-  const bool pairs = folds_pairs(graph, request.segment) && widest_input(graph) >= kBankBytes;
-  choice.rows = pairs ? kPairBytes / (2 * widest_input(graph)) : kRowsOfOneRound;
+  choice.rows = folds_pairs_of_words(graph, request.segment)
+                    ? kPairBytes / (2 * widest_input(graph))
+                    : kRowsOfOneRound;
   for (; choice.rows > 0; choice.rows /= 2) {
     if (choice.rows > 1 && choice.rows * merges > kMostMerges) continue;
     for (choice.blocks = kMostBlocksOfOneRound; choice.blocks >= kLeastBlocksOfOneRound;
@@ -319,7 +325,7 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t s = request.segment, bytes = s * widest_input(graph);
   const int width = widest_divisor(s, widest_load(graph, target, request.base_alignment));
   const bool few = request.most_elements > 0;
-  if (width == s) return !few && folds_pairs(graph, s) && widest_input(graph) >= kBankBytes;
+  if (width == s) return !few && folds_pairs_of_words(graph, s);
   const bool several =
       graph.folds.size() > 1 && !(is_power_of_two(s / width) && folds_inputs(graph));
   const std::int64_t share = several ? kLeastShareOfSeveral : kLeastShare;

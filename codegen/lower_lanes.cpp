@@ -188,14 +188,14 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
   const bool narrow = std::any_of(
       graph_.inputs.begin(), graph_.inputs.end(),
       [](const GraphInput& input) { return !is_float(input.type) && size_of(input.type) < 4; });
-  const bool early = plan_.edges && !vector_lanes() && (!narrow || warp_runs);
-  const bool with_rest = plan_.edges && !vector_lanes() && !early;
+  const bool ahead = plan_.edges && !vector_lanes();
+  const bool with_rest = ahead && narrow && !warp_runs;
   if (plan_.edges) first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
   auto load_edges = [&] {
     head = load_edge(begin, from, first_warp);
     tail = load_edge(to, end, warp_runs ? last_warp : first_warp);
   };
-  if (early) load_edges();
+  if (ahead && !with_rest) load_edges();
   auto fold_edge = [&](const std::optional<Loaded>& loaded, ValueId at, ValueId limit) {
     return reduce_ordered(fold_tile(loaded ? *loaded : load_edge(at, limit, kNoValue)));
   };

@@ -1,7 +1,18 @@
 # Checks that FILE does not compile, that an error or note of the compiler matches the regular
 # expression on its first line (// expect: REGEX, in CMake's syntax), and that FILE does compile with
-# CHAINFOLD_COMPILE_FAIL_CONTROL defined, so that it cannot fail for another reason. HEADER was compiled
-# ahead by the same compiler with the same options; it takes most of the time otherwise.
+# CHAINFOLD_COMPILE_FAIL_CONTROL defined, so that it cannot fail for another reason. Without FILE,
+# compiles HEADER ahead of them all, which takes most of the time otherwise.
+set(ENV{LC_ALL} C)
+set(compile ${COMPILER} -std=c++20 -fdiagnostics-color=never -Wall -Wextra -I${INCLUDE})
+if(NOT DEFINED FILE)
+  execute_process(COMMAND ${compile} -x c++-header ${HEADER} -o ${HEADER}.gch RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${HEADER}: must compile")
+  endif()
+  return()
+endif()
+list(APPEND compile -fsyntax-only -include ${HEADER})
+
 file(STRINGS ${FILE} first_line LIMIT_COUNT 1)
 if(NOT first_line MATCHES "^// expect: (.+)$")
   message(FATAL_ERROR "${FILE}:1: the first line must read // expect: REGEX")
@@ -12,9 +23,6 @@ if(NOT text MATCHES "CHAINFOLD_COMPILE_FAIL_CONTROL")
   message(FATAL_ERROR "${FILE}: has no control; put the mistake under #ifndef CHAINFOLD_COMPILE_FAIL_CONTROL")
 endif()
 
-set(ENV{LC_ALL} C)
-set(compile ${COMPILER} -std=c++20 -fsyntax-only -fdiagnostics-color=never -Wall -Wextra -I${INCLUDE}
-  -include ${HEADER})
 execute_process(COMMAND ${compile} -DCHAINFOLD_COMPILE_FAIL_CONTROL ${FILE}
   RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log)
 if(NOT status EQUAL 0)

@@ -131,13 +131,12 @@ KernelCode read_kernel(const Elf& elf, const Elf64_Shdr& section, std::string na
     if (!waited && touches_global(operation)) ++kernel.global_before_wait;
     if (operation != kNop) ++kernel.instructions;
     if ((waits_for(high) & under_way) != 0) under_way = 0;
-    if (const char* access = access_name(operation); access && std::string_view(access) == "LDG") {
+    if (const char* access = access_name(operation)) {
+      ++kernel.accesses[{access, access_bytes(operation, high)}];
+      if (access != std::string_view("LDG")) continue;
       if (under_way == 0) kernel.loads_together.push_back(0);
       ++kernel.loads_together.back();
       if (sets_barrier(high) != kNoBarrier) under_way |= 1u << sets_barrier(high);
-    }
-    if (const char* access = access_name(operation)) {
-      ++kernel.accesses[{access, access_bytes(operation, high)}];
     }
   }
   return kernel;
