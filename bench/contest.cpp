@@ -115,7 +115,7 @@ Kernel OurPlans::compile(const Case& test, const Way& way) const {
   if (way.kind == "tuned") {
     options.tuning = Tuning::measure;
     options.on_tuning = progress_to_stderr;
-    // Short runs are tuned as they are; a gibibyte tells as much about longer ones as all of it.
+    // Short runs are tuned as they are; two gibibytes tell as much about longer ones as all of it.
     constexpr std::int64_t kShort = 256 << 20;
     if (test.bytes_read() < kShort) options.tuning_elements = test.elements;
   }

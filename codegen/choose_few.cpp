@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/strands.hpp"
@@ -49,6 +50,16 @@ constexpr std::int64_t kSmallState = 8, kSmallSum = 16;
 /// 4.2 us by rows, 4.8 staged, of 2^22 5.8 and 6.5, of 2^26 35.1 and 36.0; 200 of 2^22 5.9
 /// and 7.2).
 constexpr std::int64_t kFewSegmentBytes = 128 * 1024 * 1024;
+
+/// Segments of so many bytes, fewer than so many for each processor, have a block each: a warp
+/// would have one for too long, and of more parts the second launch takes longer than they save.
+/// Measured on an H200, times of one block of 16 warps (below 64 KiB of 8 warps) over those of rows
+/// or as many parts as can be: 64 and 256 f16 of 32 KiB 0.60 and 0.74 (rows of more loads 0.76 and
+/// 0.81), 170 f32 of 48 KiB 0.80, 32 and 128 of 64 KiB 0.96 and 0.97, 85 of 96 KiB 0.82, 128 and
+/// 256 of 256 KiB 0.87 and 0.91, 64 and 128 of 512 KiB 0.98 and 0.91, 8 and 128 of 1 MiB 1.01 and
+/// 0.95; 2 and 8 of 4 MiB 1.07 and 1.02.
+constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 2 * 1024 * 1024;
+constexpr int kLongSegments = 2;
 
 /// Bytes of a matrix that CPUs' caches hold so near that it does not matter where in a row a load
 /// lies: 512 bytes of each row are then read as fast as all of it, and states stay in registers.
@@ -112,9 +123,19 @@ std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target&
   return bytes / bytes_of_all(graph);
 }
 
+/// The most elements of few long segments; 0: they are not long, or their folds not alike.
+std::int64_t most_of_few_long(const Graph& graph, const Target& target, std::int64_t segment) {
+  const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
+  const std::int64_t bytes = segment <= most ? segment * bytes_of_all(graph) : 0;
+  if (bytes < kLongSegmentBytes || bytes >= kLongestSegmentBytes || !is_one_fold(graph)) return 0;
+  return std::min(most, kLongSegments * target.processors * segment);
+}
+
 /// The most elements of few segments, if so many are few and have rules of their own.
 std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                   std::int64_t elements) {
+  const std::int64_t of_long = most_of_few_long(graph, target, segment);
+  if (elements <= of_long) return of_long;
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   if (elements > most || !gains_from_stages(graph, target, {.segment = segment})) return 0;
   const PlanRequest few{.segment = segment, .most_elements = most};
@@ -139,6 +160,11 @@ int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanR
     if (request.most_elements > 0 && (request.most_elements - 1) / request.segment < few.rows)
       return few.warps;
   return 0;
+}
+
+bool has_few_long_segments(const Graph& graph, const Target& target, const PlanRequest& request) {
+  return request.segment > 0 && request.most_elements > 0 &&
+         request.most_elements == most_of_few_long(graph, target, request.segment);
 }
 
 std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chainfold/codegen/integer_math.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -46,6 +47,20 @@ bool folds_pairs(const Graph& graph, std::int64_t segment) {
   return segment == 2 && is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
          graph.outputs.size() == 1 &&
          size_of(graph.node(graph.outputs[0]).type) == size_of(graph.inputs[0].type);
+}
+
+bool is_one_fold(const Graph& graph) {
+  return is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
+         size_of(graph.inputs[0].type) > 1 && !computes_slowly(graph) &&
+         std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+           return node.kind == NodeKind::fold && node.filter != kNoNode;
+         });
+}
+
+bool adds_doubles(const Graph& graph) {
+  return is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
+         graph.folds[0].linear && graph.folds[0].result() == DType::f64 &&
+         graph.inputs[0].type == DType::f64;
 }
 
 int mean_loads(const Graph& graph, const Target& target, int width) {

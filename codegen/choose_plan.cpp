@@ -244,11 +244,22 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
   if (!edges) {
+    place_depth(choice, graph, target, request.segment, width);
     place_moments(choice, graph, target, width, loads);
     place_lanes(choice, graph, target, request.segment, width);
   }
   return choice;
 }
+
+namespace {
+/// A block for each segment, with all of it under way at once or in few rounds.
+void place_few_long_segments(PlanChoice& choice, const Graph& graph, const PlanRequest& request) {
+  choice.warps = request.segment * widest_input(graph) < kPartsFromBytes ? 8 : 16;
+  choice.depth = kFewPartLoads;
+  choice.parts = 1;
+  choice.mma = false;
+}
+}  // namespace
 
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice = any_choice(graph, target, request);
@@ -283,6 +294,8 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
       choice.parts = choice.cluster = target.cluster_blocks;
       choice.depth *= 2;  // as much on its way by fewer warps
     }
+    if (has_few_long_segments(graph, target, request))
+      place_few_long_segments(choice, graph, request);
   }
   return choice;
 }
@@ -295,7 +308,8 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
   const std::int64_t parts_from = target.max_warps == 1 ? kCpuPartsFromBytes
                                   : has_moments(graph)  ? kPartsOfMomentsFrom * kPartsFromBytes
                                                         : kPartsFromBytes;
-  if (segment == 0 || segment >= parts_from / widest_input(graph))
+  if (segment == 0 || segment >= parts_from / widest_input(graph) ||
+      has_few_long_segments(graph, target, request))
     return parts_choice(graph, target, request);
   if (!request.strided && gains_from_stages(graph, target, request)) {
     if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))

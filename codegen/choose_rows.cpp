@@ -44,11 +44,22 @@ constexpr std::int64_t kFarBytes = 880;
 /// inputs, of 7001 0.988 and 0.996; filtered sums of 5001 by eight loads 1.07, by sixteen less
 /// than 1.05.
 constexpr int kEdgeWarps = 4, kEdgeLoads = 8, kEdgeLoadsOfOne = 16;
-/// Loads in flight where f64 that begin anywhere are loads themselves, twice as many as of pairs,
-/// and the elements from which on their sums take less time so (on an H200, of the ceiling, by
-/// pairs and so: of 1337 1.031 and 1.039, of 4099 0.998 and 1.004, of 8191 0.993 both; on another,
-/// of 1025, which take one load more than two batches, 1.002 and 0.984).
-constexpr int kSingleLoads = 16, kSingleLoadsFrom = 1280;
+/// Sums of f64 that begin anywhere. Of fewer than kLongDoubles elements they are loads of one each,
+/// by two warps on tensor cores; longer ones are added by lanes, many loads ahead, by pairs from
+/// kPairsOfDoubles on. On an H200, of the ceiling, staged or by four warps' single loads on tensor
+/// cores, and so: of 401 0.989 and 1.001, 515 0.993 and 1.003, 777 0.989 and 0.999, 1001 0.995 and
+/// 1.002, 1111 0.983 and 0.999, 1555 0.991 and 1.000, 3001 1.002 and 1.007, 4099 1.003 and 1.010,
+/// 5003 0.991 and 1.006, 6661 0.991 and 1.007, 8191 0.984 and 1.004.
+/// Segments of one fold that wide loads read, from so many bytes on: few are folded as soon as
+/// their loads are there, which are all under way at once then, and lanes that add have fewer steps
+/// behind the last than tensor cores (on an H200, times of what eight warps of sixteen loads on
+/// tensor cores take, 2 MiB, 32 MiB and 2 GiB: f16 of 8 KiB 0.90, 0.96 and 0.998, 32 KiB 0.76, 0.93
+/// and 0.999, f32 of 8 KiB 0.99, 1.01 and 1.001, 32 KiB 0.84, 0.99 and 0.998, f64 of 8 KiB 0.90,
+/// 0.91 and 1.001, 32 KiB 0.65, 0.91 and 0.996).
+constexpr std::int64_t kDeepFrom = 4 * 1024;
+constexpr int kDeepLoads = 32, kDeepWarps = 4;
+constexpr std::int64_t kFewSingleLoads = 576, kLongDoubles = 1024, kPairsOfDoubles = 1536;
+constexpr int kShortSingleLoads = 8, kLongSingleLoads = 32, kWarpsOfSingleLoads = 2;
 /// How many times the loads of a segment, with the empty ones of its last batch, may be those by
 /// batches of half as many: of sums of bytes, and of moments, whose every load takes long (bytes of
 /// 5001, 16 and 12 loads, by eight 0.84 of the ceiling, by four 0.98, of 10001, 24 and 20, 1.073
@@ -78,6 +89,17 @@ double cost_of(int lanes, int rows, std::int64_t loads, int register_lanes, doub
 }
 
 }  // namespace
+
+void place_depth(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
+                 int width) {
+  const int bytes = widest_input(graph);
+  if (target.max_warps == 1 || !is_one_fold(graph) || width * bytes < target.vector_bytes ||
+      segment * bytes < kDeepFrom)
+    return;
+  choice.depth = kDeepLoads;
+  choice.warps = std::min(choice.warps, kDeepWarps);
+  choice.mma = false;
+}
 
 std::int64_t loads_of(std::int64_t segment, int width) {
   return loads_of_lanes(segment, width, Plan::kWarp);
@@ -111,12 +133,13 @@ bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment, i
   const int size = widest_input(graph);
   const bool one = graph.inputs.size() == 1 && graph.folds.size() == 1 && is_plain(graph);
   const bool moments = has_moments(graph);
-  if (one && graph.folds[0].linear && graph.folds[0].result() == DType::f64 && width == 2 &&
-      segment >= kSingleLoadsFrom) {
-    choice.bytes = size;
-    choice.depth = kSingleLoads;
-    choice.warps = std::min(choice.warps, kEdgeWarps);
-    return false;
+  if (adds_doubles(graph) && width == 2) {
+    const bool is_long = segment >= kLongDoubles;
+    choice.depth = segment < kFewSingleLoads ? kShortSingleLoads : kLongSingleLoads;
+    choice.warps = std::min(choice.warps, is_long ? kEdgeWarps : kWarpsOfSingleLoads);
+    choice.mma = choice.mma && !is_long;
+    if (segment < kPairsOfDoubles) choice.bytes = size;
+    return segment >= kPairsOfDoubles;
   }
   const bool filters = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.kind == NodeKind::fold && node.filter != kNoNode;

@@ -35,6 +35,11 @@ struct Widest {
 [[nodiscard]] bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment,
                                int width);
 
+/// The loads in flight, warps and unit of a GPU's segments of one fold that take many of the widest
+/// loads. Nothing changes for others.
+void place_depth(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
+                 int width);
+
 /// PlanChoice::lanes and ::rows of segments that vectors' lanes take in loads of `width` elements,
 /// and that are one batch: as few operations a segment as can be, of all numbers of lanes. Fewer
 /// lanes make merges of rows rarer, and leave fewer of the last load's lanes empty; but where a

@@ -71,6 +71,8 @@ constexpr std::int64_t kLongestWide = 2 * 1024, kLongestHalf = 8 * 1024, kLonges
 /// ceiling, by rows with edges and staged: 2003 0.71 and 0.99, 4099 0.86 and 0.99, 7001 0.93 and
 /// 0.98; 8191 0.97 by rows, and no longer room for stages).
 constexpr std::int64_t kLongestOfMoments = 14 * 1024;
+/// The same of sums of f64, which other rows read as well (choose_rows.cpp).
+constexpr std::int64_t kLongestOfDoubles = 3 * 1024;
 /// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
 constexpr std::int64_t kMostMerges = 1024;
 /// Those of an element of moments that a whole warp shares, whose states are merged once a batch.
@@ -332,6 +334,7 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const bool gathers = s * sum_of_inputs(graph) >= share * sum_of_outputs(graph);
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= (has_moments(graph) ? kLongestOfMoments : kLongestNarrow);
+  if (width == 1 && adds_doubles(graph)) return gathers && !few && bytes <= kLongestOfDoubles;
   return gathers && !few && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
 }
 

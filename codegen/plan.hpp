@@ -324,12 +324,12 @@ bool is_short(const Graph& graph, NodeId id);
 Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
 /// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
-/// hundreds few parts; few segments are not staged where rows read wide loads; few rows of many
-/// columns have blocks of few warps; a CPU's blocks stay at their columns where a matrix is in its
-/// caches, and where folds are its threads do not ask for what comes next; scans of everything of
-/// no more than a few tiles a block have small tiles, so that they fill the device, and what a
-/// CPU's thread scans before others wake up is one thread's. Returns PlanRequest::most_elements,
-/// the same for all launches of a class.
+/// hundreds few parts; few segments are not staged where rows read wide loads, and long ones have a
+/// block each; few rows of many columns have blocks of few warps; a CPU's blocks stay at their
+/// columns where a matrix is in its caches, and where folds are its threads do not ask for what
+/// comes next; scans of everything of no more than a few tiles a block have small tiles, so that
+/// they fill the device, and what a CPU's thread scans before others wake up is one thread's.
+/// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);
 /// The same, with what element_classes() gave: for whoever asks at each launch.

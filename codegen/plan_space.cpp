@@ -49,12 +49,20 @@ class Space {
   std::vector<std::string> seen_;
 };
 
-void add_rows(Space& space, const PlanChoice& around) {
+void add_rows(Space& space, const PlanChoice& around, bool products) {
   for (const int warps : {8, 4, 16}) {
     PlanChoice choice = around;
     choice.warps = warps;
     space.vary(choice, &PlanChoice::rows, {around.rows, 1, 2, 4, 8});
     space.vary(choice, &PlanChoice::depth, {4, 8, 16});
+  }
+  if (products && !around.mma) {  // lanes are the best guess
+    PlanChoice choice = around;
+    choice.mma = true;
+    for (const int warps : {8, around.warps}) {
+      choice.warps = warps;
+      space.vary(choice, &PlanChoice::depth, {around.depth, std::max(1, around.depth / 2)});
+    }
   }
   if (around.bytes == 8) {  // elements of 8 bytes one a load: pairs that begin anywhere as well
     PlanChoice pairs = around;
@@ -420,10 +428,11 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   }
   const std::int64_t s = request.segment;
   const bool parts = best_guess.strategy == Strategy::parts;
+  const bool products = target.has_mma && request.allow_mma;
   // Each strategy's plans lie around its own best guess.
   if (best_guess.strategy != Strategy::rows && s > 0 && s <= kLongestInRows)
-    add_rows(space, rows_choice(graph, target, request));
-  if (best_guess.strategy == Strategy::rows) add_rows(space, best_guess);
+    add_rows(space, rows_choice(graph, target, request), products);
+  if (best_guess.strategy == Strategy::rows) add_rows(space, best_guess, products);
   if (parts || s >= kShortestInParts) {
     add_parts(space, parts_choice(graph, target, request));
     PlanRequest longer = request;

@@ -75,6 +75,8 @@ std::int64_t most_of_few_columns(const Graph& graph, const Target& target);
 std::int64_t most_of_near(const Graph& graph, const Target& target);
 /// Warps of a GPU's block for so few rows of many columns as the request is for; 0: not so few.
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request);
+/// Whether the request is for so few long segments of one fold that each is one block's, on a GPU.
+bool has_few_long_segments(const Graph& graph, const Target& target, const PlanRequest& request);
 /// Whether the states of a part are so long that many of them take long to merge.
 bool has_long_states(const Graph& graph);
 

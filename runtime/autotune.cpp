@@ -23,10 +23,13 @@ namespace chainfold::runtime {
 
 namespace {
 
-/// Bytes of inputs and outputs to time with; a CPU reads a quarter in the time a tuning may take.
-constexpr std::int64_t kTimedBytes = std::int64_t{1} << 30;
+/// Bytes of inputs and outputs to time with. Of a gibibyte on a GPU results may stay in its
+/// second-level cache, and plans come in another order than of two and more (measured on an H200);
+/// a CPU reads an eighth in the time a tuning may take.
+constexpr std::int64_t kTimedBytes = std::int64_t{2} << 30;
+constexpr std::int64_t kTimedBytesOfCpu = kTimedBytes / 8;
 /// A segment that takes more than this many times as much is not tuned for.
-constexpr std::int64_t kMostTimes = 4;
+constexpr std::int64_t kMostTimes = 2;
 /// Where the rounds would take too long, this share of the elements is timed, at least.
 constexpr std::int64_t kLeastShare = 8;
 /// Elements on which results are compared: no multiple of anything, so that plans meet their edges,
@@ -112,7 +115,7 @@ std::int64_t bytes_of_segment(const TuningTask& task) {
 }
 
 std::int64_t timed_bytes(const TuningTask& task) {
-  return task.device < 0 ? kTimedBytes / 4 : kTimedBytes;
+  return task.device < 0 ? kTimedBytesOfCpu : kTimedBytes;
 }
 
 /// A tuning on its way.
@@ -153,7 +156,7 @@ class Measurement {
   /// others are.
   void compile_and_check(std::optional<TuningBench>& bench) {
     CandidateCompiler compiler(task_, candidates_, teller_.deadline(kCompilingShare));
-    bench.emplace(task_, std::max(elements_, checked_));
+    make_bench(bench);
     TuningBench::Results expected;
     std::vector<std::size_t> early;  // ready before the default was
     std::size_t done = 0;
@@ -176,6 +179,22 @@ class Measurement {
         check(candidate);
       }
       teller_.tell(kCompiling, ++done, compiler.size());
+    }
+  }
+
+  /// With fewer elements, at least kLeastShare of them, where there is no memory for so many. What
+  /// a caller asked for stays.
+  void make_bench(std::optional<TuningBench>& bench) {
+    const std::int64_t least = task_.elements > 0 ? elements_ : elements_ / kLeastShare;
+    for (;;) {
+      try {
+        bench.emplace(task_, std::max(elements_, checked_));
+        return;
+      } catch (const DeviceError& error) {
+        const std::int64_t half = elements_ / segment_ / 2 * segment_;
+        if (error.code() != ErrorCode::out_of_memory || half < std::max(least, checked_)) throw;
+        elements_ = half;
+      }
     }
   }
 
@@ -234,7 +253,7 @@ class Measurement {
                           static_cast<double>(segments) / static_cast<double>(tried);
       const double left = task_.seconds - teller_.seconds();
       // Half of them leave after two rounds.
-      const double runs = static_cast<double>(count) * (3 + kLeastRounds * 0.5);
+      const double runs = static_cast<double>(count) * (3 + kLeastRounds * 0.5) * bench.launches();
       const double fit = std::clamp(left / (runs * each), 1.0 / kLeastShare, 1.0);
       const auto taken = static_cast<std::int64_t>(static_cast<double>(segments) * fit);
       elements_ = std::max<std::int64_t>(1, taken) * segment_;

@@ -28,7 +28,7 @@ struct TuningTask {
   int device = -1;  ///< < 0: the CPU
   codegen::PlanRequest request;
   std::int64_t elements =
-      0;               ///< to time with; 0: as many as a gibibyte of inputs and outputs holds
+      0;  ///< to time with; 0: as many as two gibibytes of inputs and outputs hold (a CPU: 256 MiB)
   double seconds = 2;  ///< that it may take, about; 0: as many as all plans take
   std::function<void(const TuningProgress&)> on_progress{};
 

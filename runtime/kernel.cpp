@@ -146,7 +146,7 @@ Kernel compile(const Computation& computation, const Options& options) {
   if (options.tuning_elements < 0) {
     throw UserError(ErrorCode::invalid_argument,
                     fmt::format("tuning with {} elements; it needs at least one, or 0 for as many "
-                                "as a gibibyte holds",
+                                "as two gibibytes hold",
                                 options.tuning_elements),
                     "tuning_elements");
   }

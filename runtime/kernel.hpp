@@ -80,7 +80,8 @@ struct Options {
   /// UserError(unsupported) at the first segment size that the plan is not legal for, with what is
   /// out of range and what the strategy serves.
   std::string plan{};
-  /// Elements that a tuning measures with; 0: as many as a gibibyte of inputs holds.
+  /// Elements that a tuning measures with; 0: as many as two gibibytes of inputs and outputs
+  /// hold (on a CPU 256 MiB; less where there is no memory for so many).
   std::int64_t tuning_elements = 0;
   /// What a tuning may take, in seconds, about: when they are over the best plan so far wins, and a
   /// compilation or run under way is ended first. The default plan is always measured. 0: as long

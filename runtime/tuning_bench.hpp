@@ -30,18 +30,21 @@ class TuningBench {
   /// What rounds on the way (a variance, a sum of logarithms) may differ within the bounds of both.
   [[nodiscard]] std::string difference(const Results& expected, const Results& actual,
                                        std::int64_t elements) const;
-  /// Milliseconds of one run over the first `elements` elements.
+  /// Milliseconds of a run over the first `elements` elements, of launches() one behind another.
   double time(const KernelVariant& variant, std::int64_t elements);
+  [[nodiscard]] int launches() const;
 
  private:
   class Memory;
   struct Device;
-  void launch(const KernelVariant& variant, std::int64_t elements);
+  void launch(const KernelVariant& variant, std::int64_t elements, std::int64_t turn);
 
   const TuningTask& task_;
   std::unique_ptr<Device> device_;  // none: the CPU
   std::vector<std::unique_ptr<Memory>> inputs_, outputs_;
   std::unique_ptr<Memory> scratch_;
+  std::vector<std::int64_t> strides_;  // bytes of an output's turn
+  std::int64_t turns_ = 1, turn_ = 0;
 };
 
 }  // namespace chainfold::runtime

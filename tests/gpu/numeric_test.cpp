@@ -215,6 +215,34 @@ struct SmallCase {
   codegen::Unit unit;
   bool edges, guard;
 };
+/// Segments that are long for a warp: of one more than fill the device, of a few, and of as many as
+/// have plans of their own.
+TEST(GpuLongSegments, OfAnyNumber) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const int processors = target("gpu").processors;
+  for (const char* name : {"sum_f16", "sum_bf16", "sum_f32", "sum_f64", "sum_i32"}) {
+    const TestProgram& tested = program(name);
+    const int size = size_of(tested.over(whole()).graph().inputs[0].type);
+    std::vector<DeviceCase> cases;
+    for (const std::int64_t kilobytes : {4, 12, 32, 64, 192, 1024}) {
+      for (const std::int64_t more : {0, 3}) {
+        const std::int64_t segment = kilobytes * 1024 / size + more;
+        const std::int64_t many = kilobytes > 64 ? 7 : 2 * processors + 1;
+        for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, many}) {
+          if (count == many && (more > 0) != (kilobytes == 32)) continue;
+          const std::size_t turn = cases.size();
+          cases.push_back({.segment = segment,
+                           .elements = segment * count,
+                           .fill = tested.fills[turn % tested.fills.size()],
+                           .seed = turn,
+                           .shift = turn % 4 == 3 ? 1 : 0});
+        }
+      }
+    }
+    expect_right(tested, cases, start(tested, cases));
+  }
+}
+
 using codegen::Strategy;
 using codegen::Unit;
 const SmallCase kSmall[] = {
@@ -269,6 +297,26 @@ const SmallCase kSmall[] = {
      Strategy::parts,
      Unit::simt,
      true,
+     false},
+    {"sum_f16",  // few long segments: a block each, with and without edges
+     {.segment = 16'384, .elements = 16'384 * 3},
+     Strategy::parts,
+     Unit::simt,
+     false,
+     false},
+    {"sum_bf16",
+     {.segment = 33'001, .elements = 33'001 * 2, .shift = 1},
+     Strategy::parts,
+     Unit::simt,
+     true,
+     false},
+    {"sum_f32", {.segment = 3000, .elements = 3000 * 5}, Strategy::rows, Unit::simt, false, false},
+    {"sum_f64", {.segment = 4099, .elements = 4099 * 3}, Strategy::rows, Unit::simt, true, false},
+    {"sum_f64",
+     {.segment = 777, .elements = 777 * 7, .output_shift = 0},
+     Strategy::rows,
+     Unit::mma_ones,
+     false,
      false},
     {"variance_f16",
      {.segment = 4099, .elements = 4099 * 3},

@@ -1332,28 +1332,121 @@ TEST(ChoosePlan, PairsAreStoredSoon) {
 }
 
 /// Doubles that begin anywhere come by loads of one where a segment has many, by pairs where few.
-TEST(ChoosePlan, LongSegmentsOfDoublesAreSingleLoads) {
+TEST(ChoosePlan, SumsOfDoublesThatBeginAnywhere) {
   const codegen::Target gpu = codegen::gpu_target(90);
   const auto x = input<double>("x");
-  for (const std::int64_t segment : {1025, 1337, 4099, 8191}) {
-    const Plan plan =
-        codegen::choose_plan(over(segments(segment), sum(x)).graph(), gpu, {.segment = segment});
-    EXPECT_EQ(plan.load_width, segment < 1280 ? 2 : 1) << segment;
-    EXPECT_EQ(plan.edges, segment < 1280) << segment;
-    EXPECT_EQ(plan.depth * plan.load_width, 16) << segment;
+  const auto plan_of = [&](std::int64_t segment, const Computation& computation) {
+    return codegen::choose_plan(computation.graph(), gpu, {.segment = segment});
+  };
+  const auto sum_of = [&](std::int64_t segment) {
+    return plan_of(segment, over(segments(segment), sum(x)));
+  };
+  EXPECT_EQ(sum_of(383).strategy, codegen::Strategy::staged);
+  for (const std::int64_t segment : {385, 777, 1023, 1025, 1337, 1535, 2049, 4099, 8191}) {
+    const Plan plan = sum_of(segment);
+    EXPECT_EQ(plan.strategy, codegen::Strategy::rows) << segment;
+    EXPECT_EQ(plan.load_width, segment < 1536 ? 1 : 2) << segment;
+    EXPECT_EQ(plan.edges, segment > 1536) << segment;
+    EXPECT_EQ(plan.depth, segment < 576 ? 8 : std::min<std::int64_t>(32, (segment + 31) / 32))
+        << segment;
+    EXPECT_EQ(plan.warps, segment < 1024 ? 2 : 4) << segment;
+    EXPECT_EQ(plan.folds[0].unit == codegen::Unit::simt, segment > 1024) << segment;
   }
-  // Extremes keep pairs; so may sums, if a tuning finds them better.
-  EXPECT_TRUE(
-      codegen::choose_plan(over(segments(4099), max(x)).graph(), gpu, {.segment = 4099}).edges);
+  // What is linear is like a sum; extremes keep their few pairs, several folds their stages.
+  EXPECT_EQ(plan_of(4099, over(segments(4099), mean(x))).depth, 32);
+  EXPECT_EQ(plan_of(4099, over(segments(4099), max(x))).depth, 8);
+  EXPECT_TRUE(plan_of(4099, over(segments(4099), max(x))).edges);
+  EXPECT_EQ(plan_of(777, over(segments(777), sum(x), max(x))).strategy, codegen::Strategy::staged);
+  EXPECT_EQ(plan_of(777, over(segments(777), max(x))).strategy, codegen::Strategy::staged);
+  // Those that pairs divide need none of it.
+  EXPECT_EQ(sum_of(4098).load_width, 2);
+  EXPECT_FALSE(sum_of(4098).edges);
+  // A tuning tries the other loads and tensor cores as well.
   const Computation computation = over(segments(4099), sum(x));
-  int pairs = 0;
+  int single = 0, products = 0;
   for (const codegen::PlanChoice& choice :
-       codegen::plan_space(computation.graph(), gpu, {.segment = 4099}))
-    pairs += choice.strategy == codegen::Strategy::rows && choice.bytes == 16 ? 1 : 0;
-  EXPECT_GT(pairs, 0);
-  const Plan even =
-      codegen::choose_plan(over(segments(4098), sum(x)).graph(), gpu, {.segment = 4098});
-  EXPECT_EQ(even.load_width, 2);
+       codegen::plan_space(computation.graph(), gpu, {.segment = 4099})) {
+    const bool rows = choice.strategy == codegen::Strategy::rows;
+    single += rows && choice.bytes == 8 ? 1 : 0;
+    products += rows && choice.mma ? 1 : 0;
+  }
+  EXPECT_GT(single, 0);
+  EXPECT_GT(products, 0);
+}
+
+/// Segments of one fold that take many wide loads have them all, or 32 of a lane, under way.
+TEST(ChoosePlan, LongRowsOfOneFoldAreDeepAndByLanes) {
+  const codegen::Target gpu = codegen::gpu_target(90);
+  const auto choice_of = [&](const Computation& computation, std::int64_t segment,
+                             int alignment = 16) {
+    return codegen::default_choice(computation.graph(), gpu,
+                                   PlanRequest{.segment = segment, .base_alignment = alignment});
+  };
+  const auto half = input<f16>("x");
+  const auto word = input<float>("x");
+  const auto byte = input<std::int8_t>("x");
+  const auto expect = [](const codegen::PlanChoice& choice, bool deep) {
+    EXPECT_EQ(choice.strategy, codegen::Strategy::rows) << codegen::to_text(choice);
+    EXPECT_EQ(choice.depth == 32, deep) << codegen::to_text(choice);
+    EXPECT_EQ(choice.warps == 4, deep) << codegen::to_text(choice);
+    EXPECT_EQ(choice.mma, !deep) << codegen::to_text(choice);
+  };
+  for (const std::int64_t kilobytes : {4, 6, 8, 32, 60}) {
+    const std::int64_t words = kilobytes * 256;
+    expect(choice_of(over(segments(2 * words), sum(half)), 2 * words), true);
+    expect(choice_of(over(segments(words), sum(word)), words), true);
+    expect(choice_of(over(segments(words), max(word)), words), true);
+    expect(choice_of(over(segments(words / 2), sum(input<double>("x"))), words / 2), true);
+    expect(choice_of(over(segments(4 * words), sum(byte)), 4 * words), false);
+    expect(choice_of(over(segments(words), sum(word), max(word)), words), false);
+    expect(choice_of(over(segments(words), sum(word, where(word > 0))), words), false);
+  }
+  expect(choice_of(over(segments(768), sum(word)), 768), false);
+  EXPECT_EQ(choice_of(over(segments(8192), sum(half)), 8192, 8).depth, 16) << "edges";
+  // A tuning tries tensor cores, too.
+  const Computation sums = over(segments(4096), sum(half));
+  int products = 0;
+  for (const codegen::PlanChoice& choice :
+       codegen::plan_space(sums.graph(), gpu, {.segment = 4096}))
+    products += choice.strategy == codegen::Strategy::rows && choice.mma ? 1 : 0;
+  EXPECT_GE(products, 2);
+}
+
+/// Few long segments are a block's each, in one launch; more of them, or longer ones, are not.
+TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
+  const codegen::Target gpu = codegen::gpu_target(90);
+  const auto x = input<float>("x");
+  for (const std::int64_t segment : {8 * 1024, 8 * 1024 + 3, 16 * 1024, 100'003, 511 * 1024}) {
+    const Computation sums = over(segments(segment), sum(x));
+    const std::int64_t most = codegen::most_elements_of(sums.graph(), gpu, segment, segment);
+    EXPECT_EQ(most, std::min<std::int64_t>(2 * gpu.processors * segment, 32 << 20)) << segment;
+    EXPECT_EQ(codegen::most_elements_of(sums.graph(), gpu, segment, most), most) << segment;
+    EXPECT_EQ(codegen::most_elements_of(sums.graph(), gpu, segment, most + 1), 0) << segment;
+    const PlanRequest few{.segment = segment, .most_elements = most};
+    const codegen::PlanChoice choice = codegen::default_choice(sums.graph(), gpu, few);
+    EXPECT_EQ(choice.strategy, codegen::Strategy::parts) << segment;
+    EXPECT_EQ(choice.parts, 1) << segment;
+    EXPECT_EQ(choice.warps, segment < 16 * 1024 ? 8 : 16) << segment;
+    const auto plan = codegen::make_plan(sums.graph(), gpu, few, choice);
+    ASSERT_TRUE(plan) << segment;
+    // As many as keep nearly all of the device busy have one part, and no second launch.
+    EXPECT_EQ(codegen::cut_parts(*plan, segment, plan->wave).parts, 1) << segment;
+    // The same computation of more keeps its plan.
+    const codegen::PlanChoice many =
+        codegen::default_choice(sums.graph(), gpu, {.segment = segment});
+    EXPECT_NE(codegen::to_text(many), codegen::to_text(choice)) << segment;
+  }
+  const auto none = [&](const Computation& computation, std::int64_t segment) {
+    EXPECT_EQ(codegen::most_elements_of(computation.graph(), gpu, segment, segment), 0) << segment;
+  };
+  none(over(segments(8 * 1024 - 1), sum(x)), 8 * 1024 - 1);
+  none(over(segments(512 * 1024), sum(x)), 512 * 1024);
+  none(over(segments(16 * 1024), sum(x), max(x)), 16 * 1024);
+  none(over(segments(16 * 1024), variance(x)), 16 * 1024);
+  none(over(segments(64 * 1024), sum(input<std::int8_t>("x"))), 64 * 1024);
+  none(over(segments(16 * 1024), inclusive_sum(x)), 16 * 1024);
+  const Computation sums = over(segments(16 * 1024), sum(x));
+  EXPECT_EQ(codegen::most_elements_of(sums.graph(), codegen::cpu_target(4), 16 * 1024, 1 << 20), 0);
 }
 
 /// What is tried beside staged segments of short bursts has deeper rings, too, with bursts to
@@ -1406,7 +1499,7 @@ TEST(ChoosePlan, MomentsOfLongSegmentsTakeFewWarps) {
     EXPECT_EQ(choice.warps, 4) << codegen::to_text(choice);
     const bool rows = segment < 65536;
     EXPECT_EQ(choice.strategy, rows ? codegen::Strategy::rows : codegen::Strategy::parts);
-    if (segment < 32768 || segment >= 131072) {
+    if (segment >= 131072) {
       EXPECT_EQ(codegen::default_choice(sums.graph(), gpu, {.segment = segment}).warps, 8);
     }
   }
@@ -1434,7 +1527,7 @@ TEST(ChoosePlan, TakesASegmentOfTwoInputsInOneBatchRatherThanTwo) {
     EXPECT_EQ(choice_of(product, 400, arch, 2).depth, 8) << "narrow loads, 13";
     EXPECT_EQ(choice_of(product, 3001, arch).depth, 8) << "edges";
     EXPECT_EQ(choice_of(product, 3001, arch).warps, 4);
-    EXPECT_EQ(choice_of(over(whole(), sum(x)), 4096, arch).depth, 16) << "one input";
+    EXPECT_EQ(choice_of(over(whole(), sum(x)), 4096, arch, 8).depth, 16) << "one input";
     EXPECT_EQ(choice_of(over(whole(), sum(x * y * z)), 4096, arch).depth, 8) << "three inputs";
     EXPECT_EQ(choice_of(over(whole(), dot(x, y), sum(x)), 4096, arch).depth, 8) << "two folds";
     // A merge of pairs an element holds more.
