@@ -102,7 +102,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.parts_wanted = choice.parts;
   plan.combine_states = true;
   plan.cluster = choice.cluster;
-  if (target.max_warps > 1 && choice.cluster == 0)
+  if (target.max_warps > 1 && choice.cluster == 0 && choice.parts > 1)
     plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
   plan.launches = plan.cluster > 0 ? 1 : 2;
 }

@@ -1416,12 +1416,24 @@ TEST(ChoosePlan, LongRowsOfOneFoldAreDeepAndByLanes) {
 TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
   const codegen::Target gpu = codegen::gpu_target(90);
   const auto x = input<float>("x");
-  for (const std::int64_t segment : {8 * 1024, 8 * 1024 + 3, 16 * 1024, 100'003, 511 * 1024}) {
+  for (const std::int64_t segment : {8 * 1024, 8 * 1024 + 3, 16 * 1024, 100'003, 200'000}) {
     const Computation sums = over(segments(segment), sum(x));
-    const std::int64_t most = codegen::most_elements_of(sums.graph(), gpu, segment, segment);
-    EXPECT_EQ(most, std::min<std::int64_t>(2 * gpu.processors * segment, 32 << 20)) << segment;
-    EXPECT_EQ(codegen::most_elements_of(sums.graph(), gpu, segment, most), most) << segment;
-    EXPECT_EQ(codegen::most_elements_of(sums.graph(), gpu, segment, most + 1), 0) << segment;
+    const std::int64_t most = std::min<std::int64_t>(2 * gpu.processors * segment, 32 << 20);
+    const auto is_few = [&](std::int64_t elements) {
+      const std::int64_t found = codegen::most_elements_of(sums.graph(), gpu, segment, elements);
+      EXPECT_TRUE(found == 0 || found == most) << found;
+      return found == most;
+    };
+    EXPECT_FALSE(is_few(most + 1)) << segment;
+    EXPECT_TRUE(is_few(std::min(most, gpu.processors * segment))) << segment;
+    // Parts share the longer ones out where as many blocks would leave much of the device idle.
+    const bool any = segment <= 16 * 1024;
+    EXPECT_EQ(is_few(segment), any) << segment;
+    EXPECT_EQ(is_few(gpu.processors / 2 * segment), any) << segment;
+    if (segment < 200'000) {
+      EXPECT_EQ(is_few((gpu.processors + 2) * segment), any) << segment;
+      EXPECT_TRUE(is_few(most)) << segment;
+    }
     const PlanRequest few{.segment = segment, .most_elements = most};
     const codegen::PlanChoice choice = codegen::default_choice(sums.graph(), gpu, few);
     EXPECT_EQ(choice.strategy, codegen::Strategy::parts) << segment;
@@ -1429,8 +1441,9 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
     EXPECT_EQ(choice.warps, segment < 16 * 1024 ? 8 : 16) << segment;
     const auto plan = codegen::make_plan(sums.graph(), gpu, few, choice);
     ASSERT_TRUE(plan) << segment;
-    // As many as keep nearly all of the device busy have one part, and no second launch.
-    EXPECT_EQ(codegen::cut_parts(*plan, segment, plan->wave).parts, 1) << segment;
+    // One part each, and no second launch.
+    for (const std::int64_t count : {1, 50, 132, 140, 264})
+      EXPECT_EQ(codegen::cut_parts(*plan, segment, count).parts, 1) << segment;
     // The same computation of more keeps its plan.
     const codegen::PlanChoice many =
         codegen::default_choice(sums.graph(), gpu, {.segment = segment});
