@@ -51,18 +51,15 @@ constexpr std::int64_t kSmallState = 8, kSmallSum = 16;
 /// and 7.2).
 constexpr std::int64_t kFewSegmentBytes = 128 * 1024 * 1024;
 
-/// Segments of so many bytes, of which there are so few for each processor, have a block each: a
-/// warp would have one for too long, and of several parts the second launch takes longer than they
-/// save. Those of more than kShareBytes only where blocks keep so much of the device busy; else
-/// parts of them do. Measured on an H200, times of one block of 16 warps (below 64 KiB of 8 warps)
-/// over those of rows or as many parts as can be: 64 and 256 f16 of 32 KiB 0.60 and 0.74 (rows of
-/// more loads 0.76 and 0.81), 170 f32 of 48 KiB 0.80, 32 and 128 of 64 KiB 0.96 and 0.97, 85 of 96
-/// KiB 0.82, 128 and 256 of 256 KiB 0.87 and 0.91, of 512 KiB 0.91 and 0.95, 128 of 1 MiB 0.95; in
-/// two parts 16 and 64 of 128 KiB take 1.4 and 1.2 times what CUB takes.
-constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 2 * 1024 * 1024;
-constexpr std::int64_t kShareBytes = 64 * 1024;
+/// Segments of so many bytes, up to so many for each processor, have a block each: a warp would
+/// have one for too long, and of several parts the second launch takes longer than they save,
+/// unless most of the device were idle (cut_parts). Measured on an H200, times of blocks of 16
+/// warps (below kWideSegmentBytes of 8 warps) over those of rows or as many parts as can be: 64 and
+/// 256 f16 of 32 KiB 0.60 and 0.74 (rows of more loads 0.76 and 0.81), 170 f32 of 48 KiB 0.80, 32
+/// and 128 of 64 KiB 0.96 and 0.97, 85 of 96 KiB 0.82, 128 and 256 of 256 KiB 0.87 and 0.91, of 512
+/// KiB 0.91 and 0.95, 128 of 1 MiB 0.95, where several parts share them 0.97 to 1.02.
+constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 1024 * 1024;
 constexpr std::int64_t kLongSegments = 2;
-constexpr double kLeastShare = 0.75;
 
 /// Bytes of a matrix that CPUs' caches hold so near that it does not matter where in a row a load
 /// lies: 512 bytes of each row are then read as fast as all of it, and states stay in registers.
@@ -130,26 +127,15 @@ std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target&
 std::int64_t most_of_few_long(const Graph& graph, const Target& target, std::int64_t segment) {
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   const std::int64_t bytes = segment <= most ? segment * bytes_of_all(graph) : 0;
-  if (bytes < kLongSegmentBytes || bytes >= kLongestSegmentBytes) return 0;
-  return std::min(most, kLongSegments * target.processors * segment);
-}
-
-/// Whether blocks of such a segment each keep enough of the device busy, where parts of it could.
-bool are_shared_out(const Graph& graph, const Target& target, std::int64_t segment,
-                    std::int64_t elements) {
-  if (segment * bytes_of_all(graph) <= kShareBytes) return true;
-  const std::int64_t blocks = (elements + segment - 1) / segment;
-  const std::int64_t held =
-      (blocks + target.processors - 1) / target.processors * target.processors;
-  return static_cast<double>(blocks) >= kLeastShare * static_cast<double>(held);
+  if (bytes < kLongSegmentBytes || bytes > kLongestSegmentBytes) return 0;
+  return std::min(most / segment, kLongSegments * target.processors) * segment;
 }
 
 /// The most elements of few segments, if so many are few and have rules of their own.
 std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                   std::int64_t elements) {
   const std::int64_t of_long = most_of_few_long(graph, target, segment);
-  if (elements <= of_long && are_shared_out(graph, target, segment, elements) && is_one_fold(graph))
-    return of_long;
+  if (elements <= of_long && is_one_fold(graph)) return of_long;
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   if (elements > most || !gains_from_stages(graph, target, {.segment = segment})) return 0;
   const PlanRequest few{.segment = segment, .most_elements = most};

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "chainfold/codegen/integer_math.hpp"
-#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -50,16 +49,20 @@ bool folds_pairs(const Graph& graph, std::int64_t segment) {
 }
 
 bool is_one_fold(const Graph& graph) {
-  return is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
-         size_of(graph.inputs[0].type) > 1 && !computes_slowly(graph) &&
-         std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-           return node.kind == NodeKind::fold && node.filter != kNoNode;
-         });
+  if (!is_plain(graph) || graph.folds.size() != 1 || graph.inputs.size() != 1 ||
+      size_of(graph.inputs[0].type) == 1)
+    return false;
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    if (node.kind != NodeKind::fold) return true;
+    const Node* of = &graph.node(node.operands[0]);
+    while (of->kind == NodeKind::compute && of->op == Op::convert)
+      of = &graph.node(of->operands[0]);
+    return of->kind == NodeKind::input && node.filter == kNoNode;
+  });
 }
 
 bool adds_doubles(const Graph& graph) {
-  return is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
-         graph.folds[0].linear && graph.folds[0].result() == DType::f64 &&
+  return is_one_fold(graph) && graph.folds[0].linear && graph.folds[0].result() == DType::f64 &&
          graph.inputs[0].type == DType::f64;
 }
 

@@ -16,10 +16,9 @@ namespace chainfold::codegen {
 /// Whether it is one plain fold of two elements a segment, to one as large: a third of what moves
 /// is results.
 [[nodiscard]] bool folds_pairs(const Graph& graph, std::int64_t segment);
-/// Whether it is one plain fold of all elements of one input, of two bytes and more, that memory
-/// is what keeps waiting.
+/// Whether it is one plain fold of all elements of one input as they are, of two bytes and more.
 [[nodiscard]] bool is_one_fold(const Graph& graph);
-/// Whether it is one plain sum of one input's f64, or what is linear in it.
+/// Whether that one fold adds up f64: their sum, mean or another linear function of it.
 [[nodiscard]] bool adds_doubles(const Graph& graph);
 
 /// Plan::mean_loads of loads of so many elements. A mean that lanes share costs a CPU nine

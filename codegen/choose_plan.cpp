@@ -32,6 +32,8 @@ constexpr int kCpuParts = 1024;
 constexpr std::int64_t kCpuQuantumElements = 128;
 /// Of few elements: enough for some threads, and not so many that their ends take longer than they.
 constexpr std::int64_t kCpuFewParts = 16;
+/// Bytes of few long segments from which on a block of theirs has 16 warps instead of 8.
+constexpr std::int64_t kWideSegmentBytes = 64 * 1024;
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
 /// Parts, from which on they are many: segments of so many rounds are not worth two of them.
@@ -102,7 +104,7 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.parts_wanted = choice.parts;
   plan.combine_states = true;
   plan.cluster = choice.cluster;
-  if (target.max_warps > 1 && choice.cluster == 0 && choice.parts > 1)
+  if (target.max_warps > 1 && choice.cluster == 0)
     plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
   plan.launches = plan.cluster > 0 ? 1 : 2;
 }
@@ -251,16 +253,6 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   return choice;
 }
 
-namespace {
-/// A block for each segment, with all of it under way at once or in few rounds.
-void place_few_long_segments(PlanChoice& choice, const Graph& graph, const PlanRequest& request) {
-  choice.warps = request.segment * widest_input(graph) < kPartsFromBytes ? 8 : 16;
-  choice.depth = kFewPartLoads;
-  choice.parts = 1;
-  choice.mma = false;
-}
-}  // namespace
-
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   PlanChoice choice = any_choice(graph, target, request);
   choice.strategy = Strategy::parts;
@@ -269,6 +261,12 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     choice.depth = std::max(1, choice.depth / 2);
     place_moments(choice, graph, target, widest_load(graph, target, choice.bytes), 1);
     choice.parts = kCpuParts;
+  } else if (has_few_long_segments(graph, target, request)) {
+    // A block for each segment, with all of it under way at once or in few rounds.
+    choice.warps = request.segment * widest_input(graph) < kWideSegmentBytes ? 8 : 16;
+    choice.depth = kFewPartLoads;
+    choice.parts = 1;
+    choice.mma = false;
   } else {
     // Merges of several fields, and loads of many inputs, are long and take many registers.
     const bool is_long =
@@ -294,8 +292,6 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
       choice.parts = choice.cluster = target.cluster_blocks;
       choice.depth *= 2;  // as much on its way by fewer warps
     }
-    if (has_few_long_segments(graph, target, request))
-      place_few_long_segments(choice, graph, request);
   }
   return choice;
 }

@@ -44,12 +44,6 @@ constexpr std::int64_t kFarBytes = 880;
 /// inputs, of 7001 0.988 and 0.996; filtered sums of 5001 by eight loads 1.07, by sixteen less
 /// than 1.05.
 constexpr int kEdgeWarps = 4, kEdgeLoads = 8, kEdgeLoadsOfOne = 16;
-/// Sums of f64 that begin anywhere. Of fewer than kLongDoubles elements they are loads of one each,
-/// by two warps on tensor cores; longer ones are added by lanes, many loads ahead, by pairs from
-/// kPairsOfDoubles on. On an H200, of the ceiling, staged or by four warps' single loads on tensor
-/// cores, and so: of 401 0.989 and 1.001, 515 0.993 and 1.003, 777 0.989 and 0.999, 1001 0.995 and
-/// 1.002, 1111 0.983 and 0.999, 1555 0.991 and 1.000, 3001 1.002 and 1.007, 4099 1.003 and 1.010,
-/// 5003 0.991 and 1.006, 6661 0.991 and 1.007, 8191 0.984 and 1.004.
 /// Segments of one fold that wide loads read, from so many bytes on: few are folded as soon as
 /// their loads are there, which are all under way at once then, and lanes that add have fewer steps
 /// behind the last than tensor cores (on an H200, times of what eight warps of sixteen loads on
@@ -58,6 +52,12 @@ constexpr int kEdgeWarps = 4, kEdgeLoads = 8, kEdgeLoadsOfOne = 16;
 /// 0.91 and 1.001, 32 KiB 0.65, 0.91 and 0.996).
 constexpr std::int64_t kDeepFrom = 4 * 1024;
 constexpr int kDeepLoads = 32, kDeepWarps = 4;
+/// Sums of f64 that begin anywhere. Of fewer than kLongDoubles elements they are loads of one each,
+/// by two warps on tensor cores; longer ones are added by lanes, many loads ahead, by pairs from
+/// kPairsOfDoubles on. On an H200, of the ceiling, staged or by four warps' single loads on tensor
+/// cores, and so: of 401 0.989 and 1.001, 515 0.993 and 1.003, 777 0.989 and 0.999, 1001 0.995 and
+/// 1.002, 1111 0.983 and 0.999, 1555 0.991 and 1.000, 3001 1.002 and 1.007, 4099 1.003 and 1.010,
+/// 5003 0.991 and 1.006, 6661 0.991 and 1.007, 8191 0.984 and 1.004.
 constexpr std::int64_t kFewSingleLoads = 576, kLongDoubles = 1024, kPairsOfDoubles = 1536;
 constexpr int kShortSingleLoads = 8, kLongSingleLoads = 32, kWarpsOfSingleLoads = 2;
 /// How many times the loads of a segment, with the empty ones of its last batch, may be those by

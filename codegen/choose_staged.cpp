@@ -354,7 +354,10 @@ PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
   aligned.base_alignment = target.vector_bytes;
   const auto without = make_plan(graph, target, aligned, choice);
   const bool edges = plan->edges && without && !without->edges;
-  return edges ? rows_choice(graph, target, request) : choice;
+  // So are narrower loads of a GPU's rows with gaps, which have no edges.
+  const bool narrow =
+      request.strided && target.max_warps > 1 && without && plan->load_width < without->load_width;
+  return edges || narrow ? rows_choice(graph, target, request) : choice;
 }
 
 }  // namespace chainfold::codegen

@@ -125,6 +125,9 @@ namespace {
 /// Segments have up to so many parts each, until so much of the target is busy.
 constexpr std::int64_t kMostUneven = 16;
 constexpr double kBusyEnough = 0.9;
+/// Times as much of the target that must be busy for a second launch to be worth it where a plan
+/// wants a part for each segment.
+constexpr double kWorthALaunch = 1.5;
 
 PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
                  std::int64_t segments) {
@@ -158,13 +161,15 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
   PartCut best = cut_into(wanted, plan, length, segments);
   // One segment has the parts that its plan names.
   if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
+  const PartCut least = best;
   double share = busy_share(best, plan, length, segments);
+  const double worth = plan.parts_wanted > 1 ? share : kWorthALaunch * share;
   for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
     const PartCut cut = cut_into(more, plan, length, segments);
     const double other = busy_share(cut, plan, length, segments);
     if (other > share) std::tie(best, share) = std::pair(cut, other);
   }
-  return best;
+  return share >= worth ? best : least;
 }
 
 StageCopy stage_copy(const Plan& plan, DType input) {

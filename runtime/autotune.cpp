@@ -29,7 +29,7 @@ namespace {
 constexpr std::int64_t kTimedBytes = std::int64_t{2} << 30;
 constexpr std::int64_t kTimedBytesOfCpu = kTimedBytes / 8;
 /// A segment that takes more than this many times as much is not tuned for.
-constexpr std::int64_t kMostTimes = 2;
+constexpr std::int64_t kMostTimes = 2, kMostTimesOfCpu = 4;
 /// Where the rounds would take too long, this share of the elements is timed, at least.
 constexpr std::int64_t kLeastShare = 8;
 /// Elements on which results are compared: no multiple of anything, so that plans meet their edges,
@@ -126,6 +126,7 @@ class Measurement {
         segment_(std::max<std::int64_t>(1, task.request.segment)),
         checked_(std::max<std::int64_t>(1, kCheckedElements / segment_) * segment_),
         elements_(timed_elements(task)),
+        least_(task.elements > 0 ? elements_ : elements_ / kLeastShare),
         teller_(task) {}
 
   Tuned run() {
@@ -185,15 +186,15 @@ class Measurement {
   /// With fewer elements, at least kLeastShare of them, where there is no memory for so many. What
   /// a caller asked for stays.
   void make_bench(std::optional<TuningBench>& bench) {
-    const std::int64_t least = task_.elements > 0 ? elements_ : elements_ / kLeastShare;
     for (;;) {
       try {
         bench.emplace(task_, std::max(elements_, checked_));
         return;
       } catch (const DeviceError& error) {
         const std::int64_t half = elements_ / segment_ / 2 * segment_;
-        if (error.code() != ErrorCode::out_of_memory || half < std::max(least, checked_)) throw;
+        if (error.code() != ErrorCode::out_of_memory || half < std::max(least_, checked_)) throw;
         elements_ = half;
+        short_of_memory_ = true;
       }
     }
   }
@@ -254,9 +255,9 @@ class Measurement {
       const double left = task_.seconds - teller_.seconds();
       // Half of them leave after two rounds.
       const double runs = static_cast<double>(count) * (3 + kLeastRounds * 0.5) * bench.launches();
-      const double fit = std::clamp(left / (runs * each), 1.0 / kLeastShare, 1.0);
+      const double fit = std::min(left / (runs * each), 1.0);
       const auto taken = static_cast<std::int64_t>(static_cast<double>(segments) * fit);
-      elements_ = std::max<std::int64_t>(1, taken) * segment_;
+      elements_ = std::max({taken, least_ / segment_, std::int64_t{1}}) * segment_;
     });
     if (candidates_[0].failure) std::rethrow_exception(candidates_[0].failure);
   }
@@ -278,7 +279,7 @@ class Measurement {
                                    .problem = candidate.problem,
                                    .skipped = candidate.skipped});
     }
-    if (race.rounds() < kLeastRounds) result.complete = false;
+    if (race.rounds() < kLeastRounds || short_of_memory_) result.complete = false;
     result.plan = result.candidates[winner].plan;
     result.ms = result.candidates[winner].ms;
     result.default_ms = result.candidates[0].ms;
@@ -288,13 +289,16 @@ class Measurement {
   static constexpr std::string_view kCompiling = "compiling", kTiming = "timing", kTuned = "tuned";
   const TuningTask& task_;
   std::int64_t segment_, checked_, elements_;
+  std::int64_t least_;  // to time with
+  bool short_of_memory_ = false;
   Teller teller_;
   std::vector<Candidate> candidates_;
 };
 
 /// A tuning, or nothing where there is no memory for it: the default plan needs none of it.
 std::optional<Tuned> try_to_measure(const TuningTask& task) {
-  if (bytes_of_segment(task) > kMostTimes * timed_bytes(task)) return std::nullopt;
+  const std::int64_t times = task.device < 0 ? kMostTimesOfCpu : kMostTimes;
+  if (bytes_of_segment(task) > times * timed_bytes(task)) return std::nullopt;
   try {
     return Measurement(task).run();
   } catch (const DeviceError& error) {

@@ -160,8 +160,18 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
     bytes += strides_.back();
   }
   if (device_) turns_ = std::clamp<std::int64_t>(kBytesOfTurns / bytes, 1, kMostTurns);
-  for (const std::int64_t stride : strides_)
-    outputs_.push_back(std::make_unique<Memory>(device_.get(), stride * turns_));
+  const auto allocate = [&] {
+    for (const std::int64_t stride : strides_)
+      outputs_.push_back(std::make_unique<Memory>(device_.get(), stride * turns_));
+  };
+  try {
+    allocate();
+  } catch (const DeviceError& error) {
+    if (error.code() != ErrorCode::out_of_memory || turns_ == 1) throw;
+    turns_ = 1;
+    outputs_.clear();
+    allocate();
+  }
 }
 
 TuningBench::~TuningBench() = default;

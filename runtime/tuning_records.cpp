@@ -20,6 +20,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Of measuring: records of another are not found. 2: launches in a row, changing memory.
+constexpr int kMethod = 2;
+
 struct Kept {
   std::mutex mutex;  // never held while the disk is read
   std::map<CacheKey, TuningResult> records;
@@ -92,9 +95,9 @@ std::optional<TuningResult> parse_record(const std::string& text, const TuningTa
 CacheKey tuning_key(const TuningTask& task) {
   // kernel_key adds the versions of this library and of the compiler.
   return kernel_key(
-      fmt::format("{}\n{} {} {}\nsegment {} accuracy {} nonfinite {} determinism {} "
+      fmt::format("method {}\n{}\n{} {} {}\nsegment {} accuracy {} nonfinite {} determinism {} "
                   "alignment {} mma {}{} most {}\nelements {}\n",
-                  print(*task.graph), device_text(task.device), task.target.arch,
+                  kMethod, print(*task.graph), device_text(task.device), task.target.arch,
                   task.target.processors, task.request.segment,
                   static_cast<int>(task.request.accuracy), static_cast<int>(task.request.nonfinite),
                   static_cast<int>(task.request.determinism), task.request.base_alignment,

@@ -207,14 +207,6 @@ TEST_P(GpuOperations, AgreeWithTheirDefinition) {
 INSTANTIATE_TEST_SUITE_P(All, GpuOperations, testing::ValuesIn(all_types()),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
-/// Few launches of every kind of kernel, for the sanitizers: each says which kind it means.
-struct SmallCase {
-  const char* program;
-  DeviceCase what;
-  codegen::Strategy strategy;
-  codegen::Unit unit;
-  bool edges, guard;
-};
 /// Segments that are long for a warp: of one more than fill the device, of a few, and of as many as
 /// have plans of their own.
 TEST(GpuLongSegments, OfAnyNumber) {
@@ -227,7 +219,9 @@ TEST(GpuLongSegments, OfAnyNumber) {
     for (const std::int64_t kilobytes : {4, 12, 32, 64, 192, 1024}) {
       for (const std::int64_t more : {0, 3}) {
         const std::int64_t segment = kilobytes * 1024 / size + more;
-        const std::int64_t many = kilobytes > 64 ? 7 : 2 * processors + 1;
+        const std::int64_t many = kilobytes > 192    ? 7
+                                  : kilobytes == 192 ? processors
+                                                     : 2 * processors + 1;
         for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, many}) {
           if (count == many && (more > 0) != (kilobytes == 32)) continue;
           const std::size_t turn = cases.size();
@@ -243,6 +237,14 @@ TEST(GpuLongSegments, OfAnyNumber) {
   }
 }
 
+/// Few launches of every kind of kernel, for the sanitizers: each says which kind it means.
+struct SmallCase {
+  const char* program;
+  DeviceCase what;
+  codegen::Strategy strategy;
+  codegen::Unit unit;
+  bool edges, guard;
+};
 using codegen::Strategy;
 using codegen::Unit;
 const SmallCase kSmall[] = {

@@ -1331,7 +1331,7 @@ TEST(ChoosePlan, PairsAreStoredSoon) {
             codegen::Strategy::rows);
 }
 
-/// Doubles that begin anywhere come by loads of one where a segment has many, by pairs where few.
+/// Doubles that begin anywhere come by loads of one, of long segments by pairs and their edges.
 TEST(ChoosePlan, SumsOfDoublesThatBeginAnywhere) {
   const codegen::Target gpu = codegen::gpu_target(90);
   const auto x = input<double>("x");
@@ -1358,6 +1358,10 @@ TEST(ChoosePlan, SumsOfDoublesThatBeginAnywhere) {
   EXPECT_TRUE(plan_of(4099, over(segments(4099), max(x))).edges);
   EXPECT_EQ(plan_of(777, over(segments(777), sum(x), max(x))).strategy, codegen::Strategy::staged);
   EXPECT_EQ(plan_of(777, over(segments(777), max(x))).strategy, codegen::Strategy::staged);
+  // Filters and expressions take their time elsewhere.
+  EXPECT_EQ(plan_of(777, over(segments(777), sum(x, where(x > 0)))).strategy,
+            codegen::Strategy::staged);
+  EXPECT_EQ(plan_of(4099, over(segments(4099), sum(exp(x)))).depth, 8);
   // Those that pairs divide need none of it.
   EXPECT_EQ(sum_of(4098).load_width, 2);
   EXPECT_FALSE(sum_of(4098).edges);
@@ -1416,24 +1420,16 @@ TEST(ChoosePlan, LongRowsOfOneFoldAreDeepAndByLanes) {
 TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
   const codegen::Target gpu = codegen::gpu_target(90);
   const auto x = input<float>("x");
-  for (const std::int64_t segment : {8 * 1024, 8 * 1024 + 3, 16 * 1024, 100'003, 200'000}) {
+  for (const std::int64_t segment : {8 * 1024, 8 * 1024 + 3, 16 * 1024, 100'003, 256 * 1024}) {
     const Computation sums = over(segments(segment), sum(x));
-    const std::int64_t most = std::min<std::int64_t>(2 * gpu.processors * segment, 32 << 20);
-    const auto is_few = [&](std::int64_t elements) {
-      const std::int64_t found = codegen::most_elements_of(sums.graph(), gpu, segment, elements);
-      EXPECT_TRUE(found == 0 || found == most) << found;
-      return found == most;
+    const std::int64_t most =
+        std::min<std::int64_t>(2 * gpu.processors, (32 << 20) / segment) * segment;
+    const auto class_of = [&](std::int64_t elements) {
+      return codegen::most_elements_of(sums.graph(), gpu, segment, elements);
     };
-    EXPECT_FALSE(is_few(most + 1)) << segment;
-    EXPECT_TRUE(is_few(std::min(most, gpu.processors * segment))) << segment;
-    // Parts share the longer ones out where as many blocks would leave much of the device idle.
-    const bool any = segment <= 16 * 1024;
-    EXPECT_EQ(is_few(segment), any) << segment;
-    EXPECT_EQ(is_few(gpu.processors / 2 * segment), any) << segment;
-    if (segment < 200'000) {
-      EXPECT_EQ(is_few((gpu.processors + 2) * segment), any) << segment;
-      EXPECT_TRUE(is_few(most)) << segment;
-    }
+    EXPECT_EQ(class_of(segment), most) << segment;
+    EXPECT_EQ(class_of(most), most) << segment;
+    EXPECT_EQ(class_of(most + 1), 0) << segment;
     const PlanRequest few{.segment = segment, .most_elements = most};
     const codegen::PlanChoice choice = codegen::default_choice(sums.graph(), gpu, few);
     EXPECT_EQ(choice.strategy, codegen::Strategy::parts) << segment;
@@ -1441,20 +1437,45 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
     EXPECT_EQ(choice.warps, segment < 16 * 1024 ? 8 : 16) << segment;
     const auto plan = codegen::make_plan(sums.graph(), gpu, few, choice);
     ASSERT_TRUE(plan) << segment;
-    // One part each, and no second launch.
-    for (const std::int64_t count : {1, 50, 132, 140, 264})
-      EXPECT_EQ(codegen::cut_parts(*plan, segment, count).parts, 1) << segment;
-    // The same computation of more keeps its plan.
+    // One part each, and no second launch, unless parts would keep half as much again busy.
+    const auto parts = [&](std::int64_t count) {
+      return codegen::cut_parts(*plan, segment, count).parts;
+    };
+    for (const std::int64_t count : {100, 132, 264}) EXPECT_EQ(parts(count), 1) << segment;
+    if (segment <= 16 * 1024) {
+      for (const std::int64_t count : {1, 7, 63}) EXPECT_EQ(parts(count), 1) << segment;
+    } else {
+      EXPECT_GT(parts(8), 1) << segment;
+      EXPECT_GT(parts(64), 1) << segment;
+    }
+    // The same computation of more keeps its plan, which a tuning of few tries as well.
     const codegen::PlanChoice many =
         codegen::default_choice(sums.graph(), gpu, {.segment = segment});
     EXPECT_NE(codegen::to_text(many), codegen::to_text(choice)) << segment;
+    const std::vector<codegen::PlanChoice> space = codegen::plan_space(sums.graph(), gpu, few);
+    EXPECT_TRUE(std::any_of(space.begin(), space.end(), [&](const codegen::PlanChoice& tried) {
+      return codegen::to_text(tried) == codegen::to_text(many);
+    })) << codegen::to_text(many);
+  }
+  // Whatever number of processors a device has, and however few bytes that makes.
+  for (const int processors : {1, 2, 4, 16}) {
+    const codegen::Target small = codegen::gpu_target(90, processors);
+    const Computation sums = over(segments(8 * 1024), sum(x));
+    const std::int64_t most = codegen::most_elements_of(sums.graph(), small, 8 * 1024, 1);
+    EXPECT_EQ(most, 2 * processors * 8 * 1024);
+    EXPECT_EQ(
+        codegen::choose_plan(sums.graph(), small, {.segment = 8 * 1024, .most_elements = most})
+            .parts_wanted,
+        1);
   }
   const auto none = [&](const Computation& computation, std::int64_t segment) {
     EXPECT_EQ(codegen::most_elements_of(computation.graph(), gpu, segment, segment), 0) << segment;
   };
   none(over(segments(8 * 1024 - 1), sum(x)), 8 * 1024 - 1);
-  none(over(segments(512 * 1024), sum(x)), 512 * 1024);
+  none(over(segments(256 * 1024 + 1), sum(x)), 256 * 1024 + 1);
   none(over(segments(16 * 1024), sum(x), max(x)), 16 * 1024);
+  none(over(segments(16 * 1024), sum(x, where(x > 0))), 16 * 1024);
+  none(over(segments(16 * 1024), sum(exp(x))), 16 * 1024);
   none(over(segments(16 * 1024), variance(x)), 16 * 1024);
   none(over(segments(64 * 1024), sum(input<std::int8_t>("x"))), 64 * 1024);
   none(over(segments(16 * 1024), inclusive_sum(x)), 16 * 1024);
