@@ -159,11 +159,12 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
     return {.parts = plan.cluster > 0 ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
   const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
   PartCut best = cut_into(wanted, plan, length, segments);
-  // One segment has the parts that its plan names.
-  if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
+  // One segment has the parts that its plan names, unless those are for any number of segments.
+  const bool each = plan.parts_wanted == 1 && plan.segment > 0;
+  if (plan.wave == 0 || (segments == 1 && !each) || wanted >= kMostUneven) return best;
   const PartCut least = best;
   double share = busy_share(best, plan, length, segments);
-  const double worth = plan.parts_wanted > 1 ? share : kWorthALaunch * share;
+  const double worth = each ? kWorthALaunch * share : share;
   for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
     const PartCut cut = cut_into(more, plan, length, segments);
     const double other = busy_share(cut, plan, length, segments);

@@ -57,5 +57,46 @@ INSTANTIATE_TEST_SUITE_P(All, PlanSpaceRuns,
                                          "dot_f16", "variance_f32", "q6"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// Few long segments are a block's each; where that leaves most of the device idle, several parts
+/// of each and a second launch.
+TEST(FewLongSegments, AreRight) {
+  std::size_t turn = 0;
+  int merged = 0, alone = 0;
+  for (const char* name : {"sum_f16", "sum_f32", "sum_f64", "sum_i32"}) {
+    const TestProgram& tested = program(name);
+    for (const char* target_name : {"sm_90", "sm_75"}) {
+      const codegen::Target target = codegen::parse_target(target_name);
+      const int size = size_of(tested.over(whole()).graph().inputs[0].type);
+      for (const std::int64_t bytes : {32 * 1024, 40'000, 64 * 1024, 140'000}) {
+        if (++turn % kThin != 0) continue;
+        const std::int64_t segment = bytes / size + static_cast<std::int64_t>(turn % 3);
+        const std::int64_t count = 1 + static_cast<std::int64_t>(turn % 2);
+        const codegen::Graph graph = tested.over(segments(segment)).graph();
+        const std::int64_t most = most_elements_of(graph, target, segment, segment * count);
+        ASSERT_GT(most, 0) << name << " " << segment;
+        InterpCase c{.segment = segment, .elements = segment * count};
+        c.choice = default_choice(graph, target, {.segment = segment, .most_elements = most});
+        c.fill = tested.fills[turn % tested.fills.size()];
+        c.seed = turn;
+        c.base_alignment = turn % 4 == 3 ? size : 16;
+        c.options.seed = turn;
+        c.options.schedule = turn % 2 ? codegen::Schedule::random : codegen::Schedule::reversed;
+        const auto plan = make_plan(
+            graph, target, {.segment = segment, .base_alignment = c.base_alignment}, *c.choice);
+        ASSERT_TRUE(plan);
+        EXPECT_EQ(plan->parts_wanted, 1);
+        (cut_parts(*plan, segment, count).parts > 1 ? merged : alone) += 1;
+        SCOPED_TRACE(fmt::format("{} on {}, {} segments of {}: {}", name, target_name, count,
+                                 segment, to_text(*c.choice)));
+        EXPECT_EQ(check_interpreted(tested, target, c).problems, "");
+      }
+    }
+  }
+  if (kThin == 1) {
+    EXPECT_GT(merged, 0);
+    EXPECT_GT(alone, 0);
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::test

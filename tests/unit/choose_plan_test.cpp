@@ -1445,6 +1445,7 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
     if (segment <= 16 * 1024) {
       for (const std::int64_t count : {1, 7, 63}) EXPECT_EQ(parts(count), 1) << segment;
     } else {
+      EXPECT_GT(parts(1), 1) << segment;
       EXPECT_GT(parts(8), 1) << segment;
       EXPECT_GT(parts(64), 1) << segment;
     }
