@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <span>
 
-#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_scan.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 #include "chainfold/codegen/strands.hpp"
 #include "chainfold/codegen/vector_cost.hpp"

@@ -32,40 +32,6 @@ int bytes_of_moments(const Graph& graph) {
 
 }  // namespace
 
-bool has_moments(const Graph& graph) {
-  return std::any_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.moments; });
-}
-
-bool is_plain(const Graph& graph) {
-  return std::all_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.tile.has_value(); });
-}
-
-bool folds_pairs(const Graph& graph, std::int64_t segment) {
-  return segment == 2 && is_plain(graph) && graph.folds.size() == 1 && graph.inputs.size() == 1 &&
-         graph.outputs.size() == 1 &&
-         size_of(graph.node(graph.outputs[0]).type) == size_of(graph.inputs[0].type);
-}
-
-bool is_one_fold(const Graph& graph) {
-  if (!is_plain(graph) || graph.folds.size() != 1 || graph.inputs.size() != 1 ||
-      size_of(graph.inputs[0].type) == 1)
-    return false;
-  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    if (node.kind != NodeKind::fold) return true;
-    const Node* of = &graph.node(node.operands[0]);
-    while (of->kind == NodeKind::compute && of->op == Op::convert)
-      of = &graph.node(of->operands[0]);
-    return of->kind == NodeKind::input && node.filter == kNoNode;
-  });
-}
-
-bool adds_doubles(const Graph& graph) {
-  return is_one_fold(graph) && graph.folds[0].linear && graph.folds[0].result() == DType::f64 &&
-         graph.inputs[0].type == DType::f64;
-}
-
 int mean_loads(const Graph& graph, const Target& target, int width) {
   const int bytes = target.vector_lanes ? width * bytes_of_moments(graph) : 0;
   return bytes > 0 ? std::max(1, kMeanBytes / bytes) : 0;

@@ -10,17 +10,6 @@
 
 namespace chainfold::codegen {
 
-[[nodiscard]] bool has_moments(const Graph& graph);
-/// Whether folds take an instruction or two an element, so that memory is what they wait for.
-[[nodiscard]] bool is_plain(const Graph& graph);
-/// Whether it is one plain fold of two elements a segment, to one as large: a third of what moves
-/// is results.
-[[nodiscard]] bool folds_pairs(const Graph& graph, std::int64_t segment);
-/// Whether it is one plain fold of all elements of one input as they are, of two bytes and more.
-[[nodiscard]] bool is_one_fold(const Graph& graph);
-/// Whether that one fold adds up f64: their sum, mean or another linear function of it.
-[[nodiscard]] bool adds_doubles(const Graph& graph);
-
 /// Plan::mean_loads of loads of so many elements. A mean that lanes share costs a CPU nine
 /// exchanges and additions a row; means of their own make a merge of two rows nine instructions
 /// instead of three. 0 on GPUs, which wait for memory either way, and where all moments are

@@ -10,6 +10,7 @@
 #include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_rows.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_published.hpp"

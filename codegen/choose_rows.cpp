@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "chainfold/codegen/choose_moments.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/row_merges.hpp"
 #include "chainfold/codegen/strands.hpp"

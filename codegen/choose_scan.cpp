@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
-#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 
 namespace chainfold::codegen {
 

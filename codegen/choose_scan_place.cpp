@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "chainfold/codegen/choose_moments.hpp"
 #include "chainfold/codegen/choose_scan.hpp"
 #include "chainfold/codegen/const_matrix.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/strands.hpp"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "chainfold/codegen/choose_moments.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 
@@ -102,18 +102,6 @@ int widest_divisor(std::int64_t segment, int widest) {
   int width = widest;
   while (segment % width != 0) width /= 2;
   return width;
-}
-
-/// Whether all folds are short ones, or moments, of inputs as they are.
-bool folds_inputs(const Graph& graph) {
-  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    if (node.kind != NodeKind::fold) return true;
-    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
-    const Node* of = &graph.node(node.operands[0]);
-    while (of->kind == NodeKind::compute && of->op == Op::convert)
-      of = &graph.node(of->operands[0]);
-    return (fold.tile || fold.moments) && node.filter == kNoNode && of->kind == NodeKind::input;
-  });
 }
 
 /// The width of a lane's loads, and whether segments straddle them: shared memory serves words, so

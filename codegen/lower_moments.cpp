@@ -19,7 +19,7 @@
 // are divided by their number before they are added up.
 #include <algorithm>
 
-#include "chainfold/codegen/choose_moments.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
 
 namespace chainfold::codegen {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "chainfold/codegen/choose_moments.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/plan_space.hpp"
 

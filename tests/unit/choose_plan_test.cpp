@@ -1534,9 +1534,8 @@ TEST(ChoosePlan, MomentsOfLongSegmentsTakeFewWarps) {
     EXPECT_EQ(choice.warps, 4) << codegen::to_text(choice);
     const bool rows = segment < 65536;
     EXPECT_EQ(choice.strategy, rows ? codegen::Strategy::rows : codegen::Strategy::parts);
-    if (segment >= 131072) {
-      EXPECT_EQ(codegen::default_choice(sums.graph(), gpu, {.segment = segment}).warps, 8);
-    }
+    EXPECT_EQ(codegen::default_choice(sums.graph(), gpu, {.segment = segment}).warps,
+              segment < 131072 ? 4 : 8);
   }
 }
 
@@ -1562,7 +1561,8 @@ TEST(ChoosePlan, TakesASegmentOfTwoInputsInOneBatchRatherThanTwo) {
     EXPECT_EQ(choice_of(product, 400, arch, 2).depth, 8) << "narrow loads, 13";
     EXPECT_EQ(choice_of(product, 3001, arch).depth, 8) << "edges";
     EXPECT_EQ(choice_of(product, 3001, arch).warps, 4);
-    EXPECT_EQ(choice_of(over(whole(), sum(x)), 4096, arch, 8).depth, 16) << "one input";
+    EXPECT_EQ(choice_of(over(whole(), sum(x * x)), 4096, arch).depth, 16) << "one input";
+    EXPECT_EQ(choice_of(over(whole(), sum(x * x)), 4096, arch).warps, 8);
     EXPECT_EQ(choice_of(over(whole(), sum(x * y * z)), 4096, arch).depth, 8) << "three inputs";
     EXPECT_EQ(choice_of(over(whole(), dot(x, y), sum(x)), 4096, arch).depth, 8) << "two folds";
     // A merge of pairs an element holds more.

@@ -1,0 +1,24 @@
+// What kinds of folds a graph has, as far as plans depend on it.
+#pragma once
+
+#include <cstdint>
+
+#include "chainfold/codegen/graph.hpp"
+
+namespace chainfold::codegen {
+
+[[nodiscard]] bool has_moments(const Graph& graph);
+/// Whether folds take an instruction or two an element, so that memory is what they wait for.
+[[nodiscard]] bool is_plain(const Graph& graph);
+/// Whether all folds are short ones, or moments, of unfiltered inputs as they are, converted at
+/// most.
+[[nodiscard]] bool folds_inputs(const Graph& graph);
+/// Whether it is one plain fold of two elements a segment, to one as large: a third of what moves
+/// is results.
+[[nodiscard]] bool folds_pairs(const Graph& graph, std::int64_t segment);
+/// Whether it is one plain fold of one input as it is, whose elements have two bytes and more.
+[[nodiscard]] bool is_one_fold(const Graph& graph);
+/// Whether that one fold adds up f64: their sum, mean or another linear function of it.
+[[nodiscard]] bool adds_doubles(const Graph& graph);
+
+}  // namespace chainfold::codegen
