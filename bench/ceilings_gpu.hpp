@@ -38,7 +38,14 @@ class GpuCeilings {
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
   /// Queues one of the fastest shape.
   void read() const { read(fastest_read_); }
+  /// Queues what keeps the stream busy, without memory, while the host queues so many kernels and
+  /// events: none of them is timed while it waits for the host.
+  void hold(std::size_t kernels) const;
   void copy() const { copy(fastest_copy_); }
+  /// The times in milliseconds of calls that each queue work, taken with events: `round` is queued
+  /// as a whole, `repeats` times, so no call waits for the host. Result i belongs to call i.
+  std::vector<std::vector<double>> time_rounds(const std::vector<std::function<void()>>& round,
+                                               std::size_t repeats) const;
   /// Both, alone on the stream.
   [[nodiscard]] Ceilings measure(std::size_t repeats = 21) const;
   /// The shapes in words.
@@ -66,12 +73,5 @@ class GpuCeilings {
   std::uint64_t checksum_ = 0;  ///< the sum of all 32-bit words, as the host computed it
   Shape fastest_read_, fastest_copy_;
 };
-
-/// The times in milliseconds of calls that each queue work, taken with events: `round` is queued as
-/// a whole, `repeats` times, so no call waits for the host. Result i belongs to call i.
-std::vector<std::vector<double>> time_rounds(const runtime::Context& context,
-                                             const runtime::Stream& stream,
-                                             const std::vector<std::function<void()>>& round,
-                                             std::size_t repeats);
 
 }  // namespace chainfold::bench

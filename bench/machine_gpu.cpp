@@ -164,8 +164,7 @@ class GpuContest final : public Contest {
 
   /// Every entrant that is there, as often as its count says, round by round, and each round begins
   /// with another one: behind the reads caches are as they leave them. Each timed launch follows an
-  /// untimed one of its own, so that what it leaves to the memory is what it finds. The first
-  /// kernels of a round keep the device busy while the host queues the others.
+  /// untimed one of its own, so that what it leaves to the memory is what it finds.
   void rounds(const std::vector<std::size_t>& counts, std::vector<std::vector<double>>& times) {
     std::vector<runtime::Event> begins, ends;
     std::size_t most = 0;
@@ -178,8 +177,10 @@ class GpuContest final : public Contest {
       return entrants_[i].missing.empty() && round < counts[i];
     };
     for (std::size_t r = 0; r < most; ++r) {
-      constexpr std::size_t kQueuedDuringARead = 8;  // entrants, of several kernels each
-      for (std::size_t i = 0; i <= entrants_.size() / kQueuedDuringARead; ++i) ceilings_.read();
+      // Each launch, of two kernels at most and both of them queued twice, and its events.
+      constexpr std::size_t kQueuedOfEach = 6;
+      ceilings_.hold(kQueuedOfEach * entrants_.size());
+      ceilings_.read();
       for (std::size_t turn = 0; turn < entrants_.size(); ++turn) {
         const std::size_t i = (r + turn) % entrants_.size();
         if (!takes_part(i, r)) continue;

@@ -88,13 +88,12 @@ void run_batch(const Batch& batch, const SuiteOptions& options, const GpuKernels
   for (const auto& row : rows) round.push_back([&row] { row->launch(); });
   const double slowest = [&] {
     double ms = 0;
-    for (const auto& times : time_rounds(context, stream, round, 3))
-      ms = std::max(ms, median(times));
+    for (const auto& times : ceilings.time_rounds(round, 3)) ms = std::max(ms, median(times));
     return ms;
   }();
   const std::size_t repeats = repeats_for(options, slowest);
   progress(fmt::format("  timing {} rows, {} interleaved repeats", rows.size(), repeats));
-  const auto times = time_rounds(context, stream, round, repeats);
+  const auto times = ceilings.time_rounds(round, repeats);
   const Ceilings local(ceilings.bytes(), median(times[0]), median(times[1]));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row row = make_row(rows[i]->test(), "chainfold", median(times[i + 2]), repeats, local);

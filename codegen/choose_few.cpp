@@ -51,15 +51,26 @@ constexpr std::int64_t kSmallState = 8, kSmallSum = 16;
 /// and 7.2).
 constexpr std::int64_t kFewSegmentBytes = 128 * 1024 * 1024;
 
-/// Segments of so many bytes, up to so many for each processor, have a block each: a warp would
-/// have one for too long, and of several parts the second launch takes longer than they save,
-/// unless most of the device were idle (cut_parts). Measured on an H200, times of blocks of 16
-/// warps (below kWideSegmentBytes of 8 warps) over those of rows or as many parts as can be: 64 and
-/// 256 f16 of 32 KiB 0.60 and 0.74 (rows of more loads 0.76 and 0.81), 170 f32 of 48 KiB 0.80, 32
-/// and 128 of 64 KiB 0.96 and 0.97, 85 of 96 KiB 0.82, 128 and 256 of 256 KiB 0.87 and 0.91, of 512
-/// KiB 0.91 and 0.95, 128 of 1 MiB 0.95, where several parts share them 0.97 to 1.02.
+/// Segments of so many bytes, up to so many for each processor, have a block each, or few: a warp
+/// would have one for too long. Measured on an H200, times of blocks of 16 warps (below
+/// kWideSegmentBytes of 8 warps) over those of rows or as many parts as can be: 64 and 256 f16 of
+/// 32 KiB 0.60 and 0.74 (rows of more loads 0.76 and 0.81), 170 f32 of 48 KiB 0.80, 32 and 128 of
+/// 64 KiB 0.96 and 0.97, 85 of 96 KiB 0.82, 128 and 256 of 256 KiB 0.87 and 0.91, of 512 KiB 0.91
+/// and 0.95, 128 of 1 MiB 0.95.
 constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 1024 * 1024;
 constexpr std::int64_t kLongSegments = 2;
+
+/// Blocks that share a segment longer than so many bytes while they all have a processor of their
+/// own. Measured on an H100, us by a block each and by clusters of four and of eight: f32 of 128
+/// KiB, 16 of them, 6.5, 6.3, 6.5; of 256 KiB 4, 16 and 48 of them 7.3, 6.6, 6.4 and 7.8, 7.3, 7.5
+/// and 9.5, 10.1, 10.5; of 512 KiB 9.5, 7.6, 7.1 and 10.3, 9.0, 9.0 and 13.5, 14.1, 14.7; of 1 MiB
+/// 13.9, 9.6, 8.2 and 15.3, 12.2, 11.6 and 22.2, 22.3, 23.0. Parts that a second launch merges take
+/// the device as long as clusters do (4, 16 of 512 KiB 6.6, 8.6), but the host twice as long.
+struct Share {
+  int blocks;
+  std::int64_t bytes;
+};
+constexpr Share kShares[] = {{8, 128 * 1024}, {4, 256 * 1024}};
 
 /// Bytes of a matrix that CPUs' caches hold so near that it does not matter where in a row a load
 /// lies: 512 bytes of each row are then read as fast as all of it, and states stay in registers.
@@ -131,11 +142,25 @@ std::int64_t most_of_few_long(const Graph& graph, const Target& target, std::int
   return std::min(most / segment, kLongSegments * target.processors) * segment;
 }
 
+/// The same of those that so many blocks share each.
+std::int64_t most_of_share(const Graph& graph, const Target& target, std::int64_t segment,
+                           const Share& share) {
+  const std::int64_t most = most_of_few_long(graph, target, segment);
+  if (most == 0 || segment * bytes_of_all(graph) <= share.bytes) return 0;
+  return std::min<std::int64_t>(most, target.processors / share.blocks * segment);
+}
+
 /// The most elements of few segments, if so many are few and have rules of their own.
 std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                   std::int64_t elements) {
-  const std::int64_t of_long = most_of_few_long(graph, target, segment);
-  if (elements <= of_long && is_one_fold(graph)) return of_long;
+  if (is_one_fold(graph)) {
+    for (const Share& share : kShares) {
+      const std::int64_t shared = most_of_share(graph, target, segment, share);
+      if (elements <= shared) return shared;
+    }
+    const std::int64_t of_long = most_of_few_long(graph, target, segment);
+    if (elements <= of_long) return of_long;
+  }
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   if (elements > most || !gains_from_stages(graph, target, {.segment = segment})) return 0;
   const PlanRequest few{.segment = segment, .most_elements = most};
@@ -162,10 +187,14 @@ int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanR
   return 0;
 }
 
-bool has_few_long_segments(const Graph& graph, const Target& target, const PlanRequest& request) {
-  return request.segment > 0 && request.most_elements > 0 &&
-         request.most_elements == most_of_few_long(graph, target, request.segment) &&
-         is_one_fold(graph);
+int blocks_of_few_long(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const std::int64_t elements = request.most_elements;
+  if (request.segment < 1 || elements < 1 || !is_one_fold(graph) ||
+      elements > most_of_few_long(graph, target, request.segment))
+    return 0;
+  for (const Share& share : kShares)
+    if (elements <= most_of_share(graph, target, request.segment, share)) return share.blocks;
+  return 1;
 }
 
 std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,

@@ -105,9 +105,10 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.parts_wanted = choice.parts;
   plan.combine_states = true;
   plan.cluster = choice.cluster;
-  if (target.max_warps > 1 && choice.cluster == 0)
+  const bool merged = choice.cluster == 0 && choice.parts > 1;
+  if (target.max_warps > 1 && merged)
     plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
-  plan.launches = plan.cluster > 0 ? 1 : 2;
+  plan.launches = merged ? 2 : 1;
 }
 
 /// Whether moments of the same values are asked for: their sum is computed on the way to their
@@ -255,6 +256,7 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
 }
 
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const int blocks_of_few = blocks_of_few_long(graph, target, request);
   PlanChoice choice = any_choice(graph, target, request);
   choice.strategy = Strategy::parts;
   choice.parts = kMostParts;
@@ -262,12 +264,21 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     choice.depth = std::max(1, choice.depth / 2);
     place_moments(choice, graph, target, widest_load(graph, target, choice.bytes), 1);
     choice.parts = kCpuParts;
-  } else if (has_few_long_segments(graph, target, request)) {
-    // A block for each segment, with all of it under way at once or in few rounds.
+  } else if (blocks_of_few == 1) {
+    // All of a segment is under way at once, or in few rounds.
     choice.warps = request.segment * widest_input(graph) < kWideSegmentBytes ? 8 : 16;
     choice.depth = kFewPartLoads;
     choice.parts = 1;
     choice.mma = false;
+  } else if (blocks_of_few > 1) {
+    choice.depth = kFewPartLoads;
+    choice.mma = false;
+    if (target.cluster_blocks > 1) {
+      choice.parts = choice.cluster = std::min(blocks_of_few, target.cluster_blocks);
+    } else {
+      choice.warps /= 2;
+      choice.parts = std::min(kMostParts, target.processors * kPartWarps / choice.warps);
+    }
   } else {
     // Merges of several fields, and loads of many inputs, are long and take many registers.
     const bool is_long =
@@ -306,7 +317,7 @@ PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRe
                                   : has_moments(graph)  ? kPartsOfMomentsFrom * kPartsFromBytes
                                                         : kPartsFromBytes;
   if (segment == 0 || segment >= parts_from / widest_input(graph) ||
-      has_few_long_segments(graph, target, request))
+      blocks_of_few_long(graph, target, request) > 0)
     return parts_choice(graph, target, request);
   if (!request.strided && gains_from_stages(graph, target, request)) {
     if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))

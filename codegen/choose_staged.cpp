@@ -65,8 +65,17 @@ constexpr std::int64_t kLeastShare = 24, kLeastShareOfSeveral = 8;
 /// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
 constexpr int kWideBytes = 8;
 /// The longest segments, in bytes, that gain: of those that the widest loads read as well, of those
-/// that half as wide ones read, and of others.
-constexpr std::int64_t kLongestWide = 2 * 1024, kLongestHalf = 8 * 1024, kLongestNarrow = 6 * 1024;
+/// that half as wide ones read, and of others. Rows of more are in step with memory on devices of
+/// every bandwidth, where blocks that stay for all of them reach 0.98 on an H100 (2^30 f16 on it,
+/// staged and by rows: 300 0.975 and 1.006, 500 0.968 and 1.005, 600 0.978 and 1.004, 1000 0.978
+/// and 1.002, 1500 0.977 and 1.006, dot products of 500 0.958 and 0.991, minima and maxima of 500
+/// 0.965 and 0.986; f64 of 128 0.970 and 0.946, of 200 0.974 and 0.986; on an H200 f16 of 500 0.997
+/// and 1.007, of 512 1.004 and 0.998, of 1000 1.001 and 1.005, i8 of 1000 0.998 and 1.009, f64 of
+/// 256 0.997 and 1.011).
+constexpr std::int64_t kLongestWide = 1024, kLongestHalf = 960, kLongestNarrow = 6 * 1024;
+/// The same of moments and of folds in order, which take more than memory does (means and variances
+/// of 1000 f16 on an H200 0.994 staged, 0.984 by rows), and of loads of a single element.
+constexpr std::int64_t kLongestWideOfMore = 2 * 1024, kLongestHalfOfMore = 8 * 1024;
 /// The same of moments that narrow loads read (means and variances of f16 on an H200, of the
 /// ceiling, by rows with edges and staged: 2003 0.71 and 0.99, 4099 0.86 and 0.99, 7001 0.93 and
 /// 0.98; 8191 0.97 by rows, and no longer room for stages).
@@ -323,7 +332,10 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= (has_moments(graph) ? kLongestOfMoments : kLongestNarrow);
   if (width == 1 && adds_doubles(graph)) return gathers && !few && bytes <= kLongestOfDoubles;
-  return gathers && !few && bytes <= (loads < target.vector_bytes ? kLongestHalf : kLongestWide);
+  const bool more = has_moments(graph) || needs_order(graph) || width == 1;
+  const std::int64_t half = more ? kLongestHalfOfMore : kLongestHalf;
+  const std::int64_t wide = more ? kLongestWideOfMore : kLongestWide;
+  return gathers && !few && bytes <= (loads < target.vector_bytes ? half : wide);
 }
 
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,

@@ -1,7 +1,7 @@
 // lower_parts: segments are cut into parts of equal length, one a block; every part's fold states
 // go to scratch, and a second launch merges the states of each segment in the order of its parts.
-// Segments of one part each are finished by the first launch, and the second has no blocks. The
-// blocks of a cluster tell each other their states, and there is no second one.
+// Segments of one part each are finished by the first launch, and the second has no blocks; there
+// is none where a plan wants one part, or a cluster, whose blocks tell each other their states.
 //
 // Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
 // is the element at which the input buffers begin, so that the host may pass a long input piece by
@@ -53,10 +53,12 @@ class PartsLowering {
     const ValueId parts = b.param(params_.parts), part_length = b.param(params_.part_length);
     const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);
-    // There is one segment where everything is: no division then.
-    const bool whole = plan_.segment == 0;
-    const ValueId segment = whole ? b.i64(0) : b.div(part, parts);
-    const ValueId within = b.mul(whole ? part : b.rem(part, parts), part_length);
+    // There is one segment where everything is, or one part of each: no division then.
+    const bool whole = plan_.segment == 0, one = plan_.parts_wanted == 1;
+    const ValueId each = plan_.cluster > 0 ? b.i64(plan_.cluster) : parts;
+    const ValueId segment = whole ? b.i64(0) : one ? part : b.div(part, each);
+    const ValueId rank = one ? b.i64(0) : whole ? part : b.rem(part, each);
+    const ValueId within = b.mul(rank, part_length);
     ValueId begin = within, origin = kNoValue;
     if (plan_.strided) {
       tile.place_at_row(segment);
@@ -73,7 +75,7 @@ class PartsLowering {
     if (plan_.cluster > 0) {
       const Builder::Values told = b.gather(tile.flatten(partials));
       b.branch(
-          b.compute(Op::eq, {b.block(), b.i64(0)}),
+          b.compute(Op::eq, {rank, b.i64(0)}),
           [&] {
             on_first_warp(b, warps(), [&] {
               put_outputs(b, tile, segment, reduce_gathered(b, tile, told, plan_.cluster));
@@ -84,6 +86,7 @@ class PartsLowering {
       return;
     }
     on_first_warp(b, warps(), [&] {
+      if (one) return put_outputs(b, tile, segment, partials);
       b.branch(
           b.compute(Op::eq, {parts, b.i64(1)}),
           [&] {
@@ -205,7 +208,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
                           .segments = declare("segments", ParamRole::segments)};
   const auto param = [&](int index) { return param_size(program, index); };
   const SizeExpr merged = param(params.segments) * min(param(params.parts) - 1, 1);
-  if (plan.cluster == 0) declare_states(program, graph, merged * param(params.parts), 1);
+  if (plan.launches > 1) declare_states(program, graph, merged * param(params.parts), 1);
   PartsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
   program.launches.push_back({.name = "fold_parts",
@@ -214,7 +217,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
                               .half_vectors = plan.half_vectors,
                               .cluster = std::max(1, plan.cluster)});
   lowering.lower_fold();
-  if (plan.cluster > 0) return program;
+  if (plan.launches == 1) return program;
   program.launches.push_back({.name = "merge_parts",
                               .grid = merged,
                               .warps = std::min(target.max_warps, merge_warps(plan))});

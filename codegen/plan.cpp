@@ -116,7 +116,7 @@ bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target)
 }
 
 bool cluster_serves(const Plan& plan, const Target& target) {
-  return plan.strategy == Strategy::parts && plan.segment == 0 && plan.cluster > 1 &&
+  return plan.strategy == Strategy::parts && plan.cluster > 1 &&
          plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
 }
 
@@ -125,9 +125,6 @@ namespace {
 /// Segments have up to so many parts each, until so much of the target is busy.
 constexpr std::int64_t kMostUneven = 16;
 constexpr double kBusyEnough = 0.9;
-/// Times as much of the target that must be busy for a second launch to be worth it where a plan
-/// wants a part for each segment.
-constexpr double kWorthALaunch = 1.5;
 
 PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
                  std::int64_t segments) {
@@ -157,20 +154,19 @@ double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
   if (length <= 0 || segments <= 0)
     return {.parts = plan.cluster > 0 ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
-  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
+  // A cluster's parts are each segment's.
+  const std::int64_t shared_by = plan.cluster > 0 ? 1 : segments;
+  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / shared_by);
   PartCut best = cut_into(wanted, plan, length, segments);
-  // One segment has the parts that its plan names, unless those are for any number of segments.
-  const bool each = plan.parts_wanted == 1 && plan.segment > 0;
-  if (plan.wave == 0 || (segments == 1 && !each) || wanted >= kMostUneven) return best;
-  const PartCut least = best;
+  // One segment has the parts that its plan names.
+  if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
   double share = busy_share(best, plan, length, segments);
-  const double worth = each ? kWorthALaunch * share : share;
   for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
     const PartCut cut = cut_into(more, plan, length, segments);
     const double other = busy_share(cut, plan, length, segments);
     if (other > share) std::tie(best, share) = std::pair(cut, other);
   }
-  return share >= worth ? best : least;
+  return best;
 }
 
 StageCopy stage_copy(const Plan& plan, DType input) {
@@ -432,7 +428,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
         plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
         "parts have a quantum and a number");
     require(plan.cluster == 0 || cluster_serves(plan, target),
-            "a cluster has the parts of everything");
+            "a cluster has all parts of a segment");
   }
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];

@@ -156,8 +156,8 @@ struct Plan {
   bool ragged = false;
   /// propagate: every tile folds the states of those before it; no launch does between.
   bool direct = false;
-  /// parts: the blocks are one cluster and tell each other what they have folded, so that there is
-  /// one launch. 0: no cluster.
+  /// parts: the blocks of a segment are one cluster and tell each other what they have folded, so
+  /// that there is one launch. 0: no cluster.
   int cluster = 0;
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
@@ -260,8 +260,8 @@ bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
 /// 777) 1.15 to 1.3.
 bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target);
 
-/// Whether Plan::cluster is legal: its parts are those of everything, and the target has as many
-/// blocks in one.
+/// Whether Plan::cluster is legal: a segment's parts are its blocks, and the target has as many in
+/// one.
 bool cluster_serves(const Plan& plan, const Target& target);
 
 /// How one input's tiles lie in shared memory (staged).
@@ -325,10 +325,10 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
 /// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
 /// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
 /// hundreds few parts; few segments are not staged where rows read wide loads, and long ones have a
-/// block each; few rows of many columns have blocks of few warps; a CPU's blocks stay at their
-/// columns where a matrix is in its caches, and where folds are its threads do not ask for what
-/// comes next; scans of everything of no more than a few tiles a block have small tiles, so that
-/// they fill the device, and what a CPU's thread scans before others wake up is one thread's.
+/// block or a cluster each; few rows of many columns have blocks of few warps; a CPU's blocks stay
+/// at their columns where a matrix is in its caches, and where folds are its threads do not ask for
+/// what comes next; scans of everything of no more than a few tiles a block have small tiles, so
+/// that they fill the device, and what a CPU's thread scans before others wake up is one thread's.
 /// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);

@@ -34,7 +34,7 @@ constexpr Scope kOwn[] = {
      "folds over segments of any size and over the whole input, of any types, strides and "
      "alignment, on every target: parts is how many blocks' shares all segments are cut into, as "
      "far as their size allows, whose states a second launch merges; cluster, if it is not 0, is "
-     "the same number, of blocks that merge them in one launch (the whole input, sm_90 and "
+     "the same number, of blocks that merge those of each segment in one launch (sm_90 and "
      "later); mma as of rows, but not for f64"},
     {Strategy::staged,
      "folds that read an input, over segments of 1 to 8192 elements without strides, of any "

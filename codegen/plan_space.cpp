@@ -437,7 +437,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     add_parts(space, parts_choice(graph, target, request));
     PlanRequest longer = request;
     longer.most_elements = 0;
-    if (best_guess.cluster > 0 || has_few_long_segments(graph, target, request))
+    if (best_guess.cluster > 0 || blocks_of_few_long(graph, target, request) > 0)
       add_parts(space, parts_choice(graph, target, longer));
   }
   if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))

@@ -30,7 +30,7 @@ struct PlanChoice {
   int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
   int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
-  int cluster = 0;  ///< parts: as many blocks in one cluster, in one launch; 0: none
+  int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
   int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do;
                     ///< burst: all blocks are such
@@ -75,8 +75,9 @@ std::int64_t most_of_few_columns(const Graph& graph, const Target& target);
 std::int64_t most_of_near(const Graph& graph, const Target& target);
 /// Warps of a GPU's block for so few rows of many columns as the request is for; 0: not so few.
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request);
-/// Whether the request is for so few long segments of one fold that each is one block's, on a GPU.
-bool has_few_long_segments(const Graph& graph, const Target& target, const PlanRequest& request);
+/// Blocks that share each of so few long segments of one fold as the request is for, on a GPU; 0:
+/// they are not so few, or not so long.
+int blocks_of_few_long(const Graph& graph, const Target& target, const PlanRequest& request);
 /// Whether the states of a part are so long that many of them take long to merge.
 bool has_long_states(const Graph& graph);
 

@@ -209,8 +209,10 @@ inline constexpr GoldenCase kGoldenCases[] = {
     // Tiles that fold the states before them themselves.
     {"scan_back_out_f32", 0, "sm_90",
      "propagate warps=4 depth=2 direct=1 tile=0 blocks=4 bytes=16 simt"},
-    // Parts of one cluster.
+    // Parts of one cluster, of one for each segment, and one part each: in one launch.
     {"variance_f32", 0, "sm_90", "parts warps=4 depth=2 parts=8 cluster=8 bytes=16 simt"},
+    {"sum_f32", 100'003, "sm_90", "parts warps=8 depth=8 parts=8 cluster=8 bytes=16 simt"},
+    {"sum_f16", 32'768, "sm_90", "parts warps=16 depth=8 parts=1 bytes=16 simt"},
     // On tensor cores, by quads of lanes.
     {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };

@@ -219,7 +219,7 @@ TEST(GpuLongSegments, OfAnyNumber) {
     for (const std::int64_t kilobytes : {4, 12, 32, 64, 192, 1024}) {
       for (const std::int64_t more : {0, 3}) {
         const std::int64_t segment = kilobytes * 1024 / size + more;
-        const std::int64_t many = kilobytes > 192    ? 7
+        const std::int64_t many = kilobytes > 192    ? 20
                                   : kilobytes == 192 ? processors
                                                      : 2 * processors + 1;
         for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, many}) {
@@ -269,6 +269,12 @@ const SmallCase kSmall[] = {
      false,
      false},
     {"sum_bf16", {.segment = 1200, .elements = 3600}, Strategy::rows, Unit::mma_ones, false, false},
+    {"sum_f16",
+     {.segment = 500, .elements = 500 * 33},
+     Strategy::rows,
+     Unit::mma_ones,
+     false,
+     false},
     {"dot_f16",
      {.segment = 256, .elements = 256 * 309},
      Strategy::rows,
@@ -308,6 +314,12 @@ const SmallCase kSmall[] = {
      false},
     {"sum_bf16",
      {.segment = 32'001, .elements = 32'001 * 2, .shift = 1},
+     Strategy::parts,
+     Unit::simt,
+     true,
+     false},
+    {"sum_f32",  // a cluster each
+     {.segment = 40'003, .elements = 40'003 * 3, .shift = 1},
      Strategy::parts,
      Unit::simt,
      true,

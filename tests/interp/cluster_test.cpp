@@ -202,6 +202,25 @@ TEST(ClusterFold, IsRightForAnyNumberOfElements) {
   }
 }
 
+TEST(ClusterFold, IsRightForSegments) {
+  std::size_t turn = 0;
+  for (const char* name : {"sum_f16", "sum_f32", "variance_f32", "longest_run_bool", "argmax_f16",
+                           "basics_i32", "dot_f16"}) {
+    for (const int cluster : {2, 7, 8}) {
+      for (const std::int64_t segment : {1, 300, 4099, 16'384}) {
+        InterpCase c{.segment = segment,
+                     .elements = segment * static_cast<std::int64_t>(1 + turn % 3),
+                     .fill = turn % 4 == 3 ? Fill::nonfinite : Fill::uniform,
+                     .seed = turn,
+                     .base_alignment = turn % 5 == 4 ? 4 : 16,
+                     .choice = parts_of(cluster, turn % 2 == 0 ? 4 : 1, 2, turn % 3 != 0)};
+        c.options = options_of(turn++);
+        expect_right(program(name), gpu_target(90), c);
+      }
+    }
+  }
+}
+
 TEST(ClusterFold, IsTheDefaultOfFewElements) {
   const Computation computation = program("sum_f16").over(whole());
   const Graph& graph = computation.graph();
@@ -220,8 +239,6 @@ TEST(ClusterFold, IsTheDefaultOfFewElements) {
     }
   }
   EXPECT_FALSE(make_plan(graph, gpu_target(80), {}, parts_of(8, 4, 2, true)));
-  EXPECT_FALSE(make_plan(program("sum_f16").over(segments(64)).graph(), gpu_target(90),
-                         {.segment = 64}, parts_of(8, 4, 2, true)));
   PlanChoice other = parts_of(8, 4, 2, true);
   other.parts = 16;
   EXPECT_FALSE(make_plan(graph, gpu_target(90), {}, other)) << "blocks are not as many as parts";

@@ -765,7 +765,7 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
         .segment = segment, .base_alignment = alignment, .most_elements = most};
     return codegen::default_choice(fold.graph(), gpu, request).strategy;
   };
-  for (const std::int64_t segment : {64, 100, 200, 1000}) {
+  for (const std::int64_t segment : {64, 100, 200, 480, 512}) {
     const Computation fold = over(segments(segment), sum(x));
     const std::int64_t most = codegen::most_elements_of(fold.graph(), gpu, segment, segment);
     ASSERT_GE(most, 1 << 22) << segment;
@@ -775,7 +775,19 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
     EXPECT_EQ(strategy(fold, segment, most, 16), Strategy::rows) << segment;
     EXPECT_EQ(strategy(fold, segment, most, 2), Strategy::staged) << "rows would read narrow loads";
   }
-  for (const std::int64_t segment : {1, 3, 8, 37, 5000, 1 << 20}) {
+  // From 1 KiB on, and by half of the widest loads from nearly as much, many are rows as well, but
+  // for moments and folds in order.
+  for (const std::int64_t segment : {484, 500, 520, 1000}) {
+    EXPECT_EQ(strategy(over(segments(segment), sum(x)), segment, 0, 16), Strategy::rows) << segment;
+    EXPECT_EQ(strategy(over(segments(segment), min(x), max(x)), segment, 0, 16), Strategy::rows)
+        << segment;
+    for (const Computation& more :
+         {over(segments(segment), variance(x)), over(segments(segment), mean(x), variance(x))})
+      EXPECT_EQ(strategy(more, segment, 0, 16), Strategy::staged) << segment;
+    EXPECT_EQ(strategy(over(segments(segment), sum(x)), segment, 0, 2), Strategy::staged)
+        << "rows would read narrow loads";
+  }
+  for (const std::int64_t segment : {1, 3, 8, 37, 500, 1000, 5000, 1 << 20}) {
     const Computation fold = over(segments(segment), sum(x));
     EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, segment), 0) << segment;
   }
@@ -1416,47 +1428,62 @@ TEST(ChoosePlan, LongRowsOfOneFoldAreDeepAndByLanes) {
   EXPECT_GE(products, 2);
 }
 
-/// Few long segments are a block's each, in one launch; more of them, or longer ones, are not.
-TEST(ChoosePlan, FewLongSegmentsAreABlocksEach) {
-  const codegen::Target gpu = codegen::gpu_target(90);
+/// Few long segments are a block's each, in one launch, and longer ones, as long as every block has
+/// a processor of its own, are shared by four or eight; more of them, or longer ones, are not.
+TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
+  const codegen::Target gpu = codegen::gpu_target(90), old = codegen::gpu_target(80, 132);
   const auto x = input<float>("x");
-  for (const std::int64_t segment : {8 * 1024, 8 * 1024 + 3, 16 * 1024, 100'003, 256 * 1024}) {
+  constexpr std::int64_t kKiB = 1024 / 4;
+  struct Class {
+    int blocks;
+    std::int64_t segments;
+  };
+  const auto classes_of = [&](std::int64_t segment) {
+    std::vector<Class> classes;
+    if (segment > 128 * kKiB) classes.push_back({8, gpu.processors / 8});
+    if (segment > 256 * kKiB) classes.push_back({4, gpu.processors / 4});
+    classes.push_back({1, std::min<std::int64_t>(2 * gpu.processors, (32 << 20) / segment)});
+    return classes;
+  };
+  for (const std::int64_t segment : {32 * kKiB, 32 * kKiB + 3, 64 * kKiB, 128 * kKiB,
+                                     128 * kKiB + 1, 256 * kKiB, 100'003L, 1024 * kKiB}) {
     const Computation sums = over(segments(segment), sum(x));
-    const std::int64_t most =
-        std::min<std::int64_t>(2 * gpu.processors, (32 << 20) / segment) * segment;
     const auto class_of = [&](std::int64_t elements) {
       return codegen::most_elements_of(sums.graph(), gpu, segment, elements);
     };
-    EXPECT_EQ(class_of(segment), most) << segment;
-    EXPECT_EQ(class_of(most), most) << segment;
-    EXPECT_EQ(class_of(most + 1), 0) << segment;
-    const PlanRequest few{.segment = segment, .most_elements = most};
-    const codegen::PlanChoice choice = codegen::default_choice(sums.graph(), gpu, few);
-    EXPECT_EQ(choice.strategy, codegen::Strategy::parts) << segment;
-    EXPECT_EQ(choice.parts, 1) << segment;
-    EXPECT_EQ(choice.warps, segment < 16 * 1024 ? 8 : 16) << segment;
-    const auto plan = codegen::make_plan(sums.graph(), gpu, few, choice);
-    ASSERT_TRUE(plan) << segment;
-    // One part each, and no second launch, unless parts would keep half as much again busy.
-    const auto parts = [&](std::int64_t count) {
-      return codegen::cut_parts(*plan, segment, count).parts;
-    };
-    for (const std::int64_t count : {100, 132, 264}) EXPECT_EQ(parts(count), 1) << segment;
-    if (segment <= 16 * 1024) {
-      for (const std::int64_t count : {1, 7, 63}) EXPECT_EQ(parts(count), 1) << segment;
-    } else {
-      EXPECT_GT(parts(1), 1) << segment;
-      EXPECT_GT(parts(8), 1) << segment;
-      EXPECT_GT(parts(64), 1) << segment;
+    std::int64_t least = 1;
+    for (const Class& few : classes_of(segment)) {
+      SCOPED_TRACE(fmt::format("{} elements, {} blocks each", segment, few.blocks));
+      const PlanRequest request{.segment = segment, .most_elements = few.segments * segment};
+      EXPECT_EQ(class_of(least), request.most_elements);
+      EXPECT_EQ(class_of(request.most_elements), request.most_elements);
+      least = request.most_elements + 1;
+      const codegen::PlanChoice choice = codegen::default_choice(sums.graph(), gpu, request);
+      EXPECT_EQ(choice.strategy, codegen::Strategy::parts);
+      EXPECT_EQ(choice.parts, few.blocks);
+      EXPECT_EQ(choice.cluster, few.blocks > 1 ? few.blocks : 0);
+      EXPECT_EQ(choice.warps, few.blocks > 1 || segment < 64 * kKiB ? 8 : 16);
+      const auto plan = codegen::make_plan(sums.graph(), gpu, request, choice);
+      ASSERT_TRUE(plan);
+      EXPECT_EQ(plan->launches, 1);
+      for (const std::int64_t count : {1, 7, 16, 33, 264})
+        EXPECT_EQ(codegen::cut_parts(*plan, segment, count).parts, few.blocks) << count;
+      // Without clusters a second launch merges what as many parts as keep it busy have folded.
+      const auto parts = codegen::choose_plan(sums.graph(), old, request);
+      EXPECT_EQ(parts.cluster, 0);
+      EXPECT_EQ(parts.launches, few.blocks > 1 ? 2 : 1);
+      EXPECT_EQ(codegen::cut_parts(parts, segment, few.segments).parts > 1, few.blocks > 1);
+      // The same computation of more keeps its plan, which a tuning of few tries as well.
+      const codegen::PlanChoice many =
+          codegen::default_choice(sums.graph(), gpu, {.segment = segment});
+      EXPECT_NE(codegen::to_text(many), codegen::to_text(choice));
+      const std::vector<codegen::PlanChoice> space =
+          codegen::plan_space(sums.graph(), gpu, request);
+      EXPECT_TRUE(std::any_of(space.begin(), space.end(), [&](const codegen::PlanChoice& tried) {
+        return codegen::to_text(tried) == codegen::to_text(many);
+      })) << codegen::to_text(many);
     }
-    // The same computation of more keeps its plan, which a tuning of few tries as well.
-    const codegen::PlanChoice many =
-        codegen::default_choice(sums.graph(), gpu, {.segment = segment});
-    EXPECT_NE(codegen::to_text(many), codegen::to_text(choice)) << segment;
-    const std::vector<codegen::PlanChoice> space = codegen::plan_space(sums.graph(), gpu, few);
-    EXPECT_TRUE(std::any_of(space.begin(), space.end(), [&](const codegen::PlanChoice& tried) {
-      return codegen::to_text(tried) == codegen::to_text(many);
-    })) << codegen::to_text(many);
+    EXPECT_EQ(class_of(least), 0) << segment;
   }
   // Whatever number of processors a device has, and however few bytes that makes.
   for (const int processors : {1, 2, 4, 16}) {

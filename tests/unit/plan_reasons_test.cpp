@@ -85,7 +85,7 @@ TEST(PlanReasons, ScopesAreWhatIsLegal) {
       {{"parts warps=8 parts=9 simt", "sum_f64", "sm_75", 0}, true},
       {{"parts warps=1 parts=9 simt", "sum_f64", "cpu", 3}, true},
       {{"parts warps=8 parts=8 cluster=8 simt", "sum_f16", "sm_90", 0}, true},
-      {{"parts warps=8 parts=8 cluster=8 simt", "sum_f16", "sm_90", 4096}, false},
+      {{"parts warps=8 parts=8 cluster=8 simt", "sum_f16", "sm_90", 4096}, true},
       {{"parts warps=8 parts=8 cluster=8 simt", "sum_f16", "sm_80", 0}, false},
       {{"parts warps=8 parts=8 cluster=4 simt", "sum_f16", "sm_90", 0}, false},
       {{"staged warps=1 lanes=32 stages=2 burst=2 blocks=1", "sum_f16", "sm_80", 8192}, true},
