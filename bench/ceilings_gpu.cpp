@@ -262,10 +262,10 @@ std::string GpuCeilings::description() const {
   return fmt::format("read: {}; copy: {}", fastest_read_.name, fastest_copy_.name);
 }
 
-void GpuCeilings::hold(std::size_t kernels) const {
-  // Of the host, and what slow ones take at times.
-  constexpr std::uint64_t kNanosecondsOfAKernel = 10'000;
-  const std::uint64_t slots[] = {kNanosecondsOfAKernel * kernels};
+void GpuCeilings::hold(std::size_t calls) const {
+  // A launch takes the host 3 to 5 us, an event less; slow hosts take longer at times.
+  constexpr std::uint64_t kNanosecondsOfACall = 10'000;
+  const std::uint64_t slots[] = {kNanosecondsOfACall * calls};
   kernels_.module().launch(kernels_.module().find("hold"), {1, 1, 1}, 1, 0, stream_.handle(), slots,
                            1);
 }
@@ -280,8 +280,8 @@ std::vector<std::vector<double>> GpuCeilings::time_rounds(
   }
   std::vector<std::vector<double>> times(round.size());
   for (std::size_t r = 0; r < kWarmUps + repeats; ++r) {
-    hold(2 * round.size());
-    round.front()();  // not timed: caches are as it leaves them
+    hold(1 + 4 * round.size());  // two events and up to two launches of each
+    round.front()();             // not timed: caches are as it leaves them
     for (std::size_t i = 0; i < round.size(); ++i) {
       begins[i].record(stream_.handle());
       round[i]();

@@ -38,10 +38,10 @@ class GpuCeilings {
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
   /// Queues one of the fastest shape.
   void read() const { read(fastest_read_); }
-  /// Queues what keeps the stream busy, without memory, while the host queues so many kernels and
-  /// events: none of them is timed while it waits for the host.
-  void hold(std::size_t kernels) const;
   void copy() const { copy(fastest_copy_); }
+  /// Queues what keeps the stream busy, without memory, while the host queues so many kernels,
+  /// copies and events: none of them is timed while it waits for the host.
+  void hold(std::size_t calls) const;
   /// The times in milliseconds of calls that each queue work, taken with events: `round` is queued
   /// as a whole, `repeats` times, so no call waits for the host. Result i belongs to call i.
   std::vector<std::vector<double>> time_rounds(const std::vector<std::function<void()>>& round,

@@ -177,9 +177,9 @@ class GpuContest final : public Contest {
       return entrants_[i].missing.empty() && round < counts[i];
     };
     for (std::size_t r = 0; r < most; ++r) {
-      // Each launch, of two kernels at most and both of them queued twice, and its events.
-      constexpr std::size_t kQueuedOfEach = 6;
-      ceilings_.hold(kQueuedOfEach * entrants_.size());
+      // An untimed and a timed launch, of up to three kernels, what restores the input, and events.
+      constexpr std::size_t kCallsOfEach = 10;
+      ceilings_.hold(kCallsOfEach * entrants_.size());
       ceilings_.read();
       for (std::size_t turn = 0; turn < entrants_.size(); ++turn) {
         const std::size_t i = (r + turn) % entrants_.size();

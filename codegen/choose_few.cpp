@@ -61,16 +61,17 @@ constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 102
 constexpr std::int64_t kLongSegments = 2;
 
 /// Blocks that share a segment longer than so many bytes while they all have a processor of their
-/// own. Measured on an H100, us by a block each and by clusters of four and of eight: f32 of 128
-/// KiB, 16 of them, 6.5, 6.3, 6.5; of 256 KiB 4, 16 and 48 of them 7.3, 6.6, 6.4 and 7.8, 7.3, 7.5
-/// and 9.5, 10.1, 10.5; of 512 KiB 9.5, 7.6, 7.1 and 10.3, 9.0, 9.0 and 13.5, 14.1, 14.7; of 1 MiB
-/// 13.9, 9.6, 8.2 and 15.3, 12.2, 11.6 and 22.2, 22.3, 23.0. Parts that a second launch merges take
-/// the device as long as clusters do (4, 16 of 512 KiB 6.6, 8.6), but the host twice as long.
+/// own. Measured on an H200, us by a block each, by clusters and by as many small parts, which a
+/// second launch merges: one f32 segment of 160 KiB 5.8, 5.2, 5.7, of 256 KiB 6.2, 5.3, 5.7, of 512
+/// KiB 8.6, 6.0, 5.7, of 1 MiB 13.0, 7.1, 5.8; 16 of them 6.0, 6.1, 6.3 and 6.7, 6.5, 6.7 and 9.3,
+/// 7.7, 7.8 and 14.0, 9.5, 9.9; 33, which four share, of 512 KiB 10.2, 9.3, 9.7, of 1
+/// MiB 15.8, 13.2, 13.4; 64 of them 12.2 and 19.6, by parts 13.3 and 20.6. Where parts are sooner,
+/// their second launch costs the host what they save.
 struct Share {
   int blocks;
   std::int64_t bytes;
 };
-constexpr Share kShares[] = {{8, 128 * 1024}, {4, 256 * 1024}};
+constexpr Share kShares[] = {{8, 128 * 1024}, {4, 256 * 1024}, {1, 0}};
 
 /// Bytes of a matrix that CPUs' caches hold so near that it does not matter where in a row a load
 /// lies: 512 bytes of each row are then read as fast as all of it, and states stay in registers.
@@ -134,33 +135,34 @@ std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target&
   return bytes / bytes_of_all(graph);
 }
 
-/// The most elements of few long segments; 0: they are not long.
-std::int64_t most_of_few_long(const Graph& graph, const Target& target, std::int64_t segment) {
+/// Few long segments of one fold: the blocks that share one, and the most elements of so many.
+struct FewLong {
+  int blocks;
+  std::int64_t most;
+};
+/// None: they are not so long, or not so few, or parts' as ever, since the target has no clusters
+/// to share them.
+std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::int64_t segment,
+                                std::int64_t elements) {
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   const std::int64_t bytes = segment <= most ? segment * bytes_of_all(graph) : 0;
-  if (bytes < kLongSegmentBytes || bytes > kLongestSegmentBytes) return 0;
-  return std::min(most / segment, kLongSegments * target.processors) * segment;
-}
-
-/// The same of those that so many blocks share each.
-std::int64_t most_of_share(const Graph& graph, const Target& target, std::int64_t segment,
-                           const Share& share) {
-  const std::int64_t most = most_of_few_long(graph, target, segment);
-  if (most == 0 || segment * bytes_of_all(graph) <= share.bytes) return 0;
-  return std::min<std::int64_t>(most, target.processors / share.blocks * segment);
+  if (bytes < kLongSegmentBytes || bytes > kLongestSegmentBytes || !is_one_fold(graph)) return {};
+  for (const Share& share : kShares) {
+    if (bytes <= share.bytes) continue;
+    const std::int64_t segments =
+        share.blocks > 1 ? target.processors / share.blocks : kLongSegments * target.processors;
+    const std::int64_t of_share = std::min(most / segment, segments) * segment;
+    if (elements > of_share) continue;
+    if (share.blocks > target.cluster_blocks) return {};
+    return FewLong{share.blocks, of_share};
+  }
+  return {};
 }
 
 /// The most elements of few segments, if so many are few and have rules of their own.
 std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                   std::int64_t elements) {
-  if (is_one_fold(graph)) {
-    for (const Share& share : kShares) {
-      const std::int64_t shared = most_of_share(graph, target, segment, share);
-      if (elements <= shared) return shared;
-    }
-    const std::int64_t of_long = most_of_few_long(graph, target, segment);
-    if (elements <= of_long) return of_long;
-  }
+  if (const auto is_long = few_long(graph, target, segment, elements)) return is_long->most;
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   if (elements > most || !gains_from_stages(graph, target, {.segment = segment})) return 0;
   const PlanRequest few{.segment = segment, .most_elements = most};
@@ -188,13 +190,9 @@ int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanR
 }
 
 int blocks_of_few_long(const Graph& graph, const Target& target, const PlanRequest& request) {
-  const std::int64_t elements = request.most_elements;
-  if (request.segment < 1 || elements < 1 || !is_one_fold(graph) ||
-      elements > most_of_few_long(graph, target, request.segment))
-    return 0;
-  for (const Share& share : kShares)
-    if (elements <= most_of_share(graph, target, request.segment, share)) return share.blocks;
-  return 1;
+  if (request.segment < 1 || request.most_elements < 1) return 0;
+  const auto is_long = few_long(graph, target, request.segment, request.most_elements);
+  return is_long ? is_long->blocks : 0;
 }
 
 std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,

@@ -135,9 +135,7 @@ PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
     quanta = std::max(quanta, std::min(kMostQuanta, length / few / plan.part_quantum));
   }
   const std::int64_t part_length = quanta * plan.part_quantum;
-  // All blocks of a cluster are there, though some have nothing to do.
-  return {.parts = plan.cluster > 0 ? wanted : (length + part_length - 1) / part_length,
-          .part_length = part_length};
+  return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
 }
 
 /// The share of the target that is busy while parts come and go in waves, the last of them too.
@@ -152,11 +150,14 @@ double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
 }  // namespace
 
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
-  if (length <= 0 || segments <= 0)
-    return {.parts = plan.cluster > 0 ? plan.parts_wanted : 1, .part_length = plan.part_quantum};
-  // A cluster's parts are each segment's.
-  const std::int64_t shared_by = plan.cluster > 0 ? 1 : segments;
-  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / shared_by);
+  if (plan.cluster > 0) {
+    // Of each segment, and all blocks of a cluster are there, though some have nothing to do.
+    const std::int64_t round = plan.cluster * plan.part_quantum;
+    const std::int64_t rounds = std::max<std::int64_t>(1, (length + round - 1) / round);
+    return {.parts = plan.cluster, .part_length = rounds * plan.part_quantum};
+  }
+  if (length <= 0 || segments <= 0) return {.part_length = plan.part_quantum};
+  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
   PartCut best = cut_into(wanted, plan, length, segments);
   // One segment has the parts that its plan names.
   if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
@@ -429,6 +430,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
         "parts have a quantum and a number");
     require(plan.cluster == 0 || cluster_serves(plan, target),
             "a cluster has all parts of a segment");
+    require(plan.launches == (plan.parts_wanted > 1 && plan.cluster == 0 ? 2 : 1),
+            "parts are merged by a second launch, one part and a cluster's are not");
   }
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];

@@ -112,6 +112,19 @@ void add_parts(Space& space, const PlanChoice& around) {
   space.vary(lanes, &PlanChoice::depth, {4, 8});
 }
 
+/// Few long segments: a block each, or a cluster.
+void add_shares(Space& space, const PlanChoice& around, const Target& target) {
+  space.add(around);
+  for (const int blocks : {1, target.cluster_blocks / 2, target.cluster_blocks}) {
+    if (blocks < 1) continue;
+    PlanChoice choice = around;
+    choice.parts = blocks;
+    choice.cluster = blocks > 1 ? blocks : 0;
+    for (choice.warps = 8; choice.warps <= 16; choice.warps *= 2)
+      space.vary(choice, &PlanChoice::depth, {around.depth, around.depth / 2});
+  }
+}
+
 void add_staged(Space& space, const PlanChoice& around) {
   space.add(around);
   const bool one_burst = around.late > 0 && around.late == around.burst;
@@ -434,11 +447,12 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     add_rows(space, rows_choice(graph, target, request), products);
   if (best_guess.strategy == Strategy::rows) add_rows(space, best_guess, products);
   if (parts || s >= kShortestInParts) {
-    add_parts(space, parts_choice(graph, target, request));
+    const PlanChoice guess = parts_choice(graph, target, request);
+    const bool few_long = blocks_of_few_long(graph, target, request) > 0;
+    few_long ? add_shares(space, guess, target) : add_parts(space, guess);
     PlanRequest longer = request;
     longer.most_elements = 0;
-    if (best_guess.cluster > 0 || blocks_of_few_long(graph, target, request) > 0)
-      add_parts(space, parts_choice(graph, target, longer));
+    if (few_long || guess.cluster > 0) add_parts(space, parts_choice(graph, target, longer));
   }
   if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))
     add_staged(space, *staged);

@@ -75,8 +75,9 @@ std::int64_t most_of_few_columns(const Graph& graph, const Target& target);
 std::int64_t most_of_near(const Graph& graph, const Target& target);
 /// Warps of a GPU's block for so few rows of many columns as the request is for; 0: not so few.
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request);
-/// Blocks that share each of so few long segments of one fold as the request is for, on a GPU; 0:
-/// they are not so few, or not so long.
+/// Blocks that share each of so few long segments of one fold as the request is for, on a GPU: one,
+/// or a cluster's; 0: they are not so few, or not so long, or would be a cluster's that the target
+/// has not.
 int blocks_of_few_long(const Graph& graph, const Target& target, const PlanRequest& request);
 /// Whether the states of a part are so long that many of them take long to merge.
 bool has_long_states(const Graph& graph);
@@ -89,6 +90,10 @@ inline constexpr int kPartWarps = 16;
 
 /// Whether segments are single elements, of which a load holds several; of vectors' lanes rows do.
 bool are_elements(const Target& target, const PlanRequest& request);
+/// Loads in flight beyond which no target gains: more would only be code.
+inline constexpr int kDeepest = 64;
+/// What the best guesses begin with: warps, unit, and the loads that a lane issues at once.
+PlanChoice any_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 /// The best guess of each strategy. Staging is not always legal; parts need no segment size.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 PlanChoice elements_choice(const Target& target);

@@ -5,7 +5,7 @@
 //
 // Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
 // scan's segment is too long for that, everything is on the device at once (host_scans.cpp), as it
-// is for folds of one cluster.
+// is for folds of everything by one cluster.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -71,10 +71,10 @@ class Staging {
         alone_(codegen::has_scans(*piece.graph)) {
     const codegen::Plan& plan = piece.variant->compiled.plan;
     const bool columns = plan.strategy == codegen::Strategy::columns;
-    // Columns whose rows are not cut are cut between columns, and segments of one part each are
-    // finished by the launch that folds them.
+    // Columns whose rows are not cut are cut between columns, and segments of one part or one
+    // cluster each are finished by the launch that folds them.
     bands_ = columns && piece.range.parts == 1;
-    parts_ = piece.range.parts > 1;
+    parts_ = piece.range.parts > 1 && plan.cluster == 0;
     // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans
     // of the whole input that.
     const std::int64_t row = columns ? piece.arguments.segment : 1;
@@ -208,7 +208,7 @@ class Staging {
       count = element_of(end) - first;
       range.segments = parts_ ? range.segments : end - begin;
     }
-    if (!parts_ && !bands_) range.part_end = range.segments;
+    if (!parts_ && !bands_) range.part_end = range.segments * range.parts;
     if (parts_) {
       range.origin = piece_.arguments.rows > 0 ? first / piece_.arguments.segment : first;
       range.part_begin = begin;
@@ -306,7 +306,7 @@ void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
     const std::int64_t segment = piece.arguments.segment;
     const bool fits =
         segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
-    const bool whole = piece.variant->compiled.plan.cluster > 0;
+    const bool whole = piece.variant->compiled.plan.cluster > 0 && segment == 0;
     if (whole || (codegen::has_scans(*piece.graph) && !fits)) {
       run_on_device(context, piece);
     } else {

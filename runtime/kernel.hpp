@@ -134,7 +134,7 @@ class Kernel {
   /// Runs on host memory: spans in, vectors out, always a tuple in the order of over's outputs, one
   /// value a segment or, of what scans, one an element. On a GPU the data goes through in pieces,
   /// so it may be larger than the device's memory; scans over whole(), or segments of tens of MiB,
-  /// and folds by a pinned plan of one cluster lie on the device as a whole. Every input must have
+  /// and folds of whole() by one cluster lie on the device as a whole. Every input must have
   /// the same length; parameters are bound by name like inputs. Throws UserError for bindings that
   /// do not fit the expression (nothing is run then).
   template <class... Out>

@@ -117,5 +117,37 @@ INSTANTIATE_TEST_SUITE_P(All, GpuSmallFold,
                                               std::get<1>(info.param));
                          });
 
+/// Segments of a cluster each, rows with gaps as well, from the host in several chunks of whole
+/// segments and where they are.
+TEST(GpuClusters, FoldSegments) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  if (target("gpu").cluster_blocks < 2) GTEST_SKIP() << "no clusters before sm_90";
+  constexpr std::int64_t kSegment = 40'003;
+  const auto x = chainfold::input<float>("x");
+  for (const int blocks : {2, 4, 8}) {
+    Options options;
+    options.plan = fmt::format("parts warps=4 depth=4 parts={0} cluster={0} bytes=16 simt", blocks);
+    const chainfold::Kernel kernel = chainfold::compile(
+        chainfold::over(chainfold::segments(kSegment), chainfold::sum(x)), options);
+    for (const auto& [gap, count] :
+         {std::pair<std::int64_t, std::int64_t>{0, 3}, {5, 3}, {5, 900}}) {
+      SCOPED_TRACE(fmt::format("{} blocks, {} segments, gap {}", blocks, count, gap));
+      const std::int64_t stride = kSegment + gap;
+      std::vector<float> data(static_cast<std::size_t>(count * stride - gap), NAN);
+      std::vector<float> sums(static_cast<std::size_t>(count), 0);
+      for (std::int64_t s = 0; s < count; ++s) {
+        for (std::int64_t i = 0; i < kSegment; ++i) {
+          const auto value = static_cast<float>((s * 7 + i * 3 + (i >> 9)) % 61 - 30);
+          data[static_cast<std::size_t>(s * stride + i)] = value;
+          sums[static_cast<std::size_t>(s)] += value;  // integers of 24 bits
+        }
+      }
+      const auto [sum] =
+          kernel.run<float>({chainfold::Binding("x", data).stride(gap > 0 ? stride : 0)});
+      EXPECT_EQ(sum, sums);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace chainfold::test

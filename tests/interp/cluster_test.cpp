@@ -1,5 +1,5 @@
 // Clusters: what their blocks tell each other in a Gather, the rules of it, and folds of everything
-// by the blocks of one.
+// and of segments by the blocks of one each.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -184,17 +184,22 @@ PlanChoice parts_of(int cluster, int warps, int depth, bool mma) {
           .mma = mma};
 }
 
-TEST(ClusterFold, IsRightForAnyNumberOfElements) {
+/// Clusters of several sizes over each of these: everything, or one to three segments of so many.
+void expect_clusters_right(bool segmented, const std::vector<std::int64_t>& sizes) {
   std::size_t turn = 0;
   for (const char* name : {"sum_f16", "sum_f32", "variance_f32", "longest_run_bool", "argmax_f16",
                            "basics_i32", "dot_f16"}) {
     for (const int cluster : {2, 7, 8}) {
-      for (const std::int64_t elements : {0, 1, 257, 4096, 16'384, 40'001}) {
-        InterpCase c{.elements = elements,
+      for (const std::int64_t size : sizes) {
+        const auto count = static_cast<std::int64_t>(1 + turn % 3);
+        InterpCase c{.segment = segmented ? size : 0,
+                     .elements = segmented ? size * count : size,
                      .fill = turn % 4 == 3 ? Fill::nonfinite : Fill::uniform,
                      .seed = turn,
                      .base_alignment = turn % 5 == 4 ? 4 : 16,
+                     .chunks = segmented && turn % 3 == 2 ? 2 : 1,
                      .choice = parts_of(cluster, turn % 2 == 0 ? 4 : 1, 2, turn % 3 != 0)};
+        if (segmented && turn % 3 == 1) c.gaps = {5, 8};
         c.options = options_of(turn++);
         expect_right(program(name), gpu_target(90), c);
       }
@@ -202,24 +207,11 @@ TEST(ClusterFold, IsRightForAnyNumberOfElements) {
   }
 }
 
-TEST(ClusterFold, IsRightForSegments) {
-  std::size_t turn = 0;
-  for (const char* name : {"sum_f16", "sum_f32", "variance_f32", "longest_run_bool", "argmax_f16",
-                           "basics_i32", "dot_f16"}) {
-    for (const int cluster : {2, 7, 8}) {
-      for (const std::int64_t segment : {1, 300, 4099, 16'384}) {
-        InterpCase c{.segment = segment,
-                     .elements = segment * static_cast<std::int64_t>(1 + turn % 3),
-                     .fill = turn % 4 == 3 ? Fill::nonfinite : Fill::uniform,
-                     .seed = turn,
-                     .base_alignment = turn % 5 == 4 ? 4 : 16,
-                     .choice = parts_of(cluster, turn % 2 == 0 ? 4 : 1, 2, turn % 3 != 0)};
-        c.options = options_of(turn++);
-        expect_right(program(name), gpu_target(90), c);
-      }
-    }
-  }
+TEST(ClusterFold, IsRightForAnyNumberOfElements) {
+  expect_clusters_right(false, {0, 1, 257, 4096, 16'384, 40'001});
 }
+
+TEST(ClusterFold, IsRightForSegments) { expect_clusters_right(true, {1, 300, 4099, 16'384}); }
 
 TEST(ClusterFold, IsTheDefaultOfFewElements) {
   const Computation computation = program("sum_f16").over(whole());

@@ -57,11 +57,10 @@ INSTANTIATE_TEST_SUITE_P(All, PlanSpaceRuns,
                                          "dot_f16", "variance_f32", "q6"),
                          [](const auto& info) { return std::string(info.param); });
 
-/// Few long segments are a block's each or a cluster's; without clusters, parts' and a second
-/// launch's.
+/// Few long segments are a block's each or a cluster's; without clusters those are parts as ever.
 TEST(FewLongSegments, AreRight) {
   std::size_t turn = 0;
-  int merged = 0, clusters = 0, alone = 0;
+  int clusters = 0, alone = 0;
   for (const char* name : {"sum_f16", "sum_f32", "sum_f64", "sum_i32"}) {
     const TestProgram& tested = program(name);
     for (const char* target_name : {"sm_90", "sm_75"}) {
@@ -73,6 +72,10 @@ TEST(FewLongSegments, AreRight) {
         const std::int64_t count = 1 + static_cast<std::int64_t>(turn % 2);
         const codegen::Graph graph = tested.over(segments(segment)).graph();
         const std::int64_t most = most_elements_of(graph, target, segment, segment * count);
+        if (target.cluster_blocks == 1 && bytes > 128 * 1024) {
+          EXPECT_EQ(most, 0) << name << " " << segment;
+          continue;
+        }
         ASSERT_GT(most, 0) << name << " " << segment;
         InterpCase c{.segment = segment, .elements = segment * count};
         c.choice = default_choice(graph, target, {.segment = segment, .most_elements = most});
@@ -84,7 +87,8 @@ TEST(FewLongSegments, AreRight) {
         const auto plan = make_plan(
             graph, target, {.segment = segment, .base_alignment = c.base_alignment}, *c.choice);
         ASSERT_TRUE(plan);
-        (plan->cluster > 0 ? clusters : plan->launches > 1 ? merged : alone) += 1;
+        EXPECT_EQ(plan->launches, 1);
+        (plan->cluster > 0 ? clusters : alone) += 1;
         SCOPED_TRACE(fmt::format("{} on {}, {} segments of {}: {}", name, target_name, count,
                                  segment, to_text(*c.choice)));
         EXPECT_EQ(check_interpreted(tested, target, c).problems, "");
@@ -92,7 +96,6 @@ TEST(FewLongSegments, AreRight) {
     }
   }
   if (kThin == 1) {
-    EXPECT_GT(merged, 0);
     EXPECT_GT(clusters, 0);
     EXPECT_GT(alone, 0);
   }

@@ -60,10 +60,10 @@ class Interpreted {
   }
 
   std::vector<Column> run() {
-    const bool parts = range_.parts > 1;
+    const bool cluster = compiled_.plan.cluster > 0, parts = range_.parts > 1 && !cluster;
     if (what_.chunks > 1 && codegen::has_scans(graph_)) {
       run_scans();
-    } else if (what_.chunks == 1 || !what_.gaps.empty() || compiled_.plan.cluster > 0) {
+    } else if (what_.chunks == 1 || !what_.gaps.empty() || (cluster && what_.segment == 0)) {
       launch(range_, pieces(0, what_.elements), -1);
     } else if (parts) {
       for (const Piece& piece : cut(range_.part_end, what_.chunks)) {
@@ -90,7 +90,7 @@ class Interpreted {
       for (const Piece& piece : cut(range_.segments, what_.chunks)) {
         runtime::Slots::Range range = range_;
         range.segments = piece.end - piece.begin;
-        range.part_end = range.segments;
+        range.part_end = range.segments * range.parts;
         first_output_ = piece.begin;
         launch(range, pieces(piece.begin * what_.segment, piece.end * what_.segment), -1);
       }

@@ -1431,7 +1431,7 @@ TEST(ChoosePlan, LongRowsOfOneFoldAreDeepAndByLanes) {
 /// Few long segments are a block's each, in one launch, and longer ones, as long as every block has
 /// a processor of its own, are shared by four or eight; more of them, or longer ones, are not.
 TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
-  const codegen::Target gpu = codegen::gpu_target(90), old = codegen::gpu_target(80, 132);
+  const codegen::Target gpu = codegen::gpu_target(90), old = codegen::gpu_target(80);
   const auto x = input<float>("x");
   constexpr std::int64_t kKiB = 1024 / 4;
   struct Class {
@@ -1468,11 +1468,7 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
       EXPECT_EQ(plan->launches, 1);
       for (const std::int64_t count : {1, 7, 16, 33, 264})
         EXPECT_EQ(codegen::cut_parts(*plan, segment, count).parts, few.blocks) << count;
-      // Without clusters a second launch merges what as many parts as keep it busy have folded.
-      const auto parts = codegen::choose_plan(sums.graph(), old, request);
-      EXPECT_EQ(parts.cluster, 0);
-      EXPECT_EQ(parts.launches, few.blocks > 1 ? 2 : 1);
-      EXPECT_EQ(codegen::cut_parts(parts, segment, few.segments).parts > 1, few.blocks > 1);
+      EXPECT_GE(codegen::cut_parts(*plan, segment, few.segments).part_length * few.blocks, segment);
       // The same computation of more keeps its plan, which a tuning of few tries as well.
       const codegen::PlanChoice many =
           codegen::default_choice(sums.graph(), gpu, {.segment = segment});
@@ -1484,6 +1480,10 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
       })) << codegen::to_text(many);
     }
     EXPECT_EQ(class_of(least), 0) << segment;
+    // Without clusters those that would share segments are parts as ever.
+    const std::int64_t alone = codegen::most_elements_of(sums.graph(), old, segment, segment);
+    EXPECT_EQ(alone > 0, classes_of(segment).size() == 1) << segment;
+    EXPECT_GT(codegen::most_elements_of(sums.graph(), old, segment, 40 * segment), 0) << segment;
   }
   // Whatever number of processors a device has, and however few bytes that makes.
   for (const int processors : {1, 2, 4, 16}) {
@@ -1495,6 +1495,14 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
         codegen::choose_plan(sums.graph(), small, {.segment = 8 * 1024, .most_elements = most})
             .parts_wanted,
         1);
+    const std::int64_t longer = 128 * 1024;
+    const Computation shared = over(segments(longer), sum(x));
+    const std::int64_t few = codegen::most_elements_of(shared.graph(), small, longer, 1);
+    const int blocks = processors >= 8 ? 8 : processors >= 4 ? 4 : 1;
+    EXPECT_EQ(few, longer * (blocks == 1 ? 2 * processors : processors / blocks));
+    EXPECT_EQ(codegen::choose_plan(shared.graph(), small, {.segment = longer, .most_elements = few})
+                  .parts_wanted,
+              blocks);
   }
   const auto none = [&](const Computation& computation, std::int64_t segment) {
     EXPECT_EQ(codegen::most_elements_of(computation.graph(), gpu, segment, segment), 0) << segment;
