@@ -61,12 +61,12 @@ constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 102
 constexpr std::int64_t kLongSegments = 2;
 
 /// Blocks that share a segment longer than so many bytes while they all have a processor of their
-/// own. Measured on an H200, us by a block each, by clusters and by as many small parts, which a
-/// second launch merges: one f32 segment of 160 KiB 5.8, 5.2, 5.7, of 256 KiB 6.2, 5.3, 5.7, of 512
-/// KiB 8.6, 6.0, 5.7, of 1 MiB 13.0, 7.1, 5.8; 16 of them 6.0, 6.1, 6.3 and 6.7, 6.5, 6.7 and 9.3,
-/// 7.7, 7.8 and 14.0, 9.5, 9.9; 33, which four share, of 512 KiB 10.2, 9.3, 9.7, of 1
-/// MiB 15.8, 13.2, 13.4; 64 of them 12.2 and 19.6, by parts 13.3 and 20.6. Where parts are sooner,
-/// their second launch costs the host what they save.
+/// own; all of kLongSegments a processor have one each. Measured on an H200, us by a block each, by
+/// clusters and by as many small parts, which a second launch merges: one f32 segment of 160
+/// KiB 5.8, 5.2, 5.7, of 256 KiB 6.2, 5.3, 5.7, of 512 KiB 8.6, 6.0, 5.7, of 1 MiB 13.0, 7.1, 5.8;
+/// 16 of them 6.0, 6.1, 6.3 and 6.7, 6.5, 6.7 and 9.3, 7.7, 7.8 and 14.0, 9.5, 9.9; 33, which four
+/// share, of 512 KiB 10.2, 9.3, 9.7, of 1 MiB 15.8, 13.2, 13.4; 64 of them 12.2 and 19.6, by
+/// parts 13.3 and 20.6. Where parts are sooner, their second launch costs the host what they save.
 struct Share {
   int blocks;
   std::int64_t bytes;
@@ -146,14 +146,15 @@ std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::i
                                 std::int64_t elements) {
   const std::int64_t most = most_of_bytes(kFewSegmentBytes, graph, target);
   const std::int64_t bytes = segment <= most ? segment * bytes_of_all(graph) : 0;
-  if (bytes < kLongSegmentBytes || bytes > kLongestSegmentBytes || !is_one_fold(graph)) return {};
+  if (bytes < kLongSegmentBytes || bytes > kLongestSegmentBytes) return {};
   for (const Share& share : kShares) {
     if (bytes <= share.bytes) continue;
     const std::int64_t segments =
         share.blocks > 1 ? target.processors / share.blocks : kLongSegments * target.processors;
     const std::int64_t of_share = std::min(most / segment, segments) * segment;
     if (elements > of_share) continue;
-    if (share.blocks > target.cluster_blocks) return {};
+    // Last: it looks at all nodes, and this is asked at each launch.
+    if (share.blocks > target.cluster_blocks || !is_one_fold(graph)) return {};
     return FewLong{share.blocks, of_share};
   }
   return {};

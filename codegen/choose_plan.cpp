@@ -25,7 +25,7 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// What no target gains from: more would only be code.
+/// Rows at once beyond which no target gains: more would only be code.
 constexpr int kMostRows = 32;
 /// Loads of a segment that are held at once, because moments then need no merges.
 constexpr int kMostLoadsOfMoments = 16;

@@ -161,8 +161,9 @@ class Kernel {
   /// synchronised; once prepare() or a launch of the same segment size and alignment has run (over
   /// everything, or with a partial last segment: also as long, or both above 512 MiB of inputs; of
   /// segments: both above 128 MiB, or neither, and of 32 KiB to 1 MiB both up to two for each
-  /// processor, or neither), nothing is compiled either, and the launch can be
-  /// captured in a CUDA graph. Throws UserError before anything is queued; memory that was the
+  /// processor, or neither, above 128 KiB also both up to one for eight and, above 256 KiB, for
+  /// four processors, or neither), nothing is compiled either, and the launch can be captured in a
+  /// CUDA graph. Throws UserError before anything is queued; memory that was the
   /// device's in an earlier launch is not asked about again, so what happens if it was freed since
   /// is for the driver to tell. From sm_90 on a launch may be programmatic: it starts while the
   /// kernel before it on the stream still runs, and waits for its end before it touches memory. (A

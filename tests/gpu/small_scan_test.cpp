@@ -1,10 +1,12 @@
 // Few launches of every strategy of scans, by lanes and on tensor cores, for the sanitizers; and
 // the published scans, which nothing else runs on a device. Folds of few elements, in one launch of
-// a cluster and in two.
+// a cluster and in two, and of segments of a cluster each.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
