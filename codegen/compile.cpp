@@ -15,6 +15,7 @@ Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
 #ifndef NDEBUG
   verify(compiled.program);  // tells a lowering's mistake from the pass's
 #endif
+  drop_zeros(compiled.program);
   eliminate_dead(compiled.program);
   verify(compiled.program);
   return compiled;

@@ -133,17 +133,19 @@ std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elem
     prefixes.push_back(std::move(element));
   }
   const Heads how = heads(width);
+  // The fold of the run that ends with `last` is taken into that of the run which follows it.
+  const auto take_in = [&](int last, int i) {
+    if (how == Heads::inside_lanes && i / segment_ != last / segment_) return;
+    Partial& right = prefixes[static_cast<std::size_t>(i)];
+    const Partial& left = prefixes[static_cast<std::size_t>(last)];
+    right = choose(fold, no_head(last, i, width, first, reverse), merge(fold, left, right, reverse),
+                   right);
+  };
   for (int half = 1; half < width; half *= 2) {
-    for (int start = 0; start < width; start += 2 * half) {
-      const int last = start + half - 1;
-      for (int i = start + half; i < start + 2 * half; ++i) {
-        Partial& right = prefixes[static_cast<std::size_t>(i)];
-        const Partial& left = prefixes[static_cast<std::size_t>(last)];
-        if (how == Heads::inside_lanes && i / segment_ != last / segment_) continue;
-        right = choose(fold, no_head(last, i, width, first, reverse),
-                       merge(fold, left, right, reverse), right);
-      }
-    }
+    for (int i = 2 * half - 1; i < width; i += 2 * half) take_in(i - half, i);
+  }
+  for (int half = width / 4; half >= 1; half /= 2) {
+    for (int i = 3 * half - 1; i < width; i += 2 * half) take_in(i - half, i);
   }
   return prefixes;
 }

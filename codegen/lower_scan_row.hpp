@@ -1,9 +1,11 @@
 // ScanRow: the prefixes of one row, which is one load of every lane of a warp, side by side in
 // memory.
 //
-// Within a lane prefixes come from a tree (Sklansky, 1960), across lanes from log2(32) exchanges
-// (Kogge and Stone, 1973; where lanes are those of vectors the tree as well, whose steps take one
-// lane for a whole run), and what came before the row (the carry) is merged in front. Where
+// Within a lane prefixes come from the fewest merges with which the lane's fold, which others wait
+// for, has log2 steps (Brent and Kung, 1982: eleven for eight elements), across lanes from log2(32)
+// exchanges (Kogge and Stone, 1973; where lanes are those of vectors from a tree, Sklansky, 1960,
+// whose steps take one lane for a whole run), and what came before the row (the carry) is merged in
+// front. Where
 // segments begin within rows, each merge happens only if the segment of its right side reaches back
 // to its left side, which the position of an element within its segment tells; so any segment size
 // is served by the same code, and what positions tell while the program is written costs nothing.
