@@ -90,17 +90,15 @@ class Propagate {
     ScanTiles tiles(b, graph_, plan_, params_);
     ScanTile& run = tiles.run();
     tiles.place(b.block());
-    // The tile first: it comes while the launch before ends, whose states are waited for.
-    const Partials own = tiles.total();
-    const auto shared = StateArrays::in_shared(program_, graph_, "before", plan_.warps);
-    shared.store_one(b, run.tile(), b.convert(b.warp(), DType::i64), fold_of_states(b, tiles));
+    // What is the tile's own comes first: the launch before ends meanwhile, whose states are waited
+    // for.
     ScanBlock block(b, program_, graph_, run);
-    block.share(own);
-    Partials before = tiles.carried_in();
-    for (int w = 0; w < plan_.warps; ++w)
-      before = run.merge(before, shared.load_one(b, run.tile(), b.i64(w)));
-    tiles.scan(run.merge(before, block.before_warp()),
-               std::vector<ValueId>(graph_.folds.size(), kNoValue));
+    block.share(tiles.total());
+    const Partials in_block = block.before_warp();
+    ScanBlock states(b, program_, graph_, run);
+    states.share(share_of_states(b, tiles));
+    const Partials before = states.all();
+    tiles.scan(run.merge(before, in_block), std::vector<ValueId>(graph_.folds.size(), kNoValue));
     tiles.store_folds([&] { return run.merge(before, block.all()); });
   }
 
@@ -120,33 +118,44 @@ class Propagate {
   }
 
  private:
-  /// Of the states before the tile those that are the warp's share, a run of them.
-  Partials fold_of_states(Builder& b, ScanTiles& tiles) {
+  /// The warp's share of what comes before the tile: a run of the states, of which a lane takes
+  /// neighbours; the first share has what the launch brings, too. Shares lie in memory as warps do.
+  Partials share_of_states(Builder& b, ScanTiles& tiles) {
     ScanTile& run = tiles.run();
-    const ValueId count = tiles.index(), width = b.i64(kWarpWidth);
-    const ValueId first = b.sub(b.block(), count),
-                  all = b.i64(std::int64_t{kWarpWidth} * plan_.warps);
-    const ValueId each = b.mul(b.div(b.add(count, b.sub(all, b.i64(1))), all), width);
-    const ValueId begin = b.mul(b.convert(b.warp(), DType::i64), each);
-    const ValueId end = b.min(count, b.add(begin, each));
-    const Partials start = run.tile().identities();
-    const Builder::Values folded =
-        b.loop(begin, end, width, run.tile().flatten(start),
-               [&](ValueId at, const Builder::Values& carried) {
-                 const ValueId left = b.min(width, b.sub(end, at));
-                 // States follow the scan's direction; lower lanes are merged as what is first in
-                 // memory.
-                 const Address place =
-                     run.reverse() ? Address{.base = b.sub(b.add(first, b.add(at, left)), b.i64(1)),
-                                             .group = 1,
-                                             .stride = -1}
-                                   : Address{.base = b.add(first, at)};
-                 const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), left);
-                 const Partials next = run.tile().reduce_lanes(
-                     states_.load(b, run.tile(), place, mask), 1, kWarpWidth);
-                 return run.tile().flatten(run.merge(run.tile().unflatten(carried, true), next));
-               });
-    return run.tile().unflatten(folded, true);
+    TileLowering& tile = run.tile();
+    constexpr std::int64_t kStatesALane = 2;  // two loads on their way at once
+    const ValueId count = tiles.index(), warp = b.convert(b.warp(), DType::i64);
+    const ValueId first = b.sub(b.block(), count), batch = b.i64(kWarpWidth * kStatesALane),
+                  all = b.i64(kWarpWidth * kStatesALane * plan_.warps);
+    const ValueId each = b.mul(b.div(b.add(count, b.sub(all, b.i64(1))), all), batch);
+    const ValueId share = run.reverse() ? b.sub(b.i64(plan_.warps - 1), warp) : warp;
+    const ValueId begin = b.mul(share, each), end = b.min(count, b.add(begin, each));
+    Partials start = tiles.carried_in();
+    const ValueId is_first = b.splat(b.compute(Op::eq, {share, b.i64(0)}));
+    for (std::size_t f = 0; f < start.size(); ++f)
+      start[f] = tile.keep_where(f, std::move(start[f]), is_first);
+    const ValueId own = b.mul(b.convert(b.lane(), DType::i64), b.i64(kStatesALane));
+    const Builder::Values folded = b.loop(
+        begin, end, batch, tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
+          const ValueId left = b.min(batch, b.sub(end, at));
+          std::vector<Partials> states;
+          for (std::int64_t i = 0; i < kStatesALane; ++i) {
+            // States follow the scan's direction; lower lanes are merged as what is first in
+            // memory.
+            const Address place =
+                run.reverse() ? Address{.base = b.sub(b.add(first, b.add(at, left)), b.i64(1 + i)),
+                                        .group = 1,
+                                        .stride = -kStatesALane}
+                              : Address{.base = b.add(b.add(first, at), b.i64(i)),
+                                        .group = 1,
+                                        .stride = kStatesALane};
+            const ValueId mask = b.lt(b.add(own, b.i64(i)), left);
+            states.push_back(states_.load(b, tile, place, mask));
+          }
+          const Partials next = tile.reduce_lanes(tile.merge(states[0], states[1]), 1, kWarpWidth);
+          return tile.flatten(run.merge(tile.unflatten(carried, true), next));
+        });
+    return tile.unflatten(folded, true);
   }
   /// Lane l's state merged with those of the lanes below it.
   Partial scan_states(Builder& b, ScanTile& run, std::size_t f, Partial state) {

@@ -1,6 +1,5 @@
 // Scans in one launch without waiting: a warp's tile of whole segments (scan_tile), a segment a
 // warp (scan_run), or a segment or a few a block (scan_block).
-#include <bit>
 #include <utility>
 
 #include "chainfold/codegen/lower.hpp"
@@ -58,9 +57,6 @@ void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& s
   });
 }
 
-/// Lanes that hold what so many warps share.
-int lanes_for(int warps) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps))); }
-
 /// Blocks of several segments, which begin anywhere in loads.
 Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& target) {
   Program program = start(graph, plan, target, plan.tile_segments);
@@ -80,7 +76,7 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
         const ValueId count = full ? kNoValue : b.sub(b.i64(elements), mine);
         scan.begin_at(slot);
         const std::vector<Loaded> rows = scan.load(begin, count, kNoValue);
-        block.share(scan.total_of_open_segment(rows), lanes_for(plan.warps));
+        block.share(scan.total_of_open_segment(rows));
         const Partials before = block.before_warp();
         scan.scan_segments(rows, begin, count, first, scan.carry_of(before));
         return Builder::Values{};
@@ -190,7 +186,7 @@ Program lower_scan_block(const Graph& graph, const Plan& plan, const Target& tar
   const std::int64_t tile = scan.elements() * plan.warps;
   const ValueId count = tile == plan.segment ? kNoValue : b.sub(b.i64(plan.segment), mine);
   const std::vector<Loaded> rows = scan.load(begin, count, mine);
-  block.share(scan.total(rows), lanes_for(plan.warps));
+  block.share(scan.total(rows));
   const ValueId extent = b.i64(plan.segment);
   const Partials folds = block.all();
   scan.scan(rows, begin, scan.carry_of(block.before_warp()), extent, scan.values_of(folds));

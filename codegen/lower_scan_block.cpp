@@ -1,14 +1,19 @@
 #include "chainfold/codegen/lower_scan_block.hpp"
 
+#include <bit>
 #include <utility>
 
 namespace chainfold::codegen {
 
 ScanBlock::ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan)
-    : b_(builder), program_(program), graph_(graph), scan_(scan) {}
+    : b_(builder),
+      program_(program),
+      graph_(graph),
+      scan_(scan),
+      lanes_(
+          static_cast<int>(std::bit_ceil(static_cast<unsigned>(program.launches.back().warps)))) {}
 
-void ScanBlock::share(const Partials& totals, int lanes) {
-  lanes_ = lanes;
+void ScanBlock::share(const Partials& totals) {
   own_ = totals;
   if (program_.launches.back().warps == 1) return;
   declare(1);

@@ -13,9 +13,8 @@ class ScanBlock {
  public:
   ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan);
 
-  /// Every warp hands over the fold of its run. Contains a barrier; only once a launch. `lanes` (a
-  /// power of two, no fewer than warps): as many hold the totals, the next ones the same again.
-  void share(const Partials& totals, int lanes = kWarpWidth);
+  /// Every warp hands over the fold of its run. Contains a barrier; only once for each ScanBlock.
+  void share(const Partials& totals);
   /// The same in steps, for blocks of several tiles: declares room for the totals of so many of
   /// them; `at` (i64) is the room's first element.
   void declare(int tiles);
@@ -46,8 +45,8 @@ class ScanBlock {
   ScanTile& scan_;
   StateArrays totals_;
   Partials own_;
+  int lanes_;          // the power of two that is no less than warps
   Partials of_warps_;  // lane l holds that of warp l % lanes_
-  int lanes_ = kWarpWidth;
 };
 
 }  // namespace chainfold::codegen
