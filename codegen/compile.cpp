@@ -6,6 +6,11 @@
 
 namespace chainfold::codegen {
 
+void simplify(Program& program) {
+  drop_zeros(program);
+  eliminate_dead(program);
+}
+
 Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
   verify(graph);
   verify(plan, graph, target);
@@ -15,8 +20,7 @@ Compiled compile_plan(const Graph& graph, const Target& target, Plan plan) {
 #ifndef NDEBUG
   verify(compiled.program);  // tells a lowering's mistake from the pass's
 #endif
-  drop_zeros(compiled.program);
-  eliminate_dead(compiled.program);
+  simplify(compiled.program);
   verify(compiled.program);
   return compiled;
 }

@@ -35,7 +35,7 @@ void eliminate_dead(Program& program);
 
 /// Pass. Before: any program. After: no float is added to +0.0 in vain: such a sum's value is used
 /// in its place where that cannot be -0.0, which no addition of +0.0 leaves. Every value is the
-/// same, bit for bit (NaN payloads aside).
+/// same, bit for bit (NaN payloads and quiet bits aside).
 void drop_zeros(Program& program);
 
 /// Pass, for targets whose launches overlap. Before: no launch does. After: all do, but for the

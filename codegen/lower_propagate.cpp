@@ -95,7 +95,7 @@ class Propagate {
     ScanBlock block(b, program_, graph_, run);
     block.share(tiles.total());
     const Partials in_block = block.before_warp();
-    ScanBlock states(b, program_, graph_, run);
+    ScanBlock states(b, program_, graph_, run, "before");
     states.share(share_of_states(b, tiles));
     const Partials before = states.all();
     tiles.scan(run.merge(before, in_block), std::vector<ValueId>(graph_.folds.size(), kNoValue));

@@ -5,11 +5,13 @@
 
 namespace chainfold::codegen {
 
-ScanBlock::ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan)
+ScanBlock::ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan,
+                     std::string name)
     : b_(builder),
       program_(program),
       graph_(graph),
       scan_(scan),
+      name_(std::move(name)),
       lanes_(
           static_cast<int>(std::bit_ceil(static_cast<unsigned>(program.launches.back().warps)))) {}
 
@@ -23,8 +25,7 @@ void ScanBlock::share(const Partials& totals) {
 }
 
 void ScanBlock::declare(int tiles) {
-  totals_ =
-      StateArrays::in_shared(program_, graph_, "total", tiles * program_.launches.back().warps);
+  totals_ = StateArrays::in_shared(program_, graph_, name_, tiles * program_.launches.back().warps);
 }
 
 void ScanBlock::put(const Partials& totals, ValueId at) {

@@ -2,6 +2,7 @@
 // memory in the order of the warps.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "chainfold/codegen/lower_scan_tile.hpp"
@@ -11,7 +12,9 @@ namespace chainfold::codegen {
 
 class ScanBlock {
  public:
-  ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan);
+  /// `name`: what the arrays are called in prints that hold what warps share.
+  ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan,
+            std::string name = "total");
 
   /// Every warp hands over the fold of its run. Contains a barrier; only once for each ScanBlock.
   void share(const Partials& totals);
@@ -43,6 +46,7 @@ class ScanBlock {
   Program& program_;
   const Graph& graph_;
   ScanTile& scan_;
+  std::string name_;
   StateArrays totals_;
   Partials own_;
   int lanes_;          // the power of two that is no less than warps

@@ -5,10 +5,10 @@
 // for, has log2 steps (Brent and Kung, 1982: eleven for eight elements), across lanes from log2(32)
 // exchanges (Kogge and Stone, 1973; where lanes are those of vectors from a tree, Sklansky, 1960,
 // whose steps take one lane for a whole run), and what came before the row (the carry) is merged in
-// front. Where
-// segments begin within rows, each merge happens only if the segment of its right side reaches back
-// to its left side, which the position of an element within its segment tells; so any segment size
-// is served by the same code, and what positions tell while the program is written costs nothing.
+// front. Where segments begin within rows, each merge happens only if the segment of its right side
+// reaches back to its left side, which the position of an element within its segment tells; so any
+// segment size is served by the same code, and what positions tell while the program is written
+// costs nothing.
 //
 // On tensor cores (Unit::mma_scan) prefixes come a quad of lanes at once (lower_quads.hpp), and
 // exchanges are among eight quads instead of 32 lanes. 0 * NaN is NaN, so a row with an element

@@ -32,7 +32,8 @@ class ZeroFacts {
 
   /// The value is +0.0 in every lane and element.
   [[nodiscard]] bool zero(ValueId id) const { return facts_[id].zero; }
-  /// No element of the value, in any lane, is -0.0. Says something of floats alone.
+  /// No element of the value, in any lane, is -0.0. Says something of floats alone: whatever makes
+  /// a float of another type's value says so anew.
   [[nodiscard]] bool never_negative(ValueId id) const { return facts_[id].never; }
 
  private:
@@ -54,7 +55,8 @@ class ZeroFacts {
   void put(Place place, Fact now) {
     fall(memory_.try_emplace(place, Fact{true, true}).first->second, now);
   }
-  /// Lanes that are off receive +0.0.
+  /// Lanes that are off, slots that nothing waited for and blocks that are not there give +0.0, of
+  /// which both facts are true.
   Fact take(Place place) { return memory_.try_emplace(place, Fact{true, true}).first->second; }
 
   void region(const Region& body) {

@@ -48,6 +48,10 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   // Rounded additions within a row; then what a state rounds of it and of itself, and what is added
   // to that.
   constexpr double kBehindCarry = 4;
+  // A lane's fold has log2 of its elements, which go on through the lanes; a prefix that ends
+  // within the lane has up to 2 log2 - 2 and goes no further, which is no more than the row's as
+  // long as a load has at most 2^7 elements, and with the addition behind it no more than `own`
+  // below as long as it has at most 16.
   int row = ceil_log2(plan.load_width) + kLaneLevels;
   const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;
   // What is added of another segment, or of none, is zero.

@@ -60,7 +60,7 @@ std::string words(const codegen::Graph& graph, const codegen::PlanRequest& reque
           : "";
   if (request.segment == 0) return "the whole input" + memory;
   if (has_columns(graph)) return fmt::format("{} columns{}{}", request.segment, strides, memory);
-  return fmt::format("segments{} of {}{}", strides, request.segment, memory);
+  return fmt::format("segments of {}{}{}", request.segment, strides, memory);
 }
 
 }  // namespace

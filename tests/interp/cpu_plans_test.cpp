@@ -83,8 +83,7 @@ std::string check(const Graph& written, const Shape& shape) {
       plan.read_ahead == 0)
     return "nothing is asked for ahead";
   Program program = lower(graph, plan, target);
-  drop_zeros(program);
-  eliminate_dead(program);
+  simplify(program);
   const PartCut cut = plan.strategy == Strategy::columns ? cut_parts(plan, rows, 1)
                       : plan.strategy == Strategy::parts
                           ? cut_parts(plan, size == 0 ? elements : size, segments)

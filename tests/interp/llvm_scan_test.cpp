@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/emit_llvm.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/interp_machine.hpp"
@@ -53,7 +54,7 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
           ? codegen::choose_plan(graph, target, request)
           : make_plan(graph, target, request, codegen::parse_choice(shape.choice)).value();
   codegen::Program program = codegen::lower(graph, plan, target);
-  codegen::eliminate_dead(program);
+  codegen::simplify(program);
   if (stream_bytes > 0 &&
       codegen::emit_llvm(program).text.find("!nontemporal") == std::string::npos)
     return "nothing passes the caches by";

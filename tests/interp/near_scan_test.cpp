@@ -112,6 +112,36 @@ TEST(DirectScan, IsRight) {
   }
 }
 
+/// Of folds that keep their order, where several warps have shares of the states: a warp's are
+/// neighbours, as are a lane's.
+TEST(DirectScan, KeepsOrderAmongShares) {
+  std::size_t turn = 0;
+  for (const char* name : {"scan_horner_u8", "scan_horner_back_u8", "scan_brackets_back_i8"}) {
+    for (const int warps : {2, 3, 4}) {
+      for (const std::int64_t segment : {0, 40'000}) {
+        SCOPED_TRACE(fmt::format("{} by {} warps in {}", name, warps, segment));
+        InterpCase c{.segment = segment, .fill = Fill::whole};
+        c.elements = segment > 0 ? 2 * segment : std::int64_t{64} * warps * 32 * warps - 17;
+        if (segment == 0) c.chunks = 1 + static_cast<int>(turn % 2);
+        c.choice = {.strategy = Strategy::propagate,
+                    .warps = warps,
+                    .depth = 1,
+                    .direct = 1,
+                    .bytes = 1,
+                    .mma = false};
+        const Computation computation =
+            program(name).over(segment > 0 ? segments(segment) : whole());
+        if (warps == 3 && !make_plan(computation.graph(), codegen::gpu_target(90),
+                                     {.segment = segment}, *c.choice))
+          continue;
+        c.options = options_of(turn++);
+        expect_right(program(name), codegen::gpu_target(90), c);
+      }
+    }
+  }
+  EXPECT_GE(turn, 12);
+}
+
 TEST(DirectScan, NeedsNothingFromBehind) {
   PlanChoice choice{.strategy = Strategy::propagate, .warps = 2, .depth = 2, .direct = 1};
   choice.mma = false;
