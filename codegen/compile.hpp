@@ -26,13 +26,12 @@ Graph graph_for(const Graph& graph, const Target& target);
 /// about a millisecond. Throws UserError(unsupported) for what no plan can meet.
 Compiled compile_graph(const Graph& graph, const Target& target, const PlanRequest& request);
 
+/// The same for a plan that is given. Throws InternalError for one that is not legal.
+Compiled compile_plan(const Graph& graph, const Target& target, Plan plan);
+
 /// What every lowered program goes through: the passes that change nothing of what it means, on any
 /// target (lower.hpp).
 void simplify(Program& program);
-
-/// The same as compile_graph for a plan that is given. Throws InternalError for one that is not
-/// legal.
-Compiled compile_plan(const Graph& graph, const Target& target, Plan plan);
 
 /// Source text in the language of the target's backend, and the symbols of its launches in order.
 struct Source {

@@ -152,7 +152,7 @@ class Propagate {
             const ValueId mask = b.lt(b.add(own, b.i64(i)), left);
             states.push_back(states_.load(b, tile, place, mask));
           }
-          const Partials next = tile.reduce_lanes(tile.merge(states[0], states[1]), 1, kWarpWidth);
+          const Partials next = tile.reduce_lanes(tile.merge_all(std::move(states)), 1, kWarpWidth);
           return tile.flatten(run.merge(tile.unflatten(carried, true), next));
         });
     return tile.unflatten(folded, true);

@@ -12,7 +12,7 @@ namespace chainfold::codegen {
 
 class ScanBlock {
  public:
-  /// `name`: what the arrays are called in prints that hold what warps share.
+  /// `name`: what prints call the arrays that hold what warps share.
   ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan,
             std::string name = "total");
 

@@ -52,12 +52,9 @@ class ZeroFacts {
     known = next;
   }
   void set(ValueId id, Fact now) { fall(facts_[id], now); }
-  void put(Place place, Fact now) {
-    fall(memory_.try_emplace(place, Fact{true, true}).first->second, now);
-  }
-  /// Lanes that are off, slots that nothing waited for and blocks that are not there give +0.0, of
-  /// which both facts are true.
-  Fact take(Place place) { return memory_.try_emplace(place, Fact{true, true}).first->second; }
+  /// Of all that is ever stored in a place. Lanes that are off, slots that nothing waited for and
+  /// blocks that are not there give +0.0, of which both facts are true.
+  Fact& held(Place place) { return memory_.try_emplace(place, Fact{true, true}).first->second; }
 
   void region(const Region& body) {
     for (const Instr& instr : body.body) visit(instr);
@@ -85,15 +82,15 @@ class ZeroFacts {
       return;
     }
     if (const auto* store = std::get_if<SharedStore>(&instr.op)) {
-      put({-1, store->array}, fact(store->value));
+      fall(held({-1, store->array}), fact(store->value));
     } else if (const auto* copy = std::get_if<CopyAsync>(&instr.op)) {
-      put({-1, copy->array}, {});
+      fall(held({-1, copy->array}), {});
     } else if (const auto* publish = std::get_if<Publish>(&instr.op)) {
       for (std::size_t i = 0; i < publish->values.size(); ++i)
-        put({publish->flags, static_cast<int>(i)}, fact(publish->values[i]));
+        fall(held({publish->flags, static_cast<int>(i)}), fact(publish->values[i]));
     } else if (const auto* await = std::get_if<Await>(&instr.op)) {
       for (std::size_t i = 0; i < instr.results.size(); ++i)
-        set(instr.results[i], take({await->flags, static_cast<int>(i)}));
+        set(instr.results[i], held({await->flags, static_cast<int>(i)}));
     } else if (const auto* gather = std::get_if<Gather>(&instr.op)) {
       for (std::size_t i = 0; i < instr.results.size(); ++i)
         set(instr.results[i], fact(gather->values[i]));
@@ -113,7 +110,7 @@ class ZeroFacts {
     if (const auto* splat = std::get_if<Splat>(&instr.op)) return fact(splat->value);
     if (const auto* extract = std::get_if<Extract>(&instr.op)) return fact(extract->value);
     if (const auto* shuffle = std::get_if<Shuffle>(&instr.op)) return fact(shuffle->value);
-    if (const auto* load = std::get_if<SharedLoad>(&instr.op)) return take({-1, load->array});
+    if (const auto* load = std::get_if<SharedLoad>(&instr.op)) return held({-1, load->array});
     if (const auto* concat = std::get_if<Concat>(&instr.op)) {
       Fact all{true, true};
       for (ValueId part : concat->parts) all = both(all, fact(part));
