@@ -52,6 +52,12 @@ struct Timing {
   std::size_t repeats = 0;
 };
 
+/// In picojoules an input element.
+struct Energy {
+  double pj = 0;
+  double least_pj = 0;  ///< of the ceilings' reads and copies that move as many bytes
+};
+
 /// The ways of one case, compiled and checked, with their memory.
 class Contest {
  public:
@@ -63,9 +69,9 @@ class Contest {
   /// The ceilings among the repeats of the last timing, where a machine moves so fast that those
   /// before and after tell little.
   [[nodiscard]] virtual std::optional<Ceilings> ceilings() const { return std::nullopt; }
-  /// Energy of the device in picojoules an input element, over a loop of a second or more; nothing
+  /// Energy of the device, over a loop of a second or more throughout which it is busy; nothing
   /// where the machine does not tell.
-  virtual std::optional<double> picojoules(std::size_t entrant) = 0;
+  virtual std::optional<Energy> energy(std::size_t entrant) = 0;
 };
 
 /// How far the prefixes of a peer's scan may be off, in units of f32 (of f64 for f64) times the sum

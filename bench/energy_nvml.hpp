@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+
+#include "chainfold/runtime/device_memory.hpp"
 
 namespace chainfold::bench {
 
@@ -13,8 +16,15 @@ class EnergyCounter {
   /// so and millijoules() is empty.
   explicit EnergyCounter(const std::string& uuid);
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-  /// Since the driver was loaded. The counter moves some ten times a second.
+  /// Since the driver was loaded. The counter moves some ten times a second, and reading it takes
+  /// milliseconds.
   [[nodiscard]] std::optional<std::uint64_t> millijoules() const;
+  /// Joules of one of the calls that `queue` queues, over a loop of a second and a half throughout
+  /// which the device is busy: the power between two steps of the counter, times how long a call
+  /// takes in the loop. `ms`: about how long it takes. Nothing where the counter does not move.
+  [[nodiscard]] std::optional<double> joules_of(const runtime::Context& context,
+                                                const runtime::Stream& stream, double ms,
+                                                const std::function<void()>& queue) const;
 
  private:
   using Read = int (*)(void* device, unsigned long long* millijoules);

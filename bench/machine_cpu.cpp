@@ -73,7 +73,7 @@ class CpuContest final : public Contest {
   }
 
   [[nodiscard]] std::optional<Ceilings> ceilings() const override { return among_; }
-  std::optional<double> picojoules(std::size_t) override { return std::nullopt; }
+  std::optional<Energy> energy(std::size_t) override { return std::nullopt; }
 
  private:
   /// The ceilings take part.

@@ -25,14 +25,54 @@ struct Runner {
   std::function<void(std::int64_t set)> launch;
 };
 
+/// What moving bytes alone takes, measured when it is first asked for.
+class MemoryEnergy {
+ public:
+  MemoryEnergy(const EnergyCounter& counter, const GpuCeilings& ceilings,
+               const runtime::Context& context)
+      : counter_(counter), ceilings_(ceilings), context_(context) {}
+
+  /// Joules, like Ceilings::least_ms: reads at what reading takes, then writes at what copying
+  /// takes beyond it. Nothing where the device does not tell.
+  std::optional<double> least(std::int64_t read, std::int64_t written) {
+    if (!measured_) {
+      measured_ = true;
+      const auto bytes = static_cast<double>(ceilings_.bytes());
+      const double ms = bytes * 1e-9;  // of about a terabyte a second
+      const auto joules = [&](const std::function<void()>& queue) {
+        return counter_.joules_of(context_, ceilings_.stream(), ms, queue);
+      };
+      const auto reading = joules([&] { ceilings_.read(); });
+      const auto copying = joules([&] { ceilings_.copy(); });
+      if (reading && copying) {
+        a_byte_read_ = *reading / bytes;
+        a_byte_written_ = *copying / bytes - *a_byte_read_;
+      }
+    }
+    if (!a_byte_read_) return std::nullopt;
+    return static_cast<double>(read) * *a_byte_read_ +
+           static_cast<double>(written) * a_byte_written_;
+  }
+
+ private:
+  const EnergyCounter& counter_;
+  const GpuCeilings& ceilings_;
+  const runtime::Context& context_;
+  bool measured_ = false;
+  std::optional<double> a_byte_read_;  // joules
+  double a_byte_written_ = 0;
+};
+
 class GpuContest final : public Contest {
  public:
   GpuContest(const Case& test, const std::vector<Way>& ways, const OurPlans& plans,
              const std::vector<runtime::DeviceBuffer>& inputs, const GpuCeilings& ceilings,
-             const EnergyCounter& energy, const runtime::Context& context)
+             const EnergyCounter& energy, MemoryEnergy& memory_energy,
+             const runtime::Context& context)
       : test_(test),
         ceilings_(ceilings),
         energy_(energy),
+        memory_energy_(memory_energy),
         context_(context),
         stream_(ceilings.stream()),
         memory_(test, inputs, 64, context, stream_) {
@@ -59,32 +99,14 @@ class GpuContest final : public Contest {
     return result;
   }
 
-  std::optional<double> picojoules(std::size_t entrant) override {
-    if (test_.in_place || !energy_.millijoules()) return std::nullopt;
-    constexpr double kAtLeast = 1.5, kAtMost = 6;  // seconds
-    std::int64_t launches = 0;
-    const auto start = Clock::now();
-    const auto seconds = [&] {
-      return std::chrono::duration<double>(Clock::now() - start).count();
-    };
-    // The counter moves in steps: from one step to another, the device being busy throughout.
-    const auto next_step = [&](double not_before) -> std::optional<std::uint64_t> {
-      auto last = energy_.millijoules();
-      while (last && seconds() < kAtMost) {
-        launches += work(entrant);
-        const auto now = energy_.millijoules();
-        if (now != last && seconds() >= not_before) return now;
-        last = now;
-      }
-      return std::nullopt;
-    };
-    const auto before = next_step(0.2);
-    launches = 0;
-    const double began = seconds();
-    const auto after = next_step(began + kAtLeast);
-    if (!before || !after) return std::nullopt;
-    return static_cast<double>(*after - *before) * 1e9 /
-           (static_cast<double>(launches) * static_cast<double>(test_.elements));
+  std::optional<Energy> energy(std::size_t entrant) override {
+    if (test_.in_place) return std::nullopt;
+    const auto used = energy_.joules_of(context_, stream_, timings_[entrant].ms,
+                                        [&] { runners_[entrant]->launch(next_set()); });
+    const auto least = memory_energy_.least(test_.bytes_read(), test_.bytes_written());
+    if (!used || !least) return std::nullopt;
+    const double to_pj = 1e12 / static_cast<double>(test_.elements);
+    return Energy{.pj = *used * to_pj, .least_pj = *least * to_pj};
   }
 
  private:
@@ -196,15 +218,6 @@ class GpuContest final : public Contest {
     }
   }
 
-  /// Some ten milliseconds of one entrant, which was timed; how many launches that were.
-  std::int64_t work(std::size_t entrant) {
-    const auto launches =
-        static_cast<std::int64_t>(std::clamp(10 / timings_[entrant].ms, 1.0, 500.0));
-    for (std::int64_t i = 0; i < launches; ++i) runners_[entrant]->launch(next_set());
-    stream_.synchronize();
-    return launches;
-  }
-
   void launch_next(std::size_t entrant) {
     memory_.restore(next_set());
     runners_[entrant]->launch(set_);
@@ -215,6 +228,7 @@ class GpuContest final : public Contest {
   const Case& test_;
   const GpuCeilings& ceilings_;
   const EnergyCounter& energy_;
+  MemoryEnergy& memory_energy_;
   const runtime::Context& context_;
   const runtime::Stream& stream_;
   GpuCase memory_;
@@ -233,7 +247,8 @@ class GpuMachine final : public Machine {
         plans_(target("gpu"), tune),
         kernels_(context_),
         ceilings_(context_, kernels_, bytes),
-        energy_(context_.device().uuid) {}
+        energy_(context_.device().uuid),
+        memory_energy_(energy_, ceilings_, context_) {}
 
   Ceilings ceilings(const Case&) override { return ceilings(); }
 
@@ -276,7 +291,8 @@ class GpuMachine final : public Machine {
                             ceilings_.stream().handle());
       sources_ = std::move(sources);
     }
-    return std::make_unique<GpuContest>(test, ways, plans_, inputs_, ceilings_, energy_, context_);
+    return std::make_unique<GpuContest>(test, ways, plans_, inputs_, ceilings_, energy_,
+                                        memory_energy_, context_);
   }
 
   void describe(Report& head) {
@@ -301,6 +317,7 @@ class GpuMachine final : public Machine {
   GpuKernels kernels_;
   GpuCeilings ceilings_;
   EnergyCounter energy_;
+  MemoryEnergy memory_energy_;
   std::vector<Source> sources_;
   std::vector<runtime::DeviceBuffer> inputs_;
 };

@@ -148,7 +148,8 @@ nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row) {
                {"ceiling_ms", optional(row.ceiling_ms)},
                {"ratio", optional(row.ratio)},
                {"max_err_u", optional(row.max_err_u)},
-               {"pj_per_element", optional(row.pj_per_element)}};
+               {"pj_per_element", optional(row.pj_per_element)},
+               {"least_pj_per_element", optional(row.least_pj_per_element)}};
   if (row.err_percent) json["err_percent"] = *row.err_percent;
   if (row.overflow) json["overflow"] = true;
   if (row.cached) json["cached"] = true;

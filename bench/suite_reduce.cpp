@@ -60,7 +60,10 @@ std::string line_of(const Row& row, const std::string& name) {
       "  {:<24} {:<20} {:>10.4f} ms {:>8} GB/s {:>6} of the ceiling  err {:>8} u{}{}", name, who,
       row.ms, number(row.gbps, "{:.1f}"), number(row.ratio, "{:.3f}"),
       number(row.max_err_u, "{:.3g}"),
-      row.pj_per_element ? fmt::format("  {:.0f} pJ", *row.pj_per_element) : "", mark);
+      row.pj_per_element ? fmt::format("  {:.0f} pJ, {:.0f} of them moving bytes",
+                                       *row.pj_per_element, *row.least_pj_per_element)
+                         : "",
+      mark);
 }
 
 /// Our fastest row that needs no forcing beside the fastest peer.
@@ -174,8 +177,12 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
     }
     for (std::size_t i = 0; i < entrants.size(); ++i) {
       if (entrants[i].wrong) summary.wrong.push_back(name + ": " + entrants[i].missing);
-      if (entrants[i].missing.empty() && wants_energy(name, entrants[i].way))
-        rows[i].pj_per_element = contest->picojoules(i);
+      if (entrants[i].missing.empty() && wants_energy(name, entrants[i].way)) {
+        if (const std::optional<Energy> energy = contest->energy(i)) {
+          rows[i].pj_per_element = energy->pj;
+          rows[i].least_pj_per_element = energy->least_pj;
+        }
+      }
       summary.voided += rows[i].is_void ? 1 : 0;
       file.put(rows[i]);
       print(line_of(rows[i], name));

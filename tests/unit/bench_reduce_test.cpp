@@ -29,7 +29,7 @@ class FakeMachine final : public Machine {
  public:
   std::deque<Ceilings> played{rates(4600, 4200)};
   double our_ms = 1, peer_ms = 2;
-  std::optional<double> energy;
+  std::optional<Energy> energy;
   std::string peer_problem, unprepared;
   bool peer_wrong = false;
   int prepared = 0, timed = 0, ceilings_taken = 0;
@@ -70,7 +70,7 @@ class FakeMachine final : public Machine {
         result.push_back({entrant.way.ours() ? machine_.our_ms : machine_.peer_ms, 9});
       return result;
     }
-    std::optional<double> picojoules(std::size_t) override { return machine_.energy; }
+    std::optional<Energy> energy(std::size_t) override { return machine_.energy; }
 
    private:
     FakeMachine& machine_;
@@ -322,7 +322,7 @@ TEST_F(BenchReduce, TellsWhereAPeerWinsAlsoAgainstKeptRows) {
 
 TEST_F(BenchReduce, EnergyIsMeasuredForNamedRowsAlsoLater) {
   cases_.pop_back();
-  machine_.energy = 340;
+  machine_.energy = Energy{.pj = 340, .least_pj = 310};
   run();
   EXPECT_TRUE(content()["rows"][0]["pj_per_element"].is_null());
   ReduceOptions options;
@@ -330,6 +330,8 @@ TEST_F(BenchReduce, EnergyIsMeasuredForNamedRowsAlsoLater) {
   EXPECT_EQ(run(options).rows, 2u);
   const Json rows = content()["rows"];
   EXPECT_EQ(rows[0]["pj_per_element"], 340);
+  EXPECT_EQ(rows[0]["least_pj_per_element"], 310);
+  EXPECT_NE(printed_.find("340 pJ, 310 of them moving bytes"), std::string::npos) << printed_;
   EXPECT_TRUE(rows[1]["pj_per_element"].is_null());
   EXPECT_EQ(rows[2]["pj_per_element"], 340);
   EXPECT_EQ(run(options).rows, 0u);
