@@ -55,7 +55,7 @@ struct Timing {
 /// In picojoules an input element.
 struct Energy {
   double pj = 0;
-  double least_pj = 0;  ///< of the ceilings' reads and copies that move as many bytes
+  double ceilings_pj = 0;  ///< of the ceilings' reads and copies that move as many bytes
 };
 
 /// The ways of one case, compiled and checked, with their memory.

@@ -34,7 +34,7 @@ class MemoryEnergy {
 
   /// Joules, like Ceilings::least_ms: reads at what reading takes, then writes at what copying
   /// takes beyond it. Nothing where the device does not tell.
-  std::optional<double> least(std::int64_t read, std::int64_t written) {
+  std::optional<double> of(std::int64_t read, std::int64_t written) {
     if (!measured_) {
       measured_ = true;
       const auto bytes = static_cast<double>(ceilings_.bytes());
@@ -103,10 +103,10 @@ class GpuContest final : public Contest {
     if (test_.in_place) return std::nullopt;
     const auto used = energy_.joules_of(context_, stream_, timings_[entrant].ms,
                                         [&] { runners_[entrant]->launch(next_set()); });
-    const auto least = memory_energy_.least(test_.bytes_read(), test_.bytes_written());
-    if (!used || !least) return std::nullopt;
+    const auto moving = memory_energy_.of(test_.bytes_read(), test_.bytes_written());
+    if (!used || !moving) return std::nullopt;
     const double to_pj = 1e12 / static_cast<double>(test_.elements);
-    return Energy{.pj = *used * to_pj, .least_pj = *least * to_pj};
+    return Energy{.pj = *used * to_pj, .ceilings_pj = *moving * to_pj};
   }
 
  private:

@@ -149,7 +149,7 @@ nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row) {
                {"ratio", optional(row.ratio)},
                {"max_err_u", optional(row.max_err_u)},
                {"pj_per_element", optional(row.pj_per_element)},
-               {"least_pj_per_element", optional(row.least_pj_per_element)}};
+               {"ceilings_pj_per_element", optional(row.ceilings_pj_per_element)}};
   if (row.err_percent) json["err_percent"] = *row.err_percent;
   if (row.overflow) json["overflow"] = true;
   if (row.cached) json["cached"] = true;

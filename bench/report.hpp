@@ -52,7 +52,7 @@ struct Row {
   bool overflow = false;                 ///< a result was not finite, as published sums may be
   std::optional<double> pj_per_element;  ///< energy of the device
   /// That of the ceilings' kernels for as many bytes.
-  std::optional<double> least_pj_per_element;
+  std::optional<double> ceilings_pj_per_element;
   bool cached = false;     ///< launches find their inputs in the caches; so did the ceilings' reads
   std::string experiment;  ///< of a paper
   std::string data;        ///< what the input holds, where there is an experiment

@@ -60,8 +60,8 @@ std::string line_of(const Row& row, const std::string& name) {
       "  {:<24} {:<20} {:>10.4f} ms {:>8} GB/s {:>6} of the ceiling  err {:>8} u{}{}", name, who,
       row.ms, number(row.gbps, "{:.1f}"), number(row.ratio, "{:.3f}"),
       number(row.max_err_u, "{:.3g}"),
-      row.pj_per_element ? fmt::format("  {:.0f} pJ, {:.0f} of them moving bytes",
-                                       *row.pj_per_element, *row.least_pj_per_element)
+      row.pj_per_element ? fmt::format("  {:.0f} pJ (the ceilings {:.0f})",
+                                       *row.pj_per_element, *row.ceilings_pj_per_element)
                          : "",
       mark);
 }
@@ -180,7 +180,7 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
       if (entrants[i].missing.empty() && wants_energy(name, entrants[i].way)) {
         if (const std::optional<Energy> energy = contest->energy(i)) {
           rows[i].pj_per_element = energy->pj;
-          rows[i].least_pj_per_element = energy->least_pj;
+          rows[i].ceilings_pj_per_element = energy->ceilings_pj;
         }
       }
       summary.voided += rows[i].is_void ? 1 : 0;

@@ -26,8 +26,13 @@ constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = kSmallTileRows}, 2},
 /// at once (us, 2^18, 2^19, 10^6, 1.5 * 10^6 and 1.7 * 10^6 f64 by tiles of four warps with eight
 /// rows 7.9, 9.6 and 14.2, the first three, of eight warps with eight 8.3, 9.3, 13.1, 16.5, 19.0,
 /// with twelve 8.6, 9.8, 13.9, 14.7, 18.9; by tiles that wait 13.9, 15.3 and 16.7 the last three).
-constexpr FewTiles kFewWideTiles[] = {
-    {{.warps = 4, .rows = 8}, 1}, {{.warps = 8, .rows = 8}, 2}, {{.warps = 8, .rows = 12}, 2}};
+/// Of four warps with sixteen rows since a block's states are merged in fewer steps: 1.9, 2.1 and
+/// 2.15 * 10^6 16.3, 17.2 and 17.5, by tiles that wait 17.2, 17.7 and 17.9, 1.6 * 10^6 15.9 (with
+/// twelve 14.9), 3 * 10^6 23.9 (22.3).
+constexpr FewTiles kFewWideTiles[] = {{{.warps = 4, .rows = 8}, 1},
+                                      {{.warps = 8, .rows = 8}, 2},
+                                      {{.warps = 8, .rows = 12}, 2},
+                                      {{.warps = 4, .rows = 16}, 4}};
 
 /// Bytes that a cluster's blocks read each, at most: more take longer than a second launch.
 constexpr std::int64_t kClusterShareBytes = 32 * 1024;

@@ -322,7 +322,7 @@ TEST_F(BenchReduce, TellsWhereAPeerWinsAlsoAgainstKeptRows) {
 
 TEST_F(BenchReduce, EnergyIsMeasuredForNamedRowsAlsoLater) {
   cases_.pop_back();
-  machine_.energy = Energy{.pj = 340, .least_pj = 310};
+  machine_.energy = Energy{.pj = 340, .ceilings_pj = 310};
   run();
   EXPECT_TRUE(content()["rows"][0]["pj_per_element"].is_null());
   ReduceOptions options;
@@ -330,8 +330,8 @@ TEST_F(BenchReduce, EnergyIsMeasuredForNamedRowsAlsoLater) {
   EXPECT_EQ(run(options).rows, 2u);
   const Json rows = content()["rows"];
   EXPECT_EQ(rows[0]["pj_per_element"], 340);
-  EXPECT_EQ(rows[0]["least_pj_per_element"], 310);
-  EXPECT_NE(printed_.find("340 pJ, 310 of them moving bytes"), std::string::npos) << printed_;
+  EXPECT_EQ(rows[0]["ceilings_pj_per_element"], 310);
+  EXPECT_NE(printed_.find("340 pJ (the ceilings 310)"), std::string::npos) << printed_;
   EXPECT_TRUE(rows[1]["pj_per_element"].is_null());
   EXPECT_EQ(rows[2]["pj_per_element"], 340);
   EXPECT_EQ(run(options).rows, 0u);

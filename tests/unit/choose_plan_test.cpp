@@ -676,8 +676,8 @@ TEST(ChoosePlan, ScansOfFewWideElementsHaveTilesThatAreThereAtOnce) {
   for (const char* name : {"scan_sum_f64", "scan_back_out_i64"}) {
     const Computation scan = program(name).over(whole());
     const std::vector<std::int64_t> classes = codegen::element_classes(scan.graph(), gpu);
-    ASSERT_GE(classes.size(), 3U);
-    const std::pair<int, int> shapes[] = {{4, 8}, {8, 8}, {8, 12}};
+    ASSERT_GE(classes.size(), 4U);
+    const std::pair<int, int> shapes[] = {{4, 8}, {8, 8}, {8, 12}, {4, 16}};
     for (std::size_t i = 0; i < std::size(shapes); ++i) {
       const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[i]});
       EXPECT_TRUE(plan.direct) << name;
