@@ -122,8 +122,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
       plan.in_registers = choice.tile == 0;
       if (plan.in_registers != (both_ways || !one_warp)) return false;
-      // Everything ends anywhere, and rows of both directions know masks of lanes alone.
-      if (both_ways && s == 0) plan.load_width = 1;
       if (!plan.in_registers) {
         plan.load_width = 1;
         plan.range_depth = choice.depth;

@@ -5,6 +5,8 @@
 //
 // Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
 // whose grid-level scan has these three steps.
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "chainfold/codegen/lower.hpp"
@@ -14,12 +16,35 @@ namespace chainfold::codegen {
 
 namespace {
 
+/// The block that merges a segment's states, and states that a lane takes at once.
+struct MergingBlock {
+  int warps;
+  std::int64_t a_lane;
+};
+
+/// A round of a warp takes a microsecond or so, whatever it holds, so tiles by the ten thousand are
+/// many warps' of several states a lane; what one warp takes at once needs neither.
+MergingBlock merging_block(const Plan& plan, const Target& target) {
+  constexpr int kMostWarps = 16;
+  constexpr std::int64_t kStatesALane = 4;
+  if (target.max_warps == 1) return {1, 1};
+  if (plan.segment == 0) return {std::min(kMostWarps, target.max_warps), kStatesALane};
+  const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
+  if (tiles <= kWarpWidth) return {1, 1};
+  const std::int64_t rounds = (tiles - 1) / (kWarpWidth * kStatesALane) + 1;
+  const auto warps = std::bit_ceil(static_cast<std::uint64_t>(rounds));
+  return {static_cast<int>(std::min<std::uint64_t>(
+              warps, static_cast<std::uint64_t>(std::min(kMostWarps, target.max_warps)))),
+          kStatesALane};
+}
+
 class Propagate {
  public:
-  Propagate(Program& program, const Graph& graph, const Plan& plan)
+  Propagate(Program& program, const Graph& graph, const Plan& plan, const Target& target)
       : program_(program),
         graph_(graph),
         plan_(plan),
+        of_states_(merging_block(plan, target)),
         params_(declare_tiles(program, graph, plan)) {
     const auto states = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
@@ -37,6 +62,7 @@ class Propagate {
     totals_ = {StateArrays::Memory::global, totals};
   }
   [[nodiscard]] const TileParams& params() const { return params_; }
+  [[nodiscard]] int warps_of_states() const { return of_states_.warps; }
 
   void lower_fold() {
     Builder b(program_);
@@ -49,39 +75,33 @@ class Propagate {
                   [&] { states_.store_one(b, tiles.run().tile(), b.block(), block.all()); });
   }
 
-  /// A warp a segment: 32 states at once, each replaced by the fold of those before it.
+  /// A block a segment: each state is replaced by the fold of those before it. A warp has a share
+  /// of them, folds it, and scans it behind the shares before it.
   void lower_states() {
     Builder b(program_);
     ScanTiles tiles(b, graph_, plan_, params_);
     ScanTile& run = tiles.run();
     const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
     const Partials start = tiles.carried_in();
-    // Tiles are counted in the scans' direction, or forward if they have both: then states of
-    // backward scans are taken from the last tile on. Lane order is the scan's either way, and
-    // merges alone know which side comes first in memory.
-    auto in_order = [&](std::size_t f) { return run.merges_backward(f) == run.reverse(); };
-    const Builder::Values folded = b.loop(
-        b.i64(0), count, b.i64(kWarpWidth), run.tile().flatten(start),
-        [&](ValueId at, const Builder::Values& carried) {
-          const Address upward{.base = b.add(first, at)};
-          const ValueId mask = b.lt(b.convert(b.lane(), DType::i64), b.sub(count, at));
-          Partials carry = run.tile().unflatten(carried, true);
-          for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-            const Address place =
-                in_order(f) ? upward
-                            : Address{.base = b.sub(b.add(first, b.sub(count, b.i64(1))), at),
-                                      .group = 1,
-                                      .stride = -1};
-            const Partial scanned =
-                scan_states(b, run, f, states_.load(b, run.tile(), f, place, mask));
-            const Partial before = run.merge(f, carry[f], shifted(b, run, f, scanned));
-            carry[f] = run.merge(f, carry[f], last(b, scanned));
-            states_.store(b, run.tile(), f, place, before, mask);
-          }
-          return run.tile().flatten(carry);
-        });
-    const Partials folds = run.tile().unflatten(folded, true);
-    totals_.store_one(b, run.tile(), b.block(), folds);
+    const Share share = share_of_warp(b, run, count, of_states_.a_lane);
+    const bool alone = of_states_.warps == 1;
+    Partials before = start, folds;
+    if (!alone) {
+      ScanBlock block(b, program_, graph_, run);
+      block.share(fold_share(b, run, first, share, run.tile().identities()));
+      before = run.merge(start, block.before_warp());
+      folds = run.merge(start, block.all());
+    }
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+      if (!alone && !run.is_scan(f)) continue;  // nobody asks what comes before a tile
+      Builder::Values behind =
+          b.loop(share.begin, share.end, b.i64(kWarpWidth * share.a_lane), splat(b, before[f]),
+                 [&](ValueId at, const Builder::Values& carried) {
+                   return scan_batch(b, run, f, first, share, at, carried);
+                 });
+      if (alone) folds.push_back({.fields = std::move(behind), .lifted = true});
+    }
+    on_first_warp(b, of_states_.warps, [&] { totals_.store_one(b, run.tile(), b.block(), folds); });
   }
 
   /// Behind the fold of the states before the tile, which each block computes.
@@ -96,7 +116,7 @@ class Propagate {
     block.share(tiles.total());
     const Partials in_block = block.before_warp();
     ScanBlock states(b, program_, graph_, run, "before");
-    states.share(share_of_states(b, tiles));
+    states.share(fold_before(b, tiles));
     const Partials before = states.all();
     tiles.scan(run.merge(before, in_block), std::vector<ValueId>(graph_.folds.size(), kNoValue));
     tiles.store_folds([&] { return run.merge(before, block.all()); });
@@ -118,45 +138,99 @@ class Propagate {
   }
 
  private:
-  /// The warp's share of what comes before the tile: a run of the states, of which a lane takes
-  /// neighbours; the first share has what the launch brings, too. Shares lie in memory as warps do.
-  Partials share_of_states(Builder& b, ScanTiles& tiles) {
-    ScanTile& run = tiles.run();
-    TileLowering& tile = run.tile();
+  /// The warp's share of what comes before the tile; the first share has what the launch brings,
+  /// too.
+  Partials fold_before(Builder& b, ScanTiles& tiles) {
     constexpr std::int64_t kStatesALane = 2;  // two loads on their way at once
-    const ValueId count = tiles.index(), warp = b.convert(b.warp(), DType::i64);
-    const ValueId first = b.sub(b.block(), count), batch = b.i64(kWarpWidth * kStatesALane),
-                  all = b.i64(kWarpWidth * kStatesALane * plan_.warps);
-    const ValueId each = b.mul(b.div(b.add(count, b.sub(all, b.i64(1))), all), batch);
-    const ValueId share = run.reverse() ? b.sub(b.i64(plan_.warps - 1), warp) : warp;
-    const ValueId begin = b.mul(share, each), end = b.min(count, b.add(begin, each));
+    ScanTile& run = tiles.run();
+    const Share share = share_of_warp(b, run, tiles.index(), kStatesALane);
     Partials start = tiles.carried_in();
-    const ValueId is_first = b.splat(b.compute(Op::eq, {share, b.i64(0)}));
+    const ValueId is_first = b.splat(b.compute(Op::eq, {share.number, b.i64(0)}));
     for (std::size_t f = 0; f < start.size(); ++f)
-      start[f] = tile.keep_where(f, std::move(start[f]), is_first);
-    const ValueId own = b.mul(b.convert(b.lane(), DType::i64), b.i64(kStatesALane));
+      start[f] = run.tile().keep_where(f, std::move(start[f]), is_first);
+    return fold_share(b, run, b.sub(b.block(), tiles.index()), share, start);
+  }
+
+  /// A warp's share of the states of a segment, of which a lane takes so many neighbours at once.
+  /// Tiles are counted in the scans' direction, or forward if they have both; shares lie in memory
+  /// as warps do.
+  struct Share {
+    ValueId number, begin, end;  // i64
+    std::int64_t a_lane;
+  };
+  Share share_of_warp(Builder& b, const ScanTile& run, ValueId count, std::int64_t a_lane) {
+    const int warps = program_.launches.back().warps;
+    const ValueId warp = b.convert(b.warp(), DType::i64);
+    const ValueId batch = b.i64(kWarpWidth * a_lane), all = b.i64(kWarpWidth * a_lane * warps);
+    const ValueId each = b.mul(b.div(b.add(count, b.sub(all, b.i64(1))), all), batch);
+    const ValueId number = run.reverse() ? b.sub(b.i64(warps - 1), warp) : warp;
+    const ValueId begin = b.mul(number, each);
+    return {number, begin, b.min(count, b.add(begin, each)), a_lane};
+  }
+
+  /// The fold of a share of the states from `first` on, behind `start`.
+  Partials fold_share(Builder& b, ScanTile& run, ValueId first, const Share& share,
+                      const Partials& start) {
+    TileLowering& tile = run.tile();
+    const ValueId own = b.mul(b.convert(b.lane(), DType::i64), b.i64(share.a_lane));
+    const ValueId batch = b.i64(kWarpWidth * share.a_lane);
     const Builder::Values folded = b.loop(
-        begin, end, batch, tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
-          const ValueId left = b.min(batch, b.sub(end, at));
+        share.begin, share.end, batch, tile.flatten(start),
+        [&](ValueId at, const Builder::Values& carried) {
+          const ValueId left = b.min(batch, b.sub(share.end, at));
           std::vector<Partials> states;
-          for (std::int64_t i = 0; i < kStatesALane; ++i) {
-            // States follow the scan's direction; lower lanes are merged as what is first in
-            // memory.
+          for (std::int64_t i = 0; i < share.a_lane; ++i) {
+            // Lower lanes are merged as what is first in memory.
             const Address place =
                 run.reverse() ? Address{.base = b.sub(b.add(first, b.add(at, left)), b.i64(1 + i)),
                                         .group = 1,
-                                        .stride = -kStatesALane}
+                                        .stride = -share.a_lane}
                               : Address{.base = b.add(b.add(first, at), b.i64(i)),
                                         .group = 1,
-                                        .stride = kStatesALane};
+                                        .stride = share.a_lane};
             const ValueId mask = b.lt(b.add(own, b.i64(i)), left);
             states.push_back(states_.load(b, tile, place, mask));
           }
           const Partials next = tile.reduce_lanes(tile.merge_all(std::move(states)), 1, kWarpWidth);
-          return tile.flatten(run.merge(tile.unflatten(carried, true), next));
+          const Partials until = tile.unflatten(carried, true);
+          return tile.flatten(run.reverse() ? tile.merge(next, until) : tile.merge(until, next));
         });
     return tile.unflatten(folded, true);
   }
+
+  /// Replaces a batch of a share's states of fold f, the next one in its scan's direction, by the
+  /// folds of what comes before each; `at`: the number of the batch's first state where that is the
+  /// tiles' direction. `carried` is what comes before the batch; what comes before the next one.
+  Builder::Values scan_batch(Builder& b, ScanTile& run, std::size_t f, ValueId first,
+                             const Share& share, ValueId at, const Builder::Values& carried) {
+    // States of backward scans beside forward ones are taken from the last tile on. Lane order is
+    // the scan's either way, and merges alone know which side comes first in memory.
+    const bool in_order = run.merges_backward(f) == run.reverse();
+    const ValueId left = b.sub(share.end, at), one = b.i64(1);
+    const ValueId base =
+        b.add(first, in_order ? at : b.sub(b.sub(share.end, one), b.sub(at, share.begin)));
+    const ValueId own = b.mul(b.convert(b.lane(), DType::i64), b.i64(share.a_lane));
+    std::vector<Address> places;
+    std::vector<ValueId> masks;
+    std::vector<Partial> states;
+    for (std::int64_t i = 0; i < share.a_lane; ++i) {
+      places.push_back({.base = in_order ? b.add(base, b.i64(i)) : b.sub(base, b.i64(i)),
+                        .group = 1,
+                        .stride = in_order ? share.a_lane : -share.a_lane});
+      masks.push_back(b.lt(b.add(own, b.i64(i)), left));
+      states.push_back(states_.load(b, run.tile(), f, places.back(), masks.back()));
+      if (i > 0) states.back() = run.merge(f, states[states.size() - 2], states.back());
+    }
+    const Partial carry{.fields = carried, .lifted = true};
+    const Partial scanned = scan_states(b, run, f, states.back());
+    const Partial before = run.merge(f, carry, shifted(b, run, f, scanned));
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const Partial of_state = i == 0 ? before : run.merge(f, before, states[i - 1]);
+      if (run.is_scan(f)) states_.store(b, run.tile(), f, places[i], of_state, masks[i]);
+    }
+    return splat(b, run.merge(f, carry, last(b, scanned)));
+  }
+
   /// Lane l's state merged with those of the lanes below it.
   Partial scan_states(Builder& b, ScanTile& run, std::size_t f, Partial state) {
     for (int distance = 1; distance < kWarpWidth; distance *= 2) {
@@ -173,6 +247,12 @@ class Propagate {
     for (ValueId& field : state.fields) field = b.shuffle_up(field, 1);
     return run.tile().keep_where(f, std::move(state), b.compute(Op::ge, {b.lane(), b.i32(1)}));
   }
+  /// What a loop carries of a state.
+  static Builder::Values splat(Builder& b, const Partial& state) {
+    Builder::Values fields;
+    for (const ValueId field : state.fields) fields.push_back(b.splat(field));
+    return fields;
+  }
   static Partial last(Builder& b, Partial state) {
     for (ValueId& field : state.fields)
       field = b.permute(field, std::vector<std::uint8_t>(kWarpWidth, kWarpWidth - 1));
@@ -182,6 +262,7 @@ class Propagate {
   Program& program_;
   const Graph& graph_;
   const Plan& plan_;
+  MergingBlock of_states_;
   TileParams params_;
   StateArrays states_, totals_;
 };
@@ -192,7 +273,7 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
   Program program;
   program.name = "scan_propagate";
   declare_graph(program, graph, plan, target);
-  Propagate lowering(program, graph, plan);
+  Propagate lowering(program, graph, plan, target);
   const TileParams params = lowering.params();
   program.launches.reserve(3);
   program.launches.push_back({.name = "fold_tiles",
@@ -201,7 +282,8 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
                               .min_blocks = plan.resident});
   lowering.lower_fold();
   if (!plan.direct) {
-    program.launches.push_back({.name = "scan_states", .grid = params.segment_count, .warps = 1});
+    program.launches.push_back(
+        {.name = "scan_states", .grid = params.segment_count, .warps = lowering.warps_of_states()});
     lowering.lower_states();
   }
   program.launches.push_back({.name = "scan_tiles",

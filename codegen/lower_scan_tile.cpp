@@ -54,6 +54,10 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
     has_ends_ = has_ends_ || graph.node(output).level == Level::segment;
 }
 
+bool ScanTile::scans_backward() const {
+  return std::find(reverse_.begin(), reverse_.end(), true) != reverse_.end();
+}
+
 Partials ScanTile::merge(const Partials& earlier, const Partials& later) {
   Partials merged;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f)

@@ -32,11 +32,15 @@ class ScanTile {
   [[nodiscard]] std::int64_t row_elements() const {
     return std::int64_t{kWarpWidth} * plan_.load_width;
   }
+  /// Whether elements have a fold's running value.
+  [[nodiscard]] bool is_scan(std::size_t fold) const { return is_scan_[fold]; }
   /// The direction of a fold's scan.
   [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[fold]; }
   /// The direction of ranges, whose scans have one, and in which tiles are counted: forward where
   /// there are scans of both directions.
   [[nodiscard]] bool reverse() const { return ranges_reverse_; }
+  /// Whether any scan goes backward.
+  [[nodiscard]] bool scans_backward() const;
   /// The direction in which a fold's states are merged from tile to tile.
   [[nodiscard]] bool merges_backward(std::size_t fold) const {
     return ranges_reverse_ || reverse_[fold];

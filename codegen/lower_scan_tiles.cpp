@@ -306,11 +306,10 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
   const ValueId begin = b_.add(begin_of(span), offset);
   if (!plan_.heads) {
     if (!ends_anywhere()) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
-    // What does not exist comes last in a forward scan, where nobody asks for it. (Scans of both
-    // directions have no wide loads here.)
+    // What does not exist comes last in a forward scan, where nobody asks for it.
     std::vector<Loaded> scanned = rows;
     for (Loaded& row : scanned) {
-      if (!scan_.reverse()) row.valid = kNoValue;
+      if (!scan_.scans_backward()) row.valid = kNoValue;
     }
     const ValueId count = b_.sub(count_from(span), offset);
     return scan_.scan(scanned, begin, scan_.carry_of(carry), extent(), folded, count);

@@ -233,8 +233,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
               "tiles begin on loads");
       require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
       require(plan.in_registers || plan.warps == 1, "a range is one warp's");
-      require(!scans_both_ways(graph) || (plan.in_registers && (s > 0 || plan.load_width == 1)),
-              "scans of both directions have rows, which end anywhere");
+      require(!scans_both_ways(graph) || plan.in_registers, "scans of both directions have rows");
       require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
   }
 }

@@ -1,0 +1,81 @@
+// propagate where tiles are many: the launch that scans their states by a block of several warps,
+// forward, backward and both at once, with rounds that are whole and that are not.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/expect_scan.hpp"
+#include "chainfold/tests/support/thin.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Strategy;
+
+/// Tiles of one row of one warp.
+constexpr std::int64_t kTile = codegen::Plan::kWarp;
+
+InterpCase of(std::int64_t segment, std::int64_t elements, std::uint64_t seed) {
+  InterpCase c{
+      .choice = PlanChoice{
+          .strategy = Strategy::propagate, .warps = 1, .depth = 1, .bytes = 1, .mma = false}};
+  c.segment = segment;
+  c.elements = elements;
+  c.seed = seed;
+  c.in_place = seed % 2 == 0;
+  c.options = options_of(seed % 6);
+  return c;
+}
+
+class Propagate : public testing::TestWithParam<const char*> {};
+
+/// A batch of a warp is 128 states; 16 warps have 2048 a round.
+TEST_P(Propagate, ScansTheStatesOfManyTiles) {
+  const TestProgram& tested = program(GetParam());
+  std::uint64_t seed = 1;
+  for (const std::int64_t tiles : {1, 33, 128, 129, 900, 2048, 2049, 4500}) {
+    const std::int64_t elements = tiles * kTile - static_cast<std::int64_t>(seed % 3);
+    expect_right(tested, codegen::gpu_target(seed % 2 == 0 ? 90 : 80), of(0, elements, seed));
+    ++seed;
+  }
+}
+
+/// Segments of one batch, of one warp's rounds, and of several warps.
+TEST_P(Propagate, ScansTheStatesOfSegments) {
+  const TestProgram& tested = program(GetParam());
+  std::uint64_t seed = 100;
+  for (const std::int64_t tiles : {2, 32, 33, 128, 130, 257, 1100}) {
+    const std::int64_t segment = tiles * kTile - static_cast<std::int64_t>(seed % 5);
+    expect_right(tested, codegen::gpu_target(90), of(segment, 3 * segment, seed));
+    ++seed;
+  }
+}
+
+/// Wide loads of which the last one is not all there, in both directions, too.
+TEST_P(Propagate, OfEverythingEndsAnywhere) {
+  const TestProgram& tested = program(GetParam());
+  std::uint64_t seed = 200;
+  for (const int bytes : {4, 8, 16}) {
+    for (const std::int64_t elements : {1, 2, 3, 7, 127, 250, 511, 513, 1024, 3003}) {
+      InterpCase c = of(0, elements, seed++);
+      c.choice->warps = 2;
+      c.choice->depth = 2;
+      c.choice->bytes = bytes;
+      expect_right(tested, codegen::gpu_target(90), c);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Propagate,
+                         testing::Values("scan_sum_f32", "scan_back_out_f32", "scan_horner_u8",
+                                         "scan_horner_back_u8", "scan_horner_both_ways_u8",
+                                         "scan_both_ways_i32", "scan_share_f32",
+                                         "scan_share_both_ways_f64", "scan_variance_f32"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace chainfold::test
