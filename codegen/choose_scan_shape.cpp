@@ -6,16 +6,6 @@
 
 namespace chainfold::codegen {
 
-namespace {
-
-/// Whether rows hold whole segments, which begin with lanes or end within them.
-bool fills_rows(std::int64_t segment, int width) {
-  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
-  return row % segment == 0 && (segment % width == 0 || width % segment == 0);
-}
-
-}  // namespace
-
 int dividing_width(std::int64_t segment, int widest) {
   int width = widest;
   while (segment % width != 0) width /= 2;
@@ -27,7 +17,8 @@ std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int
     if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
     // The last tile has the rows of the others, some of which are not there: whole loads.
     if (segment % width != 0 && scans_both_ways(graph)) continue;
-    if (broadcasts(graph) && !fills_rows(segment, width)) continue;
+    // A lane keeps the end of one segment at most.
+    if (broadcasts(graph) && segment < width && !rows_hold_segments(segment, width)) continue;
     const std::int64_t row = std::int64_t{Plan::kWarp} * width;
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
     std::optional<RunShape> best;

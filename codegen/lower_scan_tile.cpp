@@ -120,17 +120,29 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
   std::vector<RowCarry> before;
   for (const std::optional<Partial>& state : carry) before.push_back({.state = state});
   auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
+  const bool crosses = segment_ != 0 && !rows_hold_segments(segment_, plan_.load_width);
+  auto spreads = [&](std::size_t f) { return crosses && asked_[f]; };
   auto scan_all = [&](bool reverse, bool last) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t r = reverse ? count - 1 - i : i;
       for (std::size_t f = 0; f < folds; ++f) {
-        if (!scanned(f) || reverse_[f] != reverse) continue;
+        if (!scanned(f) || spreads(f) || reverse_[f] != reverse) continue;
         values[r][f] =
             row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]);
       }
       if (last) done(r, std::move(values[r]));
     }
   };
+  // What elements are told from further on is there before they are.
+  for (std::size_t f = 0; f < folds; ++f) {
+    if (!spreads(f)) continue;
+    std::vector<ValueId> running;
+    for (std::size_t r = 0; r < count; ++r)
+      running.push_back(
+          row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]));
+    spread_ends(running);
+    for (std::size_t r = 0; r < count; ++r) values[r][f] = running[r];
+  }
   bool forward = false, reverse = false;
   for (std::size_t f = 0; f < folds; ++f) {
     forward = forward || (scanned(f) && !reverse_[f]);
@@ -167,7 +179,8 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     if (has_ends_ && !row_.of_one()) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
-      if (asked_[f]) values[f] = broadcast_end(values[f], rows[r].width);
+      if (asked_[f] && rows_hold_segments(segment_, rows[r].width))
+        values[f] = broadcast_end(values[f], rows[r].width);
     }
     const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
     const bool ends = count != kNoValue && rows[r].mask == kNoValue;

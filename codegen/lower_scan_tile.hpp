@@ -170,6 +170,8 @@ class ScanTile {
                   ValueId first);
   /// Of each element the value where its segment ends, in rows that segments do not cross.
   ValueId broadcast_end(ValueId values, int width);
+  /// The same of all rows, in which segments begin anywhere: a fold's running values, a row each.
+  void spread_ends(std::vector<ValueId>& values);
 
   Builder& b_;
   const Graph& graph_;

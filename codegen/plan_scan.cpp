@@ -32,6 +32,11 @@ bool may_begin_anywhere_in_blocks(const Graph& graph) {
          !any([](const Node& node) { return node.kind == NodeKind::fold; });
 }
 
+bool rows_hold_segments(std::int64_t segment, int width) {
+  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+  return row % segment == 0 && (segment % width == 0 || width % segment == 0);
+}
+
 bool heads_serve(const Graph& graph, std::int64_t segment) {
   return segment >= 1 && segment <= kLongestWithHeads && may_begin_anywhere_in_blocks(graph);
 }

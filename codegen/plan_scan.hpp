@@ -98,6 +98,9 @@ std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& targ
 /// The best guess of look_back over tiles of all segments, if it may be legal.
 std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& target,
                                             const PlanRequest& request);
+/// Whether rows of `width` elements a lane that begin at a head hold whole segments, which begin
+/// with lanes or end within them.
+bool rows_hold_segments(std::int64_t segment, int width);
 /// Whether tiles may be of all segments.
 bool heads_serve(const Graph& graph, std::int64_t segment);
 /// Levels of the tree in which tiles that wait are folded (lower_tile_tree.hpp), and the groups at

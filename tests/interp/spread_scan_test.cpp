@@ -1,0 +1,44 @@
+// scan_tile of programs whose elements ask for their segment's fold, of segments that begin and end
+// anywhere in lanes and rows.
+#include <gtest/gtest.h>
+
+#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/expect_scan.hpp"
+
+namespace chainfold::test {
+namespace {
+
+using codegen::PlanChoice;
+using codegen::Strategy;
+
+TEST(SpreadScan, ElementsKnowTheFoldOfSegmentsOfEverySize) {
+  int programs = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    if (!broadcasts(tested.over(segments(1)).graph())) continue;
+    ++programs;
+    int runs = 0;
+    std::uint64_t seed = 0;
+    for (std::int64_t segment = 1; segment <= 600; segment += 1 + segment / 16) {
+      ++seed;
+      InterpCase c{.choice = PlanChoice{.strategy = Strategy::scan_tile,
+                                        .warps = 2,
+                                        .depth = 8,
+                                        .bytes = seed % 3 == 0 ? 8 : 16,
+                                        .mma = false}};
+      c.segment = segment;
+      c.elements = segment * static_cast<std::int64_t>(1 + 2500 / segment + seed % 7);
+      c.seed = seed;
+      c.options = options_of(seed % 6);
+      const codegen::Target target = codegen::gpu_target(seed % 2 == 0 ? 90 : 75);
+      const Computation computation = tested.over(segments(segment));
+      if (!make_plan(computation.graph(), target, {.segment = segment}, *c.choice)) continue;
+      expect_right(tested, target, c);
+      ++runs;
+    }
+    EXPECT_GE(runs, 20) << tested.name;
+  }
+  EXPECT_GE(programs, 5);
+}
+
+}  // namespace
+}  // namespace chainfold::test
