@@ -60,8 +60,8 @@ std::string line_of(const Row& row, const std::string& name) {
       "  {:<24} {:<20} {:>10.4f} ms {:>8} GB/s {:>6} of the ceiling  err {:>8} u{}{}", name, who,
       row.ms, number(row.gbps, "{:.1f}"), number(row.ratio, "{:.3f}"),
       number(row.max_err_u, "{:.3g}"),
-      row.pj_per_element ? fmt::format("  {:.0f} pJ (the ceilings {:.0f})",
-                                       *row.pj_per_element, *row.ceilings_pj_per_element)
+      row.pj_per_element ? fmt::format("  {:.0f} pJ (the ceilings {:.0f})", *row.pj_per_element,
+                                       *row.ceilings_pj_per_element)
                          : "",
       mark);
 }

@@ -22,8 +22,8 @@ void ScanTile::spread_ends(std::vector<ValueId>& values) {
     ValueId end = kNoValue;
     for (int i = step - 1; i < width; i += step) {
       const ValueId value = b_.extract(values[r], i);
-      end = end == kNoValue ? value
-                            : b_.select(b_.compute(Op::eq, {left[r], b_.i32(i)}), value, end);
+      end =
+          end == kNoValue ? value : b_.select(b_.compute(Op::eq, {left[r], b_.i32(i)}), value, end);
     }
     ends.push_back(end);
   }
