@@ -15,8 +15,6 @@ int dividing_width(std::int64_t segment, int widest) {
 std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int rows, int widest) {
   for (int width = widest; width >= 1; width /= 2) {
     if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
-    // The last tile has the rows of the others, some of which are not there: whole loads.
-    if (segment % width != 0 && scans_both_ways(graph)) continue;
     // A lane keeps the end of one segment at most.
     if (broadcasts(graph) && segment < width && !rows_hold_segments(segment, width)) continue;
     const std::int64_t row = std::int64_t{Plan::kWarp} * width;

@@ -98,26 +98,34 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
   const ValueId exist = segments_of(b), per_tile = b.i64(plan.tile_segments);
   const ValueId first = b.mul(warp_of_launch(b, plan), per_tile);
   const ValueId behind = b.add(first, per_tile);
-  if (scans_both_ways(graph)) {  // no range has both directions, so rows serve the last tile, too
-    const ValueId size = b.i64(plan.segment), begin = b.mul(first, size);
-    const ValueId count = b.mul(b.min(per_tile, b.sub(exist, first)), size);
-    const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
+  const ValueId size = b.i64(plan.segment), begin = b.mul(first, size);
+  const auto scan_rows = [&](const std::vector<Loaded>& rows, ValueId count) {
     scan.scan_segments(rows, begin, count, first, scan.no_carry());
+    return Builder::Values{};
+  };
+  const bool both_ways = scans_both_ways(graph);
+  if (both_ways && plan.segment % plan.load_width == 0) {  // masks serve the last tile, too
+    const ValueId count = b.mul(b.min(per_tile, b.sub(exist, first)), size);
+    scan_rows(scan.load(begin, count, b.i64(0)), count);
     return program;
   }
   b.branch(
       b.compute(Op::le, {behind, exist}),
       [&] {
-        const ValueId begin = b.mul(first, b.i64(plan.segment));
         const std::int64_t elements = plan.tile_segments * plan.segment;
         const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
-        const std::vector<Loaded> rows = scan.load(begin, count, b.i64(0));
-        scan.scan_segments(rows, begin, count, first, scan.no_carry());
-        return Builder::Values{};
+        return scan_rows(scan.load(begin, count, b.i64(0)), count);
       },
       [&] {  // of the last tile some segments are missing
-        scan_segments(b, graph, plan, scan, first, b.min(behind, exist));
-        return Builder::Values{};
+        if (!both_ways) {
+          scan_segments(b, graph, plan, scan, first, b.min(behind, exist));
+          return Builder::Values{};
+        }
+        // No range has both directions. What stands behind the last segment belongs to none.
+        const ValueId count = b.mul(b.sub(exist, first), size);
+        std::vector<Loaded> rows = scan.load_ending(begin, count, kNoValue, plan.depth);
+        for (Loaded& row : rows) row.forget_what_exists();
+        return scan_rows(rows, count);
       });
   return program;
 }

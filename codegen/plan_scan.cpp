@@ -211,8 +211,6 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
       require(s % plan.load_width == 0 || may_begin_anywhere(graph),
               "positions of elements are told by lanes");
-      require(s % plan.load_width == 0 || !scans_both_ways(graph),
-              "segments that are not there are whole loads");
       break;
     case Strategy::scan_run:
       require((s >= 1 || target.max_warps == 1) && plan.tile_segments >= 1, "a warp owns segments");
