@@ -48,11 +48,12 @@ std::optional<double> EnergyCounter::joules_of(const runtime::Context& context,
                                                const runtime::Stream& stream, double ms,
                                                const std::function<void()>& queue) const {
   constexpr double kBatchMs = 20;  // longer than reading the counter, which a queued batch outlasts
-  constexpr double kWarmUp = 0.3, kAtLeast = 1.5, kAtMost = 6;  // seconds
-  if (!millijoules()) return std::nullopt;
+  constexpr double kMostCalls = 1000;                          // the driver queues no more
+  constexpr double kWarmUp = 0.3, kAtLeast = 4, kAtMost = 12;  // seconds
+  if (ms * kMostCalls < kBatchMs || !millijoules()) return std::nullopt;
   using Clock = std::chrono::steady_clock;
   using runtime::Event;
-  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMs / ms, 1.0, 1000.0));
+  const auto calls = static_cast<std::size_t>(std::clamp(kBatchMs / ms, 1.0, kMostCalls));
   const std::array<Event, 2> ends = {Event(context), Event(context)};
   const Event begin(context, Event::Timing::on), end(context, Event::Timing::on);
   std::size_t batches = 0;

@@ -19,9 +19,11 @@ class EnergyCounter {
   /// Since the driver was loaded. The counter moves some ten times a second, and reading it takes
   /// milliseconds.
   [[nodiscard]] std::optional<std::uint64_t> millijoules() const;
-  /// Joules of one of the calls that `queue` queues, over a loop of a second and a half throughout
-  /// which the device is busy: the power between two steps of the counter, times how long a call
-  /// takes in the loop. `ms`: about how long it takes. Nothing where the counter does not move.
+  /// Joules of one of the calls that `queue` queues, over a loop of four seconds throughout which
+  /// the device is busy: the power between two steps of the counter, of which each is seen up to a
+  /// batch of 20 ms late, times how long a call takes in the loop. `ms`: about how long it takes.
+  /// Nothing where the counter does not move, or calls are so short that the host could not keep
+  /// the device busy.
   [[nodiscard]] std::optional<double> joules_of(const runtime::Context& context,
                                                 const runtime::Stream& stream, double ms,
                                                 const std::function<void()>& queue) const;

@@ -38,12 +38,12 @@ class MemoryEnergy {
     if (!measured_) {
       measured_ = true;
       const auto bytes = static_cast<double>(ceilings_.bytes());
-      const double ms = bytes * 1e-9;  // of about a terabyte a second
-      const auto joules = [&](const std::function<void()>& queue) {
+      const Ceilings rates = ceilings_.measure(3);
+      const auto joules = [&](double ms, const std::function<void()>& queue) {
         return counter_.joules_of(context_, ceilings_.stream(), ms, queue);
       };
-      const auto reading = joules([&] { ceilings_.read(); });
-      const auto copying = joules([&] { ceilings_.copy(); });
+      const auto reading = joules(bytes / rates.read_gbps * 1e-6, [&] { ceilings_.read(); });
+      const auto copying = joules(2 * bytes / rates.copy_gbps * 1e-6, [&] { ceilings_.copy(); });
       if (reading && copying) {
         a_byte_read_ = *reading / bytes;
         a_byte_written_ = *copying / bytes - *a_byte_read_;

@@ -118,8 +118,10 @@ std::int64_t most_of_one_thread(const Graph& graph, const Target& target) {
 }
 
 std::span<const FewTiles> few_tiles(const Graph& graph) {
-  if (widest_of_scan(graph) == 8) return kFewWideTiles;
-  return kFewTiles;
+  if (widest_of_scan(graph) != 8) return kFewTiles;
+  // What is computed of several rows at once leaves no registers for so many.
+  const std::span<const FewTiles> all = kFewWideTiles;
+  return is_one_fold(graph) ? all : all.first(all.size() - 1);
 }
 
 /// Elements of a class.

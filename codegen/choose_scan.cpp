@@ -200,7 +200,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
           std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps});
       // Short segments by few warps, so that several blocks share a processor. What else has both
       // directions reads its input twice: there rows may be more.
-      const int most_rows = both_ways ? std::max(rows, most_waiting_rows(graph, widest)) : rows;
+      const int most_rows =
+          both_ways ? std::max(rows, most_waiting_rows(graph, dividing_width(s, widest))) : rows;
       if (s > std::int64_t{Plan::kWarp} * widest * kMostRunRows * most_of_block)
         return std::nullopt;
       // Where a block holds so many segments that they are whole loads, these are worth more.

@@ -28,14 +28,12 @@ MergingBlock merging_block(const Plan& plan, const Target& target) {
   constexpr int kMostWarps = 16;
   constexpr std::int64_t kStatesALane = 4;
   if (target.max_warps == 1) return {1, 1};
-  if (plan.segment == 0) return {std::min(kMostWarps, target.max_warps), kStatesALane};
+  if (plan.segment == 0) return {kMostWarps, kStatesALane};
   const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
   if (tiles <= kWarpWidth) return {1, 1};
   const std::int64_t rounds = (tiles - 1) / (kWarpWidth * kStatesALane) + 1;
-  const auto warps = std::bit_ceil(static_cast<std::uint64_t>(rounds));
-  return {static_cast<int>(std::min<std::uint64_t>(
-              warps, static_cast<std::uint64_t>(std::min(kMostWarps, target.max_warps)))),
-          kStatesALane};
+  const auto warps = static_cast<unsigned>(std::min<std::int64_t>(rounds, kMostWarps));
+  return {static_cast<int>(std::bit_ceil(warps)), kStatesALane};
 }
 
 class Propagate {
@@ -95,8 +93,8 @@ class Propagate {
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
       if (!alone && !run.is_scan(f)) continue;  // nobody asks what comes before a tile
       Builder::Values behind =
-          b.loop(share.begin, share.end, b.i64(kWarpWidth * share.a_lane), splat(b, before[f]),
-                 [&](ValueId at, const Builder::Values& carried) {
+          b.loop(share.begin, share.end, b.i64(kWarpWidth * share.a_lane),
+                 run.tile().flatten({before[f]}), [&](ValueId at, const Builder::Values& carried) {
                    return scan_batch(b, run, f, first, share, at, carried);
                  });
       if (alone) folds.push_back({.fields = std::move(behind), .lifted = true});
@@ -228,7 +226,7 @@ class Propagate {
       const Partial of_state = i == 0 ? before : run.merge(f, before, states[i - 1]);
       if (run.is_scan(f)) states_.store(b, run.tile(), f, places[i], of_state, masks[i]);
     }
-    return splat(b, run.merge(f, carry, last(b, scanned)));
+    return run.tile().flatten({run.merge(f, carry, last(b, scanned))});
   }
 
   /// Lane l's state merged with those of the lanes below it.
@@ -246,12 +244,6 @@ class Propagate {
   static Partial shifted(Builder& b, ScanTile& run, std::size_t f, Partial state) {
     for (ValueId& field : state.fields) field = b.shuffle_up(field, 1);
     return run.tile().keep_where(f, std::move(state), b.compute(Op::ge, {b.lane(), b.i32(1)}));
-  }
-  /// What a loop carries of a state.
-  static Builder::Values splat(Builder& b, const Partial& state) {
-    Builder::Values fields;
-    for (const ValueId field : state.fields) fields.push_back(b.splat(field));
-    return fields;
   }
   static Partial last(Builder& b, Partial state) {
     for (ValueId& field : state.fields)

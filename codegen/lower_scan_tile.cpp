@@ -40,6 +40,7 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       reverse_(graph.folds.size(), false),
       is_scan_(graph.folds.size(), false),
       asked_(asked_by_elements(graph)),
+      spreads_(graph.folds.size(), false),
       ranges_reverse_(ranges_reverse(graph)),
       tile_(builder, graph, plan_),
       narrow_tile_(builder, graph, narrow_),
@@ -50,6 +51,8 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
     is_scan_[static_cast<std::size_t>(node.index)] = true;
     reverse_[static_cast<std::size_t>(node.index)] = node.reverse;
   }
+  const bool crosses = segment > 0 && !rows_hold_segments(segment, plan.load_width);
+  for (std::size_t f = 0; f < graph.folds.size(); ++f) spreads_[f] = crosses && asked_[f];
   for (const NodeId output : graph.outputs)
     has_ends_ = has_ends_ || graph.node(output).level == Level::segment;
 }
@@ -120,13 +123,11 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
   std::vector<RowCarry> before;
   for (const std::optional<Partial>& state : carry) before.push_back({.state = state});
   auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
-  const bool crosses = segment_ != 0 && !rows_hold_segments(segment_, plan_.load_width);
-  auto spreads = [&](std::size_t f) { return crosses && asked_[f]; };
   auto scan_all = [&](bool reverse, bool last) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t r = reverse ? count - 1 - i : i;
       for (std::size_t f = 0; f < folds; ++f) {
-        if (!scanned(f) || spreads(f) || reverse_[f] != reverse) continue;
+        if (!scanned(f) || spreads_[f] || reverse_[f] != reverse) continue;
         values[r][f] =
             row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]);
       }
@@ -135,7 +136,7 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
   };
   // What elements are told from further on is there before they are.
   for (std::size_t f = 0; f < folds; ++f) {
-    if (!spreads(f)) continue;
+    if (!spreads_[f]) continue;
     std::vector<ValueId> running;
     for (std::size_t r = 0; r < count; ++r)
       running.push_back(
@@ -179,8 +180,7 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
   scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
     if (has_ends_ && !row_.of_one()) store_ends(rows[r], static_cast<int>(r), values, count, first);
     for (std::size_t f = 0; f < values.size(); ++f) {
-      if (asked_[f] && rows_hold_segments(segment_, rows[r].width))
-        values[f] = broadcast_end(values[f], rows[r].width);
+      if (asked_[f] && !spreads_[f]) values[f] = broadcast_end(values[f], rows[r].width);
     }
     const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
     const bool ends = count != kNoValue && rows[r].mask == kNoValue;

@@ -151,7 +151,9 @@ class ScanTile {
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
   /// The running values of all folds, row by row: `done` gets a row's number and values, one a
-  /// fold, before the next row begins, so that few of them are there at once.
+  /// fold, before the next row begins, so that few of them are there at once. Of folds that
+  /// elements ask for where segments begin anywhere in rows (spreads_), each gets its segment's,
+  /// and those of all rows come first.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, std::vector<ValueId>)>& done);
   [[nodiscard]] std::int64_t ahead_of_scan() const;
@@ -179,7 +181,8 @@ class ScanTile {
   Plan narrow_;  // of ranges
   std::int64_t segment_;
   ValueId slot_ = kNoValue, run_slot_ = kNoValue, block_slot_ = kNoValue;  // of rows, run, block
-  std::vector<bool> reverse_, is_scan_, asked_;     // one a fold; asked for by elements
+  // One a fold; asked for by elements, and in rows where segments begin anywhere.
+  std::vector<bool> reverse_, is_scan_, asked_, spreads_;
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   TileLowering tile_, narrow_tile_;
   ScanRow row_, narrow_row_;

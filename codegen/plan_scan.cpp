@@ -33,8 +33,7 @@ bool may_begin_anywhere_in_blocks(const Graph& graph) {
 }
 
 bool rows_hold_segments(std::int64_t segment, int width) {
-  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
-  return row % segment == 0 && (segment % width == 0 || width % segment == 0);
+  return std::int64_t{Plan::kWarp} * width % segment == 0;  // powers of two, then
 }
 
 bool heads_serve(const Graph& graph, std::int64_t segment) {
@@ -211,6 +210,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
       require(s % plan.load_width == 0 || may_begin_anywhere(graph),
               "positions of elements are told by lanes");
+      require(!broadcasts(graph) || s >= plan.load_width || rows_hold_segments(s, plan.load_width),
+              "a lane keeps the end of one segment at most");
       break;
     case Strategy::scan_run:
       require((s >= 1 || target.max_warps == 1) && plan.tile_segments >= 1, "a warp owns segments");

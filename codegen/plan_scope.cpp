@@ -52,9 +52,9 @@ constexpr Scope kOwn[] = {
      "second launch merges; phases are of GPUs, of one input and folds without order, strip is "
      "of CPUs; states that warps exchange have to fit into shared memory"},
     {Strategy::scan_tile,
-     "scans in any direction over segments that fit into the rows of a warp (where values need a "
-     "fold of their segment: that fill them), of any types, without strides, on every target: "
-     "depth is rows of a load of every lane, which hold less where alignment makes loads narrow"},
+     "scans in any direction over segments that fit into the rows of a warp, of any types, without "
+     "strides, on every target: depth is rows of a load of every lane, which hold less where "
+     "alignment makes loads narrow"},
     {Strategy::scan_run,
      "scans in one direction over segments of any size, on CPUs over the whole input as well, of "
      "any types and alignment, without strides, on every target: a warp takes segments one by "

@@ -180,9 +180,10 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"scan_sum_f32", 64, "sm_90", "scan_tile warps=8 depth=1 blocks=0 bytes=16 simt"},
     {"scan_exclusive_i8", 2, "sm_80", "scan_tile warps=8 depth=1 blocks=0 bytes=4 simt"},
     {"scan_back_out_f32", 37, "sm_90", "scan_tile warps=4 depth=2 blocks=0 bytes=8 simt"},
-    // Elements that ask for their segment's fold, which ends in another lane or row; both directions.
+    // Elements that ask for their segment's fold, which ends in another lane or row; both
+    // directions.
     {"scan_share_f32", 37, "sm_90", "scan_tile warps=4 depth=2 blocks=0 bytes=16 simt"},
-    {"scan_both_ways_i32", 37, "sm_90", "scan_tile warps=4 depth=2 blocks=0 bytes=8 simt"},
+    {"scan_both_ways_i32", 37, "sm_90", "scan_tile warps=4 depth=2 blocks=0 bytes=16 simt"},
     {"scan_sum_f32", 100, "cpu", "scan_run warps=1 depth=1 blocks=0 bytes=16 simt"},
     // Of a block's warps; of blocks that wait for each other; of blocks that need not.
     {"scan_sum_f16", 250, "sm_90", "scan_block warps=2 depth=2 blocks=0 bytes=8 simt"},

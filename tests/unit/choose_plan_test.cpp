@@ -687,6 +687,45 @@ TEST(ChoosePlan, ScansOfFewWideElementsHaveTilesThatAreThereAtOnce) {
   }
 }
 
+/// Rows of several folds leave no registers for sixteen.
+TEST(ChoosePlan, SeveralScansOfWideElementsHaveNoTilesOfManyRows) {
+  const Target gpu = codegen::gpu_target(90);
+  auto x = input<double>("x");
+  for (const Computation& scan : {over(whole(), inclusive(variance(x))),
+                                  over(whole(), inclusive_sum(x) - inclusive(max(x)))}) {
+    const std::int64_t most = codegen::most_elements_of(scan.graph(), gpu, 0, 2'100'000);
+    const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = most});
+    EXPECT_FALSE(plan.direct) << print(plan, scan.graph());
+  }
+}
+
+TEST(ChoosePlan, ElementsThatAskForTheirSegmentsFoldHaveWideLoads) {
+  auto x = input<float>("x");
+  for (const std::int64_t segment : {2, 6, 24, 37, 100}) {
+    const Computation share = over(segments(segment), inclusive_sum(x) / sum(x));
+    const Plan plan = choose_plan(share.graph(), codegen::gpu_target(90), {.segment = segment});
+    EXPECT_EQ(plan.strategy, Strategy::scan_tile) << segment;
+    EXPECT_EQ(plan.load_width, segment == 2 || segment > 4 ? 4 : 2) << segment;
+  }
+}
+
+/// In a block as long as registers hold what waits for the other pass.
+TEST(ChoosePlan, ScansInBothDirections) {
+  auto x = input<float>("x");
+  const auto plan_of = [&](std::int64_t segment) {
+    const auto sums = inclusive_sum(x) + exclusive_sum(x, backward);
+    const Computation both = segment > 0 ? over(segments(segment), sums) : over(whole(), sums);
+    return choose_plan(both.graph(), codegen::gpu_target(90), {.segment = segment});
+  };
+  for (const std::int64_t segment : {37, 41}) EXPECT_EQ(plan_of(segment).load_width, 4) << segment;
+  for (const std::int64_t segment : {1000, 10001, 32768})
+    EXPECT_EQ(plan_of(segment).strategy, Strategy::scan_block) << segment;
+  for (const std::int64_t segment : {65536, 0}) {
+    EXPECT_EQ(plan_of(segment).strategy, Strategy::propagate) << segment;
+    EXPECT_EQ(plan_of(segment).load_width, 4) << segment;
+  }
+}
+
 TEST(ChoosePlan, ShortSegmentsOfScansHaveRunsOfAsFewRowsAsHaveWork) {
   const Computation scan = running_halves();
   const Target gpu = codegen::gpu_target(90);
