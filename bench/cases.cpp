@@ -45,10 +45,18 @@ Computation running_sum_of(const dsl::Partition& partition) {
   return over(partition, as<Out>(inclusive_sum(input<T>("x"))));
 }
 
+template <class T, class Out>
+Computation scan_that_knows_all(Op op, const dsl::Partition& partition) {
+  const auto x = input<T>("x");
+  if (op == Op::sum_behind) return over(partition, as<Out>(inclusive_sum(x) - sum(x)));
+  return over(partition, as<Out>(inclusive_sum(x) + exclusive_sum(x, backward)));
+}
+
 Computation half_scan(Op op, const dsl::Partition& partition) {
   const auto x = input<f16>("x");
   if (op == Op::exclusive_sum) return over(partition, as<f16>(exclusive_sum(x)));
   if (op == Op::inclusive_max) return over(partition, as<f16>(inclusive(max(x))));
+  if (knows_all(op)) return scan_that_knows_all<f16, f16>(op, partition);
   return running_sum_of<f16, f16>(partition);
 }
 
@@ -68,6 +76,8 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
   const auto types = [&](DType a, DType b) { return in == a && out == b; };
   if (op == Op::q6) return query6(partition);
   if (is_scan(op) && types(DType::f16, DType::f16)) return half_scan(op, partition);
+  if (knows_all(op) && types(DType::f32, DType::f32))
+    return scan_that_knows_all<float, float>(op, partition);
   if (op == Op::inclusive_sum) {
     if (types(DType::f16, DType::f32)) return running_sum_of<f16, float>(partition);
     if (types(DType::bf16, DType::bf16)) return running_sum_of<bf16, bf16>(partition);
@@ -119,6 +129,8 @@ const char* name_of(Op op) {
     case Op::inclusive_sum: return "inclusive_sum";
     case Op::exclusive_sum: return "exclusive_sum";
     case Op::inclusive_max: return "inclusive_max";
+    case Op::sum_behind: return "sum_behind";
+    case Op::sum_both_ways: return "sum_both_ways";
   }
   return "?";
 }

@@ -6,7 +6,9 @@
 namespace chainfold::bench {
 
 /// mean_var and min_max have two outputs of one type; dot has two inputs; filtered_sum adds the
-/// elements above zero. The last three are scans: a value an element.
+/// elements above zero. From inclusive_sum on they are scans, a value an element: sum_behind is the
+/// running sum less the segment's, sum_both_ways the running sum and that of what follows,
+/// backward.
 enum class Op : std::uint8_t {
   sum,
   mean_rms,
@@ -18,9 +20,13 @@ enum class Op : std::uint8_t {
   filtered_sum,
   inclusive_sum,
   exclusive_sum,
-  inclusive_max
+  inclusive_max,
+  sum_behind,
+  sum_both_ways
 };
 const char* name_of(Op op);
 constexpr bool is_scan(Op op) noexcept { return op >= Op::inclusive_sum; }
+/// Whether elements depend on all of their segment; no call of a peer computes that.
+constexpr bool knows_all(Op op) noexcept { return op >= Op::sum_behind; }
 
 }  // namespace chainfold::bench

@@ -152,6 +152,8 @@ std::vector<Expected> expected_of(const Case& test, const Sums& sums, std::int64
     case Op::filtered_sum:
     case Op::inclusive_sum:
     case Op::exclusive_sum:
+    case Op::sum_behind:
+    case Op::sum_both_ways:
     case Op::q6: {
       if (test.out == DType::i32) {  // modulo 2^32
         const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums.sum));
@@ -221,7 +223,7 @@ std::vector<std::vector<Expected>> references(const Case& test,
   std::vector<std::vector<Expected>> result;
   const std::int64_t length = test.elements / test.segments();
   const std::int64_t own = test.op == Op::exclusive_sum ? 0 : 1;  // whether the element is in
-  Sums sums;
+  Sums sums, all;
   std::int64_t begin = -1, next = -1;
   for (const std::int64_t index : indices) {
     if (!is_scan(test.op)) {
@@ -232,11 +234,17 @@ std::vector<std::vector<Expected>> references(const Case& test,
     if (begin != index / length * length) {
       begin = next = index / length * length;
       sums = {};
+      if (knows_all(test.op)) all = sums_of_all(test, {.first = begin, .count = length});
     }
     const std::int64_t end = index + own;
     sums.merge(sums_of_all(test, {.first = next, .count = end - next}));
     next = end;
-    result.push_back(expected_of(test, sums, end - begin));
+    Sums of_element = test.op == Op::sum_both_ways ? all : sums;
+    if (test.op == Op::sum_behind) {
+      of_element.sum -= all.sum;
+      of_element.magnitude += all.magnitude;
+    }
+    result.push_back(expected_of(test, of_element, end - begin));
   }
   return result;
 }

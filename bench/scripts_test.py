@@ -85,7 +85,7 @@ class CaseTest(unittest.TestCase):
         rows = [
             row(op="inclusive_sum", segment=64, n=6400), row(op="inclusive_sum", segment="whole", n=6400),
             row(op="inclusive_sum", segment="whole", n=64), row(op="exclusive_sum", segment=64),
-            row(op="inclusive_max"), row(op="inclusive_sum_in_place"),
+            row(op="inclusive_max"), row(op="inclusive_sum_in_place"), row(op="sum_behind", segment=64),
         ]
         cases = cases_of(rows)
         names = ["scan/f16/64", "scan/f16/whole", "scan_small/f16/64", "scan_exclusive/f16/64", "scan_max/f16/64", "scan_in_place/f16/64"]
@@ -95,7 +95,7 @@ class CaseTest(unittest.TestCase):
         for case in cases[3:]:
             self.assertEqual(torch_ways.names(case, True), [])
         drawn = [case_name(r).rsplit("/", 1)[0] if r["segment"] == "whole" else case_name(r) for r in rows]
-        self.assertEqual(drawn, ["scan/f16/64", "scan/f16/whole", "scan/f16/whole"] + names[3:])
+        self.assertEqual(drawn, ["scan/f16/64", "scan/f16/whole", "scan/f16/whole"] + names[3:] + ["scan_behind/f16/64"])
 
     def test_places_of_scans(self):
         case = Case(row(op="inclusive_sum", segment="whole", n=1000), 1000)

@@ -7,6 +7,8 @@ AXIS0 = "_axis0"
 SCANS = {
     "inclusive_sum": "scan", "exclusive_sum": "scan_exclusive", "inclusive_max": "scan_max",
     "inclusive_sum_in_place": "scan_in_place",
+    "sum_behind": "scan_behind",
+    "sum_both_ways": "scan_both_ways",
 }
 
 

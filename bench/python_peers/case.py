@@ -8,7 +8,15 @@ OUTPUTS = {"mean_var": 2, "min_max": 2}
 AXIS0 = "_axis0"
 IN_PLACE = "_in_place"
 # Scans have a value an element; their cases are called so.
-SCANS = {"inclusive_sum": "scan", "exclusive_sum": "scan_exclusive", "inclusive_max": "scan_max"}
+SCANS = {
+    "inclusive_sum": "scan",
+    "exclusive_sum": "scan_exclusive",
+    "inclusive_max": "scan_max",
+    "sum_behind": "scan_behind",
+    "sum_both_ways": "scan_both_ways",
+}
+# Scans whose elements depend on all of their segment, which no single call computes.
+WITHOUT_PEERS = ("sum_behind", "sum_both_ways")
 
 
 class Wrong(Exception):
@@ -64,8 +72,9 @@ class Case:
 
 
 def cases_of(rows):
-    """The cases in the file, in its order: those that ours was measured for."""
+    """The cases in the file that peers compute, in its order: those that ours was measured for."""
     ours = [r for r in rows if r["impl"] == "chainfold" and r["plan_kind"] == "chosen" and r["ceiling_ms"]]
+    ours = [r for r in ours if r["op"] not in WITHOUT_PEERS]
     largest = {}
     for row in ours:
         key = (row["op"], row["dtype"])

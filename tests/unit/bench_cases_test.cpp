@@ -141,11 +141,12 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
     EXPECT_EQ(named.test.bytes_written(), named.test.elements * size_of(named.test.out));
     EXPECT_TRUE(cases.insert({named.name, named.test}).second) << named.name;
   }
-  EXPECT_EQ(cases.size(), 39u);
+  EXPECT_EQ(cases.size(), 51u);
   for (const char* name :
        {"scan/f16/16", "scan/f16/777", "scan/f16/4099", "scan/f16/16777216", "scan/bf16/whole",
         "scan/f64/whole", "scan_small/f16/65536", "scan_small/f32/4194304", "scan_max/f16/1024",
-        "scan_exclusive/f16/whole", "scan_in_place/f16/1024"}) {
+        "scan_exclusive/f16/whole", "scan_in_place/f16/1024", "scan_behind/f32/37",
+        "scan_both_ways/f16/whole"}) {
     EXPECT_TRUE(cases.contains(name)) << name;
   }
   EXPECT_EQ(cases.at("scan/f16/whole").elements, std::int64_t{1} << 30);
@@ -153,7 +154,7 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
   EXPECT_EQ(cases.at("scan/i8/whole").elements, std::int64_t{1} << 29);  // as i32 is written
   EXPECT_EQ(cases.at("scan/i8/whole").out, DType::i32);
   EXPECT_EQ(cases.at("scan_in_place/f16/whole").op_name(), "inclusive_sum_in_place");
-  EXPECT_EQ(scan_cases(1 << 20).size(), 32u);  // without what is longer than the whole
+  EXPECT_EQ(scan_cases(1 << 20).size(), 44u);  // without what is longer than the whole
 }
 
 /// A run that its budget ends has measured what comes first.
@@ -357,7 +358,8 @@ TEST(BenchOurPlans, MeasureContainmentWhereTensorCoresAreAndSegmentsShort) {
 }
 
 TEST(BenchChecker, KnowsPrefixesAsAPlainLoopDoes) {
-  for (const Op op : {Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max}) {
+  for (const Op op : {Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max, Op::sum_behind,
+                      Op::sum_both_ways}) {
     for (const std::int64_t segment : {100, 0}) {
       const Case test = make_case(op, DType::f16, DType::f16, 5000, segment);
       const Checker checker(test);
@@ -380,6 +382,18 @@ TEST(BenchChecker, KnowsPrefixesAsAPlainLoopDoes) {
         EXPECT_EQ(checker.sample()[at++], i);
         if (op == Op::inclusive_max) {
           EXPECT_EQ(expected.value, largest) << i;
+        } else if (knows_all(op)) {
+          const std::int64_t length = segment > 0 ? segment : test.elements;
+          double all = 0, magnitude_all = 0;
+          for (std::int64_t k = i / length * length; k < (i / length + 1) * length; ++k) {
+            const double y =
+                static_cast<double>(random_balanced(static_cast<std::uint64_t>(k))) * 0x1p-14;
+            all += y;
+            magnitude_all += std::fabs(y);
+          }
+          const bool behind = op == Op::sum_behind;
+          EXPECT_EQ(expected.value, behind ? sum - all : all) << i;
+          EXPECT_EQ(expected.magnitude, magnitude_all + (behind ? magnitude : 0)) << i;
         } else {
           const bool inclusive = op == Op::inclusive_sum;
           EXPECT_EQ(expected.value, inclusive ? sum : before) << i;
