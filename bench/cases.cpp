@@ -56,7 +56,6 @@ Computation half_scan(Op op, const dsl::Partition& partition) {
   const auto x = input<f16>("x");
   if (op == Op::exclusive_sum) return over(partition, as<f16>(exclusive_sum(x)));
   if (op == Op::inclusive_max) return over(partition, as<f16>(inclusive(max(x))));
-  if (knows_all(op)) return scan_that_knows_all<f16, f16>(op, partition);
   return running_sum_of<f16, f16>(partition);
 }
 
@@ -75,9 +74,12 @@ Computation query6(const dsl::Partition& partition) {
 Computation computation_of(Op op, DType in, DType out, const dsl::Partition& partition) {
   const auto types = [&](DType a, DType b) { return in == a && out == b; };
   if (op == Op::q6) return query6(partition);
-  if (is_scan(op) && types(DType::f16, DType::f16)) return half_scan(op, partition);
-  if (knows_all(op) && types(DType::f32, DType::f32))
-    return scan_that_knows_all<float, float>(op, partition);
+  if (knows_all(op)) {
+    if (types(DType::f16, DType::f16)) return scan_that_knows_all<f16, f16>(op, partition);
+    if (types(DType::f32, DType::f32)) return scan_that_knows_all<float, float>(op, partition);
+  } else if (is_scan(op) && types(DType::f16, DType::f16)) {
+    return half_scan(op, partition);
+  }
   if (op == Op::inclusive_sum) {
     if (types(DType::f16, DType::f32)) return running_sum_of<f16, float>(partition);
     if (types(DType::bf16, DType::bf16)) return running_sum_of<bf16, bf16>(partition);

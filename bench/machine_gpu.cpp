@@ -103,8 +103,9 @@ class GpuContest final : public Contest {
     if (test_.in_place) return std::nullopt;
     const auto used = energy_.joules_of(context_, stream_, timings_[entrant].ms,
                                         [&] { runners_[entrant]->launch(next_set()); });
+    if (!used) return std::nullopt;
     const auto moving = memory_energy_.of(test_.bytes_read(), test_.bytes_written());
-    if (!used || !moving) return std::nullopt;
+    if (!moving) return std::nullopt;
     const double to_pj = 1e12 / static_cast<double>(test_.elements);
     return Energy{.pj = *used * to_pj, .ceilings_pj = *moving * to_pj};
   }

@@ -57,10 +57,6 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
     has_ends_ = has_ends_ || graph.node(output).level == Level::segment;
 }
 
-bool ScanTile::scans_backward() const {
-  return std::find(reverse_.begin(), reverse_.end(), true) != reverse_.end();
-}
-
 Partials ScanTile::merge(const Partials& earlier, const Partials& later) {
   Partials merged;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f)
@@ -123,13 +119,15 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
   std::vector<RowCarry> before;
   for (const std::optional<Partial>& state : carry) before.push_back({.state = state});
   auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
+  auto scan_row = [&](std::size_t f, std::size_t r) {
+    return row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]);
+  };
   auto scan_all = [&](bool reverse, bool last) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t r = reverse ? count - 1 - i : i;
       for (std::size_t f = 0; f < folds; ++f) {
         if (!scanned(f) || spreads_[f] || reverse_[f] != reverse) continue;
-        values[r][f] =
-            row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]);
+        values[r][f] = scan_row(f, r);
       }
       if (last) done(r, std::move(values[r]));
     }
@@ -138,9 +136,7 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
   for (std::size_t f = 0; f < folds; ++f) {
     if (!spreads_[f]) continue;
     std::vector<ValueId> running;
-    for (std::size_t r = 0; r < count; ++r)
-      running.push_back(
-          row_.scan(f, rows[r], static_cast<std::int64_t>(r) * row_elements(), before[f]));
+    for (std::size_t r = 0; r < count; ++r) running.push_back(scan_row(f, r));
     spread_ends(running);
     for (std::size_t r = 0; r < count; ++r) values[r][f] = running[r];
   }

@@ -39,8 +39,6 @@ class ScanTile {
   /// The direction of ranges, whose scans have one, and in which tiles are counted: forward where
   /// there are scans of both directions.
   [[nodiscard]] bool reverse() const { return ranges_reverse_; }
-  /// Whether any scan goes backward.
-  [[nodiscard]] bool scans_backward() const;
   /// The direction in which a fold's states are merged from tile to tile.
   [[nodiscard]] bool merges_backward(std::size_t fold) const {
     return ranges_reverse_ || reverse_[fold];

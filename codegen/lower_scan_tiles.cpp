@@ -307,9 +307,10 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
   if (!plan_.heads) {
     if (!ends_anywhere()) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
     // What does not exist comes last in a forward scan, where nobody asks for it.
+    const bool backward = scan_.reverse() || scans_both_ways(graph_);
     std::vector<Loaded> scanned = rows;
     for (Loaded& row : scanned) {
-      if (!scan_.scans_backward()) row.valid = kNoValue;
+      if (!backward) row.valid = kNoValue;
     }
     const ValueId count = b_.sub(count_from(span), offset);
     return scan_.scan(scanned, begin, scan_.carry_of(carry), extent(), folded, count);

@@ -8,13 +8,7 @@ OUTPUTS = {"mean_var": 2, "min_max": 2}
 AXIS0 = "_axis0"
 IN_PLACE = "_in_place"
 # Scans have a value an element; their cases are called so.
-SCANS = {
-    "inclusive_sum": "scan",
-    "exclusive_sum": "scan_exclusive",
-    "inclusive_max": "scan_max",
-    "sum_behind": "scan_behind",
-    "sum_both_ways": "scan_both_ways",
-}
+SCANS = {"inclusive_sum": "scan", "exclusive_sum": "scan_exclusive", "inclusive_max": "scan_max"}
 # Scans whose elements depend on all of their segment, which no single call computes.
 WITHOUT_PEERS = ("sum_behind", "sum_both_ways")
 
