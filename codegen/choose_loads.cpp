@@ -8,6 +8,8 @@ namespace chainfold::codegen {
 
 namespace {
 
+constexpr int kWord = 4;
+
 /// Whether all inputs are of this type.
 bool reads_only(const Graph& graph, DType type) {
   return !graph.inputs.empty() &&
@@ -22,6 +24,11 @@ bool reads_as_floats(const Graph& graph, DType type) {
            graph.node(node.operands[0]).type == type &&
            graph.node(node.operands[0]).level == Level::element;
   });
+}
+
+/// Whether all inputs are of this type of two bytes, and read as floats.
+bool reads_halves(const Graph& graph, DType type) {
+  return reads_only(graph, type) && reads_as_floats(graph, type);
 }
 
 /// Whether all that is done to elements is to sum them up in more bits.
@@ -40,6 +47,16 @@ bool only_sums_elements(const Graph& graph) {
 
 }  // namespace
 
+int range_width_of(const Graph& graph, const Target& target) {
+  const bool words = (target.words && reads_halves(graph, DType::bf16)) ||
+                     (target.f16_words && reads_halves(graph, DType::f16));
+  return words ? 2 : 1;
+}
+
+int range_load_of(const Graph& graph, const Target& target) {
+  return target.words && reads_halves(graph, DType::bf16) ? 2 : 1;
+}
+
 int widest_input(const Graph& graph) {
   int bytes = 1;
   for (const GraphInput& input : graph.inputs) bytes = std::max(bytes, size_of(input.type));
@@ -47,10 +64,9 @@ int widest_input(const Graph& graph) {
 }
 
 int load_bytes(const Graph& graph, const Target& target) {
-  constexpr int kWord = 4;
   if (!target.words || has_scans(graph)) return target.vector_bytes;
   const bool bytes = reads_only(graph, DType::i8) || reads_only(graph, DType::u8);
-  const bool words = (reads_only(graph, DType::bf16) && reads_as_floats(graph, DType::bf16)) ||
+  const bool words = reads_halves(graph, DType::bf16) ||
                      (bytes && !has_columns(graph) && only_sums_elements(graph));
   return words ? kWord : target.vector_bytes;
 }

@@ -72,6 +72,8 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.launches = 1;
   plan.in_registers = true;
   plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.range_width = range_width_of(graph, target);
+  plan.range_load = range_load_of(graph, target);
   plan.vector_lanes = target.vector_lanes;
   plan.stream_from = target.stream_bytes;
   plan.heads = choice.heads > 0;

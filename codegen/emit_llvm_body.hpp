@@ -1,6 +1,7 @@
 // Writes the body of one launch: what one warp does in one block, in program order.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,8 @@ class BodyEmitter {
                         int lanes);
   std::string every(const std::string& all, std::string_view elem, int e, int width);
   void take_apart(ValueId id, const std::string& words);
+  std::string put_together(const std::vector<std::string>& halves);
+  bool convert_pairs(ValueId id, const Compute& op);
   /// The first element of a group of lanes.
   std::string pointer_to(int buffer, const Address& at, int group);
   void scatter(const Store& op, const std::string& values, const std::string& mask);
@@ -94,6 +97,9 @@ class BodyEmitter {
   const Launch& launch_;
   FunctionWriter& out_;
   std::vector<Names> values_;
+  /// Of values that are a pair of halves a lane the same as these lie in memory, where that is
+  /// known.
+  std::map<ValueId, std::string> pairs_;
   bool streams_;
 };
 

@@ -77,9 +77,11 @@ std::string OpWriter::narrow_half(DType to, const std::string& x) {
 }
 
 /// The upper halves of words. Of vectors by a shuffle, which is one instruction for two registers
-/// where shifts, truncations and what joins their halves are five.
+/// where shifts, truncations and what joins their halves are five; of pairs by shifts, which are
+/// not truncated where the halves become words again.
 std::string OpWriter::upper_words(const std::string& words) {
-  if (lanes_ == 0) return cast("trunc", "i32", binary("lshr", "i32", words, k("i32", "16")), "i16");
+  if (lanes_ == 0 || pairs_)
+    return cast("trunc", "i32", binary("lshr", "i32", words, k("i32", "16")), "i16");
   const std::string halves =
       out_.let(fmt::format("bitcast {} {} to {}", of("i32"), words, vector_of("i16", 2 * lanes_)));
   std::vector<int> indices;

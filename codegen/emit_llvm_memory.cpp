@@ -195,7 +195,7 @@ void BodyEmitter::take_apart(ValueId id, const std::string& words) {
   const Type& t = type(id);
   const std::string_view elem = memory_type(t.elem);
   const std::string type = vector_of(word_type(t), kWarpWidth);
-  if (t.width == 2 && size_of(t.elem) == 2) {
+  if (t.width == 2 && size_of(t.elem) == 2 && t.elem != DType::f16) {
     const int bits = 8 * size_of(t.elem);
     const std::string upper = out_.let(fmt::format(
         "lshr {} {}, {}", type, words, constant(word_type(t), std::to_string(bits), kWarpWidth)));
@@ -206,7 +206,21 @@ void BodyEmitter::take_apart(ValueId id, const std::string& words) {
   }
   const std::string all = out_.let(
       fmt::format("bitcast {} {} to {}", type, words, vector_of(elem, kWarpWidth * t.width)));
+  if (t.width == 2 && size_of(t.elem) == 2) pairs_[id] = all;
   for (int e = 0; e < t.width; ++e) values_[id].push_back(every(all, elem, e, t.width));
+}
+
+/// The elements of memory of lanes that have two halves each: as words, of which LLVM sees what
+/// these halves were made of.
+std::string BodyEmitter::put_together(const std::vector<std::string>& halves) {
+  const std::string half = vector_of("i16", kWarpWidth), word = vector_of("i32", kWarpWidth);
+  std::string words[2];
+  for (std::size_t i = 0; i < 2; ++i)
+    words[i] = out_.let(fmt::format("zext {} {} to {}", half, halves[i], word));
+  const std::string upper =
+      out_.let(fmt::format("shl {} {}, {}", word, words[1], constant("i32", "16", kWarpWidth)));
+  const std::string both = out_.let(fmt::format("or {} {}, {}", word, words[0], upper));
+  return out_.let(fmt::format("bitcast {} {} to {}", word, both, vector_of("i16", 2 * kWarpWidth)));
 }
 
 /// Single elements wherever the lanes want them.
@@ -243,8 +257,12 @@ void BodyEmitter::emit_op(const Instr&, const Store& op) {
       e = out_.let(fmt::format("zext {} {} to {}", vector_of("i1", kWarpWidth), e,
                                vector_of("i8", kWarpWidth)));
   }
-  std::string all = joined(out_, elem, std::move(elements), kWarpWidth);
-  if (t.width > 1) {
+  const bool pairs = t.width == 2 && size_of(t.elem) == 2;
+  const auto known = pairs_.find(op.value);
+  std::string all = known != pairs_.end() ? known->second
+                    : pairs               ? put_together(elements)
+                                          : joined(out_, elem, std::move(elements), kWarpWidth);
+  if (t.width > 1 && !pairs) {
     std::vector<int> indices;
     for (int i = 0; i < total; ++i) indices.push_back(i % t.width * kWarpWidth + i / t.width);
     all = out_.shuffle(elem, total, all, {}, indices);

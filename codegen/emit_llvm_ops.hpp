@@ -11,10 +11,12 @@
 namespace chainfold::codegen::llvm {
 
 /// Writes operations on vectors of `lanes` elements, or on scalars (0). Operands and results are
-/// names or constants of that shape.
+/// names or constants of that shape. `pairs`: of each lane's two elements, which a store joins to
+/// words.
 class OpWriter {
  public:
-  OpWriter(FunctionWriter& out, int lanes) : out_(out), lanes_(lanes) {}
+  OpWriter(FunctionWriter& out, int lanes, bool pairs = false)
+      : out_(out), lanes_(lanes), pairs_(pairs) {}
 
   /// `op` on operands of `type`, giving `result`; not select, whose condition has a shape of its
   /// own.
@@ -52,6 +54,7 @@ class OpWriter {
 
   FunctionWriter& out_;
   int lanes_;
+  bool pairs_;
 };
 
 }  // namespace chainfold::codegen::llvm

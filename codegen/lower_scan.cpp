@@ -146,7 +146,8 @@ Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& targe
   ScanTiles tiles(b, graph, plan, params);
   ScanTile& run = tiles.run();
   const ValueId extent = tiles.extent(), zero = b.i64(0);
-  const Partials before = tiles.carried_in();
+  // Behind the identity: it may be a state of -0.0, which no merged one is (drop_zeros).
+  const Partials before = run.merge(run.tile().identities(), tiles.carried_in());
   std::vector<ValueId> folded(graph.folds.size(), kNoValue);
   if (broadcasts(graph))
     folded = run.values_of(run.merge(before, run.total_of_range(zero, extent, zero)));

@@ -22,6 +22,7 @@ class ScanTile::Range {
       : scan_(scan),
         b_(scan.b_),
         depth_(scan.narrow_.depth),
+        width_(scan.plan_.range_width),
         reverse_(scan.ranges_reverse_),
         begin_(begin),
         count_(count),
@@ -134,28 +135,40 @@ class ScanTile::Range {
     Partials states = tile.unflatten(carried, true);
     std::vector<Loaded> loaded;
     const ValueId first = tile.uses_index() ? b_.add(place_, b_.sub(at, begin_)) : kNoValue;
-    for (int r = 0; r < rows; ++r) {
+    const bool wide = from == kNoValue && limit == kNoValue;
+    std::vector<int> begins, widths;
+    for (int r = 0; r < rows; r += widths.back()) {
+      begins.push_back(r);
+      widths.push_back(wide && rows - r >= width_ ? width_ : 1);
+    }
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+      const int r = begins[i];
       const std::int64_t slot = std::int64_t{r} * kWarpWidth;
       const ValueId position =
-          tile.uses_index() ? tile.positions(b_.add(first, b_.i64(slot)), kWarpWidth, 1) : kNoValue;
+          tile.uses_index() ? tile.positions(b_.add(first, b_.i64(slot)), kWarpWidth, widths[i])
+                            : kNoValue;
       const bool ends = r == rows - 1 && limit != kNoValue;
       ValueId mask = kNoValue;
       if (ends) mask = b_.lt(b_.lane(), lanes_before(b_.sub(limit, b_.add(at, b_.i64(slot)))));
       if (r == 0 && from != kNoValue)
         mask = b_.both(b_.compute(Op::ge, {b_.lane(), lanes_before(b_.sub(from, at))}), mask);
-      loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, 1, mask, position));
+      loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, widths[i], mask, position));
     }
-    std::vector<Partials> elements;  // from here on rows come in the scan's order
-    if (reverse_) std::reverse(loaded.begin(), loaded.end());
+    if (reverse_) {  // from here on rows come in the scan's order
+      std::reverse(loaded.begin(), loaded.end());
+      std::reverse(begins.begin(), begins.end());
+      std::reverse(widths.begin(), widths.end());
+    }
+    std::vector<Partials> elements;
     for (const Loaded& row : loaded) elements.push_back(tile.fold_elements(row));
-    const auto scanned = scan_.narrow_row_.scan_range(elements, states, depth_ > 1);
-    for (int i = 0; i < rows; ++i) {
-      const int r = reverse_ ? rows - 1 - i : i;
+    const auto scanned = scan_.narrow_row_.scan_range(elements, widths, states, depth_ > 1);
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+      const int r = begins[i];
       std::vector<ValueId> values = folded_;
       for (std::size_t f = 0; f < values.size(); ++f) {
-        if (scan_.is_scan_[f]) values[f] = scanned[static_cast<std::size_t>(i)][f];
+        if (scan_.is_scan_[f]) values[f] = scanned[i][f];
       }
-      const Loaded& row = loaded[static_cast<std::size_t>(i)];
+      const Loaded& row = loaded[i];
       const ValueId place = b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth));
       if (seam_ && r == 0 && from != kNoValue) {
         store_joined(row, place, tile.finish_elements(row, values, extent_));
@@ -253,7 +266,8 @@ class ScanTile::Range {
 
   ScanTile& scan_;
   Builder& b_;
-  int depth_;
+  int depth_;  // rows of one element a lane that are a batch
+  int width_;  // so many of these are one row where all are there
   bool reverse_, lines_ = false;
   ValueId begin_, count_, place_, extent_;
   const std::vector<ValueId>& folded_;

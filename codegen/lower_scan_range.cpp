@@ -1,4 +1,4 @@
-// Rows of a range, which a CPU's warp reads one element a lane; ScanRow's second half.
+// Rows of a range, which a CPU's warp reads one element or one word a lane; ScanRow's second half.
 #include <algorithm>
 #include <utility>
 
@@ -7,40 +7,58 @@
 namespace chainfold::codegen {
 
 std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Partials>& rows,
+                                                      const std::vector<int>& widths,
                                                       Partials& states, bool batched) {
   std::vector<std::vector<ValueId>> values(rows.size(), std::vector<ValueId>(states.size()));
   for (std::size_t f = 0; f < states.size(); ++f) {
     if (batched && graph_.folds[f].tile &&
         std::none_of(rows.begin(), rows.end(),
                      [&](const Partials& row) { return row[f].lifted; })) {
-      const std::vector<ValueId> of_fold = scan_batch(f, rows, states[f]);
+      const std::vector<ValueId> of_fold = scan_batch(f, rows, widths, states[f]);
       for (std::size_t r = 0; r < rows.size(); ++r) values[r][f] = of_fold[r];
       continue;
     }
     for (std::size_t r = 0; r < rows.size(); ++r) {
       RowCarry carry{.state = states[f]};
-      values[r][f] = scan(f, rows[r][f], 1, 0, carry);
+      values[r][f] = scan(f, rows[r][f], widths[r], 0, carry);
       states[f] = *settled(f, carry);
     }
   }
   return values;
 }
 
-std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Partials>& rows,
-                                         Partial& state) {
+std::vector<Partial> ScanRow::within_row(std::size_t fold, const Partial& elements, int width,
+                                         ValueId follows, Partial& total) {
   const bool reverse = reverse_[fold];
-  const ValueId lane = lane_in_order(reverse);
-  std::vector<Partial> prefixes, totals;  // of each row; of it and those before it in the batch
-  for (const Partials& row : rows) {
-    Partial total = row[fold];
-    for (ValueId& field : total.fields) field = b_.splat(field);
-    total = across_lanes(fold, std::move(total), {.reverse = reverse});
-    totals.push_back(broadcast_last(total, reverse));
-    if (exclusive_[fold]) {
-      total = tile_.keep_where(fold, shuffled(total, 1, reverse),
-                               b_.compute(Op::ge, {lane, b_.i32(1)}));
-    }
-    prefixes.push_back(std::move(total));
+  std::vector<Partial> prefixes = within_lanes(fold, elements, width, 0, reverse);
+  for (ValueId& field : prefixes.back().fields) field = b_.splat(field);
+  prefixes.back() = across_lanes(fold, std::move(prefixes.back()), {.reverse = reverse});
+  total = broadcast_last(prefixes.back(), reverse);
+  if (width == 1 && !exclusive_[fold]) return prefixes;
+  // What the row has before each lane comes before all of a lane's elements but the last, which has
+  // it already.
+  const Partial before = tile_.keep_where(fold, shuffled(prefixes.back(), 1, reverse), follows);
+  for (int i = 0; i < width - 1; ++i) {
+    Partial& prefix = prefixes[static_cast<std::size_t>(i)];
+    prefix = merge(fold, before, prefix, reverse);
+  }
+  if (exclusive_[fold]) {
+    prefixes.pop_back();
+    prefixes.insert(prefixes.begin(), before);
+  }
+  return prefixes;
+}
+
+std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Partials>& rows,
+                                         const std::vector<int>& widths, Partial& state) {
+  const bool reverse = reverse_[fold];
+  const ValueId follows = b_.compute(Op::ge, {lane_in_order(reverse), b_.i32(1)});
+  std::vector<std::vector<Partial>> prefixes;  // of each row, in the scan's order
+  std::vector<Partial> totals;                 // of it and those before it in the batch
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Partial total;
+    prefixes.push_back(within_row(fold, rows[r][fold], widths[r], follows, total));
+    totals.push_back(std::move(total));
   }
   const std::size_t count = rows.size();
   for (std::size_t half = 1; half < count; half *= 2) {
@@ -56,7 +74,8 @@ std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Par
     std::optional<Partial> before;
     if (r > 0) before = totals[r - 1];
     const Partial all = behind_state(fold, state, std::move(before));
-    values.push_back(merge(fold, all, prefixes[r], reverse).fields[0]);
+    for (Partial& prefix : prefixes[r]) prefix = merge(fold, all, prefix, reverse);
+    values.push_back(finished(fold, prefixes[r], reverse));
   }
   state = merge(fold, state, totals.back(), reverse);
   return values;

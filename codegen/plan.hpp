@@ -162,6 +162,10 @@ struct Plan {
   /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< scans: rows at once of what is not in registers
+  /// Scans, what is not in registers: elements a lane of rows that are all there. One of these
+  /// counts as so many rows, and what is left of them has rows of one element a lane.
+  int range_width = 1;
+  int range_load = 1;  ///< the same: elements a lane of what is folded before it is scanned
   /// Scans, rows: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
   /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
   bool vector_lanes = false;

@@ -152,9 +152,12 @@ std::string print_scan(const Plan& plan) {
                         plan.to_lines ? ", rows of ranges on lines of memory" : "");
   if (plan.next_tile > 0)
     text += fmt::format("  asks for the tile {} elements on\n", plan.next_tile);
-  if (!plan.in_registers)
-    return text + fmt::format("  rows {} at once{}\n", plan.range_depth,
+  if (!plan.in_registers) {
+    const std::string width =
+        plan.range_width > 1 ? fmt::format(", {} elements a lane", plan.range_width) : "";
+    return text + fmt::format("  rows {} at once{}{}\n", plan.range_depth, width,
                               runs ? ", read twice if elements ask for a fold" : ", read twice");
+  }
   if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);
   if (plan.staged == plan.depth)
     return text + fmt::format("  rows {}, in shared memory\n", plan.depth);
@@ -168,7 +171,10 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   };
   require(has_scans(graph), "a plan of scans has some");
   require(!plan.strided, "rows of scans have no gaps");
-  require(plan.range_depth >= 1, "a range is scanned by rows");
+  require(plan.range_depth >= 1 && plan.range_width >= 1, "a range is scanned by rows");
+  require(plan.range_load >= 1, "a range is folded by loads");
+  require((plan.range_width == 1 && plan.range_load == 1) || target.accesses_anywhere,
+          "rows of ranges begin anywhere");
   require(plan.next_tile == 0 ||
               (plan.strategy == Strategy::look_back && !plan.in_registers && plan.read_ahead == 0),
           "the next tile is asked for while ranges are read again, unless what comes next is");

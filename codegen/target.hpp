@@ -35,6 +35,8 @@ struct Target {
   /// operation each to become floats, where an element by itself takes two; and the sum of four
   /// 8-bit integers takes one or two operations in all.
   bool words = false;
+  /// Words of two f16, too, are worth to be taken apart and put together, for what comes between.
+  bool f16_words = false;
   /// Floats of up to 4 bytes are put in order as integers where that helps: the minimum of two
   /// integers is one operation, that of two floats several (NaN, zeros of both signs), and of f16
   /// also their conversions.

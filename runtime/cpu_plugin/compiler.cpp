@@ -21,6 +21,7 @@
 
 #include "additions.hpp"
 #include "bytes.hpp"
+#include "halves.hpp"
 #include "hidden.hpp"
 #include "host.hpp"
 #include "masked.hpp"
@@ -155,6 +156,7 @@ struct Compilation {
     call_vector_functions(*module);
     split_masked(*module);
     rewrite_minima(*module);
+    round_halves(*module);
     for (llvm::Function& function : *module) {
       if (function.isDeclaration()) continue;
       order_by_operands(function);  // before constants are joined beside their uses

@@ -194,6 +194,9 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"scan_sum_i32", 0, "sapphirerapids",
      "look_back warps=1 depth=1 tile=1 blocks=0 bytes=16 simt"},
     {"scan_back_out_f32", 128, "sapphirerapids", "scan_run warps=1 depth=2 blocks=0 bytes=0 simt"},
+    // Rows of two halves a lane, and what is left of them.
+    {"running_sum_to_f16", 100, "cpu", "scan_run warps=1 depth=4 blocks=0 bytes=0 simt"},
+    {"running_sum_to_bf16", 200, "cpu", "scan_run warps=1 depth=4 blocks=0 bytes=0 simt"},
     // Most rows of a tile through shared memory.
     {"scan_sum_f16", 0, "sm_90",
      "look_back warps=8 depth=6 staged=4 tile=0 blocks=4 bytes=16 simt"},

@@ -36,6 +36,10 @@ const std::vector<TestProgram>& tensor_scans() {
                       auto x = cf::input<f16>("x");
                       return cf::over(p, cf::cast<f16>(cf::inclusive_sum(x)));
                     }});
+    list.push_back({.name = "running_sum_to_bf16", .over = [](const P& p) {
+                      auto x = cf::input<bf16>("x");
+                      return cf::over(p, cf::cast<bf16>(cf::inclusive_sum(x)));
+                    }});
     // A scan by lanes, one by quads, and folds of both kinds.
     list.push_back({.name = "scans_and_folds_f16", .over = [](const P& p) {
                       auto x = cf::input<f16>("x");

@@ -174,6 +174,59 @@ TEST_F(CpuCode, SumsOfBytesAreProductsWithOnes) {
   EXPECT_EQ(count_of(code, "\x21"), 0) << "bytes are extended to 32 bits";
 }
 
+/// Every upper half of a float's word, with the lower ones that decide how it is rounded.
+std::vector<float> floats_of_all_halves() {
+  std::mt19937 random(7);
+  std::vector<float> floats;
+  for (std::uint32_t upper = 0; upper < 0x10000; ++upper) {
+    for (const std::uint32_t lower :
+         {0U, 1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU, static_cast<unsigned>(random() & 0xffff)}) {
+      const std::uint32_t bits = upper << 16 | lower;
+      float x = 0;
+      std::memcpy(&x, &bits, sizeof x);
+      floats.push_back(x);
+    }
+  }
+  return floats;
+}
+
+/// `scan` of segments of one element, rounded to bf16; of sums -0.0 is +0.0.
+template <class Scan>
+void expect_rounded(const Scan& scan, bool sums) {
+  const std::vector<float> floats = floats_of_all_halves();
+  const Kernel kernel =
+      compile(over(segments(1), cast<bf16>(scan)), {.target = chainfold::target("cpu")});
+  const auto rounded = std::get<0>(kernel.run<bf16>({{"x", floats}}));
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    const bool is_nan = std::isnan(static_cast<float>(rounded[i]));
+    ASSERT_EQ(is_nan, std::isnan(floats[i])) << i;
+    if (is_nan) continue;
+    ASSERT_EQ(rounded[i].bits, bf16(sums ? floats[i] + 0.0F : floats[i]).bits) << i;
+  }
+}
+
+// Results of arithmetic, which are rounded by an instruction of their own where the host has one,
+// and values as they were loaded.
+TEST_F(CpuCode, RoundsEveryFloatToBf16) {
+  const auto x = input<float>("x");
+  expect_rounded(inclusive_sum(x), true);
+  expect_rounded(inclusive(max(x)), false);
+}
+
+TEST_F(CpuCode, RoundsSumsByProductsOfBytes) {
+  if (cpu_plugin().vector_bits < 512) GTEST_SKIP() << "no registers of 512 bits";
+  const std::string_view features = cpu_plugin().host_features;
+  if (features.find("+avx512vnni") == std::string_view::npos) GTEST_SKIP() << "no AVX-512 VNNI";
+  const auto sum = inclusive_sum(cast<float>(input<bf16>("x")));
+  const codegen::Target target = codegen::cpu_target(1);
+  const auto compiled = codegen::compile_graph(over(segments(4096), cast<bf16>(sum)).graph(),
+                                               target, {.segment = 4096});
+  const std::string code = compile_cpu_object(codegen::emit(compiled.program, target).text).bytes;
+  EXPECT_EQ(compiled.plan.range_width, 2);
+  // A batch's elements, 16 a register.
+  EXPECT_GE(count_of(code, "\x51"), compiled.plan.range_depth * codegen::Plan::kWarp / 16);
+}
+
 // Units of 256 bits load half registers, where little else is done: of a segment of eight lanes are
 // exchanged, and a maximum does more to an element.
 TEST_F(CpuCode, SumsTakeHalfRegistersWhereUnitsAreThatWide) {
