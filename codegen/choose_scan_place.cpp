@@ -60,6 +60,21 @@ bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
   return any;
 }
 
+/// A round of a warp takes a microsecond or so, whatever it holds, so tiles by the ten thousand are
+/// many warps' of several states a lane; what one warp takes at once needs neither.
+void place_states(Plan& plan, const Target& target) {
+  constexpr int kMostWarps = 16, kStatesALane = 4;
+  if (plan.direct || target.max_warps == 1) return;
+  std::int64_t warps = kMostWarps;
+  if (plan.segment > 0) {
+    const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
+    if (tiles <= Plan::kWarp) return;
+    warps = std::min(warps, (tiles - 1) / (Plan::kWarp * kStatesALane) + 1);
+  }
+  plan.state_warps = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(warps)));
+  plan.states_a_lane = kStatesALane;
+}
+
 }  // namespace
 
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -134,6 +149,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       if (!across_serves(plan)) return false;
       plan.ragged = is_ragged(plan, graph);
       plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
+      if (choice.strategy == Strategy::propagate) place_states(plan, target);
       // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
       // threads. Many threads that ask ahead within their tiles had better leave that.
       if (choice.strategy == Strategy::look_back && !plan.in_registers && !many_ask_ahead(target))

@@ -5,8 +5,6 @@
 //
 // Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
 // whose grid-level scan has these three steps.
-#include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "chainfold/codegen/lower.hpp"
@@ -16,33 +14,12 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// The block that merges a segment's states, and states that a lane takes at once.
-struct MergingBlock {
-  int warps;
-  std::int64_t a_lane;
-};
-
-/// A round of a warp takes a microsecond or so, whatever it holds, so tiles by the ten thousand are
-/// many warps' of several states a lane; what one warp takes at once needs neither.
-MergingBlock merging_block(const Plan& plan, const Target& target) {
-  constexpr int kMostWarps = 16;
-  constexpr std::int64_t kStatesALane = 4;
-  if (target.max_warps == 1) return {1, 1};
-  if (plan.segment == 0) return {kMostWarps, kStatesALane};
-  const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
-  if (tiles <= kWarpWidth) return {1, 1};
-  const std::int64_t rounds = (tiles - 1) / (kWarpWidth * kStatesALane) + 1;
-  const auto warps = static_cast<unsigned>(std::min<std::int64_t>(rounds, kMostWarps));
-  return {static_cast<int>(std::bit_ceil(warps)), kStatesALane};
-}
-
 class Propagate {
  public:
-  Propagate(Program& program, const Graph& graph, const Plan& plan, const Target& target)
+  Propagate(Program& program, const Graph& graph, const Plan& plan)
       : program_(program),
         graph_(graph),
         plan_(plan),
-        of_states_(merging_block(plan, target)),
         params_(declare_tiles(program, graph, plan)) {
     const auto states = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
@@ -60,7 +37,6 @@ class Propagate {
     totals_ = {StateArrays::Memory::global, totals};
   }
   [[nodiscard]] const TileParams& params() const { return params_; }
-  [[nodiscard]] int warps_of_states() const { return of_states_.warps; }
 
   void lower_fold() {
     Builder b(program_);
@@ -81,8 +57,8 @@ class Propagate {
     ScanTile& run = tiles.run();
     const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
     const Partials start = tiles.carried_in();
-    const Share share = share_of_warp(b, run, count, of_states_.a_lane);
-    const bool alone = of_states_.warps == 1;
+    const Share share = share_of_warp(b, run, count, plan_.states_a_lane);
+    const bool alone = plan_.state_warps == 1;
     Partials before = start, folds;
     if (!alone) {
       ScanBlock block(b, program_, graph_, run);
@@ -99,7 +75,8 @@ class Propagate {
                  });
       if (alone) folds.push_back({.fields = std::move(behind), .lifted = true});
     }
-    on_first_warp(b, of_states_.warps, [&] { totals_.store_one(b, run.tile(), b.block(), folds); });
+    on_first_warp(b, plan_.state_warps,
+                  [&] { totals_.store_one(b, run.tile(), b.block(), folds); });
   }
 
   /// Behind the fold of the states before the tile, which each block computes.
@@ -254,7 +231,6 @@ class Propagate {
   Program& program_;
   const Graph& graph_;
   const Plan& plan_;
-  MergingBlock of_states_;
   TileParams params_;
   StateArrays states_, totals_;
 };
@@ -265,7 +241,7 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
   Program program;
   program.name = "scan_propagate";
   declare_graph(program, graph, plan, target);
-  Propagate lowering(program, graph, plan, target);
+  Propagate lowering(program, graph, plan);
   const TileParams params = lowering.params();
   program.launches.reserve(3);
   program.launches.push_back({.name = "fold_tiles",
@@ -275,7 +251,7 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
   lowering.lower_fold();
   if (!plan.direct) {
     program.launches.push_back(
-        {.name = "scan_states", .grid = params.segment_count, .warps = lowering.warps_of_states()});
+        {.name = "scan_states", .grid = params.segment_count, .warps = plan.state_warps});
     lowering.lower_states();
   }
   program.launches.push_back({.name = "scan_tiles",

@@ -156,6 +156,9 @@ struct Plan {
   bool ragged = false;
   /// propagate: every tile folds the states of those before it; no launch does between.
   bool direct = false;
+  /// propagate: warps of the block that scans the states of a segment's tiles, and states that a
+  /// lane takes at once.
+  int state_warps = 1, states_a_lane = 1;
   /// parts: the blocks of a segment are one cluster and tell each other what they have folded, so
   /// that there is one launch. 0: no cluster.
   int cluster = 0;

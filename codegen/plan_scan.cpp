@@ -143,6 +143,9 @@ std::string print_scan(const Plan& plan) {
     text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
                         plan.blocks);
   if (plan.direct) text += "  tiles fold the states before them\n";
+  if (plan.state_warps > 1 || plan.states_a_lane > 1)
+    text += fmt::format("  states of tiles by {} warps, {} a lane\n", plan.state_warps,
+                        plan.states_a_lane);
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
   if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
@@ -172,6 +175,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(has_scans(graph), "a plan of scans has some");
   require(!plan.strided, "rows of scans have no gaps");
   require(plan.range_depth >= 1 && plan.range_width >= 1, "a range is scanned by rows");
+  require(plan.state_warps >= 1 && plan.state_warps <= target.max_warps && plan.states_a_lane >= 1,
+          "a block scans the states of tiles");
   require(plan.range_load >= 1, "a range is folded by loads");
   require((plan.range_width == 1 && plan.range_load == 1) || target.accesses_anywhere,
           "rows of ranges begin anywhere");
