@@ -726,6 +726,48 @@ TEST(ChoosePlan, ScansInBothDirections) {
   }
 }
 
+TEST(ChoosePlan, StatesOfManyTilesAreManyWarps) {
+  auto x = input<float>("x");
+  const auto plan_of = [&](std::int64_t segment, const Target& target) {
+    const auto share = inclusive_sum(x) / sum(x);
+    const Computation scan = segment > 0 ? over(segments(segment), share) : over(whole(), share);
+    const Plan plan = choose_plan(scan.graph(), target, {.segment = segment});
+    EXPECT_EQ(plan.strategy, Strategy::propagate) << segment;
+    return plan;
+  };
+  const Target gpu = codegen::gpu_target(90);
+  EXPECT_EQ(plan_of(0, gpu).state_warps, 16);
+  EXPECT_EQ(plan_of(0, gpu).states_a_lane, 4);
+  int before = 1;
+  for (const std::int64_t segment : {1 << 17, 1 << 20, 1 << 23, 1 << 26}) {
+    const int warps = plan_of(segment, gpu).state_warps;
+    EXPECT_GE(warps, before) << segment;
+    before = warps;
+  }
+  EXPECT_EQ(before, 16);
+  EXPECT_EQ(plan_of(0, codegen::cpu_target(4)).state_warps, 1);
+}
+
+/// Two halves a lane where registers are worth it, and what folds them takes words of bf16 alone.
+TEST(ChoosePlan, RangesOfHalvesHaveTwoElementsALane) {
+  const Target wide = codegen::cpu_target(4), narrow = codegen::cpu_target(4, "", 256);
+  const auto widths = [](const auto& values, const Target& target) {
+    const Plan plan = choose_plan(over(whole(), inclusive_sum(values)).graph(), target, {});
+    EXPECT_FALSE(plan.in_registers);
+    return std::pair(plan.range_width, plan.range_load);
+  };
+  const auto f = cast<float>(input<f16>("x"));
+  const auto b = cast<float>(input<bf16>("x"));
+  EXPECT_EQ(widths(f, wide), std::pair(2, 1));
+  EXPECT_EQ(widths(f, narrow), std::pair(1, 1));
+  EXPECT_EQ(widths(b, wide), std::pair(2, 2));
+  EXPECT_EQ(widths(b, narrow), std::pair(2, 2));
+  EXPECT_EQ(widths(b * cast<float>(input<bf16>("y")), wide), std::pair(2, 2));
+  EXPECT_EQ(widths(b * input<float>("y"), wide), std::pair(1, 1));
+  EXPECT_EQ(widths(input<float>("x"), wide), std::pair(1, 1));
+  EXPECT_EQ(widths(cast<std::int32_t>(input<std::int16_t>("x")), wide), std::pair(1, 1));
+}
+
 TEST(ChoosePlan, ShortSegmentsOfScansHaveRunsOfAsFewRowsAsHaveWork) {
   const Computation scan = running_halves();
   const Target gpu = codegen::gpu_target(90);
