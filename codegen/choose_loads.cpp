@@ -26,8 +26,8 @@ bool reads_as_floats(const Graph& graph, DType type) {
   });
 }
 
-/// Whether all inputs are of this type of two bytes, and read as floats.
-bool reads_halves(const Graph& graph, DType type) {
+/// Whether all inputs are of this type, and read as floats.
+bool reads_only_as_floats(const Graph& graph, DType type) {
   return reads_only(graph, type) && reads_as_floats(graph, type);
 }
 
@@ -48,13 +48,12 @@ bool only_sums_elements(const Graph& graph) {
 }  // namespace
 
 int range_width_of(const Graph& graph, const Target& target) {
-  const bool words = (target.words && reads_halves(graph, DType::bf16)) ||
-                     (target.f16_words && reads_halves(graph, DType::f16));
-  return words ? 2 : 1;
+  const bool f16 = target.f16_words && reads_only_as_floats(graph, DType::f16);
+  return f16 ? 2 : range_load_of(graph, target);
 }
 
 int range_load_of(const Graph& graph, const Target& target) {
-  return target.words && reads_halves(graph, DType::bf16) ? 2 : 1;
+  return target.words && reads_only_as_floats(graph, DType::bf16) ? 2 : 1;
 }
 
 int widest_input(const Graph& graph) {
@@ -66,7 +65,7 @@ int widest_input(const Graph& graph) {
 int load_bytes(const Graph& graph, const Target& target) {
   if (!target.words || has_scans(graph)) return target.vector_bytes;
   const bool bytes = reads_only(graph, DType::i8) || reads_only(graph, DType::u8);
-  const bool words = reads_halves(graph, DType::bf16) ||
+  const bool words = reads_only_as_floats(graph, DType::bf16) ||
                      (bytes && !has_columns(graph) && only_sums_elements(graph));
   return words ? kWord : target.vector_bytes;
 }

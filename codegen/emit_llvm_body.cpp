@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/target.hpp"
 
 namespace chainfold::codegen::llvm {
 
@@ -80,51 +79,6 @@ void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
     for (const ValueId operand : op.operands) args.push_back(element(operand, i, lanes));
     values_[id].push_back(ops.compute(op.op, type(op.operands[0]).elem, t.elem, args));
   }
-}
-
-namespace {
-
-constexpr int kPairs = 2 * kWarpWidth, kOfLine = kLineBytes / 2;
-
-/// Where elements of a warp's pairs stand if in each line of memory the first ones come before the
-/// second ones.
-int in_line(int lane, int e) {
-  return lane / (kOfLine / 2) * kOfLine + e * kOfLine / 2 + lane % (kOfLine / 2);
-}
-
-}  // namespace
-
-/// Pairs from or to f16. An instruction that converts takes neighbours, which are all first or all
-/// second elements if those of a line are put in that order, by one instruction and what takes its
-/// halves apart.
-bool BodyEmitter::convert_pairs(ValueId id, const Compute& op) {
-  const ValueId x = op.operands[0];
-  const DType from = type(x).elem, to = type(id).elem;
-  if (from == to || (from != DType::f16 && to != DType::f16)) return false;
-  const std::string_view elem = register_type(from), result = register_type(to);
-  std::vector<int> by_lines(kPairs), back(kPairs);
-  for (int lane = 0; lane < kWarpWidth; ++lane) {
-    for (int e = 0; e < 2; ++e) {
-      by_lines[static_cast<std::size_t>(in_line(lane, e))] = e * kWarpWidth + lane;
-      back[static_cast<std::size_t>(2 * lane + e)] = in_line(lane, e);
-    }
-  }
-  std::string lines;
-  if (const auto loaded = pairs_.find(x); loaded != pairs_.end()) {
-    for (int& place : by_lines) place = place % kWarpWidth * 2 + place / kWarpWidth;
-    lines = out_.shuffle(elem, kPairs, loaded->second, {}, by_lines);
-  } else {
-    lines = out_.shuffle(elem, kWarpWidth, element(x, 0, kWarpWidth), element(x, 1, kWarpWidth),
-                         by_lines);
-  }
-  const std::string all = OpWriter(out_, kPairs).convert(from, to, lines);
-  for (int e = 0; e < 2; ++e) {
-    std::vector<int> own;
-    for (int lane = 0; lane < kWarpWidth; ++lane) own.push_back(in_line(lane, e));
-    values_[id].push_back(out_.shuffle(result, kPairs, all, {}, own));
-  }
-  if (to == DType::f16) pairs_[id] = out_.shuffle(result, kPairs, all, {}, back);
-  return true;
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Splat& op) {

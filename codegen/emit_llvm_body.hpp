@@ -17,6 +17,9 @@ std::string buffer_name(int buffer);
 std::string param_name(int param);
 inline constexpr const char* kBlockName = "%block";
 
+/// The integer that has a lane's elements.
+std::string word_type(const Type& type);
+
 class BodyEmitter {
  public:
   /// `streams`: stores that stream pass the caches by.

@@ -47,10 +47,6 @@ bool is_word(const Type& type) {
          type.elem != DType::boolean;
 }
 
-std::string word_type(const Type& type) {
-  return fmt::format("i{}", 8 * type.width * size_of(type.elem));
-}
-
 }  // namespace
 
 std::string BodyEmitter::pointer_to(int buffer, const Address& at, int group) {
@@ -187,40 +183,6 @@ std::string BodyEmitter::every(const std::string& all, std::string_view elem, in
   std::vector<int> indices;
   for (int l = 0; l < kWarpWidth; ++l) indices.push_back(l * width + e);
   return out_.shuffle(elem, kWarpWidth * width, all, {}, indices);
-}
-
-/// Halves of words are shifted out: of a word that two loads are joined for LLVM would shuffle the
-/// upper one out of both. Its bytes are shuffles, which the plugin knows sums of (bytes.hpp).
-void BodyEmitter::take_apart(ValueId id, const std::string& words) {
-  const Type& t = type(id);
-  const std::string_view elem = memory_type(t.elem);
-  const std::string type = vector_of(word_type(t), kWarpWidth);
-  if (t.width == 2 && size_of(t.elem) == 2 && t.elem != DType::f16) {
-    const int bits = 8 * size_of(t.elem);
-    const std::string upper = out_.let(fmt::format(
-        "lshr {} {}, {}", type, words, constant(word_type(t), std::to_string(bits), kWarpWidth)));
-    for (const std::string& half : {words, upper})
-      values_[id].push_back(
-          out_.let(fmt::format("trunc {} {} to {}", type, half, vector_of(elem, kWarpWidth))));
-    return;
-  }
-  const std::string all = out_.let(
-      fmt::format("bitcast {} {} to {}", type, words, vector_of(elem, kWarpWidth * t.width)));
-  if (t.width == 2 && size_of(t.elem) == 2) pairs_[id] = all;
-  for (int e = 0; e < t.width; ++e) values_[id].push_back(every(all, elem, e, t.width));
-}
-
-/// The elements of memory of lanes that have two halves each: as words, of which LLVM sees what
-/// these halves were made of.
-std::string BodyEmitter::put_together(const std::vector<std::string>& halves) {
-  const std::string half = vector_of("i16", kWarpWidth), word = vector_of("i32", kWarpWidth);
-  std::string words[2];
-  for (std::size_t i = 0; i < 2; ++i)
-    words[i] = out_.let(fmt::format("zext {} {} to {}", half, halves[i], word));
-  const std::string upper =
-      out_.let(fmt::format("shl {} {}, {}", word, words[1], constant("i32", "16", kWarpWidth)));
-  const std::string both = out_.let(fmt::format("or {} {}, {}", word, words[0], upper));
-  return out_.let(fmt::format("bitcast {} {} to {}", word, both, vector_of("i16", 2 * kWarpWidth)));
 }
 
 /// Single elements wherever the lanes want them.

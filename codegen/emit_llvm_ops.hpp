@@ -11,8 +11,8 @@
 namespace chainfold::codegen::llvm {
 
 /// Writes operations on vectors of `lanes` elements, or on scalars (0). Operands and results are
-/// names or constants of that shape. `pairs`: of each lane's two elements, which a store joins to
-/// words.
+/// names or constants of that shape. `pairs`: of each lane's two elements, which a store may join
+/// to words.
 class OpWriter {
  public:
   OpWriter(FunctionWriter& out, int lanes, bool pairs = false)

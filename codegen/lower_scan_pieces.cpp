@@ -1,5 +1,5 @@
-// A range of a segment by one warp, one element a lane at a time: pieces of memory, each of which
-// takes the states that the one before it, in the scan's order, leaves.
+// A range of a segment by one warp, a row or a batch of rows at a time: pieces of memory, each of
+// which takes the states that the one before it, in the scan's order, leaves.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -136,32 +136,26 @@ class ScanTile::Range {
     std::vector<Loaded> loaded;
     const ValueId first = tile.uses_index() ? b_.add(place_, b_.sub(at, begin_)) : kNoValue;
     const bool wide = from == kNoValue && limit == kNoValue;
-    std::vector<int> begins, widths;
-    for (int r = 0; r < rows; r += widths.back()) {
-      begins.push_back(r);
-      widths.push_back(wide && rows - r >= width_ ? width_ : 1);
-    }
-    for (std::size_t i = 0; i < begins.size(); ++i) {
-      const int r = begins[i];
+    std::vector<int> begins;  // in rows of one element a lane
+    for (int r = 0, width = 1; r < rows; r += width) {
+      width = wide && rows - r >= width_ ? width_ : 1;
       const std::int64_t slot = std::int64_t{r} * kWarpWidth;
-      const ValueId position =
-          tile.uses_index() ? tile.positions(b_.add(first, b_.i64(slot)), kWarpWidth, widths[i])
-                            : kNoValue;
+      const ValueId position = tile.uses_index()
+                                   ? tile.positions(b_.add(first, b_.i64(slot)), kWarpWidth, width)
+                                   : kNoValue;
       const bool ends = r == rows - 1 && limit != kNoValue;
       ValueId mask = kNoValue;
       if (ends) mask = b_.lt(b_.lane(), lanes_before(b_.sub(limit, b_.add(at, b_.i64(slot)))));
       if (r == 0 && from != kNoValue)
         mask = b_.both(b_.compute(Op::ge, {b_.lane(), lanes_before(b_.sub(from, at))}), mask);
-      loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, widths[i], mask, position));
+      loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, width, mask, position));
+      begins.push_back(r);
     }
     if (reverse_) {  // from here on rows come in the scan's order
       std::reverse(loaded.begin(), loaded.end());
       std::reverse(begins.begin(), begins.end());
-      std::reverse(widths.begin(), widths.end());
     }
-    std::vector<Partials> elements;
-    for (const Loaded& row : loaded) elements.push_back(tile.fold_elements(row));
-    const auto scanned = scan_.narrow_row_.scan_range(elements, widths, states, depth_ > 1);
+    const auto scanned = scan_.narrow_row_.scan_range(loaded, states, depth_ > 1);
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const int r = begins[i];
       std::vector<ValueId> values = folded_;

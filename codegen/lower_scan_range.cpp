@@ -6,35 +6,38 @@
 
 namespace chainfold::codegen {
 
-std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Partials>& rows,
-                                                      const std::vector<int>& widths,
+std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Loaded>& loaded,
                                                       Partials& states, bool batched) {
+  std::vector<Row> rows;
+  for (const Loaded& row : loaded) rows.push_back({tile_.fold_elements(row), row.width});
   std::vector<std::vector<ValueId>> values(rows.size(), std::vector<ValueId>(states.size()));
   for (std::size_t f = 0; f < states.size(); ++f) {
     if (batched && graph_.folds[f].tile &&
         std::none_of(rows.begin(), rows.end(),
-                     [&](const Partials& row) { return row[f].lifted; })) {
-      const std::vector<ValueId> of_fold = scan_batch(f, rows, widths, states[f]);
+                     [&](const Row& row) { return row.elements[f].lifted; })) {
+      const std::vector<ValueId> of_fold = scan_batch(f, rows, states[f]);
       for (std::size_t r = 0; r < rows.size(); ++r) values[r][f] = of_fold[r];
       continue;
     }
     for (std::size_t r = 0; r < rows.size(); ++r) {
       RowCarry carry{.state = states[f]};
-      values[r][f] = scan(f, rows[r][f], widths[r], 0, carry);
+      values[r][f] = scan(f, rows[r].elements[f], rows[r].width, 0, carry);
       states[f] = *settled(f, carry);
     }
   }
   return values;
 }
 
-std::vector<Partial> ScanRow::within_row(std::size_t fold, const Partial& elements, int width,
-                                         ValueId follows, Partial& total) {
+ScanRow::Prefixes ScanRow::within_row(std::size_t fold, const Partial& elements, int width,
+                                      ValueId follows) {
   const bool reverse = reverse_[fold];
-  std::vector<Partial> prefixes = within_lanes(fold, elements, width, 0, reverse);
+  Prefixes row;
+  row.values = within_lanes(fold, elements, width, 0, reverse);
+  std::vector<Partial>& prefixes = row.values;
   for (ValueId& field : prefixes.back().fields) field = b_.splat(field);
   prefixes.back() = across_lanes(fold, std::move(prefixes.back()), {.reverse = reverse});
-  total = broadcast_last(prefixes.back(), reverse);
-  if (width == 1 && !exclusive_[fold]) return prefixes;
+  row.total = broadcast_last(prefixes.back(), reverse);
+  if (width == 1 && !exclusive_[fold]) return row;
   // What the row has before each lane comes before all of a lane's elements but the last, which has
   // it already.
   const Partial before = tile_.keep_where(fold, shuffled(prefixes.back(), 1, reverse), follows);
@@ -46,19 +49,19 @@ std::vector<Partial> ScanRow::within_row(std::size_t fold, const Partial& elemen
     prefixes.pop_back();
     prefixes.insert(prefixes.begin(), before);
   }
-  return prefixes;
+  return row;
 }
 
-std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Partials>& rows,
-                                         const std::vector<int>& widths, Partial& state) {
+std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Row>& rows,
+                                         Partial& state) {
   const bool reverse = reverse_[fold];
   const ValueId follows = b_.compute(Op::ge, {lane_in_order(reverse), b_.i32(1)});
   std::vector<std::vector<Partial>> prefixes;  // of each row, in the scan's order
   std::vector<Partial> totals;                 // of it and those before it in the batch
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    Partial total;
-    prefixes.push_back(within_row(fold, rows[r][fold], widths[r], follows, total));
-    totals.push_back(std::move(total));
+  for (const Row& row : rows) {
+    Prefixes within = within_row(fold, row.elements[fold], row.width, follows);
+    prefixes.push_back(std::move(within.values));
+    totals.push_back(std::move(within.total));
   }
   const std::size_t count = rows.size();
   for (std::size_t half = 1; half < count; half *= 2) {

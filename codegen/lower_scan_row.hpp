@@ -66,13 +66,12 @@ class ScanRow {
   ValueId scan(std::size_t fold, const Loaded& row, std::int64_t first, RowCarry& carry);
   /// The state of all that comes before the next row.
   std::optional<Partial> settled(std::size_t fold, const RowCarry& carry);
-  /// Rows of widths[r] elements a lane that are all of one segment, in the scan's order:
-  /// partials[r][f] to values[r][f]. `states`, one a fold, are those of what comes before the rows,
-  /// and become those of what comes before the next. `batched`: of folds whose values are merged at
-  /// less cost than states, what comes before each row within these is added up first, and the
-  /// state, whose merges wait for each other, is merged once.
-  std::vector<std::vector<ValueId>> scan_range(const std::vector<Partials>& rows,
-                                               const std::vector<int>& widths, Partials& states,
+  /// Loaded rows that are all of one segment, in the scan's order: to values[r][f]. `states`, one a
+  /// fold, are those of what comes before the rows, and become those of what comes before the next.
+  /// `batched`: of folds whose values are merged at less cost than states, what comes before each
+  /// row within these is added up first, and the state, whose merges wait for each other, is merged
+  /// once.
+  std::vector<std::vector<ValueId>> scan_range(const std::vector<Loaded>& loaded, Partials& states,
                                                bool batched);
   /// The merge of two states that follow each other in the direction of the scan.
   Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);
@@ -139,12 +138,15 @@ class ScanRow {
   Partial carry_behind(std::size_t fold, const std::optional<Partial>& carry, const Partial& last,
                        std::int64_t first, std::int64_t row);
   ValueId scan_row(std::size_t fold, const Loaded& row, std::int64_t first, RowCarry& carry);
-  /// The prefixes of a row's elements by themselves, in the scan's order, as many a lane as it
-  /// has; `total`, of the whole row, in all lanes. `follows`: whether a lane is not the first.
-  std::vector<Partial> within_row(std::size_t fold, const Partial& elements, int width,
-                                  ValueId follows, Partial& total);
-  std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Partials>& rows,
-                                  const std::vector<int>& widths, Partial& state);
+  /// A row of a range: every fold's partials of its elements by themselves.
+  struct Row {
+    Partials elements;
+    int width = 1;
+  };
+  /// The prefixes of a row's elements among those of the row, as many a lane as it has. `follows`:
+  /// whether a lane is not the first.
+  Prefixes within_row(std::size_t fold, const Partial& elements, int width, ValueId follows);
+  std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Row>& rows, Partial& state);
   ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);
 
   Builder& b_;

@@ -16,6 +16,7 @@ Plan range_plan(const Plan& plan) {
   narrow.strategy = Strategy::parts;  // the rest of a range is a loop, too
   narrow.load_width = plan.range_load;
   narrow.edges = plan.range_load > 1 && (plan.segment == 0 || plan.segment % plan.range_load != 0);
+  narrow.base_alignment = kStoreBytes;  // loads begin anywhere, so pointers' alignment is no matter
   narrow.depth = plan.range_depth;
   for (FoldPlan& how : narrow.folds) how.unit = Unit::simt;
   return narrow;
@@ -286,10 +287,12 @@ void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<Val
     if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);
     const ValueId value = b_.widen(outputs[i], row.width);
-    // What is stored may be wider than what is loaded, and then also than memory is aligned to.
+    // What is stored may be wider than what is loaded, and then also than memory is aligned to,
+    // which matters where accesses do not begin anywhere.
     const int size = size_of(b_.type(value).elem);
     const int bytes = std::min(kStoreBytes, std::max(plan_.base_alignment, size));
-    const int width = plan_.vector_lanes ? row.width : std::min(row.width, bytes / size);
+    const bool anywhere = b_.program().accesses_anywhere;
+    const int width = anywhere ? row.width : std::min(row.width, bytes / size);
     for (int first = 0; first < row.width; first += width) {
       Address address{.base = b_.add(at, b_.i64(first))};
       if (width < row.width) address = {.base = address.base, .group = 1, .stride = row.width};

@@ -111,7 +111,7 @@ class ScanTile {
   void store_folds(const Partials& folds, ValueId segment, ValueId extent);
 
   /// The fold of the `count` elements from `begin` on, and their scan behind `carry`, which gives
-  /// the fold of both; `place` as above. One element a lane at a time.
+  /// the fold of both; `place` as above.
   Partials total_of_range(ValueId begin, ValueId count, ValueId place);
   Partials scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                       ValueId extent, const std::vector<ValueId>& folded);

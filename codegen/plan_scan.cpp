@@ -144,7 +144,7 @@ std::string print_scan(const Plan& plan) {
                         plan.blocks);
   if (plan.direct) text += "  tiles fold the states before them\n";
   if (plan.state_warps > 1 || plan.states_a_lane > 1)
-    text += fmt::format("  states of tiles by {} warps, {} a lane\n", plan.state_warps,
+    text += fmt::format("  states of tiles: warps {}, {} a lane\n", plan.state_warps,
                         plan.states_a_lane);
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
@@ -156,10 +156,12 @@ std::string print_scan(const Plan& plan) {
   if (plan.next_tile > 0)
     text += fmt::format("  asks for the tile {} elements on\n", plan.next_tile);
   if (!plan.in_registers) {
-    const std::string width =
-        plan.range_width > 1 ? fmt::format(", {} elements a lane", plan.range_width) : "";
-    return text + fmt::format("  rows {} at once{}{}\n", plan.range_depth, width,
-                              runs ? ", read twice if elements ask for a fold" : ", read twice");
+    text += fmt::format("  rows {} at once", plan.range_depth);
+    if (plan.range_width > 1)
+      text += fmt::format(", {0} as one of {0} elements a lane", plan.range_width);
+    text += runs ? ", read twice if elements ask for a fold" : ", read twice";
+    if (plan.range_load > 1) text += fmt::format(", folded by {} elements a lane", plan.range_load);
+    return text + "\n";
   }
   if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);
   if (plan.staged == plan.depth)
@@ -185,7 +187,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
           "the next tile is asked for while ranges are read again, unless what comes next is");
   const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
-  require(plan.in_registers || plan.load_width == 1, "ranges are read one element a lane");
+  require(plan.in_registers || plan.load_width == 1, "ranges have widths of their own");
   require(plan.ragged == is_ragged(plan, graph), "rows without masks are all there");
   for (const FoldPlan& how : plan.folds) {
     if (how.unit == Unit::simt) continue;

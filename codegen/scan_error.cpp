@@ -57,7 +57,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   // What is added of another segment, or of none, is zero.
   const int own = plan.segment > 0 ? ceil_log2(plan.segment) + 1 : std::numeric_limits<int>::max();
   row = std::min(row, own);
-  // Of a range's batch its rows, too, are added up; an element of a lane that is not its last goes
+  // Of a range's batch its rows, too, are added up. An element of a lane that is not its last goes
   // through one addition more, and no rows.
   const int of_lane = ceil_log2(plan.range_width);
   const int of_batch = of_lane + kLaneLevels + ceil_log2(plan.range_depth);
@@ -69,7 +69,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
     return std::max(row + (crosses ? kBehindCarry : 1), range);
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
-  int total = ceil_log2(std::max(plan.load_width, plan.range_load)) + ceil_log2(rows);
+  int total = ceil_log2(plan.in_registers ? plan.load_width : plan.range_load) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
   total = std::min(total, own);
   const int range = std::min(of_batch, own);

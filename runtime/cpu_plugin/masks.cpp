@@ -57,7 +57,7 @@ std::optional<Choice> choice_of(llvm::Instruction& instruction) {
   if ((bits != 32 && bits != 64) || lanes % register_lanes(*type) != 0) return std::nullopt;
   if (!llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return std::nullopt;
   // Of two such operations the one that nothing else uses: of the other one all lanes are wanted.
-  const bool second = shuffle->getOperand(1)->hasOneUse();
+  const bool second = shuffle->getOperand(1)->hasOneUse() && !shuffle->getOperand(0)->hasOneUse();
   for (const unsigned taken : {second ? 1U : 0U, second ? 0U : 1U}) {
     if (!is_maskable(shuffle->getOperand(taken))) continue;
     Choice choice{shuffle, taken, {}};
