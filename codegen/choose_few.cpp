@@ -101,7 +101,6 @@ constexpr FewRows kFewRows[] = {{8, 1}, {32, 2}};
 /// Bytes of a row, for each processor, from which on it has many columns.
 constexpr std::int64_t kManyColumnsBytes = 4 * 1024;
 
-constexpr int kCpuTileBytes = 256 * 1024;
 constexpr int kCpuSmallTileBytes = 64 * 1024;
 
 /// Elements whose running sums a CPU's thread computes while others wake up.
@@ -242,8 +241,8 @@ bool has_long_states(const Graph& graph) {
   return bytes > (one_sum ? kSmallSum : kSmallState);
 }
 
-int cpu_tile_bytes(const PlanRequest& request) {
-  return request.most_elements > 0 ? kCpuSmallTileBytes : kCpuTileBytes;
+int cpu_tile_bytes(const Target& target, const PlanRequest& request) {
+  return request.most_elements > 0 ? kCpuSmallTileBytes : target.tile_bytes;
 }
 
 bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request) {
@@ -267,7 +266,7 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
     const std::int64_t alone = most_of_one_thread(graph, target);
     // Small tiles, so that every thread has some.
     const std::int64_t small =
-        std::int64_t{4} * target.processors * kCpuTileBytes / widest_of_scan(graph);
+        std::int64_t{4} * target.processors * target.tile_bytes / widest_of_scan(graph);
     return small > alone ? std::vector{alone, small} : std::vector{alone};
   }
   std::vector<std::int64_t> classes;

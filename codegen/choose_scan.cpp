@@ -244,7 +244,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         choice.warps = std::min(few ? few->warps : kTileWarps, warps);
         choice.blocks = warps / choice.warps;
       } else if (!both_ways) {
-        choice.tile = std::max(1, cpu_tile_bytes(request) / (1024 * widest_of_scan(graph)));
+        choice.tile = std::max(1, cpu_tile_bytes(target, request) / (1024 * widest_of_scan(graph)));
       }
       return choice;
     case Strategy::look_ahead: {

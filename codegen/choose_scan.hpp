@@ -63,7 +63,7 @@ std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
                                      const PlanRequest& request);
 /// Bytes of a CPU's tile: what is read twice has to stay in a core's cache, beside what is read
 /// ahead. Of few elements they are smaller, so that every thread has some.
-int cpu_tile_bytes(const PlanRequest& request);
+int cpu_tile_bytes(const Target& target, const PlanRequest& request);
 /// Whether all elements of such a request are scanned sooner by one thread of a CPU, which reads
 /// them once, than by all of them.
 bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request);

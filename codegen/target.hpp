@@ -62,6 +62,8 @@ struct Target {
   /// How many bytes behind those that it loads from memory a thread had best ask for; 0: it had
   /// better not.
   int ahead_bytes = 0;
+  /// Scans: bytes of a tile that is read twice, the second time from a core's own cache.
+  int tile_bytes = 0;
   /// Where stores leave the second-level cache sooner if it is asked to keep loads: bytes of an
   /// output from which on that pays; 0: never.
   std::int64_t keep_bytes = 0;

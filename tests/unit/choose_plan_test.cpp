@@ -748,6 +748,23 @@ TEST(ChoosePlan, StatesOfManyTilesAreManyWarps) {
   EXPECT_EQ(plan_of(0, codegen::cpu_target(4)).state_warps, 1);
 }
 
+TEST(ChoosePlan, TilesThatAreReadTwiceFitACoresCache) {
+  const auto elements = [](const auto& sums, std::string_view processor) {
+    const Plan plan =
+        choose_plan(over(whole(), sums).graph(), codegen::cpu_target(16, processor), {});
+    EXPECT_EQ(plan.strategy, Strategy::look_back);
+    return plan.tile;
+  };
+  const auto halves = cast<f16>(inclusive_sum(input<f16>("x")));
+  const auto floats = inclusive_sum(input<float>("x"));
+  EXPECT_EQ(elements(halves, "sapphirerapids"), 256 * 1024);
+  EXPECT_EQ(elements(floats, "sapphirerapids"), 128 * 1024);
+  for (const std::string_view other : {"znver4", "unheard_of"}) {
+    EXPECT_EQ(elements(halves, other), 128 * 1024) << other;
+    EXPECT_EQ(elements(floats, other), 64 * 1024) << other;
+  }
+}
+
 /// Two halves a lane where registers are worth it, and what folds them takes words of bf16 alone.
 TEST(ChoosePlan, RangesOfHalvesHaveTwoElementsALane) {
   const Target wide = codegen::cpu_target(4), narrow = codegen::cpu_target(4, "", 256);
