@@ -8,8 +8,6 @@ namespace chainfold::codegen {
 
 namespace {
 
-constexpr int kWord = 4;
-
 /// Whether all inputs are of this type.
 bool reads_only(const Graph& graph, DType type) {
   return !graph.inputs.empty() &&
@@ -63,6 +61,7 @@ int widest_input(const Graph& graph) {
 }
 
 int load_bytes(const Graph& graph, const Target& target) {
+  constexpr int kWord = 4;
   if (!target.words || has_scans(graph)) return target.vector_bytes;
   const bool bytes = reads_only(graph, DType::i8) || reads_only(graph, DType::u8);
   const bool words = reads_only_as_floats(graph, DType::bf16) ||

@@ -21,7 +21,7 @@ class ScanTile::Range {
         const std::vector<ValueId>& folded)
       : scan_(scan),
         b_(scan.b_),
-        depth_(scan.narrow_.depth),
+        depth_(scan.range_plan_.depth),
         width_(scan.plan_.range_width),
         reverse_(scan.ranges_reverse_),
         begin_(begin),
@@ -29,7 +29,7 @@ class ScanTile::Range {
         place_(place),
         extent_(extent),
         folded_(folded) {
-    scan_.narrow_tile_.read_ahead(scan_.ahead_of_scan());
+    scan_.range_tile_.read_ahead(scan_.ahead_of_scan());
   }
 
   /// Rows from the range's begin on: whole batches, and what is no batch, so that rows are on lines
@@ -131,7 +131,7 @@ class ScanTile::Range {
   /// `rows` rows from `at` on: of the first one elements from `from` on, of the last one elements
   /// before `limit` (kNoValue: all exist).
   States rows_from(ValueId at, int rows, ValueId from, ValueId limit, const States& carried) {
-    TileLowering& tile = scan_.narrow_tile_;
+    TileLowering& tile = scan_.range_tile_;
     Partials states = tile.unflatten(carried, true);
     std::vector<Loaded> loaded;
     const ValueId first = tile.uses_index() ? b_.add(place_, b_.sub(at, begin_)) : kNoValue;
@@ -155,7 +155,7 @@ class ScanTile::Range {
       std::reverse(loaded.begin(), loaded.end());
       std::reverse(begins.begin(), begins.end());
     }
-    const auto scanned = scan_.narrow_row_.scan_range(loaded, states, depth_ > 1);
+    const auto scanned = scan_.range_row_.scan_range(loaded, states, depth_ > 1);
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const int r = begins[i];
       std::vector<ValueId> values = folded_;
@@ -306,7 +306,7 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
         if (broadcasts(graph_)) folded = values_of(total_of_range(at, size, zero));
         Range range(*this, at, size, zero, size, folded);
         const ValueId before = in_row(at);
-        const Builder::Values start = narrow_tile_.flatten(narrow_tile_.identities());
+        const Builder::Values start = range_tile_.flatten(range_tile_.identities());
         auto to_seam = [&] {
           return range.to_seam(start, {.behind = before,
                                        .is_first = b_.compute(Op::eq, {segment, first}),
@@ -325,7 +325,7 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
         const auto fields = static_cast<std::ptrdiff_t>(start.size());
         Builder::Values waits(result.begin() + fields, result.end());
         result.resize(start.size());
-        store_folds(narrow_tile_.unflatten(result, true), segment, size);
+        store_folds(range_tile_.unflatten(result, true), segment, size);
         return waits;
       });
   const ValueId end = b_.mul(behind, size), rest = in_row(end);
@@ -333,10 +333,10 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
 }
 
 Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
-  const ValueId origin = narrow_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
-  narrow_tile_.read_ahead(plan_.read_ahead);
-  Partials total = narrow_tile_.fold_range(begin, count, origin, kNoValue, b_.i32(0), 1);
-  return narrow_tile_.lift(narrow_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
+  const ValueId origin = range_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
+  range_tile_.read_ahead(plan_.read_ahead);
+  Partials total = range_tile_.fold_range(begin, count, origin, kNoValue, b_.i32(0), 1);
+  return range_tile_.lift(range_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
 /// What is asked for while ranges are scanned: the tile that comes next, or, where nothing read
@@ -353,14 +353,14 @@ std::int64_t ScanTile::ahead_of_scan() const {
 Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                               ValueId extent, const std::vector<ValueId>& folded) {
   Range range(*this, begin, count, place, extent, folded);
-  const Builder::Values carried = narrow_tile_.flatten(carry);
+  const Builder::Values carried = range_tile_.flatten(carry);
   const Builder::Values states =
       plan_.to_lines && !has_seams(plan_)
           ? b_.branch(
                 b_.streams(), [&] { return range.on_lines(carried, lines_along(graph_)); },
                 [&] { return range.from_begin(carried, false); })
           : range.from_begin(carried, !has_seams(plan_) && rows_on_lines(plan_, plan_.segment));
-  return narrow_tile_.unflatten(states, true);
+  return range_tile_.unflatten(states, true);
 }
 
 }  // namespace chainfold::codegen

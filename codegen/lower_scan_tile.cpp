@@ -12,14 +12,14 @@ namespace {
 constexpr int kStoreBytes = 16;
 
 Plan range_plan(const Plan& plan) {
-  Plan narrow = plan;
-  narrow.strategy = Strategy::parts;  // the rest of a range is a loop, too
-  narrow.load_width = plan.range_load;
-  narrow.edges = plan.range_load > 1 && (plan.segment == 0 || plan.segment % plan.range_load != 0);
-  narrow.base_alignment = kStoreBytes;  // loads begin anywhere, so pointers' alignment is no matter
-  narrow.depth = plan.range_depth;
-  for (FoldPlan& how : narrow.folds) how.unit = Unit::simt;
-  return narrow;
+  Plan range = plan;
+  range.strategy = Strategy::parts;  // the rest of a range is a loop, too
+  range.load_width = plan.range_load;
+  range.edges = plan.range_load > 1 && (plan.segment == 0 || plan.segment % plan.range_load != 0);
+  range.base_alignment = kStoreBytes;  // loads begin anywhere, so pointers' alignment is no matter
+  range.depth = plan.range_depth;
+  for (FoldPlan& how : range.folds) how.unit = Unit::simt;
+  return range;
 }
 
 bool ranges_reverse(const Graph& graph) {
@@ -36,7 +36,7 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
     : b_(builder),
       graph_(graph),
       plan_(plan),
-      narrow_(range_plan(plan)),
+      range_plan_(range_plan(plan)),
       segment_(segment),
       reverse_(graph.folds.size(), false),
       is_scan_(graph.folds.size(), false),
@@ -44,9 +44,9 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       spreads_(graph.folds.size(), false),
       ranges_reverse_(ranges_reverse(graph)),
       tile_(builder, graph, plan_),
-      narrow_tile_(builder, graph, narrow_),
+      range_tile_(builder, graph, range_plan_),
       row_(builder, tile_, graph, segment),
-      narrow_row_(builder, narrow_tile_, graph, 0, ranges_reverse_) {
+      range_row_(builder, range_tile_, graph, 0, ranges_reverse_) {
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::scan) continue;
     is_scan_[static_cast<std::size_t>(node.index)] = true;

@@ -176,14 +176,14 @@ class ScanTile {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  Plan narrow_;  // of ranges
+  Plan range_plan_;  // of ranges
   std::int64_t segment_;
   ValueId slot_ = kNoValue, run_slot_ = kNoValue, block_slot_ = kNoValue;  // of rows, run, block
   // One a fold; asked for by elements, and in rows where segments begin anywhere.
   std::vector<bool> reverse_, is_scan_, asked_, spreads_;
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
-  TileLowering tile_, narrow_tile_;
-  ScanRow row_, narrow_row_;
+  TileLowering tile_, range_tile_;
+  ScanRow row_, range_row_;
 };
 
 }  // namespace chainfold::codegen

@@ -1,7 +1,6 @@
 #include "halves.hpp"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -81,14 +80,11 @@ llvm::Value* of_register(llvm::IRBuilder<>& at, llvm::Value* bits) {
 }
 
 void rewrite(llvm::Instruction& choice, llvm::Value* value) {
-  const auto& type = *llvm::cast<llvm::FixedVectorType>(choice.getType());
-  const int lanes = static_cast<int>(type.getNumElements()), count = register_lanes(type);
   llvm::IRBuilder<> at(&choice);
   llvm::Value* bits = at.CreateBitCast(value, choice.getType());
-  llvm::SmallVector<llvm::Value*> parts;
-  for (int first = 0; first < lanes; first += count)
-    parts.push_back(of_register(at, slice(at, bits, first, count)));
-  choice.replaceAllUsesWith(concatenate(at, std::move(parts)));
+  choice.replaceAllUsesWith(by_registers(at, bits, [&](llvm::ArrayRef<llvm::Value*> registers) {
+    return of_register(at, registers.front());
+  }));
   choice.eraseFromParent();
 }
 

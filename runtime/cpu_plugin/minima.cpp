@@ -1,7 +1,6 @@
 #include "minima.hpp"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -36,16 +35,13 @@ llvm::Value* of_register(llvm::IRBuilder<>& at, bool larger, llvm::Value* a, llv
 
 void rewrite(llvm::IntrinsicInst& minimum) {
   if (float_registers(*minimum.getType()) == 0) return;
-  const auto& type = *llvm::cast<llvm::FixedVectorType>(minimum.getType());
-  const int lanes = static_cast<int>(type.getNumElements()), count = register_lanes(type);
   llvm::IRBuilder<> at(&minimum);
   const bool larger = minimum.getIntrinsicID() == llvm::Intrinsic::maximum;
-  llvm::SmallVector<llvm::Value*> parts;
-  for (int first = 0; first < lanes; first += count) {
-    parts.push_back(of_register(at, larger, slice(at, minimum.getArgOperand(0), first, count),
-                                slice(at, minimum.getArgOperand(1), first, count)));
-  }
-  minimum.replaceAllUsesWith(concatenate(at, std::move(parts)));
+  minimum.replaceAllUsesWith(by_registers(at, {minimum.getArgOperand(0), minimum.getArgOperand(1)},
+                                          [&](llvm::ArrayRef<llvm::Value*> registers) {
+                                            return of_register(at, larger, registers[0],
+                                                               registers[1]);
+                                          }));
   minimum.eraseFromParent();
 }
 

@@ -49,4 +49,17 @@ llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> 
   return parts.front();
 }
 
+llvm::Value* by_registers(llvm::IRBuilder<>& at, llvm::ArrayRef<llvm::Value*> vectors,
+                          llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*>)> body) {
+  const auto& type = *llvm::cast<llvm::FixedVectorType>(vectors.front()->getType());
+  const int lanes = static_cast<int>(type.getNumElements()), count = register_lanes(type);
+  llvm::SmallVector<llvm::Value*> results;
+  for (int first = 0; first < lanes; first += count) {
+    llvm::SmallVector<llvm::Value*> parts;
+    for (llvm::Value* vector : vectors) parts.push_back(slice(at, vector, first, count));
+    results.push_back(body(parts));
+  }
+  return concatenate(at, std::move(results));
+}
+
 }  // namespace chainfold::runtime::cpu

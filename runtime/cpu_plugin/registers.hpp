@@ -1,6 +1,8 @@
 // Vectors of LLVM's as the registers of AVX-512 that they become.
 #pragma once
 
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
@@ -24,5 +26,10 @@ llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int co
 
 /// The vectors, of one type, one after the other; their number is a power of two.
 llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> parts);
+
+/// What `body` makes of a register of each of the vectors, which are of one type and fill a power
+/// of two of registers, for all of them, as one vector.
+llvm::Value* by_registers(llvm::IRBuilder<>& at, llvm::ArrayRef<llvm::Value*> vectors,
+                          llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*>)> body);
 
 }  // namespace chainfold::runtime::cpu
