@@ -37,9 +37,10 @@ struct BlockShape {
   int warps = 1, depth = 1;
 };
 /// Of a block that holds a multiple of `unit` elements, with rows of `row`: the one that leaves the
-/// fewest lanes without work; of equals the smallest.
+/// fewest lanes without work; of equals the smallest. `resident`: so many warps of blocks a
+/// processor holds, of which those that make no block are without work, too; 0: it is not known.
 std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int most_warps,
-                                       int most_rows);
+                                       int most_rows, int resident);
 
 /// Rows of a warp's run, at most: they have to fit into registers, with what is made of them.
 inline constexpr int kMostRunRows = 32;

@@ -93,6 +93,11 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.stream_from = target.stream_bytes;
   plan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
+  // Segments of several tiles may begin within loads. Memory of a CPU's target is accessed
+  // anywhere.
+  if (choice.strategy == Strategy::propagate && !one_warp &&
+      s > std::int64_t{Plan::kWarp} * widest * choice.depth * choice.warps)
+    plan.load_width = widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;
   if (choice.depth > kMostRows) return false;

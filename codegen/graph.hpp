@@ -92,7 +92,7 @@ struct Graph {
   std::vector<GraphInput> inputs;
   std::vector<GraphParam> params;
   std::vector<GraphLiteral> literals;
-  std::vector<Fold> folds;      ///< one a fold or scan node, in the order of their nodes' index
+  std::vector<Fold> folds;      ///< those of nodes, in the order of their index (share_fold)
   std::vector<Node> nodes;      ///< operands before users
   std::vector<NodeId> outputs;  ///< in the order of `over`'s arguments
   Partition partition;
@@ -109,7 +109,10 @@ bool has_scans(const Graph& graph);
 bool needs_order(const Graph& graph);
 /// For every node whether it is of this kind or depends on one that is.
 std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
-/// Which folds (one a fold or scan node) elements are told the value of, for their whole segment.
+/// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: a fold
+/// of the segment and the inclusive forward scan of the same elements, whose last value it is.
+bool share_fold(const Node& a, const Node& b);
+/// Which folds elements are told the value of, for their whole segment.
 std::vector<bool> asked_by_elements(const Graph& graph);
 /// Whether any are.
 bool broadcasts(const Graph& graph);

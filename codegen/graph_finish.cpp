@@ -8,6 +8,21 @@
 
 namespace chainfold::codegen {
 
+namespace {
+
+/// The entry of a fold or scan among the graph's folds: a new one, unless a node shares it.
+int entry_of(const Node& node, const Fold& fold, Graph& graph) {
+  for (const Node& other : graph.nodes) {
+    if (share_fold(node, other) &&
+        graph.folds[static_cast<std::size_t>(other.index)].name == fold.name)
+      return other.index;
+  }
+  graph.folds.push_back(fold);
+  return static_cast<int>(graph.folds.size()) - 1;
+}
+
+}  // namespace
+
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
 /// outputs meets them: what was written in another order, or in vain, leaves no trace.
 Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
@@ -71,8 +86,7 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
           break;
         case NodeKind::fold:
         case NodeKind::scan:
-          out.folds.push_back(graph_.folds[static_cast<std::size_t>(copy.index)]);
-          copy.index = static_cast<int>(out.folds.size()) - 1;
+          copy.index = entry_of(copy, graph_.folds[static_cast<std::size_t>(copy.index)], out);
           break;
         case NodeKind::constant:
         case NodeKind::compute:

@@ -89,8 +89,9 @@ class Rewriter {
         if (!scans && (half || has_both(id)))
           return extremum(id, node.operands[0], node.filter, largest);
       }
-      to_.folds.push_back(from_.folds[static_cast<std::size_t>(node.index)]);
-      node.index = static_cast<int>(to_.folds.size()) - 1;
+      const auto [at, is_new] = kept_.try_emplace(node.index, static_cast<int>(to_.folds.size()));
+      if (is_new) to_.folds.push_back(fold);
+      node.index = at->second;
     }
     // Back to the 16 bits that it was widened from.
     if (node.kind == NodeKind::compute && node.op == Op::convert) {
@@ -221,7 +222,7 @@ class Rewriter {
   }
 
   NodeId add(Node node) {
-    // Folds and scans have a list entry each and are told apart by it.
+    // Folds are told apart from other folds by their list entries, and so are scans.
     const auto [at, is_new] = known_.try_emplace(
         Key{node.kind, node.type, node.op, node.index, node.bits, node.operands, node.filter},
         static_cast<NodeId>(to_.nodes.size()));
@@ -235,6 +236,7 @@ class Rewriter {
   Graph to_;
   std::vector<NodeId> now_;     // one a node of from_: what stands for it
   std::vector<NodeId> halves_;  // of an extremum of f16 or bf16: what it is widened from
+  std::map<int, int> kept_;     // of folds that stay what they are: where they are now
   std::map<std::tuple<std::string, NodeId, NodeId>, NodeId> folds_;
   std::map<Key, NodeId> known_;
 };

@@ -26,6 +26,13 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind) {
   return depends;
 }
 
+bool share_fold(const Node& a, const Node& b) {
+  const bool fold_first = a.kind == NodeKind::fold;
+  const Node &fold = fold_first ? a : b, &scan = fold_first ? b : a;
+  return fold.kind == NodeKind::fold && scan.kind == NodeKind::scan && !scan.exclusive &&
+         !scan.reverse && fold.operands == scan.operands && fold.filter == scan.filter;
+}
+
 std::vector<bool> asked_by_elements(const Graph& graph) {
   std::vector<bool> needed(graph.nodes.size()), asked(graph.folds.size());
   for (const NodeId output : graph.outputs) {

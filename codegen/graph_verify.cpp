@@ -13,12 +13,12 @@ class Verifier {
   explicit Verifier(const Graph& graph) : graph_(graph) {}
 
   void run() {
-    fold_used_.assign(graph_.folds.size(), false);
+    fold_users_.resize(graph_.folds.size());
     folded_.assign(graph_.nodes.size(), false);
     scanned_ = extended_ = folded_;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) node(static_cast<NodeId>(i));
-    for (std::size_t i = 0; i < fold_used_.size(); ++i) {
-      require(fold_used_[i], "fold {} has no node", i);
+    for (std::size_t i = 0; i < fold_users_.size(); ++i) {
+      require(!fold_users_[i].empty(), "fold {} has no node", i);
     }
     require(!graph_.outputs.empty(), "it has no output");
     for (const NodeId output : graph_.outputs) {
@@ -128,8 +128,9 @@ class Verifier {
 
   void fold(NodeId id, const Node& n) {
     require(in(n.index, graph_.folds), "%{} names no fold", id);
-    require(!fold_used_[at(n.index)], "%{} shares its fold with another node", id);
-    fold_used_[at(n.index)] = true;
+    for (const NodeId other : fold_users_[at(n.index)])
+      require(share_fold(n, graph_.node(other)), "%{} shares its fold with %{}", id, other);
+    fold_users_[at(n.index)].push_back(id);
     const Fold& f = graph_.folds[at(n.index)];
     const Level level = n.kind == NodeKind::scan ? Level::element : Level::segment;
     require(n.level == level && n.type == f.result(), "%{} has the wrong type or level", id);
@@ -172,7 +173,7 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<bool> fold_used_;
+  std::vector<std::vector<NodeId>> fold_users_;
   std::vector<bool> folded_, scanned_, extended_;  // a node is or depends on: a fold, scan, extent
 };
 

@@ -386,8 +386,7 @@ ValueId TileLowering::finalize(std::size_t fold, const Partial& partial) {
   return call(graph_.folds[fold].finalize, lift(fold, partial).fields)[0];
 }
 
-std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile,
-                                                   const std::vector<ValueId>& values,
+std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile, const OfFolds& values,
                                                    ValueId extent, Level level) {
   Scope scope = scope_of(tile);
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -395,7 +394,9 @@ std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile,
     const auto id = static_cast<NodeId>(i);
     if (node.kind == NodeKind::extent) scope.values[id] = extent;
     if (node.kind != NodeKind::scan && node.kind != NodeKind::fold) continue;
-    const ValueId value = values[static_cast<std::size_t>(node.index)];
+    const auto& of_folds = node.kind == NodeKind::scan ? values.running : values.whole;
+    if (of_folds.empty()) continue;
+    const ValueId value = of_folds[static_cast<std::size_t>(node.index)];
     if (value != kNoValue) scope.values[id] = value;
   }
   return outputs_of(level, scope);

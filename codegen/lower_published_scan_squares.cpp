@@ -29,7 +29,7 @@ void ScanSquares::store(const Square& square, const Values& values, ValueId firs
                         std::int64_t stride, ValueId extent) {
   for (int p = 0; p < kPieces; ++p) {
     const std::vector<ValueId> outputs =
-        tile_.finish_elements(square.data[at(p)], {values[at(p)]}, extent);
+        tile_.finish_elements(square.data[at(p)], {.running = {values[at(p)]}}, extent);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       b_.store(static_cast<int>(graph_.inputs.size() + i), address(first, p, stride),
                b_.widen(outputs[i], kPair), square.data[at(p)].mask);

@@ -62,26 +62,31 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
   Program program = start(graph, plan, target, plan.tile_segments);
   Builder b(program);
   ScanTile scan(b, graph, plan, plan.segment);
-  ScanBlock block(b, program, graph, scan);
   const ValueId exist = segments_of(b), first = b.mul(b.block(), b.i64(plan.tile_segments));
-  const ValueId behind = b.add(first, b.i64(plan.tile_segments));
+  const ValueId behind = b.add(first, b.i64(plan.tile_segments)), size = b.i64(plan.segment);
+  const ValueId slot = b.mul(b.warp(), b.i32(static_cast<std::int32_t>(scan.elements())));
+  const ValueId mine = b.convert(slot, DType::i64), begin = b.add(b.mul(first, size), mine);
+  const auto scan_rows = [&](const std::vector<Loaded>& rows, ValueId count, const char* name) {
+    ScanBlock block(b, program, graph, scan, name);
+    block.share(scan.total_of_open_segment(rows));
+    scan.scan_segments(rows, begin, count, first, scan.carry_of(block.before_warp()));
+    return Builder::Values{};
+  };
   b.branch(
       b.compute(Op::le, {behind, exist}),
       [&] {
-        const ValueId slot = b.mul(b.warp(), b.i32(static_cast<std::int32_t>(scan.elements())));
-        const ValueId mine = b.convert(slot, DType::i64);
-        const ValueId begin = b.add(b.mul(first, b.i64(plan.segment)), mine);
         const std::int64_t elements = plan.tile_segments * plan.segment;
         const bool full = elements == scan.elements() * plan.warps;
         const ValueId count = full ? kNoValue : b.sub(b.i64(elements), mine);
         scan.begin_at(slot);
-        const std::vector<Loaded> rows = scan.load(begin, count, kNoValue);
-        block.share(scan.total_of_open_segment(rows));
-        const Partials before = block.before_warp();
-        scan.scan_segments(rows, begin, count, first, scan.carry_of(before));
-        return Builder::Values{};
+        return scan_rows(scan.load(begin, count, kNoValue), count, "total");
       },
       [&] {  // of the last block some segments are missing
+        if (scans_both_ways(graph)) {
+          const ValueId count = b.sub(b.mul(b.sub(exist, first), size), mine);
+          scan.begin_at(slot);
+          return scan_rows(scan.load_whole(begin, count), count, "last_total");
+        }
         const ValueId own = b.add(first, b.convert(b.warp(), DType::i64));
         scan_segments(b, graph, plan, scan, own, b.min(behind, exist), plan.warps);
         return Builder::Values{};
@@ -121,11 +126,8 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
           scan_segments(b, graph, plan, scan, first, b.min(behind, exist));
           return Builder::Values{};
         }
-        // No range has both directions. What stands behind the last segment belongs to none.
         const ValueId count = b.mul(b.sub(exist, first), size);
-        std::vector<Loaded> rows = scan.load_ending(begin, count, kNoValue, plan.depth);
-        for (Loaded& row : rows) row.forget_what_exists();
-        return scan_rows(rows, count);
+        return scan_rows(scan.load_whole(begin, count), count);
       });
   return program;
 }

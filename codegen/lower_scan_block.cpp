@@ -46,19 +46,21 @@ ValueId ScanBlock::held() {
 
 ValueId ScanBlock::run_elements() { return b_.i32(static_cast<std::int32_t>(scan_.elements())); }
 
-ValueId ScanBlock::reaches_over(ValueId slot, ValueId runs) {
-  const ValueId there = scan_.open_at(slot);
+ValueId ScanBlock::reaches_over(ValueId slot, ValueId runs, bool backward) {
+  const ValueId there = scan_.open_at(slot, backward);
   return b_.compute(Op::gt, {there, b_.mul(runs, run_elements())});
 }
 
 Partials ScanBlock::before_warp() {
   Partials before;
-  ValueId of = kNoValue;  // lanes that hold what is wanted
-  if (scan_.begins_anywhere()) {
+  ValueId of[] = {kNoValue, kNoValue};  // lanes that hold what is wanted, of both directions
+  for (std::size_t f = 0; f < graph_.folds.size() && scan_.begins_anywhere(); ++f) {
+    const bool backward = scan_.reverse(f);
+    if (of[backward] != kNoValue) continue;
     const ValueId slot = scan_.run_slot(), one = b_.i32(1);
-    of = scan_.reverse()
-             ? reaches_over(b_.add(slot, run_elements()), b_.sub(held(), b_.add(b_.warp(), one)))
-             : reaches_over(slot, b_.sub(b_.sub(b_.warp(), one), held()));
+    of[backward] = backward ? reaches_over(b_.add(slot, run_elements()),
+                                           b_.sub(held(), b_.add(b_.warp(), one)), true)
+                            : reaches_over(slot, b_.sub(b_.sub(b_.warp(), one), held()), false);
   }
   const ValueId warp = b_.splat(b_.warp());
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
@@ -66,9 +68,9 @@ Partials ScanBlock::before_warp() {
       before.push_back(scan_.tile().identity(f));
       continue;
     }
-    const Op side = scan_.reverse(f) ? Op::gt : Op::lt;
-    const ValueId earlier = b_.both(b_.compute(side, {held(), warp}), of);
-    before.push_back(scan_.tile().keep_where(f, of_warps_[f], earlier));
+    const bool backward = scan_.reverse(f);
+    const ValueId side = b_.compute(backward ? Op::gt : Op::lt, {held(), warp});
+    before.push_back(scan_.tile().keep_where(f, of_warps_[f], b_.both(side, of[backward])));
   }
   if (of_warps_.empty()) return before;
   return scan_.tile().reduce_lanes(std::move(before), 1, lanes_);
@@ -81,9 +83,9 @@ Partials ScanBlock::all() {
     const auto warps = static_cast<std::int32_t>(program_.launches.back().warps);
     const ValueId slot = scan_.block_slot();
     const ValueId of = scan_.reverse()
-                           ? reaches_over(slot, held())
+                           ? reaches_over(slot, held(), true)
                            : reaches_over(b_.add(slot, b_.mul(b_.i32(warps), run_elements())),
-                                          b_.sub(b_.i32(warps - 1), held()));
+                                          b_.sub(b_.i32(warps - 1), held()), false);
     for (std::size_t f = 0; f < wanted.size(); ++f)
       wanted[f] = scan_.tile().keep_where(f, std::move(wanted[f]), of);
   }
@@ -95,8 +97,8 @@ Partials ScanBlock::reaching_warp(Partials before) {
   if (!scan_.begins_anywhere() || warps == 1) return before;
   const ValueId slot = scan_.run_slot();
   const ValueId reaches = scan_.reverse() ? reaches_over(b_.add(slot, run_elements()),
-                                                         b_.sub(b_.i32(warps - 1), b_.warp()))
-                                          : reaches_over(slot, b_.warp());
+                                                         b_.sub(b_.i32(warps - 1), b_.warp()), true)
+                                          : reaches_over(slot, b_.warp(), false);
   for (std::size_t f = 0; f < before.size(); ++f)
     before[f] = scan_.tile().keep_where(f, std::move(before[f]), b_.splat(reaches));
   return before;

@@ -38,8 +38,8 @@ class ScanBlock {
   /// The warp whose total a lane holds (lane i32).
   ValueId held();
   /// Whether the segment that goes on over the edge before slot `slot` reaches over `runs` runs
-  /// before it (i32).
-  ValueId reaches_over(ValueId slot, ValueId runs);
+  /// before it (i32) in a direction.
+  ValueId reaches_over(ValueId slot, ValueId runs, bool backward);
   ValueId run_elements();
 
   Builder& b_;

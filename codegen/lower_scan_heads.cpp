@@ -1,4 +1,5 @@
 // Runs in which segments begin and end anywhere; ScanTile's part of it.
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -18,23 +19,30 @@ void ScanTile::rows_at(ValueId slot) {
   row_.begin_at(b_.rem(slot, b_.i32(static_cast<std::int32_t>(segment_))));
 }
 
-ValueId ScanTile::open_at(ValueId slot) {
+ValueId ScanTile::open_at(ValueId slot, bool backward) {
   const auto size = static_cast<std::int32_t>(segment_);
-  if (!ranges_reverse_) return b_.rem(slot, b_.i32(size));
+  if (!backward) return b_.rem(slot, b_.i32(size));
   return b_.sub(b_.i32(size - 1), b_.rem(b_.add(slot, b_.i32(size - 1)), b_.i32(size)));
 }
 
 Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
-  std::vector<Partials> folded;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (Partials& of_row : fold_open_rows({rows[r]}, static_cast<int>(r)))
-      folded.push_back(std::move(of_row));
+  Partials totals(graph_.folds.size());
+  for (const bool backward : {false, true}) {
+    if (std::find(reverse_.begin(), reverse_.end(), backward) == reverse_.end()) continue;
+    std::vector<Partials> folded;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (Partials& of_row : fold_open_rows({rows[r]}, static_cast<int>(r), backward))
+        folded.push_back(std::move(of_row));
+    }
+    Partials total = this->total(std::move(folded));
+    for (std::size_t f = 0; f < totals.size(); ++f)
+      if (reverse_[f] == backward) totals[f] = std::move(total[f]);
   }
-  return total(std::move(folded));
+  return totals;
 }
 
-std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, int first) {
-  const bool reverse = ranges_reverse_;
+std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, int first,
+                                               bool reverse) {
   const auto run = static_cast<std::int32_t>(elements());
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
   // The slot of the run at which that segment begins, or behind which it ends.
@@ -76,8 +84,10 @@ std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, 
     folded.clear();
     for (const std::size_t r : wanted) {
       folded.push_back(of_row(r));
-      for (const Partial& partial : folded.back())
-        values.insert(values.end(), partial.fields.begin(), partial.fields.end());
+      for (std::size_t f = 0; f < reverse_.size(); ++f) {
+        const std::vector<ValueId>& of_fold = folded.back()[f].fields;
+        if (reverse_[f] == reverse) values.insert(values.end(), of_fold.begin(), of_fold.end());
+      }
     }
     return values;
   };
@@ -96,8 +106,11 @@ std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, 
       });
   std::size_t next = 0;
   for (Partials& form : folded) {
-    for (Partial& partial : form) {
-      for (ValueId& field : partial.fields) field = values[next++];
+    for (std::size_t f = 0; f < form.size(); ++f) {
+      if (reverse_[f] != reverse)
+        form[f] = tile_.identity(f);
+      else
+        for (ValueId& field : form[f].fields) field = values[next++];
     }
     form = tile_.reduce_ordered(std::move(form));
   }

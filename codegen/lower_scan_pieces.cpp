@@ -158,10 +158,7 @@ class ScanTile::Range {
     const auto scanned = scan_.range_row_.scan_range(loaded, states, depth_ > 1);
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const int r = begins[i];
-      std::vector<ValueId> values = folded_;
-      for (std::size_t f = 0; f < values.size(); ++f) {
-        if (scan_.is_scan_[f]) values[f] = scanned[i][f];
-      }
+      const OfFolds values{.running = scanned[i], .whole = folded_};
       const Loaded& row = loaded[i];
       const ValueId place = b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth));
       if (seam_ && r == 0 && from != kNoValue) {

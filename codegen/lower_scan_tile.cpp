@@ -114,9 +114,10 @@ Partials ScanTile::total(std::vector<Partials> folded) {
 }
 
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
-                         const std::function<void(std::size_t, std::vector<ValueId>)>& done) {
+                         const std::function<void(std::size_t, OfFolds)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
-  std::vector<std::vector<ValueId>> values(count, std::vector<ValueId>(folds, kNoValue));
+  const std::vector<ValueId> none(folds, kNoValue);
+  std::vector<OfFolds> values(count, {.running = none, .whole = none});
   std::vector<RowCarry> before;
   for (const std::optional<Partial>& state : carry) before.push_back({.state = state});
   auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
@@ -128,19 +129,16 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
       const std::size_t r = reverse ? count - 1 - i : i;
       for (std::size_t f = 0; f < folds; ++f) {
         if (!scanned(f) || spreads_[f] || reverse_[f] != reverse) continue;
-        values[r][f] = scan_row(f, r);
+        values[r].running[f] = scan_row(f, r);
       }
       if (last) done(r, std::move(values[r]));
     }
   };
   // What elements are told from further on is there before they are.
   for (std::size_t f = 0; f < folds; ++f) {
-    if (!spreads_[f]) continue;
-    std::vector<ValueId> running;
-    for (std::size_t r = 0; r < count; ++r) running.push_back(scan_row(f, r));
-    spread_ends(running);
-    for (std::size_t r = 0; r < count; ++r) values[r][f] = running[r];
+    for (std::size_t r = 0; r < count && spreads_[f]; ++r) values[r].running[f] = scan_row(f, r);
   }
+  spread_ends(values);
   bool forward = false, reverse = false;
   for (std::size_t f = 0; f < folds; ++f) {
     forward = forward || (scanned(f) && !reverse_[f]);
@@ -152,13 +150,11 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
 }
 
 Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
-                     const std::vector<ValueId>& folded, ValueId count) {
+                     const std::vector<ValueId>& folded, ValueId count, ValueId before) {
   Ending ending;
-  if (count != kNoValue) ending = ending_of(count);
-  scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
-    for (std::size_t f = 0; f < folded.size(); ++f) {
-      if (!is_scan_[f]) values[f] = folded[f];
-    }
+  if (count != kNoValue) ending = ending_of(count, before);
+  scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {
+    values.whole = folded;
     const ValueId at = b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements()));
     if (count == kNoValue) {
       store_row(tile_, rows[r], at, values, extent, rows_on_lines(plan_, plan_.segment));
@@ -174,10 +170,12 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
                               ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
   const bool lines = !begins_anywhere() && rows_on_lines(plan_, plan_.tile_segments * segment_);
-  scan_rows(rows, carry, [&](std::size_t r, std::vector<ValueId> values) {
-    if (has_ends_ && !row_.of_one()) store_ends(rows[r], static_cast<int>(r), values, count, first);
-    for (std::size_t f = 0; f < values.size(); ++f) {
-      if (asked_[f] && !spreads_[f]) values[f] = broadcast_end(values[f], rows[r].width);
+  scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {
+    if (has_ends_ && !row_.of_one())
+      store_ends(rows[r], static_cast<int>(r), values.running, count, first);
+    for (std::size_t f = 0; f < asked_.size(); ++f) {
+      if (asked_[f] && !spreads_[f])
+        values.whole[f] = broadcast_end(values.running[f], rows[r].width);
     }
     const std::int64_t slot = static_cast<std::int64_t>(r) * row_elements();
     const bool ends = count != kNoValue && rows[r].mask == kNoValue;
@@ -203,10 +201,10 @@ ValueId ScanTile::broadcast_end(ValueId values, int width) {
   return b_.permute(b_.extract(values, width - 1), source);
 }
 
-void ScanTile::store_ends(const Loaded& row, int r, const std::vector<ValueId>& values,
+void ScanTile::store_ends(const Loaded& row, int r, const std::vector<ValueId>& running,
                           ValueId count, ValueId first) {
   const std::vector<ValueId> ends =
-      tile_.finish_elements(row, values, b_.i64(segment_), Level::segment);
+      tile_.finish_elements(row, {.whole = running}, b_.i64(segment_), Level::segment);
   const auto size = static_cast<std::int32_t>(segment_);
   const ValueId slot = b_.add(b_.mul(b_.lane(), b_.i32(row.width)),
                               b_.i32(static_cast<std::int32_t>(r * row_elements())));
@@ -250,9 +248,8 @@ void ScanTile::store_folds(const Partials& folds, ValueId segment, ValueId exten
   }
 }
 
-void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                         const std::vector<ValueId>& values, ValueId extent, bool lines,
-                         ValueId left) {
+void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at, const OfFolds& values,
+                         ValueId extent, bool lines, ValueId left) {
   const std::vector<ValueId> outputs = tile.finish_elements(row, values, extent);
   if (left == kNoValue) return store_values(row, at, outputs, lines);
   b_.branch(

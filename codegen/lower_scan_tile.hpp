@@ -68,10 +68,16 @@ class ScanTile {
   Partials fold_row(const Loaded& row);
   Partials total(std::vector<Partials> folded);
   /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(): whole
-  /// loads, and the elements of the one that is not all there one by one.
-  std::vector<Loaded> load_ending(ValueId begin, ValueId count, ValueId place, int rows);
-  /// Tells row r of such a run, where zeros are read behind its end, which elements exist.
-  void mark_existing(Loaded& row, int r, ValueId count);
+  /// loads, and the elements of the one that is not all there one by one. The first `before` (i32;
+  /// kNoValue: 0) of them, fewer than a load and than all, are none of the run's.
+  std::vector<Loaded> load_ending(ValueId begin, ValueId count, ValueId place, int rows,
+                                  ValueId before = kNoValue);
+  /// The rows of a run of `count` (i64) elements, perhaps fewer than none, behind which whole
+  /// segments end: what stands behind them belongs to no segment of theirs. For scans of both
+  /// directions, which no range has.
+  std::vector<Loaded> load_whole(ValueId begin, ValueId count);
+  /// Tells row r of such a run, where zeros are read in place of others, which elements exist.
+  void mark_existing(Loaded& row, int r, ValueId count, ValueId before = kNoValue);
   /// The same of rows where anything is.
   void keep_existing(std::vector<Loaded>& rows, ValueId count);
   /// Segments begin anywhere in rows from now on: the warp's run and its rows at slot `run`, its
@@ -82,20 +88,21 @@ class ScanTile {
   void go_to(ValueId slots) { rows_at(b_.add(run_slot_, slots)); }
   [[nodiscard]] bool begins_anywhere() const { return run_slot_ != kNoValue; }
   /// Behind begin_at(): elements of the segment that goes on over the edge before slot `slot` which
-  /// come before it in the scans' direction.
-  ValueId open_at(ValueId slot);
+  /// come before it in a direction.
+  ValueId open_at(ValueId slot, bool backward);
   [[nodiscard]] ValueId run_slot() const { return run_slot_; }
   [[nodiscard]] ValueId block_slot() const { return block_slot_; }
   /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
-  /// in the scans' direction, which all have one. The same in steps: of the run's rows from `first`
-  /// on each that may have something of it.
+  /// in each scan's direction. The same in steps: of the run's rows from `first` on each that may
+  /// have something of it in a direction; nothing of folds of the other one.
   Partials total_of_open_segment(const std::vector<Loaded>& rows);
-  std::vector<Partials> fold_open_rows(const std::vector<Loaded>& rows, int first);
+  std::vector<Partials> fold_open_rows(const std::vector<Loaded>& rows, int first, bool reverse);
   /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
   /// `extent` (i64): of their segment; `folded`: as values_of tells. `count` (i64; kNoValue: those
-  /// of the rows' masks) elements exist.
+  /// of the rows' masks) elements exist, but for the first `before` as for load_ending().
   Carry scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
-             const std::vector<ValueId>& folded, ValueId count = kNoValue);
+             const std::vector<ValueId>& folded, ValueId count = kNoValue,
+             ValueId before = kNoValue);
   /// Stores all outputs of loaded rows of whole segments, the first one of which (of the block, if
   /// rows are behind begin_at()) is `first` (i64); `count` as for load(), in whole loads, or any
   /// number where rows were loaded without it. `carry`: the states of what comes before the rows,
@@ -128,20 +135,25 @@ class ScanTile {
   Builder::Values of_elements(const std::vector<ValueId>& outputs);
   void store_seam(ValueId at, const Builder::Values& outputs, ValueId mask);
   /// Where rows end: the loads that are all there, how many elements the one behind them has (i32),
-  /// and of each output the values of that load in the lane that has it.
+  /// and of each output the values of that load in the lane that has it. Where they begin: how many
+  /// of the first load's elements are not theirs (i32; kNoValue: 0).
   struct Ending {
-    ValueId loads = kNoValue, rest = kNoValue;
+    ValueId loads = kNoValue, rest = kNoValue, before = kNoValue;
     std::vector<ValueId> values{};
   };
   /// Of `count` (i64) elements, perhaps fewer than none.
-  Ending ending_of(ValueId count);
+  Ending ending_of(ValueId count, ValueId before);
+  /// The loads of row r that are all there, by their numbers.
+  ValueId whole_loads(const Ending& ending, int r, ValueId number);
+  /// Those lanes of row r that have element i of the first load, where that is not all there.
+  ValueId has_first(const Ending& ending, int r, int i);
   /// The first element behind the loads that are all there, of rows from element `begin` on.
   ValueId behind_loads(ValueId begin, const Ending& ending);
   /// The numbers of row r's loads, a lane.
   ValueId loads_of_row(int r);
   /// Stores row r's loads that are all there, and keeps the values of the one that is not.
-  void store_existing(const Loaded& row, int r, ValueId at, const std::vector<ValueId>& values,
-                      ValueId extent, Ending& ending);
+  void store_existing(const Loaded& row, int r, ValueId at, const OfFolds& values, ValueId extent,
+                      Ending& ending);
   /// Stores these, of `rows` rows.
   void store_rest(ValueId begin, int rows, const Ending& ending);
   /// Lanes of a row of `width` elements each, from element `slot` on, before element `count`.
@@ -153,25 +165,36 @@ class ScanTile {
   /// elements ask for where segments begin anywhere in rows (spreads_), each gets its segment's,
   /// and those of all rows come first.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
-                 const std::function<void(std::size_t, std::vector<ValueId>)>& done);
+                 const std::function<void(std::size_t, OfFolds)>& done);
   [[nodiscard]] std::int64_t ahead_of_scan() const;
   /// `lines`: rows begin with lines of memory, so that outputs may be stored past the caches.
   /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
-  void store_row(TileLowering& tile, const Loaded& row, ValueId at,
-                 const std::vector<ValueId>& values, ValueId extent, bool lines,
-                 ValueId left = kNoValue);
+  void store_row(TileLowering& tile, const Loaded& row, ValueId at, const OfFolds& values,
+                 ValueId extent, bool lines, ValueId left = kNoValue);
   void store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs, bool lines);
   /// The same of the row in which the memory ends: one element a lane at a time.
   void store_ending(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
                     ValueId left);
   void rows_at(ValueId slot);
   /// Stores what segments have that end in a row: `values` where they end.
-  void store_ends(const Loaded& row, int r, const std::vector<ValueId>& values, ValueId count,
+  void store_ends(const Loaded& row, int r, const std::vector<ValueId>& running, ValueId count,
                   ValueId first);
   /// Of each element the value where its segment ends, in rows that segments do not cross.
   ValueId broadcast_end(ValueId values, int width);
-  /// The same of all rows, in which segments begin anywhere: a fold's running values, a row each.
-  void spread_ends(std::vector<ValueId>& values);
+  /// The same of all rows, in which segments begin anywhere: of folds in spreads_, whose running
+  /// values are there. Behind begin_at() contains a barrier, if there are any.
+  void spread_ends(std::vector<OfFolds>& rows);
+  /// Each lane's first slot of row r of the block's (lane i32).
+  ValueId slots_of_row(std::size_t r);
+  /// How far slot `first` of what begins at a head is from its segment's last one.
+  ValueId left_of_segment(ValueId first);
+  /// The value where a segment ends in a lane, `left` behind its first element, if one does.
+  ValueId end_of_lane(ValueId values, ValueId left, int width);
+  /// A lane's elements: `own` up to its segment's end, `next` behind it (kNoValue: there are none).
+  ValueId told_values(ValueId own, ValueId next, ValueId left, int width);
+  void spread_in_warp(std::vector<OfFolds>& rows, std::size_t f);
+  void put_ends(const std::vector<OfFolds>& rows, std::size_t f, int array);
+  void get_ends(std::vector<OfFolds>& rows, std::size_t f, int array);
 
   Builder& b_;
   const Graph& graph_;

@@ -41,7 +41,10 @@ ValueId ScanTiles::counts() { return plan_.heads ? b_.i64(1) : b_.param(params_.
 
 ValueId ScanTiles::tiles() {
   const ValueId tile = b_.i64(plan_.tile);
-  const ValueId count = b_.div(b_.add(elements(), b_.sub(tile, b_.i64(1))), tile);
+  const auto room = [&] {
+    return begins_in_loads(plan_) ? b_.i64(room_of_segment(plan_)) : elements();
+  };
+  const ValueId count = b_.div(b_.add(room(), b_.sub(tile, b_.i64(1))), tile);
   return plan_.segment > 0 ? count : b_.compute(Op::max, {count, b_.i64(1)});
 }
 
@@ -58,10 +61,20 @@ void ScanTiles::place(ValueId number) {
       scan_.reverse() ? b_.sub(b_.sub(all, b_.i64(1)), index_) : index_;  // in memory
   const std::int64_t of_tile = plan_.tile, run = of_tile / plan_.warps;
   const ValueId tile_at = b_.mul(tile, b_.i64(of_tile));
-  const ValueId left = b_.sub(elements(), tile_at);
+  ValueId left = b_.sub(elements(), tile_at), lead = kNoValue;
+  if (begins_in_loads(plan_)) {
+    const ValueId segment_at = b_.mul(segment_, extent());
+    lead = b_.compute(Op::bit_and, {segment_at, b_.i64(plan_.load_width - 1)});
+    left = b_.add(left, lead);
+  }
   full_ = b_.compute(Op::ge, {left, b_.i64(of_tile)});
   const ValueId mine = b_.mul(b_.convert(b_.warp(), DType::i64), b_.i64(run));
   at_ = b_.add(tile_at, mine);
+  if (lead != kNoValue) {
+    full_ = b_.both(full_, b_.compute(Op::ge, {tile_at, lead}));
+    before_ = b_.convert(b_.compute(Op::max, {b_.i64(0), b_.sub(lead, at_)}), DType::i32);
+    at_ = b_.sub(at_, lead);
+  }
   begin_ = b_.add(b_.mul(segment_, extent()), at_);
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
   if (plan_.heads) place_heads(tile_at, all);
@@ -136,7 +149,7 @@ std::vector<Loaded> ScanTiles::load_staged(ValueId offset, ValueId count, ValueI
 std::vector<Loaded> ScanTiles::load_kept() {
   const ValueId begin = begin_of(kept());
   if (ends_anywhere())
-    return scan_.load_ending(begin, count_from(kept()), place_of(kept()), kept().rows);
+    return scan_.load_ending(begin, count_from(kept()), place_of(kept()), kept().rows, before_);
   auto whole = [&] { return scan_.load(begin, count_from(kept()), place_of(kept()), kept().rows); };
   if (!plan_.heads) return whole();
   // The memory ends anywhere in the last tile's rows; what is behind it belongs to no segment.
@@ -174,7 +187,8 @@ void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first,
     for (const Loaded& row : rows) folded.push_back(scan_.fold_row(row));
     return;
   }
-  for (Partials& open : scan_.fold_open_rows(rows, first)) folded.push_back(std::move(open));
+  for (Partials& open : scan_.fold_open_rows(rows, first, scan_.reverse()))
+    folded.push_back(std::move(open));
 }
 
 Partials ScanTiles::fold_rows() {
@@ -306,14 +320,14 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
   const ValueId begin = b_.add(begin_of(span), offset);
   if (!plan_.heads) {
     if (!ends_anywhere()) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
-    // What does not exist comes last in a forward scan, where nobody asks for it.
+    // What is behind the end comes last in a forward scan, where nobody asks for it.
     const bool backward = scan_.reverse() || scans_both_ways(graph_);
     std::vector<Loaded> scanned = rows;
-    for (Loaded& row : scanned) {
-      if (!backward) row.valid = kNoValue;
+    for (std::size_t r = before_ == kNoValue ? 0 : 1; r < scanned.size(); ++r) {
+      if (!backward) scanned[r].valid = kNoValue;
     }
     const ValueId count = b_.sub(count_from(span), offset);
-    return scan_.scan(scanned, begin, scan_.carry_of(carry), extent(), folded, count);
+    return scan_.scan(scanned, begin, scan_.carry_of(carry), extent(), folded, count, before_);
   }
   const ValueId slot = b_.add(b_.i64(elements_of(span.first)), offset);
   scan_.go_to(b_.convert(slot, DType::i32));
@@ -348,7 +362,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     const ValueId count = count_from(kept());
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       if (ends_anywhere()) {
-        scan_.mark_existing(rows_[r], static_cast<int>(r), count);
+        scan_.mark_existing(rows_[r], static_cast<int>(r), count, before_);
       } else {
         rows_[r].mask = scan_.row_mask(count, static_cast<int>(r));
       }

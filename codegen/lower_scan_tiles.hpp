@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "chainfold/codegen/lower_scan_block.hpp"
+#include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/size_expr.hpp"
 
 namespace chainfold::codegen {
@@ -102,12 +103,12 @@ class ScanTiles {
   /// kNoValue.
   ValueId count_from(Span span);
   /// What `rows` makes, of the last tile of a segment or of everything, which may not be all there
-  /// (Plan::ragged).
+  /// (Plan::ragged), and of the first one of a segment that begins within a load.
   Builder::Values of_last(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
   [[nodiscard]] bool ends_anywhere() const {
-    if (plan_.segment > 0 || plan_.load_width == 1) return false;
-    return of_last_ || !plan_.ragged;
+    const bool anywhere = plan_.segment == 0 ? plan_.load_width > 1 : begins_in_loads(plan_);
+    return anywhere && (of_last_ || !plan_.ragged);
   }
   /// `rows` rows of the stage from element `offset` (i64) of it on, of which `count` exist.
   std::vector<Loaded> load_staged(ValueId offset, ValueId count, ValueId place, int rows);
@@ -144,8 +145,9 @@ class ScanTiles {
   bool of_last_ = false;     // whether code is made for a last tile alone
   // With heads: the segment of the tile's first element, whether it is that of all, and origin().
   ValueId first_ = kNoValue, of_one_ = kNoValue, origin_ = kNoValue;
-  /// Of the warp's run: its first element, its place in the segment, and how many elements.
-  ValueId begin_ = kNoValue, at_ = kNoValue, count_ = kNoValue;
+  /// Of the warp's run: its first element, its place in the segment, and how many elements; of the
+  /// first load, how many come before the segment and are not meant (i32; kNoValue: 0).
+  ValueId begin_ = kNoValue, at_ = kNoValue, count_ = kNoValue, before_ = kNoValue;
 };
 
 }  // namespace chainfold::codegen

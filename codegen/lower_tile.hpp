@@ -33,6 +33,12 @@ struct Partial {
 };
 using Partials = std::vector<Partial>;  // one a fold
 
+/// What elements have of each fold; kNoValue, or no list, where no output asks for it.
+struct OfFolds {
+  std::vector<ValueId> running{};  ///< of its scan
+  std::vector<ValueId> whole{};    ///< of itself, over the element's segment
+};
+
 /// What a warp loaded for one tile: a vector of `width` elements a lane of each input.
 struct Loaded {
   std::vector<ValueId> inputs;
@@ -195,10 +201,9 @@ class TileLowering {
   std::vector<ValueId> finish(const Partials& partials, ValueId extent);
   /// The value of one fold.
   ValueId finalize(std::size_t fold, const Partial& partial);
-  /// The outputs of `level` (kNoValue for the others), computed for every element of a tile from
-  /// the values of folds and scans (one a fold; kNoValue where none of these outputs asks for it).
-  std::vector<ValueId> finish_elements(const Loaded& tile, const std::vector<ValueId>& values,
-                                       ValueId extent, Level level = Level::element);
+  /// The outputs of `level` (kNoValue for the others), computed for every element of a tile.
+  std::vector<ValueId> finish_elements(const Loaded& tile, const OfFolds& values, ValueId extent,
+                                       Level level = Level::element);
 
  private:
   struct Scope {

@@ -24,12 +24,17 @@ bool may_begin_anywhere(const Graph& graph) {
                       [](const Node& node) { return node.kind == NodeKind::index; });
 }
 
-bool may_begin_anywhere_in_blocks(const Graph& graph) {
-  if (!may_begin_anywhere(graph) || broadcasts(graph) || scans_both_ways(graph)) return false;
-  // Folds that are no scans go forward where segments begin anywhere.
-  auto any = [&](auto is) { return std::any_of(graph.nodes.begin(), graph.nodes.end(), is); };
-  return !any([](const Node& node) { return node.reverse; }) ||
-         !any([](const Node& node) { return node.kind == NodeKind::fold; });
+bool begins_in_loads(const Plan& plan) {
+  return plan.strategy == Strategy::propagate && plan.in_registers && plan.segment > 0 &&
+         plan.segment % plan.load_width != 0;
+}
+
+std::int64_t room_of_segment(const Plan& plan) {
+  return plan.segment + (begins_in_loads(plan) ? plan.load_width - 1 : 0);
+}
+
+bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width) {
+  return !broadcasts(graph) || segment >= width;
 }
 
 bool rows_hold_segments(std::int64_t segment, int width) {
@@ -37,7 +42,13 @@ bool rows_hold_segments(std::int64_t segment, int width) {
 }
 
 bool heads_serve(const Graph& graph, std::int64_t segment) {
-  return segment >= 1 && segment <= kLongestWithHeads && may_begin_anywhere_in_blocks(graph);
+  if (segment < 1 || segment > kLongestWithHeads || !may_begin_anywhere(graph)) return false;
+  // What elements are told of whole segments waits for the last of their tiles, and tiles go on
+  // with each other's in one direction; folds that are no scans go forward.
+  if (broadcasts(graph) || scans_both_ways(graph)) return false;
+  auto any = [&](auto is) { return std::any_of(graph.nodes.begin(), graph.nodes.end(), is); };
+  return !any([](const Node& node) { return node.reverse; }) ||
+         !any([](const Node& node) { return node.kind == NodeKind::fold; });
 }
 
 int tree_looks(const Plan& plan, int level) {
@@ -93,7 +104,9 @@ bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
 
 bool fits_quads(const Plan& plan) {
-  if (plan.heads || (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)) return false;
+  if (plan.heads || begins_in_loads(plan) ||
+      (plan.strategy == Strategy::scan_block && plan.tile_segments > 0))
+    return false;
   if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
   return plan.segment > 1 &&
          (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
@@ -223,7 +236,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
       require(s % plan.load_width == 0 || may_begin_anywhere(graph),
               "positions of elements are told by lanes");
-      require(!broadcasts(graph) || s >= plan.load_width || rows_hold_segments(s, plan.load_width),
+      require(lanes_keep_ends(graph, s, plan.load_width) || rows_hold_segments(s, plan.load_width),
               "a lane keeps the end of one segment at most");
       break;
     case Strategy::scan_run:
@@ -238,15 +251,18 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(s >= 1 && plan.tile_segments * s <= run * plan.warps &&
                   plan.tile_segments * s % plan.load_width == 0,
               "a block holds its segments, which begin on a load");
-      require(s % plan.load_width != 0 && may_begin_anywhere_in_blocks(graph),
-              "segments begin anywhere in loads of one direction");
+      require(s % plan.load_width != 0 && may_begin_anywhere(graph),
+              "positions of elements are told by lanes");
+      require(lanes_keep_ends(graph, s, plan.load_width),
+              "a lane keeps the end of one segment at most");
       break;
     case Strategy::look_ahead:
       require(plan.stages >= 2 && plan.blocks >= 1 && plan.staged == plan.depth,
               "all rows of tiles are staged, more than one tile's");
       [[fallthrough]];
     default:
-      require(plan.tile >= 1 && (s == 0 || plan.heads || s % plan.load_width == 0),
+      require(plan.tile >= 1 &&
+                  (s == 0 || plan.heads || begins_in_loads(plan) || s % plan.load_width == 0),
               "tiles begin on loads");
       require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
       require(plan.in_registers || plan.warps == 1, "a range is one warp's");

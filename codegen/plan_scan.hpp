@@ -19,7 +19,9 @@
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 //   to shared memory under way; a tile's fold is published one tile before it is scanned.
 // propagate: the same without waiting, in three launches, and the input is read twice. Where tiles
-//   are few, two (`direct`): each tile folds the states before it itself.
+//   are few, two (`direct`): each tile folds the states before it itself. Where the size of
+//   segments is no multiple of a load, a segment begins and ends within loads of its first and last
+//   tile.
 //
 // Sums of inputs that a matrix instruction takes may be scanned by quads (Unit::mma_scan, of
 // choices that say mma): a lane's load is then its fragment of operand A, so the instruction says
@@ -98,6 +100,11 @@ std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& targ
 /// The best guess of look_back over tiles of all segments, if it may be legal.
 std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& target,
                                             const PlanRequest& request);
+/// Whether segments of several tiles begin within a load: a segment's tiles lie on loads, and of
+/// the first one and the last one some elements belong to its neighbours.
+bool begins_in_loads(const Plan& plan);
+/// Elements that the tiles of a segment (0: everything) must have room for.
+std::int64_t room_of_segment(const Plan& plan);
 /// Whether rows of `width` elements a lane that begin at a head hold whole segments, which begin
 /// with lanes or end within them.
 bool rows_hold_segments(std::int64_t segment, int width);
@@ -129,8 +136,9 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph);
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target);
 /// Whether segments may begin within a lane's load.
 bool may_begin_anywhere(const Graph& graph);
-/// The same for the segments of a block, whose warps go on with each other's.
-bool may_begin_anywhere_in_blocks(const Graph& graph);
+/// Whether a lane has one segment's end at most in a load of `width` elements, if elements ask for
+/// what is there.
+bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width);
 /// Neighbours that a quad of lanes sums at once.
 std::int64_t quad_of(const Plan& plan);
 /// Whether the segments of rows begin and end with quads, or lie within them.

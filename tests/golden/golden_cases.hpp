@@ -187,6 +187,8 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"scan_sum_f32", 100, "cpu", "scan_run warps=1 depth=1 blocks=0 bytes=16 simt"},
     // Of a block's warps; of blocks that wait for each other; of blocks that need not.
     {"scan_sum_f16", 250, "sm_90", "scan_block warps=2 depth=2 blocks=0 bytes=8 simt"},
+    {"scan_share_f32", 333, "sm_90", "scan_block warps=4 depth=3 blocks=0 bytes=16 simt"},
+    {"scan_both_ways_i32", 101, "sm_80", "scan_block warps=2 depth=2 blocks=0 bytes=16 simt"},
     {"scan_sum_i32", 0, "sm_90", "look_back warps=4 depth=1 tile=0 blocks=2 bytes=16 simt"},
     {"scan_horner_back_u8", 3000, "sm_80",
      "look_back warps=1 depth=1 tile=0 blocks=0 bytes=4 simt"},
@@ -214,6 +216,8 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"scan_sum_i32", 0, "sm_90", "look_ahead warps=2 depth=1 stages=3 blocks=2 bytes=16 simt"},
     {"scan_back_out_f32", 5000, "sm_90", "propagate warps=2 depth=1 tile=0 blocks=0 bytes=4 simt"},
     {"scan_share_f32", 0, "sm_90", "propagate warps=2 depth=1 tile=0 blocks=0 bytes=4 simt"},
+    // Segments that begin and end within loads.
+    {"scan_share_f32", 1001, "sm_90", "propagate warps=2 depth=2 tile=0 blocks=0 bytes=16 simt"},
     // Tiles that fold the states before them themselves.
     {"scan_back_out_f32", 0, "sm_90",
      "propagate warps=4 depth=2 direct=1 tile=0 blocks=4 bytes=16 simt"},

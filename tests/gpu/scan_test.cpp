@@ -145,6 +145,16 @@ TEST_P(GpuScanPrograms, AgreeWithTheReference) {
                      .seed = turn,
                      .shift = static_cast<int>(turn++ % 3)});
   }
+  // What waits for ends of segments, or for the other direction, in a block of several segments and
+  // in tiles that begin within loads.
+  const codegen::Graph graph = computation_of(tested, 3).graph();
+  for (const std::int64_t segment : {129, 333, 1501, 9001}) {
+    if (!broadcasts(graph) && !scans_both_ways(graph)) continue;
+    cases.push_back({.segment = segment,
+                     .elements = segment * (20'001 / segment),
+                     .fill = tested.fills[turn % tested.fills.size()],
+                     .seed = turn++});
+  }
   std::vector<std::future<Verdict>> verdicts;
   for (const DeviceCase& what : cases) {
     verdicts.push_back(

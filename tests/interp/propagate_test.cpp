@@ -67,11 +67,32 @@ TEST_P(Propagate, OfEverythingEndsAnywhere) {
   }
 }
 
+/// Segments that begin and end within loads: in their first and last tiles, in one of few, and
+/// where those in between have code without masks.
+TEST_P(Propagate, OfSegmentsThatBeginWithinLoads) {
+  const TestProgram& tested = program(GetParam());
+  std::uint64_t seed = 300;
+  for (const int bytes : {4, 8, 16}) {
+    for (const std::int64_t segment :
+         thinned<std::int64_t>({513, 1027, 2309, 515, 769, 1025, 1023, 641, 4099, 9001})) {
+      InterpCase c = of(segment, segment * static_cast<std::int64_t>(1 + seed % 9), seed);
+      if (segment > 4000) c.elements = 3 * segment;
+      c.choice->warps = seed % 2 == 0 ? 1 : 2;
+      c.choice->depth = seed % 3 == 0 ? 2 : 1;
+      c.choice->bytes = bytes;
+      expect_right(tested, codegen::gpu_target(seed % 4 == 0 ? 75 : 90), c);
+      ++seed;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Propagate,
                          testing::Values("scan_sum_f32", "scan_back_out_f32", "scan_horner_u8",
                                          "scan_horner_back_u8", "scan_horner_both_ways_u8",
                                          "scan_both_ways_i32", "scan_share_f32",
-                                         "scan_share_both_ways_f64", "scan_variance_f32"),
+                                         "scan_share_both_ways_f64", "scan_variance_f32",
+                                         "scan_index_i16", "scan_share_left_i32",
+                                         "scan_several_f16"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -131,10 +131,10 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
     expect_right(tested(), target, c);
     ++runs;
   }
-  // Positions are told by lanes; what elements ask for and both directions need whole rows.
+  // Positions are told by lanes.
   const Computation computation = tested().over(segments(3));
   const codegen::Graph& graph = computation.graph();
-  EXPECT_EQ(runs, codegen::may_begin_anywhere_in_blocks(graph) &&
+  EXPECT_EQ(runs, codegen::may_begin_anywhere(graph) &&
                           codegen::widest_of_scan(graph) < codegen::gpu_target(90).vector_bytes
                       ? kRuns
                       : 0);

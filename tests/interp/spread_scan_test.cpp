@@ -1,5 +1,5 @@
-// scan_tile of programs whose elements ask for their segment's fold, of segments that begin and end
-// anywhere in lanes and rows.
+// scan_tile and scan_block of programs whose elements ask for their segment's fold, of segments
+// that begin and end anywhere in lanes and rows.
 #include <gtest/gtest.h>
 
 #include "chainfold/codegen/plan_scan.hpp"
@@ -38,6 +38,38 @@ TEST(SpreadScan, ElementsKnowTheFoldOfSegmentsOfEverySize) {
     }
   }
   EXPECT_GE(programs, 5);
+}
+
+/// Segments of which a block holds several, so that they begin anywhere in its warps' runs: some in
+/// one run, some over several of them.
+TEST(SpreadScan, WarpsOfABlockTellEachOtherTheirSegmentsFolds) {
+  int programs = 0, blocks = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    const Computation asked = tested.over(segments(1));
+    if (!broadcasts(asked.graph()) && !scans_both_ways(asked.graph())) continue;
+    ++programs;
+    std::uint64_t seed = 0;
+    for (std::int64_t segment = 1; segment <= 3000; segment += 1 + segment / 4) {
+      if (!is_taken(static_cast<std::int64_t>(++seed))) continue;
+      InterpCase c{.choice = PlanChoice{.strategy = Strategy::scan_block,
+                                        .warps = seed % 5 == 0 ? 3 : 8,
+                                        .depth = seed % 3 == 0 ? 5 : 4,
+                                        .bytes = seed % 4 == 0 ? 8 : 16,
+                                        .mma = false}};
+      c.segment = segment;
+      c.elements = segment * static_cast<std::int64_t>(1 + 5000 / segment + seed % 3);
+      c.seed = seed;
+      c.options = options_of(seed % 6);
+      const codegen::Target target = codegen::gpu_target(seed % 2 == 0 ? 90 : 75);
+      const Computation computation = tested.over(segments(segment));
+      const auto plan = make_plan(computation.graph(), target, {.segment = segment}, *c.choice);
+      if (!plan) continue;
+      blocks += plan->tile_segments > 1 ? 1 : 0;
+      expect_right(tested, target, c);
+    }
+  }
+  EXPECT_GE(programs, 3);
+  EXPECT_GE(blocks, 3 * programs / static_cast<int>(kThin));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -57,30 +58,32 @@ class Evaluator {
   /// Appends to every output what it must be over the segment of elements first, first + step, ...
   void segment(std::int64_t first, std::int64_t count, std::int64_t step, const codegen::Plan& plan,
                std::vector<std::vector<Expected>>& outputs) {
-    std::vector<Accumulator> folds;
-    for (const Fold& fold : graph_.folds) folds.emplace_back(fold);
-    std::vector<std::vector<Value>> scans(graph_.folds.size());  // a value an element
+    // One a node, whatever nodes share.
+    std::map<std::size_t, Accumulator> folds;
+    std::map<std::size_t, std::vector<Value>> scans;  // a value an element
     bool backward = false;
-    for (const Node& node : graph_.nodes) {
-      if (node.kind != NodeKind::scan) continue;
-      scans[static_cast<std::size_t>(node.index)].resize(static_cast<std::size_t>(count));
+    for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (node.kind != NodeKind::scan && node.kind != NodeKind::fold) continue;
+      folds.emplace(id, graph_.folds[static_cast<std::size_t>(node.index)]);
+      if (node.kind == NodeKind::scan) scans[id].resize(static_cast<std::size_t>(count));
       backward = backward || node.reverse;
     }
     auto scan_element = [&](bool reverse) {
       for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
         const Node& node = graph_.nodes[id];
         if (node.kind != NodeKind::scan || node.reverse != reverse) continue;
-        const auto f = static_cast<std::size_t>(node.index);
-        Value& value = scans[f][static_cast<std::size_t>(index_)];
-        if (node.exclusive) value = fold_value(id, folds[f], count, plan);
-        add(node, folds[f]);
-        if (!node.exclusive) value = fold_value(id, folds[f], count, plan);
+        Accumulator& fold = folds.at(id);
+        Value& value = scans.at(id)[static_cast<std::size_t>(index_)];
+        if (node.exclusive) value = fold_value(id, fold, count, plan);
+        add(node, fold);
+        if (!node.exclusive) value = fold_value(id, fold, count, plan);
       }
     };
     for (index_ = 0; index_ < count; ++index_) {
       evaluate_elements(first + index_ * step);
-      for (const Node& node : graph_.nodes) {
-        if (node.kind == NodeKind::fold) add(node, folds[static_cast<std::size_t>(node.index)]);
+      for (auto& [id, fold] : folds) {
+        if (graph_.nodes[id].kind == NodeKind::fold) add(graph_.nodes[id], fold);
       }
       scan_element(false);
     }
@@ -161,7 +164,7 @@ class Evaluator {
   }
 
   /// What outputs with a value an element are computed from, at the element whose bits are at hand.
-  std::vector<Value> element_level(const std::vector<std::vector<Value>>& scans,
+  std::vector<Value> element_level(const std::map<std::size_t, std::vector<Value>>& scans,
                                    const std::vector<Value>& of_segment) const {
     std::vector<Value> values(graph_.nodes.size());
     for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
@@ -170,7 +173,7 @@ class Evaluator {
       if (node.level == Level::segment) {
         values[id] = of_segment[id];
       } else if (node.kind == NodeKind::scan) {
-        values[id] = scans[static_cast<std::size_t>(node.index)][static_cast<std::size_t>(index_)];
+        values[id] = scans.at(id)[static_cast<std::size_t>(index_)];
       } else if (node.kind == NodeKind::compute) {
         values[id] = derived(node, values);
       } else {
@@ -199,8 +202,8 @@ class Evaluator {
     return codegen::evaluate(node.op, type, node.type, in[0], in[1], in[2]);
   }
 
-  std::vector<Value> segment_level(const std::vector<Accumulator>& folds, std::int64_t extent,
-                                   const codegen::Plan& plan) {
+  std::vector<Value> segment_level(const std::map<std::size_t, Accumulator>& folds,
+                                   std::int64_t extent, const codegen::Plan& plan) {
     std::vector<Value> values(graph_.nodes.size());
     for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];
@@ -210,7 +213,7 @@ class Evaluator {
       } else if (node.kind == NodeKind::extent) {
         values[id] = Value::exactly(DType::i64, static_cast<Bits>(extent));
       } else if (node.kind == NodeKind::fold) {
-        values[id] = fold_value(id, folds[static_cast<std::size_t>(node.index)], extent, plan);
+        values[id] = fold_value(id, folds.at(id), extent, plan);
       } else {
         values[id] = derived(node, values);
       }

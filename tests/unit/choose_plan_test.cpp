@@ -709,6 +709,38 @@ TEST(ChoosePlan, ElementsThatAskForTheirSegmentsFoldHaveWideLoads) {
   }
 }
 
+/// Beyond a warp's rows a block holds several segments.
+TEST(ChoosePlan, BlocksOfOddSegmentsHaveWideLoadsWhateverElementsAsk) {
+  auto x = input<float>("x");
+  const auto expect_wide = [](const auto& expression, std::int64_t segment) {
+    const Computation scan = over(segments(segment), expression);
+    const Plan plan = choose_plan(scan.graph(), codegen::gpu_target(90), {.segment = segment});
+    EXPECT_EQ(plan.strategy, Strategy::scan_block) << segment;
+    EXPECT_EQ(plan.load_width, 4) << segment;
+    EXPECT_EQ(plan.tile_segments % 4, 0) << segment;
+  };
+  for (const std::int64_t segment : {333, 777, 1001, 1501}) {
+    expect_wide(inclusive_sum(x) / sum(x), segment);
+    expect_wide(inclusive_sum(x) + exclusive_sum(x, backward), segment);
+  }
+}
+
+/// Longer ones have tiles that lie on loads, whatever positions they ask for.
+TEST(ChoosePlan, LongOddSegmentsOfWhichElementsAskAreReadByWideLoads) {
+  auto x = input<float>("x");
+  const auto expect_wide = [](const auto& expression, std::int64_t segment) {
+    const Computation scan = over(segments(segment), expression);
+    const Plan plan = choose_plan(scan.graph(), codegen::gpu_target(90), {.segment = segment});
+    EXPECT_EQ(plan.strategy, Strategy::propagate) << segment;
+    EXPECT_EQ(plan.load_width, 4) << segment;
+  };
+  for (const std::int64_t segment : {7001, 20'001, 1'000'001}) {
+    expect_wide(inclusive_sum(x) / sum(x), segment);
+    expect_wide(inclusive_sum(x) / sum(x) * cast<float>(index()), segment);
+    expect_wide(inclusive_sum(x) + exclusive_sum(x, backward), segment);
+  }
+}
+
 /// In a block as long as registers hold what waits for the other pass.
 TEST(ChoosePlan, ScansInBothDirections) {
   auto x = input<float>("x");
@@ -718,9 +750,9 @@ TEST(ChoosePlan, ScansInBothDirections) {
     return choose_plan(both.graph(), codegen::gpu_target(90), {.segment = segment});
   };
   for (const std::int64_t segment : {37, 41}) EXPECT_EQ(plan_of(segment).load_width, 4) << segment;
-  for (const std::int64_t segment : {1000, 10001, 32768})
+  for (const std::int64_t segment : {1000, 3001, 32768})
     EXPECT_EQ(plan_of(segment).strategy, Strategy::scan_block) << segment;
-  for (const std::int64_t segment : {65536, 0}) {
+  for (const std::int64_t segment : {10001, 65536, 0}) {
     EXPECT_EQ(plan_of(segment).strategy, Strategy::propagate) << segment;
     EXPECT_EQ(plan_of(segment).load_width, 4) << segment;
   }

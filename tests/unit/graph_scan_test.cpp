@@ -45,8 +45,9 @@ TEST(GraphScan, FormsArePrinted) {
             "output %3\n"
             "output %6\n"
             "output %7\n");
-  EXPECT_EQ(graph.folds.size(), 5U);
+  EXPECT_EQ(graph.folds.size(), 4U);
   EXPECT_EQ(graph.node(6).index, 3);
+  EXPECT_EQ(graph.node(7).index, graph.node(1).index);
   EXPECT_EQ(print_expression(graph),
             "over(segments(8), inclusive(sum(x)), exclusive(sum(x)), inclusive(sum(x), backward), "
             "exclusive(sum(x, where(x > 0)), backward), sum(x))");
@@ -64,6 +65,31 @@ TEST(GraphScan, EqualScansAreOneNode) {
   // Parts of one expression share their scans, whatever the order of writing.
   const Graph graph = b.finish({b.running(b.mean(x), kInclusive), sum}, {});
   EXPECT_EQ(graph.folds.size(), 1U);
+}
+
+/// The last value of a forward scan is the segment's fold, so the two have one state.
+TEST(GraphScan, AFoldIsThatOfItsInclusiveScan) {
+  const auto folds = [](auto write) {
+    GraphBuilder b;
+    const NodeId x = b.input("x", kF32);
+    const NodeId some = b.compute(Op::gt, {x, b.constant(kF32, bits_of(0.0F))});
+    return b.finish(write(b, x, some), {}).folds.size();
+  };
+  EXPECT_EQ(folds([](GraphBuilder& b, NodeId x, NodeId) {
+              return std::vector{b.sum(x), b.running(b.sum(x), kInclusive)};
+            }),
+            1U);
+  EXPECT_EQ(folds([](GraphBuilder& b, NodeId x, NodeId some) {
+              return std::vector{
+                  b.compute(Op::div, {b.running(b.mean(x, some), kInclusive), b.sum(x, some)})};
+            }),
+            2U);  // the sum and the count
+  EXPECT_EQ(folds([](GraphBuilder& b, NodeId x, NodeId some) {
+              return std::vector{
+                  b.sum(x), b.running(b.sum(x), kExclusive), b.running(b.sum(x), kReverse),
+                  b.running(b.sum(x, some), kInclusive), b.running(b.max(x), kInclusive)};
+            }),
+            5U);
 }
 
 TEST(GraphScan, ARunningMeanCountsTheElementsSoFar) {
