@@ -44,9 +44,10 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes) {
   }
   for (const Op op : {Op::sum_behind, Op::sum_both_ways}) {
     const char* const name = op == Op::sum_behind ? "scan_behind" : "scan_both_ways";
-    for (const std::int64_t s : {37, 1000, 65536, 0})
+    for (const std::int64_t s : {37, 333, 1000, 3001, 20'001, 65536, 0})
       add(name, op, DType::f32, DType::f32, bytes / 4, s);
-    for (const std::int64_t s : {100, 0}) add(name, op, DType::f16, DType::f16, halves, s);
+    for (const std::int64_t s : {100, 333, 1501, 20'001, 0})
+      add(name, op, DType::f16, DType::f16, halves, s);
   }
   return cases;
 }
