@@ -114,10 +114,11 @@ int told_words(const Graph& graph) {
   return words;
 }
 
-/// Rows of elements that are told their segment's fold: where blocks hold several segments, running
-/// values wait for these. Measured on an H200, of a copy, blocks all full of segments, running sums
-/// less the segment's: f16 by four rows (32 words, 57 registers) 0.91, by eight 0.75, f32 by eight
-/// (32 words) 1.00; by three launches, of 65536 f16, 0.64 and 0.61.
+/// Rows of a warp where elements are told their segment's fold. In blocks of several segments
+/// running values wait for these: measured on an H200, of a copy, blocks all full of segments,
+/// running sums less the segment's, f16 by four rows (32 words, 57 registers) 0.91, by eight 0.75,
+/// f32 by eight (32 words) 1.00. By three launches, of 65536 f16, 0.64 and 0.61. A CPU's loads are
+/// too narrow for it to matter.
 int most_told_rows(const Graph& graph, int width) {
   constexpr int kWords = 32;
   const int words = told_words(graph);
@@ -196,6 +197,10 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   const int widest =
       widest_load(target, request, mma ? widest_input(graph) : widest_of_scan(graph));
   const std::int64_t s = request.segment;
+  // Of loads of so many elements.
+  const auto bytes_of = [&](int width) {
+    return std::max(1, std::min(target.vector_bytes, request.base_alignment) * width / widest);
+  };
   // Rows that registers hold: of all inputs, as they come from memory.
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
@@ -265,18 +270,15 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         if (!shape) continue;
         choice.warps = shape->warps;
         choice.depth = shape->depth;
-        choice.bytes = std::max(1, target.vector_bytes * width / widest);
-        const int fit = resident > 0 ? resident : scan_warps(graph, target, choice.depth, width);
-        choice.blocks = fit / choice.warps;
-        // A processor with one block waits for its slowest warp: two, which spill 256 bytes a
-        // thread, take two thirds of the time (f16 of 2047, both directions).
-        if (choice.blocks == 1 && resident > choice.warps) choice.blocks = 2;
+        choice.bytes = bytes_of(width);
+        choice.blocks = resident > 0
+                            ? shape->blocks
+                            : scan_warps(graph, target, choice.depth, width) / choice.warps;
         return choice;
       }
       if (dividing_width(s, widest) < narrowest) return std::nullopt;
       // By the loads that divide the segment, although its neighbours might fit.
-      if (may_begin_anywhere(graph))
-        choice.bytes = std::max(1, target.vector_bytes * dividing_width(s, widest) / widest);
+      if (may_begin_anywhere(graph)) choice.bytes = bytes_of(dividing_width(s, widest));
       std::uint64_t warps = 0;
       for (int depth = rows; depth <= most_rows; depth *= 2) {
         warps = std::bit_ceil(static_cast<std::uint64_t>((needed + depth - 1) / depth));

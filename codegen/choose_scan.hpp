@@ -35,10 +35,12 @@ std::optional<GroupShape> choose_group(const Graph& graph, std::int64_t segment,
 /// A block's warps and their rows.
 struct BlockShape {
   int warps = 1, depth = 1;
+  int blocks = 0;  ///< at least so many a processor; 0: not said
 };
 /// Of a block that holds a multiple of `unit` elements, with rows of `row`: the one that leaves the
-/// fewest lanes without work; of equals the smallest. `resident`: so many warps of blocks a
-/// processor holds, of which those that make no block are without work, too; 0: it is not known.
+/// fewest lanes without work; of equals the smallest. `resident`: where values wait in registers,
+/// the warps of a processor that have enough; those that make no block are without work, too, and
+/// warps wait for their block's others. 0: nothing waits.
 std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int most_warps,
                                        int most_rows, int resident);
 

@@ -67,7 +67,7 @@ void place_states(Plan& plan, const Target& target) {
   if (plan.direct || target.max_warps == 1) return;
   std::int64_t warps = kMostWarps;
   if (plan.segment > 0) {
-    const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
+    const std::int64_t tiles = tiles_of_segment(plan);
     if (tiles <= Plan::kWarp) return;
     warps = std::min(warps, (tiles - 1) / (Plan::kWarp * kStatesALane) + 1);
   }
@@ -136,7 +136,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       if (!group) return false;
       plan.load_width = group->width;
       plan.tile_segments = group->segments;
-      return true;
+      return group->segments == 0 || group_fits(plan, graph, target);
     }
     case Strategy::look_back:
     case Strategy::propagate:

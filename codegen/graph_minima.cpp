@@ -84,9 +84,9 @@ class Rewriter {
       const Fold& fold = from_.folds[static_cast<std::size_t>(node.index)];
       const bool scans = node.kind == NodeKind::scan, largest = fold.name == kLargest;
       if (largest || fold.name == kSmallest) {
-        const bool half = half_of(node.operands[0]) != kNoNode;
-        if (scans && half) return running(id, std::move(node), largest);
-        if (!scans && (half || has_both(id)))
+        const bool half = half_of(node.operands[0]) != kNoNode, scanned = scans || is_scanned(node);
+        if (scanned && half) return by_keys(id, std::move(node), largest);
+        if (!scanned && (half || has_both(id)))
           return extremum(id, node.operands[0], node.filter, largest);
       }
       const auto [at, is_new] = kept_.try_emplace(node.index, static_cast<int>(to_.folds.size()));
@@ -109,6 +109,13 @@ class Rewriter {
     return type == DType::f16 || type == DType::bf16 ? wide.operands[0] : kNoNode;
   }
 
+  /// Whether a scan shares the fold of `node`, and so its state.
+  [[nodiscard]] bool is_scanned(const Node& node) const {
+    return std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& other) {
+      return other.kind == NodeKind::scan && other.index == node.index;
+    });
+  }
+
   /// Whether both the smallest and the largest of the same values are folded. Of one alone, f32's
   /// own minimum is no more work than three of integers.
   [[nodiscard]] bool has_both(std::size_t id) const {
@@ -119,7 +126,7 @@ class Rewriter {
     return std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& other) {
       return other.kind == NodeKind::fold && other.operands == one.operands &&
              other.filter == one.filter && name(other) != name(one) &&
-             (name(other) == kSmallest || name(other) == kLargest);
+             (name(other) == kSmallest || name(other) == kLargest) && !is_scanned(other);
     });
   }
 
@@ -163,8 +170,9 @@ class Rewriter {
     return half ? cast(Op::convert, result, DType::f32) : result;
   }
 
-  /// The smallest or largest so far of f16 or bf16 values, from one scan of keys.
-  NodeId running(std::size_t id, Node scan, bool largest) {
+  /// The smallest or largest so far of f16 or bf16 values, from one scan of keys, and that of the
+  /// segment, from the scan's state.
+  NodeId by_keys(std::size_t id, Node scan, bool largest) {
     const NodeId value = half_of(scan.operands[0]);
     const DType type = to_.node(value).type, in = DType::i16;
     // The key of an infinity is that of no elements, and those of NaN are at the other end.
@@ -173,8 +181,9 @@ class Rewriter {
     const Op there = largest ? Op::sub : Op::add, back = largest ? Op::add : Op::sub;
     scan.operands = {compute(there, in, {in_order(cast(Op::reinterpret, value, in)), shift})};
     scan.type = in;
-    scan.index = static_cast<int>(to_.folds.size());
-    to_.folds.push_back(largest ? make_max(in) : make_min(in));
+    const auto [at, is_new] = kept_.try_emplace(scan.index, static_cast<int>(to_.folds.size()));
+    if (is_new) to_.folds.push_back(largest ? make_max(in) : make_min(in));
+    scan.index = at->second;
     const NodeId found = in_order(compute(back, in, {add(std::move(scan)), shift}));
     halves_[id] = cast(Op::reinterpret, found, type);
     return cast(Op::convert, halves_[id], DType::f32);
@@ -236,7 +245,7 @@ class Rewriter {
   Graph to_;
   std::vector<NodeId> now_;     // one a node of from_: what stands for it
   std::vector<NodeId> halves_;  // of an extremum of f16 or bf16: what it is widened from
-  std::map<int, int> kept_;     // of folds that stay what they are: where they are now
+  std::map<int, int> kept_;     // of folds that stay one: where they are now
   std::map<std::tuple<std::string, NodeId, NodeId>, NodeId> folds_;
   std::map<Key, NodeId> known_;
 };

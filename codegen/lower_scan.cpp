@@ -66,8 +66,8 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
   const ValueId behind = b.add(first, b.i64(plan.tile_segments)), size = b.i64(plan.segment);
   const ValueId slot = b.mul(b.warp(), b.i32(static_cast<std::int32_t>(scan.elements())));
   const ValueId mine = b.convert(slot, DType::i64), begin = b.add(b.mul(first, size), mine);
-  const auto scan_rows = [&](const std::vector<Loaded>& rows, ValueId count, const char* name) {
-    ScanBlock block(b, program, graph, scan, name);
+  ScanBlock block(b, program, graph, scan);
+  const auto scan_rows = [&](const std::vector<Loaded>& rows, ValueId count) {
     block.share(scan.total_of_open_segment(rows));
     scan.scan_segments(rows, begin, count, first, scan.carry_of(block.before_warp()));
     return Builder::Values{};
@@ -79,13 +79,13 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
         const bool full = elements == scan.elements() * plan.warps;
         const ValueId count = full ? kNoValue : b.sub(b.i64(elements), mine);
         scan.begin_at(slot);
-        return scan_rows(scan.load(begin, count, kNoValue), count, "total");
+        return scan_rows(scan.load(begin, count, kNoValue), count);
       },
       [&] {  // of the last block some segments are missing
         if (scans_both_ways(graph)) {
           const ValueId count = b.sub(b.mul(b.sub(exist, first), size), mine);
           scan.begin_at(slot);
-          return scan_rows(scan.load_whole(begin, count), count, "last_total");
+          return scan_rows(scan.load_whole(begin, count), count);
         }
         const ValueId own = b.add(first, b.convert(b.warp(), DType::i64));
         scan_segments(b, graph, plan, scan, own, b.min(behind, exist), plan.warps);

@@ -18,13 +18,14 @@ ScanBlock::ScanBlock(Builder& builder, Program& program, const Graph& graph, Sca
 void ScanBlock::share(const Partials& totals) {
   own_ = totals;
   if (program_.launches.back().warps == 1) return;
-  declare(1);
+  if (!declared_) declare(1);
   put(totals, b_.i64(0));
   b_.barrier();
   get(b_.i64(0));
 }
 
 void ScanBlock::declare(int tiles) {
+  declared_ = true;
   totals_ = StateArrays::in_shared(program_, graph_, name_, tiles * program_.launches.back().warps);
 }
 
@@ -53,24 +54,25 @@ ValueId ScanBlock::reaches_over(ValueId slot, ValueId runs, bool backward) {
 
 Partials ScanBlock::before_warp() {
   Partials before;
-  ValueId of[] = {kNoValue, kNoValue};  // lanes that hold what is wanted, of both directions
-  for (std::size_t f = 0; f < graph_.folds.size() && scan_.begins_anywhere(); ++f) {
-    const bool backward = scan_.reverse(f);
-    if (of[backward] != kNoValue) continue;
+  // The lanes whose runs have something of the segment that goes on in the warp's, by direction.
+  ValueId reaching[] = {kNoValue, kNoValue};
+  const auto reaches = [&](bool backward) {
+    if (!scan_.begins_anywhere() || reaching[backward] != kNoValue) return reaching[backward];
     const ValueId slot = scan_.run_slot(), one = b_.i32(1);
-    of[backward] = backward ? reaches_over(b_.add(slot, run_elements()),
-                                           b_.sub(held(), b_.add(b_.warp(), one)), true)
-                            : reaches_over(slot, b_.sub(b_.sub(b_.warp(), one), held()), false);
-  }
-  const ValueId warp = b_.splat(b_.warp());
+    return reaching[backward] =
+               backward ? reaches_over(b_.add(slot, run_elements()),
+                                       b_.sub(held(), b_.add(b_.warp(), one)), true)
+                        : reaches_over(slot, b_.sub(b_.sub(b_.warp(), one), held()), false);
+  };
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    const bool backward = scan_.reverse(f);
+    const ValueId of = reaches(backward), warp = b_.splat(b_.warp());
     if (of_warps_.empty()) {
       before.push_back(scan_.tile().identity(f));
       continue;
     }
-    const bool backward = scan_.reverse(f);
     const ValueId side = b_.compute(backward ? Op::gt : Op::lt, {held(), warp});
-    before.push_back(scan_.tile().keep_where(f, of_warps_[f], b_.both(side, of[backward])));
+    before.push_back(scan_.tile().keep_where(f, of_warps_[f], b_.both(side, of)));
   }
   if (of_warps_.empty()) return before;
   return scan_.tile().reduce_lanes(std::move(before), 1, lanes_);

@@ -16,7 +16,8 @@ class ScanBlock {
   ScanBlock(Builder& builder, Program& program, const Graph& graph, ScanTile& scan,
             std::string name = "total");
 
-  /// Every warp hands over the fold of its run. Contains a barrier; only once for each ScanBlock.
+  /// Every warp hands over the fold of its run. Contains a barrier; only once on each way through
+  /// the program.
   void share(const Partials& totals);
   /// The same in steps, for blocks of several tiles: declares room for the totals of so many of
   /// them; `at` (i64) is the room's first element.
@@ -48,6 +49,7 @@ class ScanBlock {
   ScanTile& scan_;
   std::string name_;
   StateArrays totals_;
+  bool declared_ = false;
   Partials own_;
   int lanes_;          // the power of two that is no less than warps
   Partials of_warps_;  // lane l holds that of warp l % lanes_

@@ -1,4 +1,5 @@
-// The last rows of everything, which ends anywhere; ScanTile's part of it.
+// Rows that begin or end within a load: the last ones of everything and of blocks, a segment's
+// first and last ones; ScanTile's part of them.
 #include <utility>
 
 #include "chainfold/codegen/lower_scan_tile.hpp"
@@ -20,8 +21,7 @@ ValueId ScanTile::whole_loads(const Ending& ending, int r, ValueId number) {
   return b_.both(there, b_.compute(Op::ge, {number, b_.min(ending.before, b_.i32(1))}));
 }
 
-ValueId ScanTile::has_first(const Ending& ending, int r, int i) {
-  if (ending.before == kNoValue || r > 0) return kNoValue;
+ValueId ScanTile::has_first(const Ending& ending, int i) {
   const ValueId begins = b_.both(b_.compute(Op::gt, {ending.before, b_.i32(0)}),
                                  b_.compute(Op::le, {ending.before, b_.i32(i)}));
   return b_.both(b_.splat(begins), b_.compute(Op::eq, {b_.lane(), b_.i32(0)}));
@@ -66,7 +66,7 @@ std::vector<Loaded> ScanTile::load_ending(ValueId begin, ValueId count, ValueId 
                    [&](int i) { return b_.splat(b_.lt(b_.i32(i), ending.rest)); });
   std::vector<ValueId> begins;
   if (before != kNoValue)
-    begins = put_together(begin, 1, width, [&](int i) { return has_first(ending, 0, i); });
+    begins = put_together(begin, 1, width, [&](int i) { return has_first(ending, i); });
   std::vector<Loaded> loaded;
   for (int r = 0; r < rows; ++r) {
     const ValueId number = loads_of_row(r);
@@ -80,7 +80,7 @@ std::vector<Loaded> ScanTile::load_ending(ValueId begin, ValueId count, ValueId 
       }
     };
     take(ends, b_.compute(Op::eq, {number, ending.loads}));
-    if (r == 0 && before != kNoValue) take(begins, has_first(ending, 0, width - 1));
+    if (r == 0 && before != kNoValue) take(begins, has_first(ending, width - 1));
     mark_existing(row, r, count, before);
     loaded.push_back(std::move(row));
   }
@@ -100,9 +100,9 @@ void ScanTile::store_existing(const Loaded& row, int r, ValueId at, const OfFold
   Loaded there = row;
   there.mask = whole_loads(ending, r, number);
   store_values(there, at, outputs, false);
-  for (int i = 1; i < row.width; ++i) {
-    const ValueId first_load = has_first(ending, r, i);
-    for (std::size_t o = 0; o < outputs.size() && first_load != kNoValue; ++o) {
+  for (int i = 1; i < row.width && r == 0 && ending.before != kNoValue; ++i) {
+    const ValueId first_load = has_first(ending, i);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
       if (outputs[o] == kNoValue) continue;
       b_.store(static_cast<int>(graph_.inputs.size() + o),
                {.base = b_.add(at, b_.i64(i)), .group = 1, .stride = 0},

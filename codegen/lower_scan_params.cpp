@@ -34,7 +34,7 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
     return params;
   }
   if (plan.segment > 0) {
-    params.tiles = SizeExpr((room_of_segment(plan) - 1) / plan.tile + 1);
+    params.tiles = SizeExpr(tiles_of_segment(plan));
     return params;
   }
   // No elements take a tile, too: there are outputs of segments, and carries.

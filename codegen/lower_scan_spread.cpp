@@ -106,24 +106,26 @@ void ScanTile::get_ends(std::vector<OfFolds>& rows, std::size_t f, int array) {
 }
 
 void ScanTile::spread_ends(std::vector<OfFolds>& rows) {
-  std::vector<SharedArray>& shared = b_.shared();
-  auto array = static_cast<int>(shared.size());
-  for (std::size_t f = 0; f < spreads_.size(); ++f) {
-    if (!spreads_[f]) continue;
-    if (!begins_anywhere()) {
-      spread_in_warp(rows, f);
-      continue;
-    }
-    const auto at = static_cast<int>(shared.size());
-    shared.push_back({"end_" + std::to_string(at - array), b_.type(rows[0].running[f]).elem,
-                      static_cast<int>(plan_.tile_segments)});
-    put_ends(rows, f, at);
+  std::vector<std::size_t> folds;
+  for (std::size_t f = 0; f < spreads_.size(); ++f)
+    if (spreads_[f]) folds.push_back(f);
+  if (!begins_anywhere()) {
+    for (const std::size_t f : folds) spread_in_warp(rows, f);
+    return;
   }
-  if (static_cast<int>(shared.size()) == array) return;
+  if (folds.empty()) return;
+  if (ends_ < 0) {
+    std::vector<SharedArray>& shared = b_.shared();
+    ends_ = static_cast<int>(shared.size());
+    for (std::size_t i = 0; i < folds.size(); ++i)
+      shared.push_back({"end_" + std::to_string(i), b_.type(rows[0].running[folds[i]]).elem,
+                        static_cast<int>(plan_.tile_segments)});
+  }
+  for (std::size_t i = 0; i < folds.size(); ++i)
+    put_ends(rows, folds[i], ends_ + static_cast<int>(i));
   b_.barrier();
-  for (std::size_t f = 0; f < spreads_.size(); ++f) {
-    if (spreads_[f]) get_ends(rows, f, array++);
-  }
+  for (std::size_t i = 0; i < folds.size(); ++i)
+    get_ends(rows, folds[i], ends_ + static_cast<int>(i));
 }
 
 }  // namespace chainfold::codegen

@@ -69,7 +69,7 @@ class ScanTile {
   Partials total(std::vector<Partials> folded);
   /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(): whole
   /// loads, and the elements of the one that is not all there one by one. The first `before` (i32;
-  /// kNoValue: 0) of them, fewer than a load and than all, are none of the run's.
+  /// kNoValue: 0) of them are none of the run's: fewer than a load, of runs with a whole one.
   std::vector<Loaded> load_ending(ValueId begin, ValueId count, ValueId place, int rows,
                                   ValueId before = kNoValue);
   /// The rows of a run of `count` (i64) elements, perhaps fewer than none, behind which whole
@@ -145,8 +145,8 @@ class ScanTile {
   Ending ending_of(ValueId count, ValueId before);
   /// The loads of row r that are all there, by their numbers.
   ValueId whole_loads(const Ending& ending, int r, ValueId number);
-  /// Those lanes of row r that have element i of the first load, where that is not all there.
-  ValueId has_first(const Ending& ending, int r, int i);
+  /// The lane of the first row that has element i of the first load, where that is not all there.
+  ValueId has_first(const Ending& ending, int i);
   /// The first element behind the loads that are all there, of rows from element `begin` on.
   ValueId behind_loads(ValueId begin, const Ending& ending);
   /// The numbers of row r's loads, a lane.
@@ -160,8 +160,8 @@ class ScanTile {
   ValueId mask_from(int width, std::int64_t slot, ValueId count);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
-  /// The running values of all folds, row by row: `done` gets a row's number and values, one a
-  /// fold, before the next row begins, so that few of them are there at once. Of folds that
+  /// The running values of all folds, row by row: `done` gets a row's number and values
+  /// before the next row begins, so that few of them are there at once. Of folds that
   /// elements ask for where segments begin anywhere in rows (spreads_), each gets its segment's,
   /// and those of all rows come first.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
@@ -176,13 +176,14 @@ class ScanTile {
   void store_ending(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs,
                     ValueId left);
   void rows_at(ValueId slot);
-  /// Stores what segments have that end in a row: `values` where they end.
+  /// Stores what segments have that end in a row: where they end, `running` values are the whole's.
   void store_ends(const Loaded& row, int r, const std::vector<ValueId>& running, ValueId count,
                   ValueId first);
   /// Of each element the value where its segment ends, in rows that segments do not cross.
   ValueId broadcast_end(ValueId values, int width);
   /// The same of all rows, in which segments begin anywhere: of folds in spreads_, whose running
-  /// values are there. Behind begin_at() contains a barrier, if there are any.
+  /// values are there. Behind begin_at() contains a barrier, if there are any; only once on each
+  /// way through the program.
   void spread_ends(std::vector<OfFolds>& rows);
   /// Each lane's first slot of row r of the block's (lane i32).
   ValueId slots_of_row(std::size_t r);
@@ -205,6 +206,7 @@ class ScanTile {
   // One a fold; asked for by elements, and in rows where segments begin anywhere.
   std::vector<bool> reverse_, is_scan_, asked_, spreads_;
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
+  int ends_ = -1;  // the first shared array of what folds are where the block's segments end
   TileLowering tile_, range_tile_;
   ScanRow row_, range_row_;
 };

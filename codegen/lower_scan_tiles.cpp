@@ -40,11 +40,9 @@ ValueId ScanTiles::elements() {
 ValueId ScanTiles::counts() { return plan_.heads ? b_.i64(1) : b_.param(params_.segments); }
 
 ValueId ScanTiles::tiles() {
+  if (begins_in_loads(plan_)) return b_.i64(tiles_of_segment(plan_));
   const ValueId tile = b_.i64(plan_.tile);
-  const auto room = [&] {
-    return begins_in_loads(plan_) ? b_.i64(room_of_segment(plan_)) : elements();
-  };
-  const ValueId count = b_.div(b_.add(room(), b_.sub(tile, b_.i64(1))), tile);
+  const ValueId count = b_.div(b_.add(elements(), b_.sub(tile, b_.i64(1))), tile);
   return plan_.segment > 0 ? count : b_.compute(Op::max, {count, b_.i64(1)});
 }
 
@@ -118,7 +116,7 @@ Partials ScanTiles::join(Partials before, const Partials& own) {
 
 ValueId ScanTiles::count_from(Span span) {
   const bool whole = plan_.segment > 0 && plan_.segment % plan_.tile == 0;
-  const bool all = plan_.ragged ? !of_last_ : plan_.heads || whole;
+  const bool all = plan_.ragged ? !of_masked_ : plan_.heads || whole;
   return all ? kNoValue : b_.sub(count_, b_.i64(elements_of(span.first)));
 }
 
@@ -217,10 +215,10 @@ Partials ScanTiles::fold_rows() {
   return scan_.total(std::move(folded));
 }
 
-Builder::Values ScanTiles::of_last(const std::function<Builder::Values()>& rows) {
-  of_last_ = true;
+Builder::Values ScanTiles::of_masked(const std::function<Builder::Values()>& rows) {
+  of_masked_ = true;
   Builder::Values values = rows();
-  of_last_ = false;
+  of_masked_ = false;
   return values;
 }
 
@@ -237,7 +235,7 @@ Partials ScanTiles::total() {
     }
     return values;
   };
-  const Builder::Values both = b_.branch(full_, rows, [&] { return of_last(rows); });
+  const Builder::Values both = b_.branch(full_, rows, [&] { return of_masked(rows); });
   std::size_t fields = 0;
   for (const Fold& fold : graph_.folds) fields += fold.state.size();
   std::size_t next = fields;
@@ -357,7 +355,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     scan_rows(carry, folded);
     return Builder::Values{};
   };
-  // The last rows of a segment, whose masks ended with the branch that loaded them.
+  // The first or last rows of a segment, whose masks ended with the branch that loaded them.
   auto last_rows = [&] {
     const ValueId count = count_from(kept());
     for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -374,7 +372,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
   } else if (!plan_.ragged) {
     rows();
   } else {
-    b_.branch(full_, rows, [&] { return of_last(last_rows); });
+    b_.branch(full_, rows, [&] { return of_masked(last_rows); });
   }
 }
 

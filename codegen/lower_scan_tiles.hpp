@@ -47,7 +47,7 @@ class ScanTiles {
   void place(ValueId number);
   /// Tickets between two tiles of the segment of which one is `tiles` (i64) behind the other.
   ValueId tickets(ValueId tiles) { return side_ == kNoValue ? tiles : b_.mul(tiles, side_); }
-  /// The warp's run of it: the first element, and how many there are.
+  /// The warp's run of it: the first element, and how many there are (with before_).
   [[nodiscard]] ValueId begin() const { return begin_; }
   [[nodiscard]] ValueId count() const { return count_; }
   /// plan.staged rows of the run come from shared memory from now on, once for the fold and once
@@ -104,11 +104,11 @@ class ScanTiles {
   ValueId count_from(Span span);
   /// What `rows` makes, of the last tile of a segment or of everything, which may not be all there
   /// (Plan::ragged), and of the first one of a segment that begins within a load.
-  Builder::Values of_last(const std::function<Builder::Values()>& rows);
+  Builder::Values of_masked(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
   [[nodiscard]] bool ends_anywhere() const {
     const bool anywhere = plan_.segment == 0 ? plan_.load_width > 1 : begins_in_loads(plan_);
-    return anywhere && (of_last_ || !plan_.ragged);
+    return anywhere && (of_masked_ || !plan_.ragged);
   }
   /// `rows` rows of the stage from element `offset` (i64) of it on, of which `count` exist.
   std::vector<Loaded> load_staged(ValueId offset, ValueId count, ValueId place, int rows);
@@ -142,11 +142,12 @@ class ScanTiles {
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId side_ = kNoValue;  // across segments: how many the tile's group has
   ValueId full_ = kNoValue;  // whether the tile's rows are all there
-  bool of_last_ = false;     // whether code is made for a last tile alone
+  bool of_masked_ = false;   // whether code is made for such tiles alone
   // With heads: the segment of the tile's first element, whether it is that of all, and origin().
   ValueId first_ = kNoValue, of_one_ = kNoValue, origin_ = kNoValue;
-  /// Of the warp's run: its first element, its place in the segment, and how many elements; of the
-  /// first load, how many come before the segment and are not meant (i32; kNoValue: 0).
+  /// Of the warp's run: its first element, its place in the segment, and how many elements. Where a
+  /// segment begins within a load, so many of them (i32; kNoValue: 0) come before it and are not
+  /// meant: the place is negative then.
   ValueId begin_ = kNoValue, at_ = kNoValue, count_ = kNoValue, before_ = kNoValue;
 };
 

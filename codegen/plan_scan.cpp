@@ -29,8 +29,26 @@ bool begins_in_loads(const Plan& plan) {
          plan.segment % plan.load_width != 0;
 }
 
-std::int64_t room_of_segment(const Plan& plan) {
-  return plan.segment + (begins_in_loads(plan) ? plan.load_width - 1 : 0);
+std::int64_t tiles_of_segment(const Plan& plan) {
+  const std::int64_t before = begins_in_loads(plan) ? plan.load_width - 1 : 0;  // at most
+  return (plan.segment + before - 1) / plan.tile + 1;
+}
+
+bool group_fits(const Plan& plan, const Graph& graph, const Target& target) {
+  std::int64_t bytes = 0;
+  const auto add = [&](DType type, std::int64_t elements) {
+    constexpr std::int64_t kUnit = 16;  // where an array begins
+    bytes += (elements * size_of(type) + kUnit - 1) / kUnit * kUnit;
+  };
+  for (const Fold& fold : graph.folds) {
+    for (const DType type : fold.state) add(type, plan.warps);
+  }
+  const std::vector<bool> asked = asked_by_elements(graph);
+  for (std::size_t f = 0; f < asked.size(); ++f) {
+    if (asked[f]) add(graph.folds[f].result(), plan.tile_segments);
+  }
+  return bytes <= target.shared_bytes &&
+         (plan.resident == 0 || bytes <= target.shared_of(plan.resident));
 }
 
 bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width) {
@@ -79,7 +97,7 @@ bool across_serves(const Plan& plan) {
   if (plan.strategy != Strategy::look_back || !plan.in_registers || plan.heads) return false;
   if (plan.across < 2 || plan.segment <= plan.tile) return false;
   // A tile's place among those of its group of segments is a number of 32 bits.
-  const std::int64_t tiles = (plan.segment - 1) / plan.tile + 1;
+  const std::int64_t tiles = tiles_of_segment(plan);
   return tiles <= std::numeric_limits<std::int32_t>::max() / plan.across;
 }
 
@@ -255,15 +273,18 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
               "positions of elements are told by lanes");
       require(lanes_keep_ends(graph, s, plan.load_width),
               "a lane keeps the end of one segment at most");
+      require(group_fits(plan, graph, target),
+              "shared memory holds the folds of a block's segments");
       break;
     case Strategy::look_ahead:
       require(plan.stages >= 2 && plan.blocks >= 1 && plan.staged == plan.depth,
               "all rows of tiles are staged, more than one tile's");
       [[fallthrough]];
     default:
-      require(plan.tile >= 1 &&
-                  (s == 0 || plan.heads || begins_in_loads(plan) || s % plan.load_width == 0),
-              "tiles begin on loads");
+      require(plan.tile >= 1, "tiles hold elements");
+      require(s == 0 || plan.heads || s % plan.load_width == 0 ||
+                  (begins_in_loads(plan) && s > plan.tile),
+              "tiles begin on loads, or segments of several tiles within them");
       require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
       require(plan.in_registers || plan.warps == 1, "a range is one warp's");
       require(!scans_both_ways(graph) || plan.in_registers, "scans of both directions have rows");

@@ -103,8 +103,11 @@ std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& ta
 /// Whether segments of several tiles begin within a load: a segment's tiles lie on loads, and of
 /// the first one and the last one some elements belong to its neighbours.
 bool begins_in_loads(const Plan& plan);
-/// Elements that the tiles of a segment (0: everything) must have room for.
-std::int64_t room_of_segment(const Plan& plan);
+/// Tiles of a segment, which are tiles of one.
+std::int64_t tiles_of_segment(const Plan& plan);
+/// Whether shared memory holds what a block of several segments (scan_block) keeps there, as often
+/// as the plan wants blocks resident.
+bool group_fits(const Plan& plan, const Graph& graph, const Target& target);
 /// Whether rows of `width` elements a lane that begin at a head hold whole segments, which begin
 /// with lanes or end within them.
 bool rows_hold_segments(std::int64_t segment, int width);

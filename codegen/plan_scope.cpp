@@ -62,7 +62,8 @@ constexpr Scope kOwn[] = {
     {Strategy::scan_block,
      "scans in any direction over segments that fit into the rows of a block, of any types, "
      "without strides, on GPUs: these are warps (any number) times depth, each of a load of "
-     "every lane, and hold less where alignment makes loads narrow"},
+     "every lane, and hold less where alignment makes loads narrow; what elements are told of "
+     "several segments a block has to fit into shared memory"},
     {Strategy::look_back,
      "scans in one direction whose values need no fold of their whole segment, over segments of "
      "any size or the whole input, of any types and alignment, without strides, on every target: "

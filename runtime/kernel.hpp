@@ -174,7 +174,7 @@ class Kernel {
   /// folds. More elements may need less: ask for every size that is launched.
   [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
   /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
-  /// launch.
+  /// launch. What they hold is for the same computation and build of this library.
   [[nodiscard]] std::int64_t carry_bytes() const;
   /// Compiles and loads what launch would need for these elements, parameters and alignments.
   void prepare(const LaunchArgs& args) const;

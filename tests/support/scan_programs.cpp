@@ -259,6 +259,16 @@ void add_others(Programs& list) {
         return cf::over(p, cf::inclusive_sum(weight) / cf::sum(weight));
       },
       {Fill::uniform, Fill::whole});
+  // Of halves, whose minima and maxima CPUs find by integers.
+  add(
+      "scan_below_max_f16",
+      [](const P& p) {
+        auto x = cf::input<f16>("x");
+        return cf::over(p, cf::max(x) - cf::inclusive(cf::max(x)),
+                        cf::inclusive(cf::min(x, cf::where(x > 0))) == cf::min(x, cf::where(x > 0)),
+                        cf::max(x));
+      },
+      kFloatFills);
   add("scan_share_both_ways_f64",
       [](const P& p) {
         auto x = cf::input<double>("x");

@@ -725,6 +725,34 @@ TEST(ChoosePlan, BlocksOfOddSegmentsHaveWideLoadsWhateverElementsAsk) {
   }
 }
 
+/// What blocks of several segments tell each other lies in shared memory.
+TEST(ChoosePlan, BlocksOfManySegmentsFitSharedMemory) {
+  auto x = input<std::int32_t>("x");
+  const Target turing = codegen::gpu_target(75);
+  codegen::PlanChoice choice{.strategy = Strategy::scan_block, .bytes = 16};
+  const auto legal = [&](std::int64_t segment, int warps, int depth) {
+    const Computation scan =
+        over(segments(segment), inclusive_sum(x) - sum(x), exclusive_sum(x, backward) - sum(x * x));
+    choice.warps = warps;
+    choice.depth = depth;
+    return make_plan(scan.graph(), turing, {.segment = segment}, choice).has_value();
+  };
+  EXPECT_TRUE(legal(333, 8, 4));
+  EXPECT_TRUE(legal(5, 8, 4));
+  EXPECT_FALSE(legal(5, 32, 12)) << "as sums alone they take 80 KiB of 64";
+}
+
+/// Of narrower pointers, too, a block of one segment has the loads that divide it.
+TEST(ChoosePlan, BlocksOfOneSegmentHaveItsLoadsFromEveryAddress) {
+  auto x = input<float>("x");
+  const Computation both = over(segments(6001), inclusive_sum(x) + exclusive_sum(x, backward));
+  const Plan plan =
+      choose_plan(both.graph(), codegen::gpu_target(90), {.segment = 6001, .base_alignment = 8});
+  EXPECT_EQ(plan.strategy, Strategy::scan_block);
+  EXPECT_EQ(plan.load_width, 1);
+  EXPECT_EQ(plan.tile_segments, 0);
+}
+
 /// Longer ones have tiles that lie on loads, whatever positions they ask for.
 TEST(ChoosePlan, LongOddSegmentsOfWhichElementsAskAreReadByWideLoads) {
   auto x = input<float>("x");
