@@ -36,6 +36,12 @@ constexpr int kCpuRowsBothWays = 16;
 /// Longer segments than this give a CPU's threads too few tasks.
 constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
 
+/// Registers of a lane that a value takes.
+int words_of(DType type) { return std::max(1, size_of(type) / 4); }
+
+/// Whether running values wait: for the fold of their segment, or for the other direction's.
+bool values_wait(const Graph& graph) { return scans_both_ways(graph) || broadcasts(graph); }
+
 /// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
 /// the copies of states that wait in a scan with a carry. What it is compared with was found by
 /// compiling; only that nothing spills depends on it.
@@ -46,11 +52,10 @@ int lane_registers(const Graph& graph, int rows, int width) {
   registers += rows * width * bytes / 4;
   for (const Fold& fold : graph.folds) {
     int words = 0;
-    for (const DType type : fold.state) words += std::max(1, size_of(type) / 4);
+    for (const DType type : fold.state) words += words_of(type);
     // Merges of one field are one instruction, those of a user's own many.
     const int copies = fold.state.size() == 1 ? 2 : fold.linear ? 3 : fold.commutative ? 6 : 8;
-    registers +=
-        words * copies + (fold.linear ? std::max(1, size_of(fold.result()) / 4) : words) * width;
+    registers += words * copies + (fold.linear ? words_of(fold.result()) : words) * width;
   }
   return registers;
 }
@@ -93,7 +98,7 @@ int most_waiting_rows(const Graph& graph, int width) {
   constexpr int kWords = 64;
   int words = 0;
   for (const Node& node : graph.nodes) {
-    if (node.kind == NodeKind::scan && node.reverse) words += std::max(1, size_of(node.type) / 4);
+    if (node.kind == NodeKind::scan && node.reverse) words += words_of(node.type);
   }
   return std::clamp(kWords / (width * std::max(1, words)), 1, kMostRunRows);
 }
@@ -105,15 +110,6 @@ int most_warps(const Graph& graph, int lane_registers) {
   return lane_registers <= kFitsInto128 ? 16 : 8;
 }
 
-/// Words of a lane's registers an element for values of what folds elements are told.
-int told_words(const Graph& graph) {
-  int words = 0;
-  const std::vector<bool> asked = asked_by_elements(graph);
-  for (std::size_t f = 0; f < asked.size(); ++f)
-    if (asked[f]) words += std::max(1, size_of(graph.folds[f].result()) / 4);
-  return words;
-}
-
 /// Rows of a warp where elements are told their segment's fold. In blocks of several segments
 /// running values wait for these: measured on an H200, of a copy, blocks all full of segments,
 /// running sums less the segment's, f16 by four rows (32 words, 57 registers) 0.91, by eight 0.75,
@@ -121,7 +117,10 @@ int told_words(const Graph& graph) {
 /// too narrow for it to matter.
 int most_told_rows(const Graph& graph, int width) {
   constexpr int kWords = 32;
-  const int words = told_words(graph);
+  const std::vector<bool> asked = asked_by_elements(graph);
+  int words = 0;
+  for (std::size_t f = 0; f < asked.size(); ++f)
+    if (asked[f]) words += words_of(graph.folds[f].result());
   return words == 0 ? kRunRows : std::max(1, kWords / (width * words));
 }
 
@@ -132,10 +131,9 @@ int most_told_rows(const Graph& graph, int width) {
 /// 0.62 (told), 0.53 and 0.40 (both directions), f32 0.88 and 0.86, 0.83 and 0.54.
 int warps_of_waiting(const Graph& graph, const Target& target, int rows, int width) {
   constexpr int kFewWords = 16, kWarps = 24;
-  const bool both_ways = scans_both_ways(graph);
-  if (!both_ways && !broadcasts(graph)) return 0;
+  if (!values_wait(graph)) return 0;
   const int warps = scan_warps(graph, target, rows, width);
-  return both_ways && rows * width > kFewWords ? std::min(warps, kWarps) : warps;
+  return scans_both_ways(graph) && rows * width > kFewWords ? std::min(warps, kWarps) : warps;
 }
 
 }  // namespace
@@ -258,7 +256,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       // H200).
       const std::int64_t tile =
           std::int64_t{Plan::kWarp} * widest * kRowsWithinLoads * kWarpsWithinLoads;
-      const bool has_tiles = (both_ways || broadcasts(graph)) && s > tile;
+      const bool has_tiles = values_wait(graph) && s > tile;
       const int narrowest = has_tiles ? std::max(1, widest / 2) : 1;
       for (int width = widest; may_begin_anywhere(graph) && s % width != 0 && width >= narrowest;
            width /= 2) {
@@ -356,8 +354,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     const bool fill_rows =
         s % widest == 0 && s > std::int64_t{kTileRows - 1} * Plan::kWarp * widest;
     if (fill_rows) order.push_back({Strategy::scan_block});
-    const bool waits = scans_both_ways(graph) || broadcasts(graph);
-    order.push_back({Strategy::scan_tile, waits ? kTileRows : kRunRows});
+    order.push_back({Strategy::scan_tile, values_wait(graph) ? kTileRows : kRunRows});
     order.push_back({Strategy::scan_block});
   }
   for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})

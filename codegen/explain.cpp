@@ -82,13 +82,10 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
     const std::string& name = graph.folds[f].name;
     if (how.unit == Unit::simt) {
       std::string reason = "the fold is no sum";
-      const auto of = [&](NodeKind kind) {
-        return std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
-          return n.kind == kind && static_cast<std::size_t>(n.index) == f;
-        });
-      };
-      const auto node = of(NodeKind::fold);
-      if (of(NodeKind::scan) != graph.nodes.end()) {
+      const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
+        return n.kind == NodeKind::fold && static_cast<std::size_t>(n.index) == f;
+      });
+      if (is_scanned(graph, static_cast<int>(f))) {
         reason = "it is a scan, which the plan leaves to lanes";
       } else if (graph.folds[f].linear) {
         const MmaOperands data = mma_operands(graph, *node);

@@ -82,9 +82,10 @@ class Rewriter {
     if (node.filter != kNoNode) node.filter = now_[static_cast<std::size_t>(node.filter)];
     if (node.kind == NodeKind::fold || node.kind == NodeKind::scan) {
       const Fold& fold = from_.folds[static_cast<std::size_t>(node.index)];
-      const bool scans = node.kind == NodeKind::scan, largest = fold.name == kLargest;
+      const bool largest = fold.name == kLargest;
       if (largest || fold.name == kSmallest) {
-        const bool half = half_of(node.operands[0]) != kNoNode, scanned = scans || is_scanned(node);
+        const bool half = half_of(node.operands[0]) != kNoNode;
+        const bool scanned = is_scanned(from_, node.index);
         if (scanned && half) return by_keys(id, std::move(node), largest);
         if (!scanned && (half || has_both(id)))
           return extremum(id, node.operands[0], node.filter, largest);
@@ -109,13 +110,6 @@ class Rewriter {
     return type == DType::f16 || type == DType::bf16 ? wide.operands[0] : kNoNode;
   }
 
-  /// Whether a scan shares the fold of `node`, and so its state.
-  [[nodiscard]] bool is_scanned(const Node& node) const {
-    return std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& other) {
-      return other.kind == NodeKind::scan && other.index == node.index;
-    });
-  }
-
   /// Whether both the smallest and the largest of the same values are folded. Of one alone, f32's
   /// own minimum is no more work than three of integers.
   [[nodiscard]] bool has_both(std::size_t id) const {
@@ -126,7 +120,8 @@ class Rewriter {
     return std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& other) {
       return other.kind == NodeKind::fold && other.operands == one.operands &&
              other.filter == one.filter && name(other) != name(one) &&
-             (name(other) == kSmallest || name(other) == kLargest) && !is_scanned(other);
+             (name(other) == kSmallest || name(other) == kLargest) &&
+             !is_scanned(from_, other.index);
     });
   }
 

@@ -33,6 +33,12 @@ bool share_fold(const Node& a, const Node& b) {
          !scan.reverse && fold.operands == scan.operands && fold.filter == scan.filter;
 }
 
+bool is_scanned(const Graph& graph, int fold) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return node.kind == NodeKind::scan && node.index == fold;
+  });
+}
+
 std::vector<bool> asked_by_elements(const Graph& graph) {
   std::vector<bool> needed(graph.nodes.size()), asked(graph.folds.size());
   for (const NodeId output : graph.outputs) {

@@ -15,7 +15,8 @@ namespace chainfold::codegen {
 ValueId ScanTile::slots_of_row(std::size_t r) {
   const ValueId row =
       b_.i32(static_cast<std::int32_t>(static_cast<std::int64_t>(r) * row_elements()));
-  return b_.add(b_.add(slot_, row), b_.mul(b_.lane(), b_.i32(plan_.load_width)));
+  const auto of_lane = [&] { return b_.mul(b_.lane(), b_.i32(plan_.load_width)); };
+  return slot_ == kNoValue ? b_.add(of_lane(), row) : b_.add(b_.add(slot_, row), of_lane());
 }
 
 ValueId ScanTile::left_of_segment(ValueId first) {
@@ -50,7 +51,7 @@ void ScanTile::spread_in_warp(std::vector<OfFolds>& rows, std::size_t f) {
   const ValueId slot = b_.mul(b_.lane(), b_.i32(width));
   std::vector<ValueId> ends, left;  // of a lane; from its first element to its segment's last one
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    left.push_back(left_of_segment(b_.add(slot, b_.i32(static_cast<std::int32_t>(r) * row))));
+    left.push_back(left_of_segment(slots_of_row(r)));
     ends.push_back(end_of_lane(rows[r].running[f], left[r], width));
   }
   // What the lane holds that lies `distance` elements behind the lane's first one, at most `most`.

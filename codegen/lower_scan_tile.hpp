@@ -185,7 +185,7 @@ class ScanTile {
   /// values are there. Behind begin_at() contains a barrier, if there are any; only once on each
   /// way through the program.
   void spread_ends(std::vector<OfFolds>& rows);
-  /// Each lane's first slot of row r of the block's (lane i32).
+  /// Each lane's first slot of row r, counted from where the run or its block begins (lane i32).
   ValueId slots_of_row(std::size_t r);
   /// How far slot `first` of what begins at a head is from its segment's last one.
   ValueId left_of_segment(ValueId first);

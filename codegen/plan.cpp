@@ -198,8 +198,7 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
 }
 
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
-  const std::int64_t bytes = staged_bytes(plan, graph);
-  return bytes <= target.shared_bytes && bytes <= target.shared_of(plan.resident);
+  return target.fits_shared(staged_bytes(plan, graph), plan.resident);
 }
 
 int phases_of(const Plan& plan) {

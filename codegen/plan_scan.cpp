@@ -47,8 +47,7 @@ bool group_fits(const Plan& plan, const Graph& graph, const Target& target) {
   for (std::size_t f = 0; f < asked.size(); ++f) {
     if (asked[f]) add(graph.folds[f].result(), plan.tile_segments);
   }
-  return bytes <= target.shared_bytes &&
-         (plan.resident == 0 || bytes <= target.shared_of(plan.resident));
+  return target.fits_shared(bytes, plan.resident);
 }
 
 bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width) {
@@ -156,9 +155,7 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
 }
 
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
-  const std::int64_t bytes = staged_tile_bytes(plan, graph);
-  return target.async_copies && bytes <= target.shared_bytes &&
-         bytes <= target.shared_of(std::max(1, plan.resident));
+  return target.async_copies && target.fits_shared(staged_tile_bytes(plan, graph), plan.resident);
 }
 
 std::string print_scan(const Plan& plan) {

@@ -75,6 +75,10 @@ struct Target {
   [[nodiscard]] std::int64_t shared_of(int blocks) const {
     return processor_shared_bytes / blocks - kReservedShared;
   }
+  /// Whether a block may have so many bytes of it where a processor is to hold so many (0: any).
+  [[nodiscard]] bool fits_shared(std::int64_t bytes, int blocks) const {
+    return bytes <= shared_bytes && (blocks == 0 || bytes <= shared_of(blocks));
+  }
 };
 
 /// Bytes of a line of a CPU's caches.

@@ -109,10 +109,8 @@ std::int64_t additions_of(const Graph& graph) {
     if (node.kind == NodeKind::compute && node.level == Level::element)
       sum += additions_of(node.op, node.type);
     if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
-    const bool of_scan = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
-      return n.kind == NodeKind::scan && n.index == node.index;
-    });
-    if (node.kind == NodeKind::fold && of_scan) continue;  // it is there with the scan
+    // What a scan shares is there with it.
+    if (node.kind == NodeKind::fold && is_scanned(graph, node.index)) continue;
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     std::int64_t merge = 0;
     if (fold.tile) {

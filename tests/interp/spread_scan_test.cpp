@@ -2,6 +2,8 @@
 // that begin and end anywhere in lanes and rows.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -12,6 +14,22 @@ namespace {
 using codegen::PlanChoice;
 using codegen::Strategy;
 
+/// Runs a choice over segments of a size, if it is legal; its plan.
+std::optional<codegen::Plan> run_if_legal(const TestProgram& tested, const PlanChoice& choice,
+                                          std::int64_t segment, std::int64_t count,
+                                          std::uint64_t seed) {
+  InterpCase c{.choice = choice};
+  c.segment = segment;
+  c.elements = segment * count;
+  c.seed = seed;
+  c.options = options_of(seed % 6);
+  const codegen::Target target = codegen::gpu_target(seed % 2 == 0 ? 90 : 75);
+  const Computation computation = tested.over(segments(segment));
+  const auto plan = make_plan(computation.graph(), target, {.segment = segment}, choice);
+  if (plan) expect_right(tested, target, c);
+  return plan;
+}
+
 TEST(SpreadScan, ElementsKnowTheFoldOfSegmentsOfEverySize) {
   int programs = 0;
   for (const TestProgram& tested : scan_programs()) {
@@ -20,21 +38,14 @@ TEST(SpreadScan, ElementsKnowTheFoldOfSegmentsOfEverySize) {
     std::uint64_t seed = 0;
     for (std::int64_t segment = 1; segment <= 600; segment += 1 + segment / 16) {
       if (!is_taken(static_cast<std::int64_t>(++seed))) continue;
-      InterpCase c{.choice = PlanChoice{.strategy = Strategy::scan_tile,
-                                        .warps = 2,
-                                        .depth = 8,
-                                        .bytes = seed % 3 == 0 ? 8 : 16,
-                                        .mma = false}};
-      c.segment = segment;
-      c.elements = segment * static_cast<std::int64_t>(1 + 2500 / segment + seed % 7);
-      c.seed = seed;
-      c.options = options_of(seed % 6);
-      const codegen::Target target = codegen::gpu_target(seed % 2 == 0 ? 90 : 75);
-      const Computation computation = tested.over(segments(segment));
-      const bool is_legal =
-          make_plan(computation.graph(), target, {.segment = segment}, *c.choice).has_value();
+      const PlanChoice choice{.strategy = Strategy::scan_tile,
+                              .warps = 2,
+                              .depth = 8,
+                              .bytes = seed % 3 == 0 ? 8 : 16,
+                              .mma = false};
+      const auto count = static_cast<std::int64_t>(1 + 2500 / segment + seed % 7);
+      const bool is_legal = run_if_legal(tested, choice, segment, count, seed).has_value();
       EXPECT_TRUE(is_legal || segment > 8 * codegen::Plan::kWarp) << tested.name << segment;
-      if (is_legal) expect_right(tested, target, c);
     }
   }
   EXPECT_GE(programs, 5);
@@ -51,21 +62,14 @@ TEST(SpreadScan, WarpsOfABlockTellEachOtherTheirSegmentsFolds) {
     std::uint64_t seed = 0;
     for (std::int64_t segment = 1; segment <= 3000; segment += 1 + segment / 4) {
       if (!is_taken(static_cast<std::int64_t>(++seed))) continue;
-      InterpCase c{.choice = PlanChoice{.strategy = Strategy::scan_block,
-                                        .warps = seed % 5 == 0 ? 3 : 8,
-                                        .depth = seed % 3 == 0 ? 5 : 4,
-                                        .bytes = seed % 4 == 0 ? 8 : 16,
-                                        .mma = false}};
-      c.segment = segment;
-      c.elements = segment * static_cast<std::int64_t>(1 + 5000 / segment + seed % 3);
-      c.seed = seed;
-      c.options = options_of(seed % 6);
-      const codegen::Target target = codegen::gpu_target(seed % 2 == 0 ? 90 : 75);
-      const Computation computation = tested.over(segments(segment));
-      const auto plan = make_plan(computation.graph(), target, {.segment = segment}, *c.choice);
-      if (!plan) continue;
-      blocks += plan->tile_segments > 1 ? 1 : 0;
-      expect_right(tested, target, c);
+      const PlanChoice choice{.strategy = Strategy::scan_block,
+                              .warps = seed % 5 == 0 ? 3 : 8,
+                              .depth = seed % 3 == 0 ? 5 : 4,
+                              .bytes = seed % 4 == 0 ? 8 : 16,
+                              .mma = false};
+      const auto count = static_cast<std::int64_t>(1 + 5000 / segment + seed % 3);
+      const auto plan = run_if_legal(tested, choice, segment, count, seed);
+      if (plan && plan->tile_segments > 1) ++blocks;
     }
   }
   EXPECT_GE(programs, 3);
