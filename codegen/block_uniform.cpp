@@ -37,6 +37,8 @@ class Analysis {
       if (std::holds_alternative<Vote>(instr.op)) all = false;
       // Each warp finds what the one before it left.
       if (std::holds_alternative<AtomicAdd>(instr.op)) all = false;
+      // Nor do two of them look at the same time.
+      if (std::holds_alternative<Overdue>(instr.op)) all = false;
       for (ValueId id : instr.results) same_[id] = all;
     }
   }

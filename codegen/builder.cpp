@@ -97,7 +97,7 @@ ValueId Builder::param(int index) {
               {kParam, index});
 }
 
-ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask, std::int64_t ahead,
+ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask, ValueId ahead,
                       bool once) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
   return emit(Load{buffer, at, mask, ahead, once}, codegen::lane(elem, width));
@@ -282,9 +282,10 @@ void Builder::copy_wait(int ring, ValueId slot, ValueId round) {
   regions_.back()->body.push_back({CopyWait{ring, slot, round}, {}});
 }
 ValueId Builder::ticket(int counter) { return emit(Ticket{counter}, uniform(DType::i64)); }
-void Builder::publish(int flags, ValueId slot, ValueId ticket, Values values) {
-  regions_.back()->body.push_back({Publish{flags, slot, ticket, std::move(values)}, {}});
+void Builder::publish(int flags, ValueId slot, ValueId ticket, Values values, bool helps) {
+  regions_.back()->body.push_back({Publish{flags, slot, ticket, std::move(values), helps}, {}});
 }
+ValueId Builder::overdue(const Overdue& look) { return emit(look, uniform(DType::i64)); }
 Builder::Values Builder::await(const Await& wait, const std::vector<DType>& types) {
   Values results;
   for (const DType type : types) {

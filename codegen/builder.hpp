@@ -48,7 +48,7 @@ class Builder {
 
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.
   ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue,
-               std::int64_t ahead = 0, bool once = false);
+               ValueId ahead = kNoValue, bool once = false);
   ValueId load_uniform(int buffer, ValueId base);
   void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue,
              bool streams = false);
@@ -97,11 +97,12 @@ class Builder {
   void copy_async(const CopyAsync& copy);
   void copy_wait(int ring, ValueId slot, ValueId round);
   ValueId ticket(int counter);
-  void publish(int flags, ValueId slot, ValueId ticket, Values values = {});
+  void publish(int flags, ValueId slot, ValueId ticket, Values values = {}, bool helps = false);
   /// A value for each of `values`, see Gather.
   Values gather(Values values);
   /// Returns what the slots carry, which is of these types.
   Values await(const Await& wait, const std::vector<DType>& types = {});
+  ValueId overdue(const Overdue& look);
 
   /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried
   /// values, which have the types of `init`. Returns the values after the last round.

@@ -75,6 +75,21 @@ void place_states(Plan& plan, const Target& target) {
   plan.states_a_lane = kStatesALane;
 }
 
+/// What a block's tile is: its warps' rows, or, where these are read twice, a range; whether the
+/// choice says which.
+bool place_tile(Plan& plan, const PlanChoice& choice, bool is_range) {
+  plan.in_registers = !is_range;
+  if (is_range != (choice.tile > 0)) return false;
+  if (is_range) {
+    plan.load_width = 1;
+    plan.range_depth = choice.depth;
+    plan.tile = std::int64_t{choice.tile} * 1024;
+  } else {
+    plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -111,7 +126,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.across = choice.across;
   if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;
   plan.direct = choice.direct > 0;
-  if (!near_serves(plan) || choice.direct > 1) return false;
+  if (choice.direct > 1) return false;
   if (plan.direct && !direct_serves(plan, graph, target)) return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
@@ -142,23 +157,11 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
     case Strategy::propagate:
       // What the last tile adds is known only when all others have been scanned, but by propagate.
       if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
-      plan.in_registers = choice.tile == 0;
-      if (plan.in_registers != (both_ways || !one_warp)) return false;
-      if (!plan.in_registers) {
-        plan.load_width = 1;
-        plan.range_depth = choice.depth;
-      }
-      plan.tile = plan.in_registers
-                      ? std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps
-                      : std::int64_t{choice.tile} * 1024;
+      if (!place_tile(plan, choice, one_warp && !both_ways)) return false;
       if (!across_serves(plan)) return false;
       plan.ragged = is_ragged(plan, graph);
       plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
       if (choice.strategy == Strategy::propagate) place_states(plan, target);
-      // Blocks take tiles in turn: the next one of a thread is about as many tiles on as there are
-      // threads. Many threads that ask ahead within their tiles had better leave that.
-      if (choice.strategy == Strategy::look_back && !plan.in_registers && !many_ask_ahead(target))
-        plan.next_tile = plan.tile * target.processors;
       if (choice.staged == 0) return true;
       if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
       plan.staged = choice.staged;
@@ -166,14 +169,15 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       return choice.staged <= choice.depth && !graph.inputs.empty() &&
              staged_tiles_fit(plan, graph, target);
     case Strategy::look_ahead:
-      if (both_ways || broadcasts(graph) || one_warp || graph.inputs.empty()) return false;
+      if (both_ways || broadcasts(graph) || graph.inputs.empty()) return false;
       if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
+      if (!place_tile(plan, choice, one_warp)) return false;
       plan.stages = choice.stages;
-      plan.staged = plan.depth;
       plan.blocks = std::int64_t{target.processors} * choice.blocks;
-      plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
       plan.launches = 2;
       plan.ragged = is_ragged(plan, graph);
+      if (!plan.in_registers) return true;
+      plan.staged = plan.depth;
       return staged_tiles_fit(plan, graph, target);
     default: return false;
   }
@@ -202,14 +206,15 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
     // A load fills a fragment, however wide what is stored.
     for (int width = elements(widest_input(graph)); width > 1; width /= 2) {
       Plan quads = plan;
-      if (place_scan(quads, choice, graph, target, width) && quads.load_width == width &&
-          place_on_quads(quads, graph, target) && bounded(quads))
+      if (place_scan(quads, choice, graph, target, width) && near_serves(quads) &&
+          quads.load_width == width && place_on_quads(quads, graph, target) && bounded(quads))
         return quads;
     }
   }
   Plan lanes = plan;
   const int width = elements(widest_of_scan(graph));
-  if (!place_scan(lanes, choice, graph, target, width) || !bounded(lanes)) return std::nullopt;
+  if (!place_scan(lanes, choice, graph, target, width) || !near_serves(lanes) || !bounded(lanes))
+    return std::nullopt;
   const std::int64_t most = request.most_elements;
   if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
   lanes.to_lines = moves_to_lines(graph, lanes, target);

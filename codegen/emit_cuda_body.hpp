@@ -67,6 +67,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Ticket& op);
   void emit_op(const Instr& instr, const Publish& op);
   void emit_op(const Instr& instr, const Await& op);
+  void emit_op(const Instr& instr, const Overdue& op);
   void emit_op(const Instr& instr, const Gather& op);
   void emit_op(const Instr& instr, const For& op);
   void emit_op(const Instr& instr, const If& op);

@@ -212,6 +212,12 @@ void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
   }
 }
 
+void BodyEmitter::emit_op(const Instr& instr, const Overdue&) {
+  throw InternalError("blocks that run on a GPU go on running, and none of them helps another: " +
+                          print(program_, launch_, instr),
+                      print(program_));
+}
+
 void BodyEmitter::emit_op(const Instr& instr, const Gather& op) {
   for (std::size_t i = 0; i < op.values.size(); ++i) {
     line(

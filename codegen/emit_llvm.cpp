@@ -59,7 +59,7 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   declarations.insert(out.declarations().begin(), out.declarations().end());
 
   std::string params = "i64 %begin, i64 %end";
-  const bool waits = contains<Ticket, Publish, Await>(launch.body);
+  const bool waits = contains<Ticket, Publish, Await, Overdue>(launch.body);
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     const bool shared = buffer.role == BufferRole::scratch ? waits : program.in_place;

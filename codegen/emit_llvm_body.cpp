@@ -166,7 +166,8 @@ void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
       out_.let(fmt::format("atomicrmw add ptr {}, i64 1 monotonic", buffer_name(op.counter)))};
 }
 
-// The mark of a record's first word orders what else is in it.
+// The mark of a record's first word orders what else is in it. Somebody who helps may store the
+// same once more, hence all of it is atomic, by instructions that are no others.
 void BodyEmitter::emit_op(const Instr&, const Publish& op) {
   if (op.values.empty()) {
     out_.line(fmt::format("store atomic i32 1, ptr {} release, align 4",
@@ -184,14 +185,15 @@ void BodyEmitter::emit_op(const Instr&, const Publish& op) {
           out_.let(fmt::format("extractelement {} {}, i32 0", vector_of(elem, lanes_of(t)), value));
     }
     if (t.elem == DType::boolean) value = out_.let(fmt::format("zext i1 {} to i8", value));
-    out_.line(fmt::format("store {} {}, ptr {}, align {}", t.elem == DType::boolean ? "i8" : elem,
-                          value, field_pointer(record, layout.fields[i]), size_of(t.elem)));
+    out_.line(fmt::format("store atomic {} {}, ptr {} unordered, align {}",
+                          t.elem == DType::boolean ? "i8" : elem, value,
+                          field_pointer(record, layout.fields[i]), size_of(t.elem)));
   }
   constexpr int kWordBytes = 16, kMark = 8;
   for (int w = layout.words; w-- > 0;) {
     const std::string mark =
         out_.let(fmt::format("getelementptr i8, ptr {}, i64 {}", record, w * kWordBytes + kMark));
-    out_.line(w > 0 ? fmt::format("store i64 1, ptr {}, align 8", mark)
+    out_.line(w > 0 ? fmt::format("store atomic i64 1, ptr {} unordered, align 8", mark)
                     : fmt::format("store atomic i64 1, ptr {} release, align 8", mark));
   }
 }
@@ -208,20 +210,17 @@ std::string BodyEmitter::field_pointer(const std::string& record,
                               field.word * kWordBytes + field.shift / kByteBits));
 }
 
-// Slots one after the other; a block's thread rarely waits, and then for one that is running. What
-// they carry goes from the record to lane l of the results by way of the stack.
-void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
-  const RecordLayout layout = record_layout(program_, instr.results);
-  std::vector<std::string> lanes;  // of each result
-  for (const ValueId result : instr.results) {
-    const std::string vector = vector_of(memory_type(type(result).elem), kWarpWidth);
-    lanes.push_back(out_.slot(vector));
-    out_.line(fmt::format("store {} zeroinitializer, ptr {}", vector, lanes.back()));
-  }
+template <class Look>
+BodyEmitter::Polling BodyEmitter::poll_slots(const Look& op, const RecordLayout& layout,
+                                             std::string_view published_to) {
+  constexpr bool patient = std::is_same_v<Look, Await>;
   out_.declare("declare void @chainfold_yield(i32)\n");
-  const std::string label = fmt::format("await{}", out_.fresh());
+  const std::string label = fmt::format("{}{}", patient ? "await" : "overdue", out_.fresh());
   const std::string before = out_.current_label();
   const std::string slot = fmt::format("%{}.slot", label), next = fmt::format("%{}.next", label);
+  out_.line(fmt::format("br label %{}.head", label));
+  out_.label(label + ".passed");
+  out_.line(fmt::format("{} = add i64 {}, 1", next, slot));
   out_.line(fmt::format("br label %{}.head", label));
   out_.label(label + ".head");
   out_.line(fmt::format("{} = phi i64 [ 0, %{} ], [ {}, %{}.passed ]", slot, before, next, label));
@@ -232,7 +231,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
   const std::string steps = out_.let(fmt::format("mul i64 {}, {}", slot, name(op.stride)));
   const std::string publisher = out_.let(fmt::format("add i64 {}, {}", steps, name(op.publisher)));
   const std::string index = out_.let(fmt::format("add i64 {}, {}", slot, name(op.first)));
-  const bool carries = !instr.results.empty();
+  const bool carries = layout.words > 0;
   const std::string record = carries ? record_pointer(op.flags, index, layout) : std::string();
   const std::string pointer = carries
                                   ? out_.let(fmt::format("getelementptr i8, ptr {}, i64 8", record))
@@ -244,19 +243,36 @@ void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
   out_.label(label + ".poll");
   const std::string polls = fmt::format("%{}.polls", label),
                     again = fmt::format("%{}.again", label);
-  out_.line(fmt::format("{0} = phi i32 [ 0, %{1}.one ], [ {2}, %{1}.wait ]", polls, label, again));
+  out_.line(fmt::format("{0} = phi i32 [ 0, %{1}.one ], [ {2}, %{1}.{3} ]", polls, label, again,
+                        patient ? "late" : "wait"));
+  out_.line(fmt::format("{} = add i32 {}, 1", again, polls));
   const std::string_view mark = carries ? "i64" : "i32";
   const std::string flag = out_.let(
       fmt::format("load atomic {}, ptr {} acquire, align {}", mark, pointer, carries ? 8 : 4));
   const std::string published = out_.let(fmt::format("icmp ne {} {}, 0", mark, flag));
-  out_.line(fmt::format("br i1 {0}, label %{1}.{2}, label %{1}.wait", published, label,
-                        carries ? "found" : "passed"));
+  out_.line(
+      fmt::format("br i1 {0}, label %{1}.{2}, label %{1}.late", published, label, published_to));
+  return {label, slot, record, polls};
+}
+
+// Slots one after the other; a block's thread rarely waits, and then for one that is running. What
+// they carry goes from the record to lane l of the results by way of the stack.
+void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
+  const RecordLayout layout = record_layout(program_, instr.results);
+  std::vector<std::string> lanes;  // of each result
+  for (const ValueId result : instr.results) {
+    const std::string vector = vector_of(memory_type(type(result).elem), kWarpWidth);
+    lanes.push_back(out_.slot(vector));
+    out_.line(fmt::format("store {} zeroinitializer, ptr {}", vector, lanes.back()));
+  }
+  const bool carries = !instr.results.empty();
+  const auto [label, slot, record, polls] = poll_slots(op, layout, carries ? "found" : "passed");
   if (carries) {
     out_.label(label + ".found");
     for (std::size_t i = 0; i < instr.results.size(); ++i) {
       const std::string_view elem = memory_type(type(instr.results[i]).elem);
-      const std::string value = out_.let(fmt::format("load {}, ptr {}, align {}", elem,
-                                                     field_pointer(record, layout.fields[i]),
+      const std::string value = out_.let(fmt::format("load atomic {}, ptr {} unordered, align {}",
+                                                     elem, field_pointer(record, layout.fields[i]),
                                                      size_of(type(instr.results[i]).elem)));
       const std::string lane =
           out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", elem, lanes[i], slot));
@@ -264,14 +280,9 @@ void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
     }
     out_.line(fmt::format("br label %{}.passed", label));
   }
-  out_.label(label + ".wait");
+  out_.label(label + ".late");
   out_.line(fmt::format("call void @chainfold_yield(i32 {})", polls));
-  out_.line(fmt::format("{} = add i32 {}, 1", again, polls));
   out_.line(fmt::format("br label %{}.poll", label));
-
-  out_.label(label + ".passed");
-  out_.line(fmt::format("{} = add i64 {}, 1", next, slot));
-  out_.line(fmt::format("br label %{}.head", label));
   out_.label(label + ".done");
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
     const DType elem = type(instr.results[i]).elem;
@@ -283,6 +294,18 @@ void BodyEmitter::emit_op(const Instr& instr, const Await& op) {
     }
     values_[instr.results[i]] = {value};
   }
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const Overdue& op) {
+  const auto [label, slot, record, polls] = poll_slots(op, record_layout(op.types), "passed");
+  out_.label(label + ".late");
+  const std::string patient = out_.let(fmt::format("icmp slt i32 {}, {}", polls, op.looks - 1));
+  out_.line(fmt::format("br i1 {0}, label %{1}.wait, label %{1}.done", patient, label));
+  out_.label(label + ".wait");
+  out_.line("call void @chainfold_yield(i32 0)");
+  out_.line(fmt::format("br label %{}.poll", label));
+  out_.label(label + ".done");
+  values_[instr.results[0]] = {slot};
 }
 
 // --- control

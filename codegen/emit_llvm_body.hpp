@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chainfold/codegen/emit_llvm_ops.hpp"
@@ -52,6 +53,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Ticket& op);
   void emit_op(const Instr& instr, const Publish& op);
   void emit_op(const Instr& instr, const Await& op);
+  void emit_op(const Instr& instr, const Overdue& op);
   void emit_op(const Instr& instr, const For& op);
   void emit_op(const Instr& instr, const If& op);
   template <class Unsupported>
@@ -75,6 +77,15 @@ class BodyEmitter {
   std::string element_pointer(int buffer, const std::string& index);
   std::string record_pointer(int buffer, const std::string& slot, const RecordLayout& layout);
   std::string field_pointer(const std::string& record, const RecordLayout::Field& field);
+  /// The loop over the slots that an Await or an Overdue names: its labels begin with `label`, and
+  /// blocks are open for what happens to `slot` once it is published (`published_to`, which goes on
+  /// to "passed"), where it is not after so many looks more than `polls` ("late", which goes on to
+  /// "poll", by way of "wait" of an Overdue), and behind the last one ("done").
+  struct Polling {
+    std::string label, slot, record, polls;
+  };
+  template <class Look>
+  Polling poll_slots(const Look& op, const RecordLayout& layout, std::string_view published_to);
   /// The mask of `count` elements of which `width` belong to each lane, from lane `first` on; empty
   /// for all.
   std::string run_mask(const std::string& lanes, int first, int count, int width);

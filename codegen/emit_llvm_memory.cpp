@@ -135,7 +135,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const bool by_elements = !words || masks_elements;
   const std::string bytes = masks_elements ? bytes_of(op.mask) : std::string();
   std::vector<std::string> runs;
-  std::int64_t asked = 0;  // bytes behind the first run up to which lines were asked for
+  std::int64_t asked = 0;  // bytes behind the first run's up to which lines were asked for
   for (int lane = 0; lane < lanes; lane += per_run) {
     const std::string pointer = pointer_to(op.buffer, op.at, lane / per_run);
     if (by_elements) {
@@ -149,13 +149,14 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
           op.mask == kNoValue ? std::string() : run_mask(lane_mask(op.mask), lane, per_run, 1);
       runs.push_back(load_run(pointer, per_run, word_type(t), size_of(t.elem), mask));
     }
-    if (op.ahead == 0) continue;
+    if (op.ahead == kNoValue) continue;
     // Runs that lie near each other share lines.
-    const std::int64_t begin = op.ahead * size_of(t.elem);
+    const std::string wanted =
+        out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", elem, pointer, name(op.ahead)));
     const std::int64_t hop =
         op.at.step == kNoValue ? lane / per_run * op.at.stride * size_of(t.elem) : 0;
-    const std::int64_t from = hop > 0 ? std::max(begin, asked - hop) : begin;
-    asked = hop + read_ahead(pointer, from, begin + std::int64_t{count} * size_of(t.elem));
+    const std::int64_t from = hop > 0 ? std::max<std::int64_t>(0, asked - hop) : 0;
+    asked = hop + read_ahead(wanted, from, std::int64_t{count} * size_of(t.elem));
   }
   // LLVM would shuffle the loads of a long body, each in halves; a processor's prefetchers follow
   // many load instructions only in the order of addresses (measured: 17 instead of 32 GB/s). This

@@ -36,11 +36,12 @@ struct LaunchContext {
   std::uint64_t accesses = 0;  ///< instructions that touched memory so far
   /// What atomic operations on an element (buffer, index) have made visible.
   std::map<std::pair<int, std::int64_t>, Seen> released;
-  /// Who published a slot (buffer, index), under which ticket and with which of its accesses.
+  /// Who published a slot (buffer, index) first, under which ticket and with which of its accesses.
   struct Publication {
     std::int64_t ticket = 0, warp = 0;
     std::uint64_t access = 0;
     std::vector<Bits> values{};
+    bool helped = false;  ///< by others alone so far
   };
   std::map<std::pair<int, std::int64_t>, Publication> published;
   std::map<int, std::int64_t> tickets;  ///< taken so far, by counter
@@ -157,6 +158,7 @@ class Warp {
   void execute(const Ticket& op, const Instr& instr);
   void execute(const Publish& op, const Instr& instr);
   void execute(const Await& op, const Instr& instr);
+  void execute(const Overdue& op, const Instr& instr);
   void execute(const Gather& op, const Instr& instr);
   void execute(const For& op, const Instr& instr);
   void execute(const If& op, const Instr& instr);

@@ -56,9 +56,20 @@ void Warp::execute(const Publish& op, const Instr&) {
   LaunchContext::Publication publication{
       integer(op.ticket), block_->index * kWarpWidth + index_, who.access, {}};
   for (const ValueId id : op.values) publication.values.push_back(*slot(id));
-  const bool first =
-      context_->published.try_emplace({op.flags, index}, std::move(publication)).second;
-  if (!first) fail(fmt::format("slot {} is published a second time", index));
+  publication.helped = op.helps;
+  const auto known = context_->published.find({op.flags, index});
+  if (known != context_->published.end()) {
+    LaunchContext::Publication& before = known->second;
+    if (!op.helps && !std::exchange(before.helped, false))
+      fail(fmt::format("slot {} is published a second time", index));
+    if (before.ticket != publication.ticket)
+      fail(fmt::format("slot {} is published under tickets {} and {}", index, before.ticket,
+                       publication.ticket));
+    if (before.values != publication.values)
+      fail(fmt::format("slot {} is published with other values", index));
+    return;
+  }
+  context_->published.emplace(std::pair(op.flags, index), std::move(publication));
   const RecordLayout layout = record_layout(context_->program, op.values);
   for (std::int64_t w = 0; w < std::max(layout.words, 1); ++w) {
     const std::int64_t word = index * layout.elements() + 2 * w;
@@ -122,6 +133,18 @@ void Warp::execute(const Await& op, const Instr& instr) {
     std::uint64_t& known = seen_[found[l]->warp];
     known = std::max(known, found[l]->access);
   }
+}
+
+// Never patient, so that whatever may be late is.
+void Warp::execute(const Overdue& op, const Instr& instr) {
+  const std::int64_t first = integer(op.first), count = integer(op.count);
+  const std::int64_t ticket = integer(op.ticket), stride = integer(op.stride);
+  if (count < 0) fail(fmt::format("looks at {} slots", count));
+  std::int64_t found = 0;
+  while (found < count && (integer(op.publisher) + found * stride >= ticket ||
+                           context_->published.contains({op.flags, first + found})))
+    ++found;
+  *slot(instr.results[0]) = static_cast<Bits>(found);
 }
 
 LaunchContext::Meeting& Warp::meeting() {

@@ -35,7 +35,7 @@ bool EarlyStart::touches(const Instr& instr) const {
   if (const auto* copy = std::get_if<CopyAsync>(&instr.op)) return others(copy->buffer);
   return std::holds_alternative<Store>(instr.op) || std::holds_alternative<AtomicAdd>(instr.op) ||
          std::holds_alternative<Ticket>(instr.op) || std::holds_alternative<Publish>(instr.op) ||
-         std::holds_alternative<Await>(instr.op);
+         std::holds_alternative<Await>(instr.op) || std::holds_alternative<Overdue>(instr.op);
 }
 
 bool EarlyStart::has_to_wait(const Instr& instr) const {

@@ -49,9 +49,12 @@ class Analysis {
     known = use;
   }
   void slots(int buffer, const std::vector<ValueId>& values) {
-    access(buffer, Use::flags);
     std::vector<DType> types;
     for (const ValueId id : values) types.push_back(program_.type(id).elem);
+    slots(buffer, types);
+  }
+  void slots(int buffer, const std::vector<DType>& types) {
+    access(buffer, Use::flags);
     const auto& known = carried_.try_emplace(buffer, types).first->second;
     if (known != types) fail("all slots of a buffer carry values of the same types");
   }
@@ -79,6 +82,7 @@ class Analysis {
   }
   void visit(const Publish& op, const Instr&) {
     slots(op.flags, op.values);
+    if (op.helps) return;  // nobody waits for it
     if (!is_ticket(op.ticket)) return fail("a slot is published under a ticket of the block");
     for (const ValueId awaited : state_.awaited) {
       if (!not_later(state_, awaited, op.ticket))
@@ -89,6 +93,11 @@ class Analysis {
     slots(op.flags, instr.results);
     if (!is_ticket(op.ticket)) fail("a wait needs a ticket that the block has taken");
     state_.awaited.insert(op.ticket);
+  }
+
+  void visit(const Overdue& op, const Instr&) {
+    slots(op.flags, op.types);
+    if (!is_ticket(op.ticket)) fail("a look needs a ticket that the block has taken");
   }
 
   void visit(const If& op, const Instr& instr) {

@@ -35,7 +35,11 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
   ScanBlock block(b, program, graph, run);
   block.share(own);
   const Partials in_block = block.before_warp();
-  const Partials looked = tree.before(b, tiles, ticket, [&] { return block.all(); }, true);
+  TileTree::Refold refold;
+  std::optional<ScanTiles> others;  // that other threads have taken
+  if (!plan.in_registers)
+    refold = [&](ValueId late) { return others.emplace(b, graph, plan, params).total_of(late); };
+  const Partials looked = tree.before(b, tiles, ticket, [&] { return block.all(); }, true, refold);
   const Partials before = run.merge(tiles.carried_in(), looked);
   tiles.scan(run.merge(block.reaching_warp(before), in_block),
              std::vector<ValueId>(graph.folds.size(), kNoValue));

@@ -331,20 +331,20 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
 
 Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
   const ValueId origin = range_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
-  range_tile_.read_ahead(plan_.read_ahead);
+  range_tile_.read_ahead(plan_.read_ahead > 0 ? b_.i64(plan_.read_ahead) : kNoValue);
   Partials total = range_tile_.fold_range(begin, count, origin, kNoValue, b_.i32(0), 1);
   return range_tile_.lift(range_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
-/// What is asked for while ranges are scanned: the tile that comes next, or, where nothing read
-/// them before, what is wanted soon. Segments follow each other forward; what goes on, in its
-/// direction.
-std::int64_t ScanTile::ahead_of_scan() const {
+/// What is asked for while ranges are scanned: where nothing read them before, what is wanted soon.
+/// Segments follow each other forward; what goes on, in its direction.
+ValueId ScanTile::ahead_of_scan() {
+  if (ahead_ != kNoValue) return ahead_;
   const bool read_before = plan_.strategy == Strategy::look_back || broadcasts(graph_);
-  const std::int64_t ahead = read_before ? plan_.next_tile : plan_.read_ahead;
-  const bool next_segment =
-      plan_.strategy != Strategy::look_back && plan_.segment > 0 && plan_.segment <= ahead;
-  return ranges_reverse_ && !next_segment ? -ahead : ahead;
+  const std::int64_t ahead = plan_.read_ahead;
+  if (read_before || ahead == 0) return kNoValue;
+  const bool next_segment = plan_.segment > 0 && plan_.segment <= ahead;
+  return b_.i64(ranges_reverse_ && !next_segment ? -ahead : ahead);
 }
 
 Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,

@@ -123,6 +123,10 @@ class ScanTile {
   Partials scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                       ValueId extent, const std::vector<ValueId>& folded);
 
+  /// While ranges are scanned their loads ask for the elements so many (uniform i64) behind, from
+  /// now on.
+  void read_ahead(ValueId elements) { ahead_ = elements; }
+
   /// The segments [first, behind) (i64) of launches that stream, one after the other, as
   /// scan_range() does, in rows that begin with lines of memory: the row in which one ends and the
   /// next begins is stored once. Segments have more elements than a row.
@@ -166,7 +170,7 @@ class ScanTile {
   /// and those of all rows come first.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, OfFolds)>& done);
-  [[nodiscard]] std::int64_t ahead_of_scan() const;
+  ValueId ahead_of_scan();
   /// `lines`: rows begin with lines of memory, so that outputs may be stored past the caches.
   /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
   void store_row(TileLowering& tile, const Loaded& row, ValueId at, const OfFolds& values,
@@ -205,6 +209,7 @@ class ScanTile {
   ValueId slot_ = kNoValue, run_slot_ = kNoValue, block_slot_ = kNoValue;  // of rows, run, block
   // One a fold; asked for by elements, and in rows where segments begin anywhere.
   std::vector<bool> reverse_, is_scan_, asked_, spreads_;
+  ValueId ahead_ = kNoValue;                        // read_ahead()
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment
   int ends_ = -1;  // the first shared array of what folds are where the block's segments end
   TileLowering tile_, range_tile_;

@@ -66,6 +66,11 @@ class ScanTiles {
   /// The fold that tiles hand on which end with this one: `before`, of those before it, and `own`.
   Partials join(Partials before, const Partials& own);
 
+  /// place() and total().
+  Partials total_of(ValueId number) {
+    place(number);
+    return total();
+  }
   /// Loads the tile and folds the warp's run: with heads, the segment that goes on behind it.
   Partials total();
   /// Scans the run behind `carry`, which covers all that comes before it, and stores its elements'

@@ -35,7 +35,7 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
     : b_(builder),
       graph_(graph),
       plan_(plan),
-      ahead_(plan.read_ahead),
+      ahead_(plan.read_ahead > 0 ? builder.i64(plan.read_ahead) : kNoValue),
       input_used_(inputs_used(graph)) {
   fold_nodes_.assign(graph.folds.size(), kNoNode);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {

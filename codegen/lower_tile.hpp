@@ -102,9 +102,9 @@ class TileLowering {
     bases_ = std::move(bases);
     steps_ = std::move(steps);
   }
-  /// load() tells the processor that the elements so many behind are wanted soon, from now on; at
-  /// first as the plan says (Plan::read_ahead).
-  void read_ahead(std::int64_t elements) { ahead_ = elements; }
+  /// load() tells the processor that the elements so many (uniform i64) behind are wanted soon,
+  /// from now on; kNoValue: nothing. At first as the plan says (Plan::read_ahead).
+  void read_ahead(ValueId elements) { ahead_ = elements; }
   /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
   void place_at_row(ValueId row);
   /// Elements between the rows of an input, a parameter of strided plans.
@@ -274,7 +274,7 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  std::int64_t ahead_;
+  ValueId ahead_;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
   std::vector<ValueId> pilots_;  // one a fold, kNoValue: it has none; or none at all

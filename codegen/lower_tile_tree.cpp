@@ -106,8 +106,57 @@ void TileTree::publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Parti
 }
 
 void TileTree::publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
-                          const Partials& states) const {
-  b.publish(records_[level], slot, ticket, run.tile().flatten(states));
+                          const Partials& states, bool helps) const {
+  b.publish(records_[level], slot, ticket, run.tile().flatten(states), helps);
+}
+
+ValueId TileTree::first_near(Builder& b, ScanTiles& tiles) const {
+  const ValueId end = tiles.index();
+  ValueId from = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
+  if (near(0) > 0) from = b.sub(from, b.i64(std::int64_t{near(0)} * kRadix));
+  const ValueId origin = tiles.origin() == kNoValue ? b.i64(0) : tiles.origin();
+  return b.compute(Op::max, {origin, from});
+}
+
+void TileTree::help(Builder& b, ScanTiles& tiles, ValueId ticket, const Refold& refold) const {
+  // Some 20 us of a Sapphire Rapids: a tile takes as long.
+  constexpr int kLooks = 400;
+  auto nothing = [] { return Builder::Values{}; };
+  auto help_late = [&] {
+    const ValueId from = first_near(b, tiles), count = b.sub(tiles.index(), from);
+    const ValueId first = b.add(b.mul(tiles.segment(), tiles.tiles()), from);
+    const ValueId stride = tiles.tickets(b.i64(1));
+    const ValueId publisher = b.sub(ticket, tiles.tickets(count));
+    const Overdue look = {.flags = records_[0],
+                          .first = first,
+                          .count = count,
+                          .ticket = ticket,
+                          .publisher = publisher,
+                          .stride = stride,
+                          .looks = kLooks,
+                          .types = state_types()};
+    auto help_one = [&](ValueId, const Builder::Values& late) {
+      const ValueId next = b.branch_uniform(
+          b.lt(late[0], count),
+          [&] {
+            const ValueId of = b.add(publisher, b.mul(late[0], stride));
+            publish_at(b, tiles.run(), 0, b.add(first, late[0]), of, refold(of), true);
+            return b.overdue(look);
+          },
+          [&] { return late[0]; });
+      return Builder::Values{next};
+    };
+    const ValueId late = b.overdue(look);
+    b.branch(
+        b.lt(late, count),
+        [&] {
+          b.loop(b.i64(0), count, b.i64(1), {late}, help_one);
+          return Builder::Values{};
+        },
+        nothing);
+    return Builder::Values{};
+  };
+  b.branch(b.streams(), help_late, nothing);
 }
 
 Partials TileTree::fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,
@@ -174,7 +223,8 @@ Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId back
 }
 
 Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
-                          const std::function<Partials()>& own, bool publishes) const {
+                          const std::function<Partials()>& own, bool publishes,
+                          const Refold& refold) const {
   ScanTile& run = tiles.run();
   const int warps = plan_.warps;
   auto digits_are_last = [&](int levels) {  // of the tile's number: the last tile of such a group
@@ -194,13 +244,23 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
   auto fold_of = [&](int level, int back) {
     return folds[static_cast<std::size_t>(looks_before(level) + back)];
   };
+  // What lies between the slots of a level and the own group of the one below are the groups that
+  // are looked at one by one.
+  auto join_at = [&](int level, const Partials& group) {
+    Partials before = fold_of(level, 0);
+    for (int back = level > 0 ? near(level - 1) : 0; back > 0; --back)
+      before = run.merge(before, fold_of(level - 1, back));
+    return tiles.join(std::move(before), group);
+  };
   if (warps == 1) {
     Partials group = own();
     if (publishes) publish(b, tiles, ticket, group);
+    if (refold && plan_.stream_from > 0) help(b, tiles, ticket, refold);
     for (int level = 0; level < kTreeLevels; ++level) {
-      folds.push_back(look_at(b, tiles, level, kNoValue, ticket));
+      for (int back = 0; back <= near(level); ++back)
+        folds.push_back(look_at(b, tiles, level, back == 0 ? kNoValue : b.i64(back), ticket));
       if (level + 1 == kTreeLevels) continue;
-      group = tiles.join(folds.back(), group);
+      group = join_at(level, group);
       publish_group(level + 1, group);
     }
   } else {
@@ -240,15 +300,10 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
     b.barrier();
     for (int look = 0; look < looks; ++look)
       folds.push_back(shared.load_one(b, run.tile(), b.i64(look)));
-    // Higher groups wait for several warps' folds: what lies between the slots of a level and the
-    // own group are the groups that are looked at one by one.
-    on_first_warp(b, warps, [&] {
+    on_first_warp(b, warps, [&] {  // higher groups wait for several warps' folds
       Partials group = shared.load_one(b, run.tile(), b.i64(looks));
       for (int level = 2; level < kTreeLevels; ++level) {
-        Partials before = fold_of(level - 1, 0);
-        for (int back = near(level - 2); back > 0; --back)
-          before = run.merge(before, fold_of(level - 2, back));
-        group = tiles.join(std::move(before), group);
+        group = join_at(level - 1, group);
         publish_group(level, group);
       }
     });

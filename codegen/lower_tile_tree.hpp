@@ -11,6 +11,13 @@
 // enough it looks at some groups before its own (Plan::near) slot by slot as well, a warp a group,
 // and at the level above only at what was published long ago.
 //
+// A CPU's thread that has taken a tile may be off its core for milliseconds, while all others come
+// to wait for its fold. Where outputs lie apart from inputs, which launches that stream know,
+// others fold the tile themselves after a while, and publish the same bits (as Smith, Levien and
+// Owens do where nobody promises progress, Decoupled Fallback, SPAA 2025). Folds of groups are
+// published by the tile that ends them; near groups are looked at tile by tile, so that those of
+// others are there long before.
+//
 // Where tiles are of all segments (Plan::heads), a slot has the fold of what follows the last head
 // in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots, those
 // from the one on in which its segment begins; none of others is looked at or waited for.
@@ -37,11 +44,14 @@ class TileTree {
   /// The calling warp publishes the fold of the tile at which `tiles` is, which was taken as
   /// `ticket`.
   void publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Partials& own) const;
+  /// The fold of the tile that was taken as a ticket, whoever took it.
+  using Refold = std::function<Partials(ValueId)>;
   /// The fold of everything before the tile; only once a launch, by all warps, with a barrier if
   /// there are several. Publishes the groups that end with the tile, and, if `publishes`, its own
-  /// fold, which `own` gives, before it waits.
+  /// fold, which `own` gives, before it waits. With `refold` blocks help each other.
   Partials before(Builder& b, ScanTiles& tiles, ValueId ticket,
-                  const std::function<Partials()>& own, bool publishes) const;
+                  const std::function<Partials()>& own, bool publishes,
+                  const Refold& refold = {}) const;
 
  private:
   /// Groups before the own one of whose slots at this level each is looked at.
@@ -53,8 +63,12 @@ class TileTree {
   /// One behind the last slot of the segment at this level of which a tile takes account.
   ValueId end_of(Builder& b, ScanTiles& tiles, int level) const;
   void publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
-                  const Partials& states) const;
+                  const Partials& states, bool helps = false) const;
   [[nodiscard]] std::vector<DType> state_types() const;
+  /// The first of the tiles before the own one that are looked at by themselves.
+  ValueId first_near(Builder& b, ScanTiles& tiles) const;
+  /// Publishes the folds of these tiles whose blocks are late.
+  void help(Builder& b, ScanTiles& tiles, ValueId ticket, const Refold& refold) const;
   /// The fold of `count` (i64, at most 32) slots from `first` on, the j-th of which counts from
   /// `offset` slots behind the group's beginning.
   Partials fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,

@@ -120,7 +120,9 @@ struct Plan {
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
-  int stages = 0;  ///< staged (a power of two), look_ahead: tiles in shared memory or on their way
+  /// staged (a power of two), look_ahead: tiles in shared memory or on their way; of a CPU's
+  /// look_ahead those that are not yet folded, but for the one before
+  int stages = 0;
   /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
   /// memory.
   int staged = 0;
@@ -146,7 +148,8 @@ struct Plan {
   std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
   /// look_back: tiles are of all segments, one behind the other, which begin anywhere in them.
   bool heads = false;
-  /// look_back: groups of 32 tiles before the own one whose tiles are looked at one by one.
+  /// look_back, a CPU's look_ahead: groups of 32 tiles before the own one whose tiles are looked at
+  /// one by one.
   int near = 0;
   /// look_back: segments whose tiles are taken in turn, so that of the tiles that wait at a time
   /// few wait for each other; 0: one segment after the other.
@@ -175,9 +178,6 @@ struct Plan {
   /// How many elements behind those that are read from memory lie others that a CPU's thread asks
   /// for meanwhile: ahead_of() this plan (strands.hpp), or 0, which is none.
   std::int64_t read_ahead = 0;
-  /// look_back, a CPU's: how many elements behind a tile lies the one that its thread takes next,
-  /// which it asks for while it reads the tile for the last time. 0: it does not.
-  std::int64_t next_tile = 0;
   /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something
   /// (Target::line_bytes).
   bool takes_lines = false;

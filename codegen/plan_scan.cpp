@@ -87,8 +87,10 @@ int all_tree_looks(const Plan& plan) {
 bool near_serves(const Plan& plan) {
   constexpr int kGroup = 32;
   if (plan.near == 0) return true;
-  return plan.strategy == Strategy::look_back && plan.near > 0 && plan.near < kGroup &&
-         all_tree_looks(plan) <= plan.warps;
+  if (plan.near < 0 || plan.near >= kGroup) return false;
+  if (!plan.in_registers)  // one warp, after each other
+    return plan.strategy == Strategy::look_back || plan.strategy == Strategy::look_ahead;
+  return plan.strategy == Strategy::look_back && all_tree_looks(plan) <= plan.warps;
 }
 
 bool across_serves(const Plan& plan) {
@@ -181,8 +183,6 @@ std::string print_scan(const Plan& plan) {
   if (plan.stream_from > 0)
     text += fmt::format("  outputs of {} bytes and more pass the caches by{}\n", plan.stream_from,
                         plan.to_lines ? ", rows of ranges on lines of memory" : "");
-  if (plan.next_tile > 0)
-    text += fmt::format("  asks for the tile {} elements on\n", plan.next_tile);
   if (!plan.in_registers) {
     text += fmt::format("  rows {} at once", plan.range_depth);
     if (plan.range_width > 1)
@@ -210,9 +210,6 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.range_load >= 1, "a range is folded by loads");
   require((plan.range_width == 1 && plan.range_load == 1) || target.accesses_anywhere,
           "rows of ranges begin anywhere");
-  require(plan.next_tile == 0 ||
-              (plan.strategy == Strategy::look_back && !plan.in_registers && plan.read_ahead == 0),
-          "the next tile is asked for while ranges are read again, unless what comes next is");
   const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
   require(plan.in_registers || plan.load_width == 1, "ranges have widths of their own");
@@ -274,8 +271,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
               "shared memory holds the folds of a block's segments");
       break;
     case Strategy::look_ahead:
-      require(plan.stages >= 2 && plan.blocks >= 1 && plan.staged == plan.depth,
-              "all rows of tiles are staged, more than one tile's");
+      require(plan.stages >= 2 && plan.blocks >= 1, "blocks that stay have tiles on their way");
+      require(!plan.in_registers || plan.staged == plan.depth, "all rows of tiles are staged");
       [[fallthrough]];
     default:
       require(plan.tile >= 1, "tiles hold elements");

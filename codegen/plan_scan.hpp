@@ -117,7 +117,7 @@ bool heads_serve(const Graph& graph, std::int64_t segment);
 /// a level of whose slots a tile looks at each: its own, and those that Plan::near says.
 inline constexpr int kTreeLevels = 3;
 int tree_looks(const Plan& plan, int level);
-/// Whether a block has a warp for each such group.
+/// Whether a block has a warp for each such group, or tiles are one warp's ranges.
 bool near_serves(const Plan& plan);
 /// Whether Plan::across is legal: tiles wait, each for others of its own segment alone.
 bool across_serves(const Plan& plan);

@@ -316,7 +316,7 @@ void add_heads(Space& space, const Graph& graph, const Target& target, const Pla
 }
 
 /// Blocks that stay, by lanes and on tensor cores: their decisions are about what is in shared
-/// memory and on its way there.
+/// memory, or a CPU's cache, and on its way there.
 void add_ahead(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   for (const bool mma : {false, true}) {
     if (mma && !target.has_mma) continue;
@@ -324,6 +324,11 @@ void add_ahead(Space& space, const Graph& graph, const Target& target, const Pla
     if (!around) return;
     space.add(*around);
     space.vary(*around, &PlanChoice::depth, {std::max(1, around->depth / 2), 2 * around->depth});
+    if (around->tile > 0) {
+      space.vary(*around, &PlanChoice::tile,
+                 {std::max(1, around->tile / 4), std::max(1, around->tile / 2), 2 * around->tile});
+      continue;
+    }
     space.vary(*around, &PlanChoice::warps, {4, 16});
     space.vary(*around, &PlanChoice::blocks, {1, 3, 4});
     space.vary(*around, &PlanChoice::stages, {3, 6});

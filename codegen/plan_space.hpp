@@ -27,7 +27,8 @@ struct PlanChoice {
   int stages = 0;   ///< staged, look_ahead: tiles of a warp in shared memory
   int staged = 0;   ///< look_back: of the depth, loads that come through shared memory
   int heads = 0;    ///< look_back: 1: tiles of all segments, which begin anywhere in them
-  int near = 0;     ///< look_back: groups of tiles before the own one that are looked at one by one
+  int near = 0;     ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
+                    ///< looked at one by one
   int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
@@ -38,9 +39,9 @@ struct PlanChoice {
   int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int strip = 0;    ///< columns: how many a block walks along, row by row; 0: it stays at its own
   int parts = 0;    ///< parts, columns: how many of them fill the target
-  int tile = 0;     ///< look_back, propagate: 1024 elements of a block's tile that is read twice
-  int chain = 0;    ///< published: products that one accumulator takes; 0: as many as there are
-  int product = 0;  ///< published: 1: a second product adds up the columns of a square
+  int tile = 0;   ///< look_back, look_ahead, propagate: 1024 elements of a tile that is read twice
+  int chain = 0;  ///< published: products that one accumulator takes; 0: as many as there are
+  int product = 0;   ///< published: 1: a second product adds up the columns of a square
   int fraction = 0;  ///< split: of the elements, those on tensor cores, in percent
   int bytes = 16;    ///< a lane's load, at most
   bool mma = true;   ///< tensor cores for the folds that they serve

@@ -51,10 +51,9 @@ constexpr Field kBack[] = {
     {"near", &PlanChoice::near, false}, {"across", &PlanChoice::across, false},
     {"tile", &PlanChoice::tile},        {"blocks", &PlanChoice::blocks},
     {"bytes", &PlanChoice::bytes}};
-constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},
-                            {"depth", &PlanChoice::depth},
-                            {"stages", &PlanChoice::stages},
-                            {"blocks", &PlanChoice::blocks},
+constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
+                            {"near", &PlanChoice::near, false}, {"tile", &PlanChoice::tile, false},
+                            {"stages", &PlanChoice::stages},    {"blocks", &PlanChoice::blocks},
                             {"bytes", &PlanChoice::bytes}};
 constexpr Field kReduction16[] = {
     {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};

@@ -124,8 +124,9 @@ struct Load {
   int buffer = 0;
   Address at;
   ValueId mask = kNoValue;
-  /// A hint: the elements that lie so many behind these will be read soon. Nothing need be there.
-  std::int64_t ahead = 0;
+  /// A hint: the elements that lie so many (uniform i64) behind these will be read soon. Nothing
+  /// need be there.
+  ValueId ahead = kNoValue;
   bool once = false;  ///< a hint: hardly any other load takes something of the lines that it takes
 };
 struct Store {
@@ -256,12 +257,14 @@ struct Ticket {
 /// With `values` (of width 1, lane 0's count) the slot is a record (RecordLayout) of a scratch
 /// buffer of i64 and carries them; without, it is an element of a scratch buffer of i32, and what
 /// this warp stored before may be read by warps that awaited the slot. A slot is published at most
-/// once a launch.
+/// once a launch, but for those that somebody else publishes, too (`helps`): a warp that does so
+/// has the same values to the bit, and names the ticket of the block whose slot it is.
 struct Publish {
   int flags = 0;
   ValueId slot = kNoValue;
   ValueId ticket = kNoValue;
   std::vector<ValueId> values{};
+  bool helps = false;
 };
 /// The warp waits for the slots first + l, l < count <= 32 (all uniform i64), of which slot first +
 /// l is published under ticket publisher + l * stride. Slots whose publisher is not below `ticket`,
@@ -279,6 +282,19 @@ struct Await {
   ValueId first = kNoValue, count = kNoValue;
   ValueId ticket = kNoValue;
   ValueId publisher = kNoValue, stride = kNoValue;
+};
+/// Looks at slots as an Await does, of slots that carry values, but at each only so many times:
+/// number l of the first slot that was not published then, or `count` where there is none (uniform
+/// i64). Which one it finds depends on how blocks happen to run, and no result of a launch may
+/// depend on it. It is no wait: what follows may publish the slot on behalf of the block that is
+/// late, because its thread is not running, say.
+struct Overdue {
+  int flags = 0;
+  ValueId first = kNoValue, count = kNoValue;
+  ValueId ticket = kNoValue;
+  ValueId publisher = kNoValue, stride = kNoValue;
+  int looks = 1;
+  std::vector<DType> types{};  ///< what a slot carries
 };
 /// The blocks of a cluster tell each other values (of width 1): each hands over what its first warp
 /// has in lane 0. Lane l of every warp receives those of the cluster's block number l, zeros where
@@ -305,7 +321,7 @@ using Operation =
     std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
                  Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
                  WaitForLaunch, LetNextStart, Misalignment, CopyAsync, CopyWait, Ticket, Publish,
-                 Await, Gather, For, If>;
+                 Await, Overdue, Gather, For, If>;
 
 struct Instr {
   Operation op;
@@ -404,7 +420,8 @@ struct Launch {
   /// meaning is the same. What that saves is the time between the two, and that of what they do
   /// until then.
   bool overlaps = false;
-  /// Blocks that a CPU's thread takes at least: fewer are not worth another thread.
+  /// Blocks that a CPU's thread takes at least: fewer are not worth another thread. 0: blocks stay
+  /// and share the work out among themselves, a thread takes one, and one alone would do all.
   std::int64_t grain = 1;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
   /// A CPU may compute by vectors of half its registers' bits (Plan::half_vectors). The meaning is

@@ -115,7 +115,7 @@ class Printer {
   }
   std::string operation(const Load& op, const Instr&) const {
     return fmt::format("load {}{}{}{}", named(program_.buffers, op.buffer), place(op.at, op.mask),
-                       op.ahead == 0 ? "" : fmt::format(", then {:+}", op.ahead),
+                       op.ahead == kNoValue ? "" : ", then + " + value(op.ahead),
                        op.once ? ", once" : "");
   }
   std::string operation(const Store& op, const Instr&) const {
@@ -208,7 +208,12 @@ class Printer {
     std::string text = fmt::format("publish {}[{}], ticket {}", named(program_.buffers, op.flags),
                                    value(op.slot), value(op.ticket));
     for (const ValueId id : op.values) text += ", " + value(id);
-    return text;
+    return text + (op.helps ? ", helps" : "");
+  }
+  std::string operation(const Overdue& op, const Instr&) const {
+    return fmt::format("overdue {}[{}], count {}, ticket {}, publishers {} step {}, looks {}",
+                       named(program_.buffers, op.flags), value(op.first), value(op.count),
+                       value(op.ticket), value(op.publisher), value(op.stride), op.looks);
   }
   std::string operation(const Await& op, const Instr&) const {
     return fmt::format("await {}[{}], count {}, ticket {}, publishers {} step {}",
@@ -338,7 +343,7 @@ std::string print(const Program& program) {
     if (launch.min_blocks > 0) out += fmt::format(", min_blocks {}", launch.min_blocks);
     if (launch.lasting > 0) out += fmt::format(", lasting {}", launch.lasting);
     if (launch.cluster > 1) out += fmt::format(", cluster {}", launch.cluster);
-    if (launch.grain > 1) out += fmt::format(", grain {}", launch.grain);
+    if (launch.grain != 1) out += fmt::format(", grain {}", launch.grain);
     if (launch.overlaps) out += ", overlaps";
     if (launch.half_vectors) out += ", half vectors";
     if (launch.strands.count > 1)

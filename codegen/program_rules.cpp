@@ -128,6 +128,8 @@ class Rules {
   void operation(const Load& op, const Instr& instr) const {
     const Buffer& from = buffer(op.buffer);
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
+    if (op.ahead != kNoValue)
+      check(type_of(op.ahead) == uniform(DType::i64), "what is read ahead is a uniform i64");
     access(op.at, op.mask, result(instr), from.type, from.alignment, program_.accesses_anywhere,
            program_.accesses_anywhere);
   }
@@ -363,6 +365,15 @@ class Rules {
       check(program_.values[id] == lane(program_.values[id].elem), "slots give an element a lane");
     for (const ValueId id : {op.first, op.count, op.ticket, op.publisher, op.stride})
       check(type_of(id) == uniform(DType::i64), "slots and tickets are uniform i64");
+  }
+
+  void operation(const Overdue& op, const Instr& instr) const {
+    scratch(op.flags, DType::i64);
+    check(!op.types.empty(), "what is overdue carries values");
+    check(op.looks >= 1, "a slot is looked at");
+    for (const ValueId id : {op.first, op.count, op.ticket, op.publisher, op.stride})
+      check(type_of(id) == uniform(DType::i64), "slots and tickets are uniform i64");
+    expect(instr, uniform(DType::i64));
   }
 
   void operation(const Gather& op, const Instr& instr) const {

@@ -38,9 +38,9 @@ class Verifier {
       check(is_identifier(launch.name), "a launch's name must be an identifier");
       check(names.insert(launch.name).second, "two launches have one name");
       check(launch.warps >= 1 && launch.warps <= kMaxWarps, "a block has 1 to 32 warps");
-      check(launch.grain >= 1, "a thread takes a block at least");
+      check(launch.grain >= 0, "a thread takes blocks");
       check(is_power_of_two(launch.strands.count), "strands are a power of two");
-      check(launch.strands.count == 1 || !contains<Ticket, Publish, Await>(launch.body),
+      check(launch.strands.count == 1 || !contains<Ticket, Publish, Await, Overdue>(launch.body),
             "blocks that wait for others are taken in order");
       check(launch.min_blocks >= 0, "min_blocks must not be negative");
       check(launch.cluster >= 1 && launch.cluster <= kWarpWidth, "a cluster has 1 to 32 blocks");

@@ -59,12 +59,20 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.publisher);
                                   fn(o.stride);
                                 },
+                                [&](Overdue& o) {
+                                  fn(o.first);
+                                  fn(o.count);
+                                  fn(o.ticket);
+                                  fn(o.publisher);
+                                  fn(o.stride);
+                                },
                                 [&](Gather& o) {
                                   for (auto& id : o.values) fn(id);
                                 },
                                 [&](Load& o) {
                                   place(o.at);
                                   maybe(o.mask);
+                                  maybe(o.ahead);
                                 },
                                 [&](Store& o) {
                                   place(o.at);

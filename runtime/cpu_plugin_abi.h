@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 2u
+#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 3u
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,7 +60,9 @@ typedef struct chainfold_cpu_plugin {
 
   /* Runs launch(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all cores;
    * returns when all have run. A shorter range comes first, alone: it tells whether the others are
-   * worth the cores' waking. Which thread runs which range varies; the set of blocks does not.
+   * worth the cores' waking. Which thread runs which range varies; the set of blocks does not. With
+   * a grain of 0 blocks share the work out among themselves: all threads are asked for at once, and
+   * each runs a block; a block that starts late finds less to do, or nothing.
    * Each range runs in the default floating-point environment: to nearest, subnormals kept.
    * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
   int (*parallel_for)(chainfold_cpu_launch launch, int64_t blocks, int64_t grain,

@@ -67,7 +67,8 @@ class CpuExecutable final : public Executable {
               void*, bool) const override {
     // Many blocks are shared out in runs.
     constexpr std::int64_t kRuns = 512;
-    module_->run(index, blocks, std::max(grains_[index], blocks / kRuns), slots);
+    const std::int64_t grain = grains_[index];
+    module_->run(index, blocks, grain == 0 ? 0 : std::max(grain, blocks / kRuns), slots);
   }
 
  private:

@@ -64,8 +64,9 @@ class CpuModule {
   /// \throws InternalError when there is none.
   [[nodiscard]] chainfold_cpu_launch function(std::size_t i) const;
 
-  /// Runs function(i) over [0, blocks) on all cores, in ranges of at least `grain` blocks, with one
-  /// 8-byte slot of `args` a kernel parameter; returns when all have run. Nothing for blocks <= 0.
+  /// Runs function(i) over [0, blocks) on all cores, in ranges of at least `grain` blocks (0: which
+  /// share the work out among themselves, parallel_for of the plugin), with one 8-byte slot of
+  /// `args` a kernel parameter; returns when all have run. Nothing for blocks <= 0.
   /// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
   void run(std::size_t i, std::int64_t blocks, std::int64_t grain, const std::uint64_t* args) const;
 

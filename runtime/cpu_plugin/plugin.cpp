@@ -289,6 +289,7 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     const DefaultFloatEnvironment environment;
     launch(begin, end, args);
   };
+  const bool stays = grain == 0;
   grain = std::clamp<std::int64_t>(grain, 1, blocks);
   const std::int64_t threads =
       std::min<std::int64_t>(blocks / grain, tbb::this_task_arena::max_concurrency());
@@ -297,7 +298,8 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
     return 0;
   }
   const NoteEnd note;
-  const Shared rest = run_alone(launch, blocks, grain, threads, run);
+  const Shared rest = stays ? Shared{.first = 0, .threads = threads}
+                            : run_alone(launch, blocks, grain, threads, run);
   if (rest.threads == 1) return 0;
   try {
     SharedRanges ranges(rest.first, blocks, std::min(grain, blocks - rest.first), rest.threads);
@@ -309,7 +311,7 @@ int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
           [&](std::int64_t me) {
             const auto start = Clock::now();
             const std::int64_t ran = ranges.run(me, run);
-            if (me == 0) memory.note(launch, blocks, ran, Clock::now() - start);
+            if (me == 0 && !stays) memory.note(launch, blocks, ran, Clock::now() - start);
           },
           tbb::static_partitioner{});
     });

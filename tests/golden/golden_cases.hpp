@@ -193,6 +193,8 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"scan_horner_back_u8", 3000, "sm_80",
      "look_back warps=1 depth=1 tile=0 blocks=0 bytes=4 simt"},
     {"scan_sum_i32", 0, "cpu", "look_back warps=1 depth=1 tile=1 blocks=0 bytes=16 simt"},
+    {"scan_sum_i32", 0, "cpu",
+     "look_ahead warps=1 depth=1 near=1 tile=1 stages=2 blocks=1 bytes=16 simt"},
     {"scan_sum_i32", 0, "sapphirerapids",
      "look_back warps=1 depth=1 tile=1 blocks=0 bytes=16 simt"},
     {"scan_back_out_f32", 128, "sapphirerapids", "scan_run warps=1 depth=2 blocks=0 bytes=0 simt"},

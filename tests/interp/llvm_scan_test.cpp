@@ -104,6 +104,10 @@ TEST_P(LlvmScan, AgreesWithTheInterpreter) {
                              {0, 1},
                              {0, 5001, "scan_run warps=1 depth=8 blocks=0 bytes=0 simt"},
                              {0, 5001, "look_back warps=1 depth=4 tile=1 bytes=16 simt"},
+                             {0, 5001, "look_ahead warps=1 depth=8 tile=1 stages=2 blocks=1 simt"},
+                             {2500, 7500,
+                              "look_ahead warps=1 depth=4 near=1 tile=1 stages=3 "
+                              "blocks=1 simt"},
                              {0, 5001, "propagate warps=1 depth=1 tile=1 bytes=16 simt"}};
   constexpr Shape kBothWays[] = {{1000, 3000}, {0, 5001}};
   const Shape shapes[] = {kSegments[GetParam() % std::size(kSegments)],
@@ -123,6 +127,9 @@ TEST(LlvmScanStreams, AgreesWithTheInterpreter) {
   if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
   constexpr Shape kShapes[] = {{64, 64 * 21},
                                {0, 5056, "look_back warps=1 depth=8 tile=1 bytes=16 simt"},
+                               {0, 50560,
+                                "look_ahead warps=1 depth=8 near=1 tile=1 stages=2 "
+                                "blocks=1 simt"},
                                {1056, 1056 * 3, "propagate warps=1 depth=4 tile=1 bytes=16 simt"}};
   std::size_t shape = 0;
   for (const TestProgram& tested : scan_programs()) {

@@ -117,6 +117,121 @@ TEST(LookAhead, HasTheBitsOfLookBackUnderEverySchedule) {
   }
 }
 
+/// A CPU's, of 1024 elements a tile.
+PlanChoice ahead_on_cpu(int depth, int stages, int near) {
+  return {.strategy = Strategy::look_ahead,
+          .warps = 1,
+          .depth = depth,
+          .stages = stages,
+          .near = near,
+          .blocks = 1,
+          .tile = 1,
+          .mma = false};
+}
+
+TEST(LookAheadOnCpu, ServesEveryProgram) {
+  std::size_t turn = 0, served = 0;
+  for (const TestProgram& tested : scan_programs()) {
+    const codegen::Target target = codegen::cpu_target(1 + static_cast<int>(turn % 4));
+    const std::int64_t segment = turn % 2 == 0 ? 0 : 2500;
+    InterpCase c{.segment = segment,
+                 .elements = segment > 0 ? 3 * segment : 3000 + static_cast<std::int64_t>(turn),
+                 .fill = tested.fills[turn % tested.fills.size()],
+                 .seed = turn,
+                 .base_alignment = 1,
+                 .in_place = turn % 3 != 0,
+                 .choice = ahead_on_cpu(1 + static_cast<int>(turn % 8),
+                                        2 + static_cast<int>(turn % 3), static_cast<int>(turn % 3)),
+                 .options = options_of(turn)};
+    ++turn;
+    if (!make_plan(tested.over(segment > 0 ? segments(segment) : whole()).graph(), target,
+                   {.segment = segment, .base_alignment = 1}, *c.choice))
+      continue;
+    ++served;
+    expect_right(tested, target, c);
+  }
+  EXPECT_GE(served, scan_programs().size() * 2 / 3);
+}
+
+TEST(LookAheadOnCpu, TilesMayEndAnywhereAndScansGoOn) {
+  std::size_t turn = 0;
+  for (const std::int64_t elements : {0, 1, 1023, 1024, 1025, 9 * 1024 - 5}) {
+    expect_right(program(turn % 2 == 0 ? "scan_sum_f32" : "scan_back_out_f16"),
+                 codegen::cpu_target(3),
+                 {.elements = elements,
+                  .base_alignment = 1,
+                  .in_place = turn % 2 == 1,
+                  .choice = ahead_on_cpu(2, 2, 1),
+                  .options = options_of(turn)});
+    ++turn;
+  }
+  expect_right(program("scan_sum_i32"), codegen::cpu_target(2),
+               {.elements = 7000, .chunks = 3, .choice = ahead_on_cpu(4, 2, 1)});
+}
+
+/// Where outputs pass the caches by, blocks help those that are late, to the bit: more than 32
+/// tiles, of which those in near groups are looked at one by one.
+TEST(LookAheadOnCpu, HasTheBitsOfLookBackUnderEveryScheduleAndHelps) {
+  constexpr std::int64_t kElements = 70 * 1024 - 32;
+  for (const char* name : {"scan_sum_f16", "scan_back_out_f32"}) {
+    SCOPED_TRACE(name);
+    const Computation computation = program(name).over(whole());
+    const codegen::Graph& graph = computation.graph();
+    codegen::Target target = codegen::cpu_target(3);
+    target.stream_bytes = 64;
+    const auto inputs = make_inputs(graph, kElements, Fill::normal, 3);
+    auto compiled = [&](const PlanChoice& choice) {
+      return codegen::compile_plan(graph, target,
+                                   make_plan(graph, target, {.base_alignment = 1}, choice).value());
+    };
+    PlanChoice back = ahead_on_cpu(8, 2, 0);
+    back.strategy = Strategy::look_back;
+    back.stages = back.blocks = 0;
+    InterpCase c{.elements = kElements, .base_alignment = 1};
+    const auto expected = interpret_graph(graph, compiled(back), inputs, {}, c);
+    std::size_t turn = 0;
+    for (const int near : {0, 1, 2}) {
+      PlanChoice choice = ahead_on_cpu(8, 2, near);
+      for (const bool stays : {true, false}) {
+        const codegen::Compiled waiting = compiled(stays ? choice : [&] {
+          PlanChoice other = back;
+          other.near = near;
+          return other;
+        }());
+        EXPECT_NE(print(waiting.program).find(", helps"), std::string::npos);
+        c.options = options_of(5 * turn++ + 2);  // at random, several at once or one alone
+        const auto outputs = interpret_graph(graph, waiting, inputs, {}, c);
+        for (std::int64_t i = 0; i < outputs[0].count(); ++i)
+          ASSERT_EQ(outputs[0].get(i), expected[0].get(i)) << "value " << i << ", near " << near;
+      }
+    }
+  }
+}
+
+TEST(LookAheadOnCpu, IsLegalForRangesInOneDirection) {
+  const codegen::Target target = codegen::cpu_target(2);
+  auto legal = [&](const char* name, const char* text) {
+    return make_plan(program(name).over(whole()).graph(), target, {}, codegen::parse_choice(text))
+        .has_value();
+  };
+  const std::string text =
+      "look_ahead warps=1 depth=8 near=1 tile=4 stages=2 blocks=1 bytes=0 simt";
+  EXPECT_EQ(to_text(codegen::parse_choice(text)), text);
+  EXPECT_TRUE(legal("scan_sum_f32", text.c_str()));
+  EXPECT_FALSE(legal("scan_both_ways_i32", text.c_str()));
+  EXPECT_FALSE(legal("scan_share_f32", text.c_str()));
+  EXPECT_FALSE(legal("scan_sum_f32", "look_ahead warps=1 depth=8 stages=2 blocks=1 bytes=0 simt"))
+      << "rows in registers";
+  EXPECT_FALSE(
+      legal("scan_sum_f32", "look_ahead warps=1 depth=8 near=32 tile=4 stages=2 blocks=1 simt"));
+  const Computation computation = program("scan_sum_f32").over(whole());
+  const codegen::Graph& graph = computation.graph();
+  bool offered = false;
+  for (const PlanChoice& each : plan_space(graph, target, {}))
+    offered = offered || (each.strategy == Strategy::look_ahead && each.tile > 0);
+  EXPECT_TRUE(offered);
+}
+
 TEST(LookAhead, IsLegalWhereCopiesAreAndItsTilesFit) {
   const Computation computation = program("scan_sum_f32").over(whole());
   auto legal = [&](const codegen::Target& target, const PlanChoice& choice) {

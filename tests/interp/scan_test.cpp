@@ -42,11 +42,17 @@ TEST_P(ScanShapes, AreRight) {
                       .depth = pick({1, 2, 3, 4, 8}),
                       .stages = pick({2, 3, 4}),
                       .staged = pick({0, 1, 2, 4}),
+                      .near = arch == 0 ? pick({0, 1}) : 0,
                       .blocks = arch == 0 ? 0 : pick({0, 1, 2}),
                       .tile = arch == 0 ? 1 : 0,
                       .bytes = pick({4, 8, 16}),
                       .mma = false};
     if (choice.strategy != Strategy::look_back || arch == 0) choice.staged = 0;
+    if (arch == 0) {
+      const bool stays = choice.strategy == Strategy::look_ahead;
+      choice.blocks = stays ? 1 : 0;
+      if (!stays && choice.strategy != Strategy::look_back) choice.near = 0;
+    }
     InterpCase c{.choice = choice};
     c.segment =
         pick({0, 1, 1 + static_cast<int>(random() % 33), 1 + static_cast<int>(random() % 33), 37,
@@ -190,6 +196,8 @@ TEST(ScanSchedules, DoNotChangeTheBits) {
       {"scan_sum_f32", "sm_90", 37, 3700, "scan_tile warps=2 depth=4 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "sm_90", 333, 3330, "scan_block warps=3 depth=4 blocks=0 bytes=16 simt"},
       {"scan_sum_f32", "cpu", 0, 9000, "look_back warps=1 depth=4 tile=1 bytes=16 simt"},
+      {"scan_sum_f32", "cpu", 0, 9000,
+       "look_ahead warps=1 depth=4 near=1 tile=1 stages=2 blocks=1 bytes=16 simt"},
   };
   for (const Case& tested : cases) {
     SCOPED_TRACE(fmt::format("{} {} {}", tested.program, tested.segment, tested.choice));
@@ -246,6 +254,8 @@ TEST(ScanContainment, EarlierPrefixesAndOtherSegmentsAreUnharmed) {
       {"scan_sum_f16", "sm_90", 500, 1500, "propagate warps=2 depth=1 blocks=0 bytes=4 simt"},
       {"scan_sum_f32", "cpu", 100, 500, "scan_run warps=1 depth=2 blocks=0 bytes=16 simt"},
       {"scan_back_out_f16", "cpu", 0, 2500, "look_back warps=1 depth=2 tile=1 bytes=16 simt"},
+      {"scan_back_out_f16", "cpu", 0, 2500,
+       "look_ahead warps=1 depth=2 near=1 tile=1 stages=2 blocks=1 bytes=16 simt"},
   };
   const double bad[] = {std::nan(""), HUGE_VAL, -HUGE_VAL};
   for (const Case& tested : cases) {

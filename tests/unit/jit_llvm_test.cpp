@@ -125,7 +125,7 @@ TEST_F(JitLlvm, RunsAVectorKernelOverBlocksInParallel) {
   for (const std::int64_t blocks : {1, 7, 1000, 65537}) {
     std::vector<float> x(static_cast<std::size_t>(blocks) * 32);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 97) - 13.0F;
-    for (const std::int64_t grain : {std::int64_t{1}, std::int64_t{64}, blocks + 1,
+    for (const std::int64_t grain : {std::int64_t{0}, std::int64_t{1}, std::int64_t{64}, blocks + 1,
                                      std::numeric_limits<std::int64_t>::max()}) {
       std::vector<float> sums(static_cast<std::size_t>(blocks), -1e9F);
       const std::uint64_t args[] = {slot(x.data()), slot(sums.data())};
