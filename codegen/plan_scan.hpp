@@ -17,7 +17,8 @@
 //   looked at tile by tile, others by their folds. Tiles of one segment may be taken in turn with
 //   those of others (`across`).
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
-//   to shared memory under way; a tile's fold is published one tile before it is scanned.
+//   to shared memory under way, or, of a CPU, into its cache; a tile's fold is published one tile
+//   before it is scanned.
 // propagate: the same without waiting, in three launches, and the input is read twice. Where tiles
 //   are few, two (`direct`): each tile folds the states before it itself. Where the size of
 //   segments is no multiple of a load, a segment begins and ends within loads of its first and last

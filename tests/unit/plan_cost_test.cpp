@@ -201,6 +201,20 @@ TEST(PlanCost, ALaunchIsChargedForTheArraysThatItTouches) {
   EXPECT_GE(look_back.launches[1].memory_cycles, 4.0 * kElements / rate) << "in and out";
 }
 
+/// Nobody is late there.
+TEST(PlanCost, HelpForThreadsThatAreLateIsNotCounted) {
+  const Case scan = make_case(Op::inclusive_sum, DType::f32, DType::f32, kElements, 0);
+  const codegen::Target cpu = codegen::cpu_target(16);
+  const auto cycles = [&](const char* plan) {
+    return estimate_of(scan, codegen::parse_choice(plan), cpu).value().cycles;
+  };
+  const double ahead =
+      cycles("look_ahead warps=1 depth=8 near=1 tile=64 stages=2 blocks=1 bytes=0 simt");
+  EXPECT_GE(ahead, 8.0 * kElements / (16 * cpu.rates.bytes_per_cycle)) << "in and out";
+  const double back = cycles("look_back warps=1 depth=8 staged=0 tile=64 blocks=0 bytes=0 simt");
+  EXPECT_NEAR(ahead, back, back / 100);
+}
+
 TEST(PlanCost, MemoryTakesItsBytesAtItsRate) {
   const Case test = make_case(Op::sum, DType::f32, DType::f32, kElements, 4096);
   const PlanEstimate rows = of(test, "rows warps=8 depth=16 rows=1 bytes=16 mma");
