@@ -159,6 +159,8 @@ class Warp {
   void execute(const Publish& op, const Instr& instr);
   void execute(const Await& op, const Instr& instr);
   void execute(const Overdue& op, const Instr& instr);
+  /// Whether a block, which takes the ticket of its number, does not run (InterpOptions::blocks).
+  [[nodiscard]] bool left_out(std::int64_t block) const;
   void execute(const Gather& op, const Instr& instr);
   void execute(const For& op, const Instr& instr);
   void execute(const If& op, const Instr& instr);

@@ -89,6 +89,11 @@ void Warp::execute(const Publish& op, const Instr&) {
   }
 }
 
+bool Warp::left_out(std::int64_t block) const {
+  const auto& chosen = context_->chosen;
+  return !chosen.empty() && !std::binary_search(chosen.begin(), chosen.end(), block);
+}
+
 void Warp::execute(const Await& op, const Instr& instr) {
   const Accessor who = accessor();
   const std::int64_t first = integer(op.first), count = integer(op.count);
@@ -105,10 +110,7 @@ void Warp::execute(const Await& op, const Instr& instr) {
     const std::int64_t mark = words == 0 ? first + l : 2 * (first + l) * words + 1;
     const GlobalArray& flags = check_word(op.flags, mark, who);
     const auto publication = context_->published.find({op.flags, first + l});
-    const bool left_out =
-        !context_->chosen.empty() &&
-        !std::binary_search(context_->chosen.begin(), context_->chosen.end(), publisher);
-    if (left_out) continue;
+    if (left_out(publisher)) continue;
     if (publication == context_->published.end()) {
       if (flags.get(mark) != 0)
         fail(fmt::format("slot {} was not 0 when the launch started", first + l));
@@ -140,10 +142,13 @@ void Warp::execute(const Overdue& op, const Instr& instr) {
   const std::int64_t first = integer(op.first), count = integer(op.count);
   const std::int64_t ticket = integer(op.ticket), stride = integer(op.stride);
   if (count < 0) fail(fmt::format("looks at {} slots", count));
+  const auto is_late = [&](std::int64_t l) {
+    const std::int64_t publisher = integer(op.publisher) + l * stride;
+    return publisher < ticket && !left_out(publisher) &&
+           !context_->published.contains({op.flags, first + l});
+  };
   std::int64_t found = 0;
-  while (found < count && (integer(op.publisher) + found * stride >= ticket ||
-                           context_->published.contains({op.flags, first + found})))
-    ++found;
+  while (found < count && !is_late(found)) ++found;
   *slot(instr.results[0]) = static_cast<Bits>(found);
 }
 

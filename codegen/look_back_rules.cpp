@@ -82,7 +82,7 @@ class Analysis {
   }
   void visit(const Publish& op, const Instr&) {
     slots(op.flags, op.values);
-    if (op.helps) return;  // nobody waits for it
+    if (op.helps) return;  // who waits for the slot waits for its own publisher
     if (!is_ticket(op.ticket)) return fail("a slot is published under a ticket of the block");
     for (const ValueId awaited : state_.awaited) {
       if (!not_later(state_, awaited, op.ticket))

@@ -257,7 +257,7 @@ Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& tar
                               .warps = plan.warps,
                               .min_blocks = plan.resident,
                               .grain = plan.in_registers ? 1 : 0,
-                              .bulk_copies = plan.staged > 0 && target.bulk_copies,
+                              .bulk_copies = target.bulk_copies,
                               .streams = params.streams(graph, plan, target)});
   Builder b(program);
   std::unique_ptr<AheadTiles> work;

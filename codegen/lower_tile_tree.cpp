@@ -110,53 +110,39 @@ void TileTree::publish_at(Builder& b, ScanTile& run, int level, ValueId slot, Va
   b.publish(records_[level], slot, ticket, run.tile().flatten(states), helps);
 }
 
-ValueId TileTree::first_near(Builder& b, ScanTiles& tiles) const {
-  const ValueId end = tiles.index();
-  ValueId from = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
-  if (near(0) > 0) from = b.sub(from, b.i64(std::int64_t{near(0)} * kRadix));
-  const ValueId origin = tiles.origin() == kNoValue ? b.i64(0) : tiles.origin();
-  return b.compute(Op::max, {origin, from});
-}
-
 void TileTree::help(Builder& b, ScanTiles& tiles, ValueId ticket, const Refold& refold) const {
-  // Some 20 us of a Sapphire Rapids: a tile takes as long.
+  // Some 20 us of a Sapphire Rapids, in which a thread folds and scans a tile; of processors that
+  // pause for less between two looks a few.
   constexpr int kLooks = 400;
-  auto nothing = [] { return Builder::Values{}; };
   auto help_late = [&] {
-    const ValueId from = first_near(b, tiles), count = b.sub(tiles.index(), from);
+    const ValueId end = tiles.index();
+    const ValueId group = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
+    const ValueId from =
+        b.compute(Op::max, {b.i64(0), b.sub(group, b.i64(std::int64_t{near(0)} * kRadix))});
     const ValueId first = b.add(b.mul(tiles.segment(), tiles.tiles()), from);
-    const ValueId stride = tiles.tickets(b.i64(1));
-    const ValueId publisher = b.sub(ticket, tiles.tickets(count));
+    const ValueId count = b.sub(end, from), publisher = b.sub(ticket, count), one = b.i64(1);
     const Overdue look = {.flags = records_[0],
                           .first = first,
                           .count = count,
                           .ticket = ticket,
                           .publisher = publisher,
-                          .stride = stride,
+                          .stride = one,
                           .looks = kLooks,
                           .types = state_types()};
-    auto help_one = [&](ValueId, const Builder::Values& late) {
+    b.loop(b.i64(0), count, one, {b.overdue(look)}, [&](ValueId, const Builder::Values& late) {
       const ValueId next = b.branch_uniform(
           b.lt(late[0], count),
           [&] {
-            const ValueId of = b.add(publisher, b.mul(late[0], stride));
+            const ValueId of = b.add(publisher, late[0]);
             publish_at(b, tiles.run(), 0, b.add(first, late[0]), of, refold(of), true);
             return b.overdue(look);
           },
           [&] { return late[0]; });
       return Builder::Values{next};
-    };
-    const ValueId late = b.overdue(look);
-    b.branch(
-        b.lt(late, count),
-        [&] {
-          b.loop(b.i64(0), count, b.i64(1), {late}, help_one);
-          return Builder::Values{};
-        },
-        nothing);
+    });
     return Builder::Values{};
   };
-  b.branch(b.streams(), help_late, nothing);
+  b.branch(b.streams(), help_late, [] { return Builder::Values{}; });
 }
 
 Partials TileTree::fold_slots(Builder& b, ScanTiles& tiles, int level, ValueId first, ValueId count,
@@ -255,13 +241,16 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
   if (warps == 1) {
     Partials group = own();
     if (publishes) publish(b, tiles, ticket, group);
-    if (refold && plan_.stream_from > 0) help(b, tiles, ticket, refold);
+    if (refold && plan_.stream_from > 0 && all_rows_are_lines(graph_))
+      help(b, tiles, ticket, refold);
     for (int level = 0; level < kTreeLevels; ++level) {
-      for (int back = 0; back <= near(level); ++back)
-        folds.push_back(look_at(b, tiles, level, back == 0 ? kNoValue : b.i64(back), ticket));
-      if (level + 1 == kTreeLevels) continue;
-      group = join_at(level, group);
-      publish_group(level + 1, group);
+      folds.push_back(look_at(b, tiles, level, kNoValue, ticket));
+      if (level + 1 < kTreeLevels) {
+        group = join_at(level, group);
+        publish_group(level + 1, group);
+      }
+      for (int back = 1; back <= near(level); ++back)
+        folds.push_back(look_at(b, tiles, level, b.i64(back), ticket));
     }
   } else {
     const int looks = looks_before(kTreeLevels);

@@ -11,12 +11,12 @@
 // enough it looks at some groups before its own (Plan::near) slot by slot as well, a warp a group,
 // and at the level above only at what was published long ago.
 //
-// A CPU's thread that has taken a tile may be off its core for milliseconds, while all others come
-// to wait for its fold. Where outputs lie apart from inputs, which launches that stream know,
-// others fold the tile themselves after a while, and publish the same bits (as Smith, Levien and
-// Owens do where nobody promises progress, Decoupled Fallback, SPAA 2025). Folds of groups are
-// published by the tile that ends them; near groups are looked at tile by tile, so that those of
-// others are there long before.
+// A CPU's thread looks at near groups one after the other. When it has taken a tile it may be off
+// its core for milliseconds, while all others come to wait for its fold. Where all outputs lie
+// apart from inputs, others fold the tile themselves after a while, and publish the same bits (as
+// Smith, Levien and Owens do where nobody promises progress, Decoupled Fallback, SPAA 2025). The
+// fold of a group has no such help: it comes from the tile that ends it, and is asked for by those
+// that are two rounds of all threads behind.
 //
 // Where tiles are of all segments (Plan::heads), a slot has the fold of what follows the last head
 // in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots, those
@@ -65,9 +65,8 @@ class TileTree {
   void publish_at(Builder& b, ScanTile& run, int level, ValueId slot, ValueId ticket,
                   const Partials& states, bool helps = false) const;
   [[nodiscard]] std::vector<DType> state_types() const;
-  /// The first of the tiles before the own one that are looked at by themselves.
-  ValueId first_near(Builder& b, ScanTiles& tiles) const;
-  /// Publishes the folds of these tiles whose blocks are late.
+  /// In launches that stream, publishes the folds of near tiles whose blocks are late: of one
+  /// segment each, whose tickets follow each other.
   void help(Builder& b, ScanTiles& tiles, ValueId ticket, const Refold& refold) const;
   /// The fold of `count` (i64, at most 32) slots from `first` on, the j-th of which counts from
   /// `offset` slots behind the group's beginning.

@@ -120,8 +120,8 @@ struct Plan {
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
-  /// staged (a power of two), look_ahead: tiles in shared memory or on their way; of a CPU's
-  /// look_ahead those that are not yet folded, but for the one before
+  /// staged (a power of two), look_ahead: tiles in shared memory or on their way; a CPU's: one more
+  /// than those that a thread takes before it scans one
   int stages = 0;
   /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
   /// memory.

@@ -71,6 +71,9 @@ int widest_of_scan(const Graph& graph);
 int widest_output(const Graph& graph);
 /// Whether 32 elements of so many bytes are whole lines of memory.
 constexpr bool rows_are_lines(int element) { return Plan::kWarp * element % kLineBytes == 0; }
+/// Whether they are of all outputs of elements: then each of these lies apart from all inputs in a
+/// launch that streams, as those are compared of which something is stored past the caches.
+bool all_rows_are_lines(const Graph& graph);
 /// The program's buffer of the narrowest output with a value an element of whose rows that is true;
 /// -1: there is none.
 int lines_along(const Graph& graph);

@@ -75,12 +75,11 @@ constexpr Scope kOwn[] = {
     {Strategy::look_ahead,
      "scans in one direction whose values need no fold of their whole segment, of an input, over "
      "segments of any size or the whole input, of any types and alignment, without strides, on "
-     "CPUs and on GPUs that copy to shared memory beside other work (sm_80 and later): depth is "
-     "rows of a tile on GPUs, stages tiles in shared memory, blocks those that a processor holds, "
-     "and all of it has to fit; on CPUs depth is rows at once, tile 1024 elements of a tile, "
-     "stages "
-     "(2 and more) one more than the tiles that a thread takes before it scans one, blocks those "
-     "of a thread"},
+     "CPUs and on GPUs that copy to shared memory beside other work (sm_80 and later): on GPUs "
+     "depth is rows of a tile, stages tiles in shared memory, blocks those that a processor "
+     "holds, and all of it has to fit; on CPUs depth is rows at once, tile 1024 elements of a "
+     "tile, near groups of tiles looked at one by one, stages (2 and more) one more than the "
+     "tiles that a thread takes before it scans one, blocks those of a thread"},
     {Strategy::propagate,
      "scans in any direction over segments of any size or the whole input, of any types and "
      "alignment, without strides, on every target: tile is 0 on GPUs and of both directions, "

@@ -18,19 +18,20 @@ namespace chainfold::codegen {
 
 struct PlanChoice {
   Strategy strategy = Strategy::rows;
-  int warps = 1;    ///< a block
-  int depth = 1;    ///< loads of each input along a segment before their first use, at most;
-                    ///< elements: of a lane
-  int rows = 1;     ///< rows, staged: segments that a group of lanes handles at once;
-                    ///< columns: runs of columns that a warp handles at once
-  int lanes = 0;    ///< rows, staged: lanes that share a segment; rows: 0: those of one load
-  int stages = 0;   ///< staged, look_ahead: tiles of a warp in shared memory
-  int staged = 0;   ///< look_back: of the depth, loads that come through shared memory
-  int heads = 0;    ///< look_back: 1: tiles of all segments, which begin anywhere in them
-  int near = 0;     ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
-                    ///< looked at one by one
-  int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
-  int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
+  int warps = 1;   ///< a block
+  int depth = 1;   ///< loads of each input along a segment before their first use, at most;
+                   ///< elements: of a lane
+  int rows = 1;    ///< rows, staged: segments that a group of lanes handles at once;
+                   ///< columns: runs of columns that a warp handles at once
+  int lanes = 0;   ///< rows, staged: lanes that share a segment; rows: 0: those of one load
+  int stages = 0;  ///< staged, look_ahead: tiles of a warp in shared memory; a CPU's: one more than
+                   ///< those that a thread takes before it scans one
+  int staged = 0;  ///< look_back: of the depth, loads that come through shared memory
+  int heads = 0;   ///< look_back: 1: tiles of all segments, which begin anywhere in them
+  int near = 0;    ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
+                   ///< looked at one by one
+  int across = 0;  ///< look_back: segments whose tiles are taken in turn; 0: one after the other
+  int direct = 0;  ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
   int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do;

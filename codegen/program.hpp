@@ -38,7 +38,8 @@
 //   lower tickets than the block's own. A slot may carry values, which arrive with its mark, and
 //   then nothing else does. Of one that carries none, what a warp stored before it published the
 //   slot may be read by the warps that awaited it, and by no other of another block. Counters and
-//   slots are scratch that the launch finds zero and accesses in no other way.
+//   slots are scratch that the launch finds zero and accesses in no other way. A block may look
+//   whether a slot that carries values is there (Overdue), and publish it for another one (helps).
 // - The blocks of a launch form clusters of `cluster` blocks whose numbers follow each other; the
 //   grid is a multiple. Blocks of a cluster run at the same time, and Gather alone lets them see
 //   anything of each other.

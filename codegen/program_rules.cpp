@@ -356,6 +356,7 @@ class Rules {
       check(type_of(id).shape != Shape::fragment && type_of(id).width == 1,
             "a slot carries single elements");
     }
+    check(!op.helps || !op.values.empty(), "who helps has nothing but the values");
     for (const ValueId id : {op.slot, op.ticket})
       check(type_of(id) == uniform(DType::i64), "slots and tickets are uniform i64");
   }

@@ -169,6 +169,10 @@ TEST(HelpVerify, ALookNeedsATicketAndTheTypesOfItsSlots) {
   };
   expect_refused({.under_ticket = false}, "a look needs a ticket that the block has taken");
   expect_refused({.type = DType::f32}, "all slots of a buffer carry values of the same types");
+  Program bare = helping_program();
+  codegen::Builder b(bare);
+  b.publish(kRecords, b.i64(0), b.i64(0), {}, true);
+  EXPECT_THROW(verify(bare), InternalError);
 }
 
 TEST(HelpPrint, SaysWhoHelpsAndHowOftenItLooks) {

@@ -3,6 +3,8 @@
 // tree of folds is the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -203,6 +205,36 @@ TEST(LookAheadOnCpu, HasTheBitsOfLookBackUnderEveryScheduleAndHelps) {
         const auto outputs = interpret_graph(graph, waiting, inputs, {}, c);
         for (std::int64_t i = 0; i < outputs[0].count(); ++i)
           ASSERT_EQ(outputs[0].get(i), expected[0].get(i)) << "value " << i << ", near " << near;
+      }
+    }
+  }
+}
+
+/// An output of bytes, which never pass the caches by, may lie in the input's memory while another
+/// one streams: nobody reads a tile there that somebody else may be storing.
+TEST(LookAheadOnCpu, NobodyHelpsWhereSomethingIsInPlace) {
+  constexpr std::int64_t kElements = 9 * 1024;
+  const auto x = input<std::int8_t>("x");
+  const Computation computation =
+      over(whole(), inclusive_sum(cast<float>(x)), cast<std::int8_t>(inclusive(max(x))));
+  const codegen::Graph& graph = computation.graph();
+  codegen::Target target = codegen::cpu_target(3);
+  target.stream_bytes = 64;
+  const auto inputs = make_inputs(graph, kElements, Fill::uniform, 3);
+  for (const Strategy strategy : {Strategy::look_ahead, Strategy::look_back}) {
+    PlanChoice choice = ahead_on_cpu(8, 2, 1);
+    choice.strategy = strategy;
+    if (strategy == Strategy::look_back) choice.stages = choice.blocks = 0;
+    const codegen::Compiled compiled = codegen::compile_plan(
+        graph, target, make_plan(graph, target, {.base_alignment = 1}, choice).value());
+    for (std::size_t turn = 0; turn < 60; ++turn) {
+      InterpCase c{.elements = kElements, .base_alignment = 1, .in_place = true};
+      c.options = {.schedule = codegen::Schedule::random, .seed = turn, .resident_blocks = 3};
+      const auto outputs = interpret_graph(graph, compiled, inputs, {}, c);
+      std::int8_t largest = std::numeric_limits<std::int8_t>::min();
+      for (std::int64_t i = 0; i < kElements; ++i) {
+        largest = std::max(largest, static_cast<std::int8_t>(inputs[0].get(i)));
+        ASSERT_EQ(static_cast<std::int8_t>(outputs[1].get(i)), largest) << i << ", turn " << turn;
       }
     }
   }
