@@ -241,8 +241,30 @@ bool has_long_states(const Graph& graph) {
   return bytes > (one_sum ? kSmallSum : kSmallState);
 }
 
-int cpu_tile_bytes(const Target& target, const PlanRequest& request) {
-  return request.most_elements > 0 ? kCpuSmallTileBytes : target.tile_bytes;
+std::int64_t most_of_kept_outputs(const Graph& graph, const Target& target) {
+  const int along = lines_along(graph);
+  if (along < 0 || target.stream_bytes == 0) return 0;
+  const NodeId output = graph.outputs[static_cast<std::size_t>(along) - graph.inputs.size()];
+  return target.stream_bytes / size_of(graph.node(output).type) - 1;
+}
+
+namespace {
+
+/// Elements of everything that make four large tiles a thread: of no more they are small, so that
+/// every thread has some.
+std::int64_t most_of_small_cpu_tiles(const Graph& graph, const Target& target) {
+  const std::int64_t tiles = std::int64_t{4} * target.processors;
+  const std::int64_t most = tiles * target.tile_bytes / widest_of_scan(graph);
+  const std::int64_t kept = most_of_kept_outputs(graph, target);
+  return kept > 0 ? std::min(most, kept) : most;
+}
+
+}  // namespace
+
+int cpu_tile_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const std::int64_t most = request.most_elements;
+  const bool few = most > 0 && most <= most_of_small_cpu_tiles(graph, target);
+  return few ? kCpuSmallTileBytes : target.tile_bytes;
 }
 
 bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request) {
@@ -264,10 +286,11 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
     // Scans of both directions have no ranges.
     if (target.processors == 1 || scans_both_ways(graph)) return {};
     const std::int64_t alone = most_of_one_thread(graph, target);
-    // Small tiles, so that every thread has some.
-    const std::int64_t small =
-        std::int64_t{4} * target.processors * target.tile_bytes / widest_of_scan(graph);
-    return small > alone ? std::vector{alone, small} : std::vector{alone};
+    std::vector<std::int64_t> classes{alone};
+    for (const std::int64_t most :
+         {most_of_small_cpu_tiles(graph, target), most_of_kept_outputs(graph, target)})
+      if (most > classes.back()) classes.push_back(most);
+    return classes;
   }
   std::vector<std::int64_t> classes;
   for (const FewTiles& few : few_tiles(graph)) classes.push_back(most_of(few, graph, target));

@@ -66,7 +66,9 @@ std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
                                      const PlanRequest& request);
 /// Bytes of a CPU's tile: what is read twice has to stay in a core's cache, beside what is read
 /// ahead. Of few elements they are smaller, so that every thread has some.
-int cpu_tile_bytes(const Target& target, const PlanRequest& request);
+int cpu_tile_bytes(const Graph& graph, const Target& target, const PlanRequest& request);
+/// Elements of everything whose outputs do not pass a CPU's caches by; 0: no number is too large.
+std::int64_t most_of_kept_outputs(const Graph& graph, const Target& target);
 /// Whether all elements of such a request are scanned sooner by one thread of a CPU, which reads
 /// them once, than by all of them.
 bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request);

@@ -1220,18 +1220,28 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   const Computation scan = program("scan_sum_f16").over(whole());
   const Target cpu = codegen::cpu_target(6);
   const auto classes = codegen::element_classes(scan.graph(), cpu);
-  ASSERT_EQ(classes.size(), 2U);
+  ASSERT_EQ(classes.size(), 3U);
   auto planned = [&](std::int64_t most) {
     return choose_plan(scan.graph(), cpu, {.segment = 0, .most_elements = most});
   };
-  const Plan alone = planned(classes[0]), few = planned(classes[1]), many = planned(0);
+  const Plan alone = planned(classes[0]), few = planned(classes[1]), kept = planned(classes[2]);
+  const Plan many = planned(0);
   EXPECT_EQ(alone.strategy, Strategy::scan_run);
   EXPECT_EQ(few.strategy, Strategy::look_back);
+  EXPECT_EQ(kept.strategy, Strategy::look_back);
   EXPECT_EQ(many.strategy, Strategy::look_ahead);
-  EXPECT_GT(many.tile, few.tile);
-  EXPECT_GE(classes[1], 4 * many.tile * cpu.processors);  // then every thread has several
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[0] + 1), classes[1]);
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[1] + 1), 0);
+  EXPECT_GT(kept.tile, few.tile);
+  EXPECT_EQ(classes[1], 4 * kept.tile * cpu.processors);  // then every thread has large ones
+  EXPECT_EQ(classes[2], (8 << 20) - 1) << "behind it outputs pass the caches by";
+  EXPECT_EQ(kept.stream_from, 0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[i]), classes[i]);
+    EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[i] + 1),
+              i < 2 ? classes[i + 1] : 0);
+  }
+  // Bytes always stay.
+  const auto bytes = cast<std::int8_t>(inclusive(max(input<std::int8_t>("x"))));
+  EXPECT_EQ(choose_plan(over(whole(), bytes).graph(), cpu, {}).strategy, Strategy::look_back);
   const Computation both = program("scan_both_ways_i32").over(whole());
   EXPECT_EQ(codegen::most_elements_of(both.graph(), cpu, 0, 1), 0);
 }
