@@ -331,7 +331,7 @@ void ScanTile::scan_on_lines(ValueId first, ValueId behind) {
 
 Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
   const ValueId origin = range_tile_.uses_index() ? b_.sub(begin, place) : kNoValue;
-  range_tile_.read_ahead(plan_.read_ahead > 0 ? b_.i64(plan_.read_ahead) : kNoValue);
+  range_tile_.read_ahead_as_planned();
   Partials total = range_tile_.fold_range(begin, count, origin, kNoValue, b_.i32(0), 1);
   return range_tile_.lift(range_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }

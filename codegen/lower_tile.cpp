@@ -32,11 +32,8 @@ void on_first_warp(Builder& builder, int warps, const std::function<void()>& bod
 }
 
 TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& plan)
-    : b_(builder),
-      graph_(graph),
-      plan_(plan),
-      ahead_(plan.read_ahead > 0 ? builder.i64(plan.read_ahead) : kNoValue),
-      input_used_(inputs_used(graph)) {
+    : b_(builder), graph_(graph), plan_(plan), input_used_(inputs_used(graph)) {
+  read_ahead_as_planned();
   fold_nodes_.assign(graph.folds.size(), kNoNode);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -45,6 +42,10 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
     uses_index_ = uses_index_ || node.kind == NodeKind::index;
   }
   ordered_ = needs_order(graph);
+}
+
+void TileLowering::read_ahead_as_planned() {
+  read_ahead(plan_.read_ahead > 0 ? b_.i64(plan_.read_ahead) : kNoValue);
 }
 
 const Node& TileLowering::fold_node(std::size_t fold) const {

@@ -105,6 +105,7 @@ class TileLowering {
   /// load() tells the processor that the elements so many (uniform i64) behind are wanted soon,
   /// from now on; kNoValue: nothing. At first as the plan says (Plan::read_ahead).
   void read_ahead(ValueId elements) { ahead_ = elements; }
+  void read_ahead_as_planned();
   /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
   void place_at_row(ValueId row);
   /// Elements between the rows of an input, a parameter of strided plans.
@@ -274,7 +275,7 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  ValueId ahead_;
+  ValueId ahead_ = kNoValue;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
   std::vector<ValueId> pilots_;  // one a fold, kNoValue: it has none; or none at all

@@ -18,6 +18,11 @@ ValueId slots_of(Builder& b, ValueId tiles, int level) {
   return b.div(b.add(tiles, b.i64(group - 1)), b.i64(group));
 }
 
+/// Where the group of 32 begins in which a slot lies.
+ValueId group_begin(Builder& b, ValueId slot) {
+  return b.sub(slot, b.compute(Op::bit_and, {slot, b.i64(kRadix - 1)}));
+}
+
 std::vector<std::uint8_t> mirrored() {
   std::vector<std::uint8_t> source(kWarpWidth);
   for (int l = 0; l < kWarpWidth; ++l)
@@ -116,7 +121,7 @@ void TileTree::help(Builder& b, ScanTiles& tiles, ValueId ticket, const Refold& 
   constexpr int kLooks = 400;
   auto help_late = [&] {
     const ValueId end = tiles.index();
-    const ValueId group = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
+    const ValueId group = group_begin(b, end);
     const ValueId from =
         b.compute(Op::max, {b.i64(0), b.sub(group, b.i64(std::int64_t{near(0)} * kRadix))});
     const ValueId first = b.add(b.mul(tiles.segment(), tiles.tiles()), from);
@@ -178,7 +183,7 @@ Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId back
   const ValueId base = b.mul(tiles.segment(), slots_of(b, tiles.tiles(), level));
   ValueId end = end_of(b, tiles, level), from = b.i64(0);
   if (level < kTreeLevels - 1) {
-    from = b.sub(end, b.compute(Op::bit_and, {end, b.i64(kRadix - 1)}));
+    from = group_begin(b, end);
     if (back != kNoValue) {
       from = b.sub(from, b.mul(back, b.i64(kRadix)));
       end = b.add(from, b.i64(kRadix));
