@@ -278,6 +278,8 @@ ValueId Builder::misalignment(int buffer, ValueId first, int unit) {
   return emit(Misalignment{buffer, first, unit}, uniform(DType::i64));
 }
 void Builder::copy_async(const CopyAsync& copy) { regions_.back()->body.push_back({copy, {}}); }
+void Builder::copy_out(const CopyOut& copy) { regions_.back()->body.push_back({copy, {}}); }
+void Builder::copy_out_wait() { regions_.back()->body.push_back({CopyOutWait{}, {}}); }
 void Builder::copy_wait(int ring, ValueId slot, ValueId round) {
   regions_.back()->body.push_back({CopyWait{ring, slot, round}, {}});
 }

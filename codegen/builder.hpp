@@ -96,6 +96,8 @@ class Builder {
   ValueId misalignment(int buffer, ValueId first, int unit);
   void copy_async(const CopyAsync& copy);
   void copy_wait(int ring, ValueId slot, ValueId round);
+  void copy_out(const CopyOut& copy);
+  void copy_out_wait();
   ValueId ticket(int counter);
   void publish(int flags, ValueId slot, ValueId ticket, Values values = {}, bool helps = false);
   /// A value for each of `values`, see Gather.

@@ -124,6 +124,10 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
     return false;
   plan.near = choice.near;
   plan.across = choice.across;
+  plan.blocked = choice.blocked > 0;
+  plan.wide_sums = plan.blocked && target.wide_sums;
+  if (choice.blocked > 1 || (plan.blocked && (choice.staged == 0 || !target.bulk_copies)))
+    return false;
   if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;
   plan.direct = choice.direct > 0;
   if (choice.direct > 1) return false;
@@ -167,7 +171,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       plan.staged = choice.staged;
       plan.stages = 1;
       return choice.staged <= choice.depth && !graph.inputs.empty() &&
-             staged_tiles_fit(plan, graph, target);
+             blocked_serves(plan, graph) && staged_tiles_fit(plan, graph, target);
     case Strategy::look_ahead:
       if (both_ways || broadcasts(graph) || graph.inputs.empty()) return false;
       if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
@@ -202,7 +206,7 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
   auto elements = [&](int of_bytes) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, bytes / of_bytes))));
   };
-  if (choice.mma && request.allow_mma) {
+  if (choice.mma && choice.blocked == 0 && request.allow_mma) {
     // A load fills a fragment, however wide what is stored.
     for (int width = elements(widest_input(graph)); width > 1; width /= 2) {
       Plan quads = plan;

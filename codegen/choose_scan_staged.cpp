@@ -14,13 +14,15 @@ namespace {
 
 /// Where a run's rows are, found by measuring on sm_90 (docs/decisions/0010-scans.md).
 struct Shape {
-  int blocks;      ///< a processor
-  int kept;        ///< rows in registers
-  int staged;      ///< rows in shared memory, at most: their fold is unrolled
-  int round;       ///< staged rows are a multiple
-  int near;        ///< Plan::near
-  int waves = 0;   ///< of such tiles on the device up to which they serve; 0: any number
-  int across = 0;  ///< Plan::across
+  int blocks;       ///< a processor
+  int kept;         ///< rows in registers
+  int staged;       ///< rows in shared memory, at most: their fold is unrolled
+  int round;        ///< staged rows are a multiple
+  int near;         ///< Plan::near
+  int waves = 0;    ///< of such tiles on the device up to which they serve; 0: any number
+  int across = 0;   ///< Plan::across
+  int warps = 8;    ///< a block: fewer are more blocks, of which some compute while others wait
+  int blocked = 0;  ///< Plan::blocked: rows are odd numbers, which no two lanes' banks share
 };
 /// Of everything: tiles for any number of elements, and smaller ones, so that what begins and ends
 /// with the first and the last wave of them is less.
@@ -28,6 +30,9 @@ struct Everything {
   Shape many, few;
 };
 constexpr Everything kEverything{{2, 16, 24, 1, 1}, {4, 8, 8, 1, 3, 16}};
+/// Sums whose lanes scan by themselves: as fast, with a tenth less energy.
+constexpr Shape kEverythingBlocked{
+    .blocks = 1, .kept = 15, .staged = 27, .round = 1, .near = 1, .warps = 16, .blocked = 1};
 /// Rows of several inputs take more registers.
 constexpr Everything kEverythingSeveral{{4, 8, 28, 1, 3}, {4, 8, 8, 1, 3, 16}};
 /// Elements of four bytes and more have half of the merges a byte, so that half of the warps keep
@@ -58,8 +63,6 @@ constexpr int kAcross = 16;
 constexpr int kLongElement = 4;
 /// Warps of a processor with registers enough for rows to stay.
 constexpr int kManyWarps = 32;
-/// A block's warps: fewer are more blocks, of which some compute while others wait.
-constexpr int kBlockWarps = 8;
 /// Rows for whose exchanges there are registers.
 constexpr int kRowsUnderWay = 4;
 /// Shared memory of a block besides its rows.
@@ -68,8 +71,9 @@ constexpr int kBesides = 2 * 1024;
 /// Rows of `bytes` bytes that have room in shared memory.
 int staged_rows(const Target& target, const Shape& shape, int blocks, std::int64_t bytes) {
   const std::int64_t of_block = target.shared_of(blocks) - kBesides;
-  const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / kBlockWarps;
+  const std::int64_t of_warp = std::min<std::int64_t>(of_block, target.shared_bytes) / shape.warps;
   const std::int64_t rows = std::min<std::int64_t>(shape.staged, of_warp / bytes);
+  if (shape.blocked > 0) return static_cast<int>(rows - (rows % 2 == 0 ? 1 : 0));
   return static_cast<int>(rows / shape.round * shape.round);
 }
 
@@ -89,7 +93,7 @@ StagedRow staged_row(const Graph& graph, const Target& target, bool mma) {
 
 /// Blocks of a processor, which has registers for so many.
 int blocks_of(const Shape& shape, const StagedRow& row) {
-  return std::min(row.warps / kBlockWarps, shape.blocks);
+  return std::min(row.warps / shape.warps, shape.blocks);
 }
 
 /// Of tiles of one segment each: `usual`, or `in_turn` of segments that take many such.
@@ -97,7 +101,7 @@ Shape shape_of_one(const Target& target, std::int64_t segment, const StagedRow& 
                    const Shape& usual, Shape in_turn) {
   const int blocks = std::max(1, blocks_of(in_turn, row));
   const int rows = staged_rows(target, in_turn, blocks, row.bytes) + in_turn.kept;
-  if (segment <= kTilesInTurn * row.elements * kBlockWarps * rows) return usual;
+  if (segment <= kTilesInTurn * row.elements * in_turn.warps * rows) return usual;
   in_turn.across = kAcross;
   return in_turn;
 }
@@ -119,16 +123,21 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
                                  : is_long ? kEverythingLong
                                  : is_one  ? kEverything
                                            : kEverythingSeveral;
-  if (request.segment == 0) return request.most_elements > 0 ? everything.few : everything.many;
+  if (request.segment == 0) {
+    if (request.most_elements > 0) return everything.few;
+    const bool sums = target.wide_sums && widened(graph.folds[0]).has_value();
+    const bool blocked = &everything == &kEverything && copies_out(graph) && sums;
+    return blocked ? kEverythingBlocked : everything.many;
+  }
   if (!heads) {
     return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments, everything.many);
   }
   if (is_wide && is_one) return kAllSegmentsWide;
   if (is_wide || is_short) return kSegments;
   const int rows = staged_rows(target, kSegments, kSegments.blocks, row.bytes) + kSegments.kept;
-  if (row.elements * kBlockWarps * rows % request.segment == 0) return kSegments;
+  if (row.elements * kSegments.warps * rows % request.segment == 0) return kSegments;
   const Shape& tall = kAllSegmentsLong;
-  const std::int64_t tile = row.elements * kBlockWarps * (tall.kept + tall.staged);
+  const std::int64_t tile = row.elements * tall.warps * (tall.kept + tall.staged);
   return is_long && request.segment > Plan::kWarp * tile ? tall : kAllSegments;
 }
 
@@ -167,11 +176,12 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   const Shape shape = shape_of(graph, target, request, row, heads);
   choice->heads = heads ? 1 : 0;
   choice->near = shape.near;
-  choice->warps = kBlockWarps;
+  choice->blocked = mma ? 0 : shape.blocked;
+  choice->warps = shape.warps;
   choice->blocks = blocks_of(shape, row);
   if (choice->blocks < 1) return std::nullopt;
   choice->staged = staged_rows(target, shape, choice->blocks, row.bytes);
-  if (choice->staged == 0) return std::nullopt;
+  if (choice->staged <= 0) return std::nullopt;
   choice->depth = choice->staged + shape.kept;
   const std::int64_t s = request.segment;
   choice->across = shape.across;

@@ -64,6 +64,8 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Misalignment& op);
   void emit_op(const Instr& instr, const CopyAsync& op);
   void emit_op(const Instr& instr, const CopyWait& op);
+  void emit_op(const Instr& instr, const CopyOut& op);
+  void emit_op(const Instr& instr, const CopyOutWait& op);
   void emit_op(const Instr& instr, const Ticket& op);
   void emit_op(const Instr& instr, const Publish& op);
   void emit_op(const Instr& instr, const Await& op);

@@ -166,6 +166,14 @@ void BodyEmitter::emit_op(const Instr&, const CopyWait& op) {
                    name(op.slot), name(op.round)));
 }
 
+void BodyEmitter::emit_op(const Instr&, const CopyOut& op) {
+  line(fmt::format("cf_copy_out<{}>(lane, {} + {}, {} + {});", op.elements,
+                   buffer_name(program_, op.buffer), name(op.first), shared_name(launch_, op.array),
+                   name(op.from)));
+}
+
+void BodyEmitter::emit_op(const Instr&, const CopyOutWait&) { line("cf_copy_out_wait(lane);"); }
+
 void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
   const std::string counter = buffer_name(program_, op.counter);
   declare(instr.results[0],

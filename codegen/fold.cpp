@@ -174,6 +174,26 @@ Fold make_sum(DType type) {
   return fold;
 }
 
+std::optional<Fold> widened(const Fold& sum) {
+  if (sum.name != make_sum(DType::f32).name) return std::nullopt;
+  Fold wide = sum;
+  wide.name += ".wide";
+  wide.state = {DType::f64};
+  wide.init = {0};
+  wide.accumulate.reset();
+  wide.lift = {};
+  wide.lift.params = {DType::f32};
+  const int zero = wide.lift.constant(DType::f64, 0);  // no state is -0
+  wide.lift.results = {wide.lift.apply(Op::add, {wide.lift.convert(0, DType::f64), zero})};
+  wide.merge = {};
+  wide.merge.params = {DType::f64, DType::f64};
+  wide.merge.results = {wide.merge.apply(Op::add, {0, 1})};
+  wide.finalize = {};
+  wide.finalize.params = {DType::f64};
+  wide.finalize.results = {wide.finalize.convert(0, DType::f32)};
+  return wide;
+}
+
 Fold make_min(DType type) {
   require(is_defined(Op::min, type), "min", type);
   return plain("min", type, Op::min, range_end(type, true));

@@ -65,6 +65,9 @@ struct Fold {
 /// first order). A value by itself is added to low first, as Kahan (1965) does: one rounding of the
 /// value, and then high takes it by TwoSum, whatever the two's magnitudes.
 Fold make_sum(DType type);
+/// The same sum of f32 with states of one f64, where `sum` is one of f32: a merge is one addition.
+/// Nothing of other folds.
+std::optional<Fold> widened(const Fold& sum);
 /// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN
 /// wins.
 Fold make_min(DType type);

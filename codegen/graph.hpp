@@ -112,6 +112,8 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 /// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: a fold
 /// of the segment and the inclusive forward scan of the same elements, whose last value it is.
 bool share_fold(const Node& a, const Node& b);
+/// The graph with sums of f32 whose states are one f64 (widened()).
+Graph with_wide_sums(const Graph& graph);
 /// Whether a scan names this entry of the graph's folds.
 bool is_scanned(const Graph& graph, int fold);
 /// Which folds elements are told the value of, for their whole segment.

@@ -1,5 +1,6 @@
 // GraphBuilder::running, and what graphs tell about their scans.
 #include <fmt/format.h>
+#include <optional>
 
 #include <algorithm>
 #include <utility>
@@ -120,6 +121,14 @@ NodeId GraphBuilder::running(NodeId value, ScanForm form) {
     }
   }
   return running.back();
+}
+
+Graph with_wide_sums(const Graph& graph) {
+  Graph wide = graph;
+  for (Fold& fold : wide.folds) {
+    if (std::optional<Fold> sum = widened(fold)) fold = *std::move(sum);
+  }
+  return wide;
 }
 
 }  // namespace chainfold::codegen

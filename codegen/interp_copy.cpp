@@ -36,6 +36,7 @@ void Warp::check_copies() const {
         fail("the warp ends while a copy that it started is under way");
     }
   }
+  if (!outgoing_.empty()) fail("the warp ends while a copy out that it started is under way");
 }
 
 void Warp::execute(const Misalignment& op, const Instr& instr) {
@@ -109,6 +110,43 @@ void Warp::execute(const CopyWait& op, const Instr&) {
     array.set(copy.to + e, touched ? source.get(from) : beyond);
   }
   ++copy.arrived;
+}
+
+void Warp::execute(const CopyOut& op, const Instr&) {
+  const GlobalArray& target = context_->buffers[static_cast<std::size_t>(op.buffer)];
+  const SharedMemory& array = block_->shared[static_cast<std::size_t>(op.array)];
+  const std::int64_t from = integer(op.from), to = integer(op.first);
+  const int unit =
+      16 / size_of(context_->program.buffers[static_cast<std::size_t>(op.buffer)].type);
+  const auto within = [&](std::int64_t first, std::int64_t elements, std::string_view what) {
+    if (first < 0 || first > elements - op.elements) {
+      fail(fmt::format("{} elements {} to {} are outside of [0, {})", what, first,
+                       first + op.elements - 1, elements));
+    }
+  };
+  within(from, array.elements(), "shared");
+  within(to, target.elements(), "output");
+  if (from % unit != 0) fail(fmt::format("shared element {} is not aligned to 16 bytes", from));
+  if (target.misalignment(to, 16) != 0)
+    fail(fmt::format("output element {} is not aligned to 16 bytes", to));
+  outgoing_.push_back({op.buffer, op.array, from, to, op.elements});
+}
+
+void Warp::execute(const CopyOutWait&, const Instr&) {
+  const Accessor who = accessor();
+  for (const Outgoing& copy : outgoing_) {
+    GlobalArray& target = context_->buffers[static_cast<std::size_t>(copy.buffer)];
+    SharedMemory& array = block_->shared[static_cast<std::size_t>(copy.array)];
+    for (std::int64_t e = 0; e < copy.elements; ++e) {
+      const std::string read = array.shadow().read(static_cast<std::size_t>(copy.from + e), who);
+      if (!read.empty())
+        fail(fmt::format("a copy reads shared element {}: {}", copy.from + e, read));
+      const std::string wrote = target.shadow().write(static_cast<std::size_t>(copy.to + e), who);
+      if (!wrote.empty()) fail(fmt::format("a copy writes element {}: {}", copy.to + e, wrote));
+      target.set(copy.to + e, array.get(copy.from + e));
+    }
+  }
+  outgoing_.clear();
 }
 
 }  // namespace chainfold::codegen

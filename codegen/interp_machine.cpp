@@ -89,6 +89,7 @@ void Warp::start(LaunchContext& context, BlockState& block, int index) {
   seen_.clear();
   gathers_ = false;
   missing_.clear();
+  outgoing_.clear();
   frames_.clear();
   frames_.push_back({.region = &context.launch.body});
 }

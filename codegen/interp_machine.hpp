@@ -72,6 +72,12 @@ struct CopySlot {
   std::int64_t begin = 0, limit = 0;            ///< elements that it touches
 };
 
+/// A copy out under way, which reads its source when it is waited for.
+struct Outgoing {
+  int buffer = 0, array = 0;
+  std::int64_t from = 0, to = 0, elements = 0;
+};
+
 /// The state of one block.
 struct BlockState {
   std::int64_t index = 0;
@@ -155,6 +161,8 @@ class Warp {
   void execute(const Misalignment& op, const Instr& instr);
   void execute(const CopyAsync& op, const Instr& instr);
   void execute(const CopyWait& op, const Instr& instr);
+  void execute(const CopyOut& op, const Instr& instr);
+  void execute(const CopyOutWait& op, const Instr& instr);
   void execute(const Ticket& op, const Instr& instr);
   void execute(const Publish& op, const Instr& instr);
   void execute(const Await& op, const Instr& instr);
@@ -193,6 +201,7 @@ class Warp {
   Seen seen_;
   bool gathers_ = false;               // waits for the other warps of its cluster
   std::vector<std::int64_t> missing_;  // slots that it waits for
+  std::vector<Outgoing> outgoing_;
   std::size_t publications_ = 0;       // when it looked last
   std::vector<Frame> frames_;
   std::vector<Bits> values_;   // lane-major: element e of lane l of a value at [l * width + e]

@@ -14,7 +14,8 @@ bool stores_outputs(const Program& program, const Region& region) {
   bool stores = false;
   for_each_instr(region, [&](const Instr& instr) {
     const auto* store = std::get_if<Store>(&instr.op);
-    stores = stores || (store != nullptr && role_of(program, store->buffer) == BufferRole::output);
+    stores = stores || std::holds_alternative<CopyOut>(instr.op) ||
+             (store != nullptr && role_of(program, store->buffer) == BufferRole::output);
   });
   return stores;
 }
@@ -33,9 +34,10 @@ bool EarlyStart::touches(const Instr& instr) const {
   };
   if (const auto* load = std::get_if<Load>(&instr.op)) return others(load->buffer);
   if (const auto* copy = std::get_if<CopyAsync>(&instr.op)) return others(copy->buffer);
-  return std::holds_alternative<Store>(instr.op) || std::holds_alternative<AtomicAdd>(instr.op) ||
-         std::holds_alternative<Ticket>(instr.op) || std::holds_alternative<Publish>(instr.op) ||
-         std::holds_alternative<Await>(instr.op) || std::holds_alternative<Overdue>(instr.op);
+  return std::holds_alternative<Store>(instr.op) || std::holds_alternative<CopyOut>(instr.op) ||
+         std::holds_alternative<AtomicAdd>(instr.op) || std::holds_alternative<Ticket>(instr.op) ||
+         std::holds_alternative<Publish>(instr.op) || std::holds_alternative<Await>(instr.op) ||
+         std::holds_alternative<Overdue>(instr.op);
 }
 
 bool EarlyStart::has_to_wait(const Instr& instr) const {

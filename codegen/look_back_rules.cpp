@@ -69,6 +69,7 @@ class Analysis {
   void visit(const Store& op, const Instr&) { access(op.buffer, Use::plain); }
   void visit(const AtomicAdd& op, const Instr&) { access(op.buffer, Use::plain); }
   void visit(const CopyAsync& op, const Instr&) { access(op.buffer, Use::plain); }
+  void visit(const CopyOut& op, const Instr&) { access(op.buffer, Use::plain); }
 
   void visit(const Ticket& op, const Instr& instr) {
     access(op.counter, Use::counter);

@@ -32,9 +32,10 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan, const
                                static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
   }
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    const DType type = graph.node(graph.outputs[i]).type;
-    program.buffers.push_back({"out_" + std::to_string(i), type, BufferRole::output,
-                               static_cast<int>(i), size_of(type), 0});
+    const Node& node = graph.node(graph.outputs[i]);
+    const bool copied = plan.blocked && node.level == Level::element;
+    program.buffers.push_back({"out_" + std::to_string(i), node.type, BufferRole::output,
+                               static_cast<int>(i), copied ? 16 : size_of(node.type), 0});
   }
   for (std::size_t i = 0; i < graph.literals.size(); ++i) {
     add_param(program, "literal_" + std::to_string(i), graph.literals[i].type, ParamRole::literal,

@@ -1,6 +1,10 @@
 // A row's scan across its lanes: by shifts, or by halves where lanes are those of vectors.
 #include "chainfold/codegen/lower_scan_row.hpp"
 
+#include <bit>
+
+#include "chainfold/codegen/plan_scan.hpp"
+
 namespace chainfold::codegen {
 
 std::vector<int> ScanRow::halves(const LaneScan& scan) const {
@@ -58,6 +62,50 @@ Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& s
     total = choose(fold, reaches, merge(fold, before, total, reverse), total);
   }
   return total;
+}
+
+Partial ScanRow::before_lanes(std::size_t fold, const Partial& total, Partial& all) {
+  const bool reverse = reverse_[fold];
+  const Partial reached = across_lanes(fold, total, {.reverse = reverse});
+  all = broadcast_last(reached, reverse);
+  const ValueId follows = b_.compute(Op::ge, {lane_in_order(reverse), b_.i32(1)});
+  return tile_.keep_where(fold, shuffled(reached, 1, reverse), follows);
+}
+
+ValueId ScanRow::scan_in_lanes(std::size_t fold, const Partial& elements, int width,
+                               LaneCarry& carry) {
+  const Fold& f = graph_.folds[fold];
+  const bool reverse = reverse_[fold];
+  // runs[l][i]: the fold of the 2^l elements from i 2^l on.
+  std::vector<std::vector<Partial>> runs = {in_order(elements, width, reverse)};
+  while (runs.back().size() > 1) {
+    std::vector<Partial> longer;
+    const std::vector<Partial>& halves = runs.back();
+    for (std::size_t i = 0; i + 1 < halves.size(); i += 2)
+      longer.push_back(merge(fold, halves[i], halves[i + 1], reverse));
+    runs.push_back(std::move(longer));
+  }
+  if (!carry.value) carry.value = f.tile ? tile_.collapse(fold, carry.state) : carry.state;
+  std::vector<Partial> prefixes = {*carry.value};  // of so many elements
+  for (unsigned n = 1; n <= static_cast<unsigned>(width); ++n) {
+    const int level = std::countr_zero(n);
+    const unsigned before = n - (1u << level);
+    const Partial& last = runs[static_cast<std::size_t>(level)][before >> level];
+    prefixes.push_back(merge(fold, prefixes[before], last, reverse));
+  }
+  carry.value = prefixes.back();
+  if (f.tile && f.state != f.operands) {  // else a state is a value
+    const Partial& load = runs.back()[0];
+    carry.loads = carry.loads ? merge(fold, *carry.loads, load, reverse) : load;
+    if (++carry.count == kRowsAState)
+      carry = {.state = tile_.lift(fold, merge(fold, carry.state, *carry.loads, reverse))};
+  }
+  if (exclusive_[fold]) {
+    prefixes.pop_back();
+  } else {
+    prefixes.erase(prefixes.begin());
+  }
+  return finished(fold, prefixes, reverse);
 }
 
 }  // namespace chainfold::codegen

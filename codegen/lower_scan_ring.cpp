@@ -26,10 +26,15 @@ ValueId ScanRing::slot_of(ValueId number) {
   return b_.add(first, b_.rem(number, b_.i64(plan_.stages)));
 }
 
-void ScanRing::start(ValueId number, ValueId begin, ValueId count) {
+ValueId ScanRing::place(std::size_t input, ValueId number) {
+  return b_.mul(slot_of(number), b_.i64(copies_[input].elements));
+}
+
+void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows) {
   const ValueId slot = slot_of(number);
   const bool all = count == kNoValue;
-  if (all) count = b_.i64(staged_elements(plan_));
+  const std::int64_t left_out = (plan_.staged - rows) * run_.row_elements();
+  if (all) count = b_.i64(staged_elements(plan_) - left_out);
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     if (!run_.tile().uses_input(i)) continue;
     const auto index = static_cast<int>(i);
@@ -40,7 +45,7 @@ void ScanRing::start(ValueId number, ValueId begin, ValueId count) {
                    .unit = copies_[i].unit,
                    .array = index,
                    .to = b_.mul(slot, b_.i64(copies_[i].elements)),
-                   .elements = copies_[i].elements,
+                   .elements = copies_[i].elements - static_cast<int>(left_out),
                    .begin = begin,
                    .limit = b_.add(begin, count),
                    .whole = whole,
@@ -60,7 +65,7 @@ void ScanRing::read(ValueId number, ValueId begin) {
   std::vector<ValueId> bases;
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     const StageCopy& copy = copies_[i];
-    const ValueId base = b_.mul(slot_of(number), b_.i64(copy.elements));
+    const ValueId base = place(i, number);
     const auto index = static_cast<int>(i);
     bases.push_back(copy.exact ? base : b_.add(base, b_.misalignment(index, begin, copy.unit)));
   }

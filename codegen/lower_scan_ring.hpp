@@ -18,11 +18,17 @@ class ScanRing {
   /// Starts the copies of the warp's staged rows of the block's tile `number` (i64, counted from
   /// 0): of `count` elements (kNoValue: all) from `begin` on. The slot's rows before are read, and
   /// gone.
-  void start(ValueId number, ValueId begin, ValueId count);
+  void start(ValueId number, ValueId begin, ValueId count) {
+    start(number, begin, count, plan_.staged);
+  }
+  /// The same of any number of rows that a slot holds.
+  void start(ValueId number, ValueId begin, ValueId count, int rows);
   /// Waits for these copies: once, and before those of the slot's next tile start.
   void wait(ValueId number);
   /// Rows count from the first staged element, `begin` of the inputs, from now on.
   void read(ValueId number, ValueId begin);
+  /// The first element of that tile's slot in each input's shared array (i64).
+  ValueId place(std::size_t input, ValueId number);
 
  private:
   ValueId slot_of(ValueId number);

@@ -120,18 +120,23 @@ Partial ScanRow::choose(std::size_t fold, ValueId condition, const Partial& a, c
   return left;
 }
 
-/// The prefixes of each lane by itself, in the scan's order.
-std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elements, int width,
-                                           std::int64_t first, bool reverse) {
-  std::vector<Partial> prefixes;
+std::vector<Partial> ScanRow::in_order(const Partial& elements, int width, bool reverse) {
+  std::vector<Partial> ordered;
   for (int i = 0; i < width; ++i) {
     Partial element = elements;
     const int at = reverse ? width - 1 - i : i;
     for (ValueId& field : element.fields) {
       if (b_.type(field).width > 1) field = b_.extract(field, at);
     }
-    prefixes.push_back(std::move(element));
+    ordered.push_back(std::move(element));
   }
+  return ordered;
+}
+
+/// The prefixes of each lane by itself, in the scan's order.
+std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elements, int width,
+                                           std::int64_t first, bool reverse) {
+  std::vector<Partial> prefixes = in_order(elements, width, reverse);
   const Heads how = heads(width);
   // The fold of the run that ends with `last` is taken into that of the run which follows it and
   // ends with i. Up to the lane's fold both are runs of as many elements; then the left one is a
@@ -250,6 +255,11 @@ bool ScanRow::adds_values(std::size_t fold) const {
 }
 
 Partial ScanRow::behind_state(std::size_t fold, const Partial& state, std::optional<Partial> rows) {
+  const Fold& f = graph_.folds[fold];
+  if (f.state.size() == 1 && f.state != f.operands) {  // a wider value
+    const Partial value = tile_.collapse(fold, state);
+    return rows ? merge(fold, value, *rows, reverse_[fold]) : value;
+  }
   for (std::size_t i = state.fields.size(); i-- > 0;) {
     const Partial field{.fields = {state.fields[i]}};
     rows = rows ? merge(fold, field, *rows, reverse_[fold]) : field;
@@ -271,9 +281,9 @@ Partial ScanRow::behind(std::size_t fold, const RowCarry& carry, const Partial& 
 
 void ScanRow::pass(std::size_t fold, RowCarry& carry, const Partial& last, std::int64_t first,
                    std::int64_t row) {
-  // A state of one field is merged at the cost of a value.
-  const bool later =
-      segment_ == 0 && adds_values(fold) && graph_.folds[fold].state.size() > 1 && !last.lifted;
+  // A state that is a value is merged at the cost of one.
+  const Fold& f = graph_.folds[fold];
+  const bool later = segment_ == 0 && adds_values(fold) && f.state != f.operands && !last.lifted;
   if (!later) {
     carry = {.state = carry_behind(fold, settled(fold, carry), last, first, row)};
     return;

@@ -37,6 +37,14 @@ struct RowCarry {
   int count = 0;  ///< of those rows
 };
 
+/// What comes before a load of a lane whose run of loads is scanned by itself: a state, the fold of
+/// the loads since it was taken, and both as the value that goes on (where the fold has values).
+struct LaneCarry {
+  Partial state;
+  std::optional<Partial> loads{}, value{};
+  int count = 0;  ///< of those loads
+};
+
 class ScanRow {
  public:
   /// `segment`: where segments begin within rows their size, and rows are told where they lie in
@@ -73,6 +81,14 @@ class ScanRow {
   /// once.
   std::vector<std::vector<ValueId>> scan_range(const std::vector<Loaded>& loaded, Partials& states,
                                                bool batched);
+  /// Of lanes whose runs of elements follow each other, `total` of each: what comes before a lane,
+  /// and in `all` the fold of them all, in every lane.
+  Partial before_lanes(std::size_t fold, const Partial& total, Partial& all);
+  /// The scan of fold `fold` over a load of each lane's own run, of `width` elements; `elements` as
+  /// for scan(). An element's prefix is what comes before the load behind which the runs are merged
+  /// that the binary digits of its number name, longest first (Fenwick, 1994), so that the merges
+  /// which follow each other are few, and few in all: fifteen for eight elements.
+  ValueId scan_in_lanes(std::size_t fold, const Partial& elements, int width, LaneCarry& carry);
   /// The merge of two states that follow each other in the direction of the scan.
   Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);
 
@@ -95,6 +111,8 @@ class ScanRow {
   Partial permuted(const Partial& part, const std::vector<std::uint8_t>& lanes);
   Partial broadcast_last(const Partial& part, bool reverse);
   Partial choose(std::size_t fold, ValueId condition, const Partial& a, const Partial& b);
+  /// Each element of a load by itself, in the scan's order.
+  std::vector<Partial> in_order(const Partial& elements, int width, bool reverse);
   /// A scan over the lanes' totals, of units of `unit` lanes that hold the same, each of which
   /// stands for `width` elements a lane; `first` as for scan().
   struct LaneScan {

@@ -224,18 +224,27 @@ Builder::Values ScanTiles::of_masked(const std::function<Builder::Values()>& row
 
 Partials ScanTiles::total() {
   if (!plan_.in_registers) return scan_.total_of_range(begin_, count_, at_);
-  if (!plan_.ragged) return fold_rows();
+  auto whole = [&] { return blocked_ ? fold_blocked() : fold_rows(); };
+  if (!plan_.ragged) return whole();
   // Values of a branch end with it: the rows are handed out one input after the other.
-  auto rows = [&] {
-    Builder::Values values = scan_.tile().flatten(fold_rows());
+  TileLowering& tile = scan_.tile();
+  auto values_of = [&](const Partials& folded) {
+    Builder::Values values = tile.flatten(folded);
     for (const Loaded& row : rows_) {
       for (const ValueId input : row.inputs) {
         if (input != kNoValue) values.push_back(input);
       }
     }
+    values.insert(values.end(), before_lanes_.begin(), before_lanes_.end());
     return values;
   };
-  const Builder::Values both = b_.branch(full_, rows, [&] { return of_masked(rows); });
+  auto masked = [&] {
+    const Partials folded = fold_rows();
+    if (blocked_) before_lanes_ = blocked_->nothing_before();
+    return values_of(folded);
+  };
+  const Builder::Values both =
+      b_.branch(full_, [&] { return values_of(whole()); }, [&] { return of_masked(masked); });
   std::size_t fields = 0;
   for (const Fold& fold : graph_.folds) fields += fold.state.size();
   std::size_t next = fields;
@@ -246,23 +255,58 @@ Partials ScanTiles::total() {
     rows_[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
     rows_[r].forget_what_exists();
   }
-  return scan_.tile().unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)},
-                                true);
+  before_lanes_.assign(both.begin() + static_cast<std::ptrdiff_t>(next), both.end());
+  return tile.unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)}, true);
+}
+
+Partials ScanTiles::fold_blocked() {
+  BlockedRun::Folded folded = blocked_->fold(blocked(kept()), blocked(staged()));
+  rows_.clear();
+  for (const ValueId load : folded.kept)
+    rows_.push_back({.inputs = {load}, .width = plan_.load_width});
+  before_lanes_ = std::move(folded.before);
+  return std::move(folded.all);
+}
+
+void ScanTiles::scan_blocked(const Partials& carry) {
+  BlockedRun::Folded folded{.before = before_lanes_};
+  for (const Loaded& row : rows_) folded.kept.push_back(row.inputs[0]);
+  blocked_->scan(folded, blocked(kept()), blocked(staged()), carry, extent());
 }
 
 Partials ScanTiles::carried_in() {
   if (params_.carry_in < 0) return scan_.tile().identities();
   const ValueId there = b_.splat(b_.compute(Op::ne, {b_.param(params_.has_carry_in), b_.i64(0)}));
-  return StateArrays(StateArrays::Memory::global, params_.carry_in)
-      .load_one(b_, scan_.tile(), b_.i64(0), there);
+  TileLowering carried(b_, *params_.graph, plan_);
+  Partials states = StateArrays(StateArrays::Memory::global, params_.carry_in)
+                        .load_one(b_, carried, b_.i64(0), there);
+  for (std::size_t f = 0; f < states.size(); ++f) {
+    if (!is_widened(f)) continue;
+    std::vector<ValueId>& pair = states[f].fields;
+    pair = {b_.add(b_.convert(pair[0], DType::f64), b_.convert(pair[1], DType::f64))};
+  }
+  return states;
+}
+
+bool ScanTiles::is_widened(std::size_t fold) const {
+  return graph_.folds[fold].state != params_.graph->folds[fold].state;
 }
 
 void ScanTiles::carry_out(const Partials& states) {
   if (params_.carry_out < 0) return;
   const ValueId wanted = b_.compute(Op::ne, {b_.param(params_.has_carry_out), b_.i64(0)});
   const ValueId mask = b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.splat(wanted));
+  Partials carried = states;
+  for (std::size_t f = 0; f < states.size(); ++f) {
+    if (!is_widened(f)) continue;
+    const ValueId sum = states[f].fields[0], high = b_.convert(sum, DType::f32);
+    const ValueId low = b_.convert(b_.sub(sum, b_.convert(high, DType::f64)), DType::f32);
+    const ValueId finite = b_.compute(Op::is_finite, {low});
+    carried[f].fields = {high, b_.select(finite, low, b_.constant(DType::f32, 0))};
+  }
+  TileLowering tile(b_, *params_.graph, plan_);
   StateArrays(StateArrays::Memory::global, params_.carry_out)
-      .store(b_, scan_.tile(), {b_.i64(0)}, states, mask);
+      .store(b_, tile, {b_.i64(0)}, carried, mask);
 }
 
 void ScanTiles::store_folds(const std::function<Partials()>& folds) {
@@ -352,7 +396,11 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     return Builder::Values{};
   };
   auto rows = [&] {
-    scan_rows(carry, folded);
+    if (blocked_ && !of_masked_) {
+      scan_blocked(carry);
+    } else {
+      scan_rows(carry, folded);
+    }
     return Builder::Values{};
   };
   // The first or last rows of a segment, whose masks ended with the branch that loaded them.

@@ -10,17 +10,18 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "chainfold/codegen/lower_scan_block.hpp"
+#include "chainfold/codegen/lower_scan_blocked.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/size_expr.hpp"
 
 namespace chainfold::codegen {
 
-class ScanRing;
-
 /// Parameters of programs over tiles, and how many tiles there are.
 struct TileParams {
+  const Graph* graph = nullptr;  ///< whose folds' states launches carry on
   int elements = 0, segments = 0;
   SizeExpr tiles;                      ///< a segment, or of all where tiles are of all segments
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
@@ -35,6 +36,7 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
 
 class ScanTiles {
  public:
+  /// `graph`: that of the parameters, or it with_wide_sums().
   ScanTiles(Builder& builder, const Graph& graph, const Plan& plan, const TileParams& params);
 
   /// Elements of a segment (i64).
@@ -57,6 +59,7 @@ class ScanTiles {
   void read_through(ScanRing& ring) {
     staged_ = plan_.staged;
     ring_ = &ring;
+    if (plan_.blocked) blocked_.emplace(b_, graph_, plan_, scan_, ring);
   }
   /// The tile's number: which count it belongs to, and its index there.
   [[nodiscard]] ValueId segment() const { return segment_; }
@@ -92,6 +95,8 @@ class ScanTiles {
   void place_across(ValueId number, ValueId all);
   /// Tells where segments begin in the tile, which begins at element `tile_at` of `all` tiles.
   void place_heads(ValueId tile_at, ValueId all);
+  /// Whether a fold has other states here than launches carry on.
+  [[nodiscard]] bool is_widened(std::size_t fold) const;
   /// Elements that tiles are of (i64).
   ValueId elements();
   /// Rows of a run: `rows` of them from row `first` on.
@@ -122,6 +127,12 @@ class ScanTiles {
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
   /// Brings the run's rows, leaves those of registers in rows_, and folds all.
   Partials fold_rows();
+  /// The same of a whole run in a blocked arrangement, which leaves lanes_, too.
+  Partials fold_blocked();
+  void scan_blocked(const Partials& carry);
+  [[nodiscard]] BlockedRun::Span blocked(Span span) {
+    return {.begin = begin_of(span), .place = place_of(span), .rows = span.rows};
+  }
   void start_copies();
   std::vector<Loaded> load_kept();
   [[nodiscard]] std::vector<Loaded> kept_rows(int first, int rows) const;
@@ -143,7 +154,9 @@ class ScanTiles {
   ScanTile scan_;
   int staged_ = 0;  // rows of a run
   ScanRing* ring_ = nullptr;
-  std::vector<Loaded> rows_;  // kept()
+  std::optional<BlockedRun> blocked_;  // plan.blocked: of whole runs
+  Builder::Values before_lanes_;       // BlockedRun::Folded::before
+  std::vector<Loaded> rows_;           // kept()
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId side_ = kNoValue;  // across segments: how many the tile's group has
   ValueId full_ = kNoValue;  // whether the tile's rows are all there

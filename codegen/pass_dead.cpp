@@ -11,7 +11,8 @@ bool has_effect(Operation& op) {
   if (std::holds_alternative<Store>(op) || std::holds_alternative<SharedStore>(op) ||
       std::holds_alternative<Barrier>(op) || std::holds_alternative<WaitForLaunch>(op) ||
       std::holds_alternative<LetNextStart>(op) || std::holds_alternative<CopyAsync>(op) ||
-      std::holds_alternative<CopyWait>(op) || std::holds_alternative<AtomicAdd>(op) ||
+      std::holds_alternative<CopyWait>(op) || std::holds_alternative<CopyOut>(op) ||
+      std::holds_alternative<CopyOutWait>(op) || std::holds_alternative<AtomicAdd>(op) ||
       std::holds_alternative<Ticket>(op) || std::holds_alternative<Publish>(op) ||
       std::holds_alternative<Await>(op) || std::holds_alternative<Gather>(op)) {
     return true;

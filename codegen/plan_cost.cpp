@@ -210,7 +210,8 @@ class Walk {
       return kMmaSlots * (program_.type(instr.results[0]).elem == DType::f64 ? kWideTypes : 1);
     if (std::holds_alternative<Vote>(instr.op) || std::holds_alternative<Barrier>(instr.op) ||
         std::holds_alternative<Gather>(instr.op) || std::holds_alternative<CopyAsync>(instr.op) ||
-        std::holds_alternative<CopyWait>(instr.op))
+        std::holds_alternative<CopyWait>(instr.op) || std::holds_alternative<CopyOut>(instr.op) ||
+        std::holds_alternative<CopyOutWait>(instr.op))
       return kPlainSlots;
     return 0;
   }
@@ -308,6 +309,7 @@ Traffic traffic_of(const Program& program, const Launch& launch, const std::vect
     if (const auto* load = std::get_if<Load>(&instr.op)) read.insert(load->buffer);
     if (const auto* copy = std::get_if<CopyAsync>(&instr.op)) read.insert(copy->buffer);
     if (const auto* store = std::get_if<Store>(&instr.op)) written.insert(store->buffer);
+    if (const auto* copy = std::get_if<CopyOut>(&instr.op)) written.insert(copy->buffer);
     if (const auto* add = std::get_if<AtomicAdd>(&instr.op)) written.insert(add->buffer);
   });
   Traffic traffic;

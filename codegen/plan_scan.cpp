@@ -102,6 +102,30 @@ bool across_serves(const Plan& plan) {
   return tiles <= std::numeric_limits<std::int32_t>::max() / plan.across;
 }
 
+bool copies_out(const Graph& graph) {
+  if (graph.inputs.size() != 1) return false;
+  int outputs = 0;
+  for (const NodeId output : graph.outputs) {
+    const Node& node = graph.node(output);
+    if (node.level != Level::element) continue;
+    ++outputs;
+    if (node.type != graph.inputs[0].type) return false;
+  }
+  return outputs == 1;
+}
+
+bool blocked_serves(const Plan& plan, const Graph& graph) {
+  if (!plan.blocked) return true;
+  if (plan.strategy != Strategy::look_back || plan.staged == 0 || plan.heads) return false;
+  if (plan.depth > 2 * plan.staged || plan.base_alignment < kCopyUnit) return false;
+  if (!plan.ragged && (plan.segment == 0 || plan.segment % plan.tile != 0)) return false;
+  if (!copies_out(graph)) return false;
+  const DType type = graph.inputs[0].type;
+  if (!run_copy(plan, type).exact || plan.load_width * size_of(type) != kCopyUnit) return false;
+  return std::all_of(plan.folds.begin(), plan.folds.end(),
+                     [](const FoldPlan& how) { return how.unit == Unit::simt; });
+}
+
 bool is_ragged(const Plan& plan, const Graph& graph) {
   // Fewer tiles gain less than twice the code costs.
   constexpr std::int64_t kLeastTiles = 32;
@@ -178,6 +202,9 @@ std::string print_scan(const Plan& plan) {
                         plan.states_a_lane);
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
+  if (plan.blocked)
+    text += fmt::format("  lanes have their part of a whole run one behind the other{}\n",
+                        plan.wide_sums ? ", sums as f64" : "");
   if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.stream_from > 0)
@@ -234,6 +261,8 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(!plan.direct || direct_serves(plan, graph, target),
           "tiles that fold what is before them know nothing of what is behind");
   require(near_serves(plan), "a warp looks at each group of tiles that wait");
+  require(!plan.wide_sums || plan.blocked, "lanes that scan by themselves have wide sums");
+  require(blocked_serves(plan, graph), "one input's whole runs are copied in and out");
   require(across_serves(plan), "tiles that wait for their own segment's are taken in any order");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
           "only tiles that wait are staged");

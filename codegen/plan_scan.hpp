@@ -125,6 +125,12 @@ int tree_looks(const Plan& plan, int level);
 bool near_serves(const Plan& plan);
 /// Whether Plan::across is legal: tiles wait, each for others of its own segment alone.
 bool across_serves(const Plan& plan);
+/// Whether a graph has one input, and one output with a value an element, which has its type: then
+/// the one may take the other's place in shared memory.
+bool copies_out(const Graph& graph);
+/// Whether Plan::blocked is legal: runs that copies_out() admits, in whole tiles but for few, of
+/// rows of the widest loads, and no more of them kept than staged.
+bool blocked_serves(const Plan& plan, const Graph& graph);
 /// What Plan::ragged is: tiles may end anywhere, and those that are not whole are few.
 bool is_ragged(const Plan& plan, const Graph& graph);
 /// Whether Plan::direct is legal: what a tile needs lies before it, and its warps share memory.

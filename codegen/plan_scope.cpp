@@ -71,7 +71,9 @@ constexpr Scope kOwn[] = {
      "rows, and 1024 elements of a tile on CPUs; staged of these rows come through shared memory "
      "(sm_80 and later), heads=1 has tiles of all segments (GPUs), near is groups of tiles "
      "looked at one by one, across (2 and more) segments of several tiles that are taken in turn "
-     "(GPUs)"},
+     "(GPUs), blocked=1 has lanes scan their own part of a whole run, of one input and one output "
+     "of elements of its type, and no more rows beside the staged ones than these (sm_90 and "
+     "later)"},
     {Strategy::look_ahead,
      "scans in one direction whose values need no fold of their whole segment, of an input, over "
      "segments of any size or the whole input, of any types and alignment, without strides, on "

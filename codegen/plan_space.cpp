@@ -292,6 +292,7 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
       space.add(*staged);
       space.vary(*staged, &PlanChoice::near, {0, 1, 3});
       space.vary(*staged, &PlanChoice::across, {0, 16, 64, 256});
+      space.vary(*staged, &PlanChoice::blocked, {0, 1});
     }
     const int element = mma ? widest_input(graph) : widest_of_scan(graph);
     add_staged_shapes(space, *around, row_bytes(graph, target, request, element));

@@ -45,12 +45,16 @@ constexpr Field kScan[] = {{"warps", &PlanChoice::warps},
 constexpr Field kTiles[] = {{"warps", &PlanChoice::warps},          {"depth", &PlanChoice::depth},
                             {"direct", &PlanChoice::direct, false}, {"tile", &PlanChoice::tile},
                             {"blocks", &PlanChoice::blocks},        {"bytes", &PlanChoice::bytes}};
-constexpr Field kBack[] = {
-    {"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
-    {"staged", &PlanChoice::staged},    {"heads", &PlanChoice::heads, false},
-    {"near", &PlanChoice::near, false}, {"across", &PlanChoice::across, false},
-    {"tile", &PlanChoice::tile},        {"blocks", &PlanChoice::blocks},
-    {"bytes", &PlanChoice::bytes}};
+constexpr Field kBack[] = {{"warps", &PlanChoice::warps},
+                           {"depth", &PlanChoice::depth},
+                           {"staged", &PlanChoice::staged},
+                           {"heads", &PlanChoice::heads, false},
+                           {"near", &PlanChoice::near, false},
+                           {"across", &PlanChoice::across, false},
+                           {"blocked", &PlanChoice::blocked, false},
+                           {"tile", &PlanChoice::tile},
+                           {"blocks", &PlanChoice::blocks},
+                           {"bytes", &PlanChoice::bytes}};
 constexpr Field kAhead[] = {{"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
                             {"near", &PlanChoice::near, false}, {"tile", &PlanChoice::tile, false},
                             {"stages", &PlanChoice::stages},    {"blocks", &PlanChoice::blocks},

@@ -52,6 +52,10 @@
 //   CopyWait waits for the slot's copy number `round` (counted from 0), which must be the one
 //   started last. Between the two the destination must not be touched. Nothing may be under way
 //   when a warp ends.
+// - Copies the other way (CopyOut), from a shared array to an output, run beside their warp, too,
+//   behind all its earlier accesses to both. CopyOutWait waits until all that the warp has started
+//   have read their source, which must not be written before; their elements are accessed in no
+//   other way between the start and the launch's end.
 // - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
 // `params`.
 #pragma once
@@ -248,6 +252,17 @@ struct CopyWait {
   ValueId slot = kNoValue;
   ValueId round = kNoValue;
 };
+/// Copies `elements` elements of a shared array, from element `from` on, to an output from element
+/// `first` on (uniform i64). Both sides lie on 16 bytes, and it is of whole units of so many. Only
+/// in launches whose copies are the engine's (Launch::bulk_copies).
+struct CopyOut {
+  int buffer = 0;
+  ValueId first = kNoValue;
+  int array = 0;
+  ValueId from = kNoValue;
+  int elements = 0;
+};
+struct CopyOutWait {};
 /// The block's next ticket, a uniform i64 that is the same for all its warps: how many tickets the
 /// blocks of this launch have taken from the counter before. All warps of the block come to it, and
 /// it is a barrier; a block may take several. The counter is element 0 of a scratch buffer of i64.
@@ -321,8 +336,8 @@ struct If {
 using Operation =
     std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
                  Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
-                 WaitForLaunch, LetNextStart, Misalignment, CopyAsync, CopyWait, Ticket, Publish,
-                 Await, Overdue, Gather, For, If>;
+                 WaitForLaunch, LetNextStart, Misalignment, CopyAsync, CopyWait, CopyOut,
+                 CopyOutWait, Ticket, Publish, Await, Overdue, Gather, For, If>;
 
 struct Instr {
   Operation op;

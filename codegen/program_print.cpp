@@ -201,6 +201,12 @@ class Printer {
     return fmt::format("copy_wait {}[{}], round {}", named(launch_.rings, op.ring), value(op.slot),
                        value(op.round));
   }
+  std::string operation(const CopyOut& op, const Instr&) const {
+    return fmt::format("copy_out {}[{}] <- {}[{}], {} elements", named(program_.buffers, op.buffer),
+                       value(op.first), named(launch_.shared, op.array), value(op.from),
+                       op.elements);
+  }
+  std::string operation(const CopyOutWait&, const Instr&) const { return "copy_out_wait"; }
   std::string operation(const Ticket& op, const Instr&) const {
     return "ticket " + named(program_.buffers, op.counter);
   }

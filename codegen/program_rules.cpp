@@ -336,6 +336,20 @@ class Rules {
     index_of_copy(op.round);
   }
 
+  void operation(const CopyOut& op, const Instr& instr) const {
+    no_result(instr);
+    const Buffer& to = buffer(op.buffer);
+    check(launch_.bulk_copies, "lanes copy nothing out");
+    check(to.role == BufferRole::output, "copies go out to outputs");
+    check(array(op.array).type == to.type, "a copy does not convert");
+    check(op.elements > 0 && op.elements * size_of(to.type) % kMaxAccessBytes == 0,
+          "a copy is of whole units of 16 bytes");
+    check(to.alignment % kMaxAccessBytes == 0, "what is copied out lies on 16 bytes");
+    index_of_copy(op.first);
+    index_of_copy(op.from);
+  }
+  void operation(const CopyOutWait&, const Instr& instr) const { no_result(instr); }
+
   void scratch(int index, DType type) const {
     const Buffer& found = buffer(index);
     check(found.role == BufferRole::scratch && found.type == type,

@@ -46,6 +46,11 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.slot);
                                   fn(o.round);
                                 },
+                                [&](CopyOut& o) {
+                                  fn(o.first);
+                                  fn(o.from);
+                                },
+                                [](CopyOutWait&) {},
                                 [](Ticket&) {},
                                 [&](Publish& o) {
                                   fn(o.slot);

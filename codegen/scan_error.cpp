@@ -32,6 +32,19 @@ double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan&
   return bound;
 }
 
+/// The same of what lanes scan by themselves: loads are folded by trees, lanes' totals are states
+/// or their values; what comes before a load is a state's value and loads that are added one by
+/// one, and its elements' prefixes are as many additions more as their numbers have binary digits.
+double blocked_error_bound(const Plan& plan) {
+  const int load = ceil_log2(plan.load_width), staged = plan.staged;
+  const int loads = ceil_log2(std::max(staged, plan.depth - staged));
+  const int lanes = plan.combine_states ? 0 : ceil_log2(Plan::kWarp);
+  // What a state rounds of it and of itself.
+  constexpr double kState = 2;
+  const int behind = kRowsAState - 1 + std::max(load, 1);
+  return load + std::max(loads + lanes, kRowsAState - 1) + kState + behind;
+}
+
 }  // namespace
 
 double scan_error_bound(const Graph& graph, const Plan& plan, const Target& target,
@@ -67,6 +80,11 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
     const bool batches = plan.range_depth > 1 && plan.segment > Plan::kWarp;
     const double range = batches ? of_batch + kBehindCarry : 0;
     return std::max(row + (crosses ? kBehindCarry : 1), range);
+  }
+  if (plan.blocked) {
+    Plan rows = plan;  // the last one's
+    rows.blocked = false;
+    return std::max(blocked_error_bound(plan), scan_error_bound(graph, rows, target, fold));
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.in_registers ? plan.load_width : plan.range_load) + ceil_log2(rows);

@@ -71,6 +71,7 @@ Target gpu_target(int arch, int processors) {
     target.processor_shared_bytes = row.shared_kib * 1024;
     target.async_copies = arch >= kFirstAsyncCopies;
     target.overlaps = arch >= kFirstOverlaps;
+    target.wide_sums = arch == 80 || arch == 90 || arch == 100;
     target.bulk_copies = arch >= kFirstBulkCopies;
     if (arch >= kFirstClusters) target.cluster_blocks = kClusterBlocks;
     target.line_bytes = kGpuLineBytes;

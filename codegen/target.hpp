@@ -53,6 +53,7 @@ struct Target {
   /// of its results takes lanes from, and an operation in some lanes alone no more than in all.
   bool vector_lanes = false;
   int register_bytes = 0;         ///< where lanes are such elements: of all of a thread's vectors
+  bool wide_sums = false;         ///< f64 are added at half the rate of f32 or more
   bool has_mma = true;            ///< whether the table's rows from `arch` down apply
   int loads_in_flight = 16;       ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;    ///< the same where each load feeds much code

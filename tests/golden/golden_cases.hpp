@@ -206,6 +206,9 @@ inline constexpr GoldenCase kGoldenCases[] = {
      "look_back warps=8 depth=6 staged=4 tile=0 blocks=4 bytes=16 simt"},
     {"scan_sum_f32", 3000, "sm_80",
      "look_back warps=2 depth=9 staged=8 tile=0 blocks=2 bytes=16 simt"},
+    // Lanes that scan their own part of a run.
+    {"running_sum_to_f16", 0, "sm_90",
+     "look_back warps=2 depth=5 staged=3 blocked=1 tile=0 blocks=1 bytes=16 simt"},
     // Groups of tiles before the own one, tile by tile.
     {"scan_sum_f32", 0, "sm_90",
      "look_back warps=8 depth=3 staged=2 near=1 tile=0 blocks=4 bytes=16 simt"},

@@ -57,7 +57,7 @@ const SpaceCase kSpaces[] = {
     {"scan_sum_f32", 0},         {"scan_sum_f32", 777},        {"scan_sum_f16", 4096},
     {"scan_backward_i64", 0},    {"scan_backward_i64", 1000},  {"scan_horner_back_u8", 5000},
     {"scan_longest_run_f32", 0}, {"scan_longest_run_f32", 33}, {"scan_both_ways_i32", 500},
-    {"scan_sum_i32", 33'001},
+    {"scan_sum_i32", 33'001},    {"running_sum_to_f16", 0},
 };
 
 class GpuScanSpace : public GpuScan, public testing::WithParamInterface<std::size_t> {};
@@ -249,12 +249,23 @@ TEST_F(GpuScan, HasTheSameBitsEveryTime) {
       "look_back warps=4 depth=2 heads=1 tile=0 blocks=4 bytes=8 simt",
       "look_back warps=4 depth=2 staged=2 heads=1 tile=0 blocks=4 bytes=8 simt",
       "look_back warps=4 depth=2 staged=1 heads=1 tile=0 blocks=2 bytes=8 simt"};
-  for (const std::int64_t segment : {0, 70'000, 70'001, 70'008}) {
-    const Computation computation = computation_of(program("scan_sum_f16"), segment);
+  const std::vector<const char*> by_lanes = {
+      "look_back warps=16 depth=9 staged=5 near=1 blocked=1 tile=0 blocks=1 bytes=16 simt",
+      "look_back warps=4 depth=3 staged=3 blocked=1 tile=0 blocks=4 bytes=16 simt"};
+  struct Repeated {
+    const char* program;
+    std::int64_t segment;
+    const std::vector<const char*>& plans;
+  };
+  for (const auto& [name, segment, plans] :
+       {Repeated{"scan_sum_f16", 0, by_segment}, Repeated{"scan_sum_f16", 70'000, by_segment},
+        Repeated{"scan_sum_f16", 70'001, of_all}, Repeated{"scan_sum_f16", 70'008, in_turn},
+        Repeated{"running_sum_to_f16", 0, by_lanes}}) {
+    const Computation computation = computation_of(program(name), segment);
     const codegen::Graph& graph = computation.graph();
     const std::int64_t elements = segment > 0 ? 50 * segment : 3'000'001;
     const std::vector<Column> inputs = make_inputs(graph, elements, Fill::normal, 5);
-    for (const char* plan : segment == 70'001 ? of_all : segment == 70'008 ? in_turn : by_segment) {
+    for (const char* plan : plans) {
       SCOPED_TRACE(plan);
       std::vector<std::byte> first, again;
       const Kernel kernel = compile(computation, pinned(plan));

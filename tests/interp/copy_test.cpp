@@ -261,5 +261,80 @@ TEST(Copies, SharedMemoryIsLaidOutInUnitsOf16Bytes) {
   EXPECT_EQ(layout.bytes, 112);
 }
 
+/// y[first..] = 1000 + lane, by a copy of shared elements [from, from + 32).
+Program copy_out_program(std::int64_t from, std::int64_t first,
+                         const std::function<void(Builder&)>& between = {}, bool waits = true) {
+  Program program = start();
+  program.launches[0].bulk_copies = true;
+  program.buffers[1].alignment = 16;
+  Builder b(program);
+  b.shared_store(0, {b.i64(0)}, b.add(b.convert(b.lane(), DType::i64), b.i64(1000)));
+  b.copy_out({.buffer = 1, .first = b.i64(first), .array = 0, .from = b.i64(from), .elements = 32});
+  if (between) between(b);
+  if (waits) b.copy_out_wait();
+  return program;
+}
+
+TEST(CopiesOut, StoreWhatTheWarpHasPutThere) {
+  const Program program = copy_out_program(0, 64);
+  verify(program);
+  EXPECT_NE(print(program).find("copy_out y[%"), std::string::npos);
+  EXPECT_NE(print(program).find("copy_out_wait"), std::string::npos);
+  Memory memory;
+  run(program, memory);
+  for (std::size_t i = 0; i < kElements; ++i) {
+    const auto lane = static_cast<std::int64_t>(i) - 64;
+    EXPECT_EQ(memory.y[i], lane >= 0 && lane < 32 ? 1000 + lane : 0) << i;
+  }
+}
+
+/// Whatever is put into a copy's source before it was waited for may be what it stores.
+TEST(CopiesOut, ReadTheirSourceAsLateAsTheyMay) {
+  const Program program =
+      copy_out_program(0, 0, [](Builder& b) { b.shared_store(0, {b.i64(0)}, b.splat(b.i64(7))); });
+  Memory memory;
+  run(program, memory);
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(memory.y[i], 7);
+}
+
+TEST(CopiesOut, AreHeldToTheRules) {
+  const auto fails = [](const Program& program) {
+    verify(program);
+    Memory memory;
+    try {
+      run(program, memory);
+    } catch (const InternalError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  const auto says = [&](const Program& program, const char* what) {
+    EXPECT_NE(fails(program).find(what), std::string::npos) << fails(program);
+  };
+  says(copy_out_program(0, 0, {}, false), "while a copy out");
+  says(copy_out_program(0, 1), "output element 1 is not aligned");
+  says(copy_out_program(1, 0), "shared element 1 is not aligned");
+  says(copy_out_program(40, 0), "shared elements 40 to 71 are outside");
+  says(copy_out_program(0, kElements - 30), "output elements 226 to 257 are outside");
+  says(copy_out_program(32, 0), "copy reads shared element 32");
+  const auto illegal = [](const std::function<void(Program&, CopyOut&)>& change) {
+    Program program = copy_out_program(0, 0);
+    for (Instr& instr : program.launches[0].body.body) {
+      if (auto* copy = std::get_if<CopyOut>(&instr.op)) change(program, *copy);
+    }
+    EXPECT_THROW(verify(program), InternalError);
+  };
+  illegal([](Program& p, CopyOut&) { p.launches[0].bulk_copies = false; });
+  illegal([](Program& p, CopyOut&) { p.buffers[1].alignment = 8; });
+  illegal([](Program& p, CopyOut&) { p.launches[0].shared[0].type = DType::u64; });
+  illegal([](Program&, CopyOut& copy) { copy.buffer = 0; });
+  illegal([](Program&, CopyOut& copy) { copy.elements = 33; });
+  illegal([](Program&, CopyOut& copy) { copy.array = 1; });
+  illegal([](Program& p, CopyOut& copy) {
+    copy.first = static_cast<ValueId>(p.values.size());
+    p.values.push_back(lane(DType::i64));
+  });
+}
+
 }  // namespace
 }  // namespace chainfold::codegen

@@ -141,10 +141,16 @@ TEST(StagedScan, IsTheDefaultOfLongScans) {
     return codegen::scan_choice(computation.graph(), codegen::gpu_target(arch),
                                 {.segment = segment, .base_alignment = alignment});
   };
-  for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_sum_f64"}) {
-    EXPECT_EQ(to_text(of(name, 90, 0)),
-              "look_back warps=8 depth=40 staged=24 near=1 tile=0 blocks=2 bytes=16 simt")
-        << name;
+  const char* const by_rows =
+      "look_back warps=8 depth=40 staged=24 near=1 tile=0 blocks=2 bytes=16 simt";
+  const char* const blocked =
+      "look_back warps=16 depth=42 staged=27 near=1 blocked=1 tile=0 blocks=1 bytes=16 simt";
+  for (const char* name : {"scan_sum_f32", "scan_sum_f64"})
+    EXPECT_EQ(to_text(of(name, 90, 0)), by_rows) << name;
+  for (const char* name : {"running_sum_to_f16", "running_sum_to_bf16"}) {
+    EXPECT_EQ(to_text(of(name, 90, 0)), blocked) << name;
+    EXPECT_EQ(to_text(of(name, 100, 0)), blocked) << name;
+    EXPECT_EQ(to_text(of(name, 120, 0)).find("blocked"), std::string::npos) << "slow f64";
   }
   EXPECT_GT(of("scan_offsets_i32", 90, 0).staged, 0);
   EXPECT_EQ(of("scan_sum_f32", 80, 0).staged, 0);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mpfr.h>
+#include <array>
 
 #include <algorithm>
 #include <bit>
@@ -271,6 +272,27 @@ TEST(FoldSum, IsNeverNegativeZero) {
       EXPECT_FALSE(std::signbit(run(fold, x)));
     }
   }
+}
+
+TEST(FoldSum, WidenedHasOneDouble) {
+  const auto wide = widened(make_sum(DType::f32));
+  ASSERT_TRUE(wide);
+  EXPECT_EQ(wide->state, std::vector{DType::f64});
+  EXPECT_EQ(wide->result(), DType::f32);
+  EXPECT_NE(wide->name, make_sum(DType::f32).name);
+  Bits state = wide->init[0];
+  for (const double value : {16777216.0, 1.0, 1.0, -0.0, 0.0}) {
+    const Bits lifted = evaluate(wide->lift, std::array{bits_of_double(DType::f32, value)})[0];
+    state = evaluate(wide->merge, std::array{state, lifted})[0];
+  }
+  EXPECT_EQ(double_of_bits(DType::f64, state), 16777218.0);
+  const Bits value = evaluate(wide->finalize, std::array{state})[0];
+  EXPECT_EQ(double_of_bits(DType::f32, value), 16777218.0);
+  const Bits zero = evaluate(wide->lift, std::array{bits_of_double(DType::f32, -0.0)})[0];
+  EXPECT_EQ(zero, 0U) << "no state is -0";
+  for (const Fold& other : {make_sum(DType::f64), make_sum(DType::i64), make_max(DType::f32),
+                            make_variance(DType::f32), make_product(DType::f32)})
+    EXPECT_FALSE(widened(other)) << other.name;
 }
 
 TEST(FoldSum, IntegersAreExactAndWrap) {

@@ -27,11 +27,16 @@ TEST(KeptLoads, OfScansByLanesAndByTheCopyEngine) {
   const std::string segments_text = text_of(running(segments(64)), target, {.segment = 64});
   EXPECT_TRUE(has(segments_text, "cf_ld_kept(b0_in_0"));
   EXPECT_TRUE(has(segments_text, "keep_hint = cf_keeps(p0_segments >= 262144ll)"));
-  const std::string whole_text = text_of(running(whole()), target, {.segment = 0});
+  const std::string whole_text =
+      text_of(over(whole(), inclusive_sum(input<float>("x"))), target, {.segment = 0});
   EXPECT_TRUE(has(whole_text, "cf_ld_kept(b0_in_0"));
-  EXPECT_TRUE(has(whole_text, "keep_hint = cf_keeps(p0_elements >= 16777216ll)"));
+  EXPECT_TRUE(has(whole_text, "keep_hint = cf_keeps(p0_elements >= 8388608ll)"));
   EXPECT_TRUE(has(whole_text, ", keep_hint);")) << "copies";
   EXPECT_FALSE(has(whole_text, "cf_ld_kept(b1_")) << "of inputs alone";
+  const std::string blocked_text = text_of(running(whole()), target, {.segment = 0});
+  EXPECT_TRUE(has(blocked_text, "keep_hint = cf_keeps(p0_elements >= 16777216ll)"));
+  EXPECT_TRUE(has(blocked_text, ", keep_hint);")) << "copies in";
+  EXPECT_TRUE(has(blocked_text, "cf_copy_out<")) << "and out";
 }
 
 TEST(KeptLoads, NotWhereTheyWereNotMeasuredOrDoNotPay) {
