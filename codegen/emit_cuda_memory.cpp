@@ -153,6 +153,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
 void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
   const std::string buffer = buffer_name(program_, op.buffer);
   const bool kept = launch_.bulk_copies && launch_.streams.keep_from > 0;
+  if (op.behind_loads && launch_.bulk_copies) line("cf_end_loads();");
   line(fmt::format("{}<{}, {}, {}>(lane, {} + {}, {} + {}, {}, {} + {}, {} + {}{});",
                    launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit, op.elements,
                    op.whole, shared_name(launch_, op.array), name(op.to), buffer, name(op.first),

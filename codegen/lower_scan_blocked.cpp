@@ -68,7 +68,7 @@ BlockedRun::Folded BlockedRun::fold(const Span& kept, const Span& staged) {
     for (int i = 0; i < kept.rows; ++i) folded.kept.push_back(read(kept, i).inputs[kInput]);
   }
   const ValueId number = b_.i64(copies);
-  ring_.start(number, staged.begin, kNoValue, staged.rows);
+  ring_.start(number, staged.begin, kNoValue, staged.rows, kept.rows > 0);
   for (int i = 0; i < kept.rows; ++i)
     loads.push_back(tile().fold_tile(loaded(kept, i, folded.kept[static_cast<std::size_t>(i)])));
   if (kept.rows > 0)

@@ -30,7 +30,7 @@ ValueId ScanRing::place(std::size_t input, ValueId number) {
   return b_.mul(slot_of(number), b_.i64(copies_[input].elements));
 }
 
-void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows) {
+void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows, bool behind_loads) {
   const ValueId slot = slot_of(number);
   const bool all = count == kNoValue;
   const std::int64_t left_out = (plan_.staged - rows) * run_.row_elements();
@@ -49,6 +49,7 @@ void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows) {
                    .begin = begin,
                    .limit = b_.add(begin, count),
                    .whole = whole,
+                   .behind_loads = behind_loads,
                    .ring = index,
                    .slot = slot});
   }

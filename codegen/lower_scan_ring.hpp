@@ -21,8 +21,8 @@ class ScanRing {
   void start(ValueId number, ValueId begin, ValueId count) {
     start(number, begin, count, plan_.staged);
   }
-  /// The same of any number of rows that a slot holds.
-  void start(ValueId number, ValueId begin, ValueId count, int rows);
+  /// The same of any number of rows that a slot holds. `behind_loads`: as for CopyAsync.
+  void start(ValueId number, ValueId begin, ValueId count, int rows, bool behind_loads = false);
   /// Waits for these copies: once, and before those of the slot's next tile start.
   void wait(ValueId number);
   /// Rows count from the first staged element, `begin` of the inputs, from now on.

@@ -244,6 +244,9 @@ struct CopyAsync {
   ValueId begin = kNoValue;  ///< kNoValue: element 0
   ValueId limit = kNoValue;
   bool whole = false;  ///< `begin` and `limit` lie on 16 bytes
+  /// The warp has loaded from there what it may not have computed with yet. Only then does a copy
+  /// engine have to be told to wait for loads.
+  bool behind_loads = false;
   int ring = 0;
   ValueId slot = kNoValue;
 };

@@ -195,7 +195,8 @@ class Printer {
         named(launch_.shared, op.array), value(op.to), named(program_.buffers, op.buffer),
         value(op.first), op.unit, op.elements,
         op.begin == kNoValue ? "" : fmt::format("begin {}, ", value(op.begin)), value(op.limit),
-        op.whole ? " (whole)" : "", named(launch_.rings, op.ring), value(op.slot));
+        std::string(op.whole ? " (whole)" : "") + (op.behind_loads ? " behind loads" : ""),
+        named(launch_.rings, op.ring), value(op.slot));
   }
   std::string operation(const CopyWait& op, const Instr&) const {
     return fmt::format("copy_wait {}[{}], round {}", named(launch_.rings, op.ring), value(op.slot),

@@ -188,7 +188,10 @@ sanitize() {
   local options=(--tool "$tool" --error-exitcode 9)
   [[ $tool == memcheck ]] && options+=(--report-api-errors no)
   [[ $tool == racecheck ]] && clean='RACECHECK SUMMARY: 0 hazards displayed'
-  run_tests "$tool" 25 '*GpuSmall*' 90 8 "$clean" "$sanitizer" "${options[@]}"
+  local tests='*GpuSmall*'
+  # It does not see what copies out of shared memory store, and takes it for never written.
+  [[ $tool == initcheck ]] && tests+=':-*_blocked_*'
+  run_tests "$tool" 25 "$tests" 90 8 "$clean" "$sanitizer" "${options[@]}"
 }
 
 bench_first() {

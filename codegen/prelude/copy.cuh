@@ -68,6 +68,11 @@ struct cf_part {
   }
 };
 
+// @helper cf_end_loads
+// Loads of shared memory that are still on their way read it before the copy engine writes. Warps
+// whose loads wait for each other's banks were overtaken by copies out of a cache (an H200).
+CF_DEVICE void cf_end_loads() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+
 // @helper cf_copy_bulk
 // The whole warp has read what is overwritten before its first lane starts the copy. `hint`: none,
 // or a word of cf_keeps. Predicates, not branches: a compiler takes its time for those.

@@ -57,7 +57,7 @@ const SpaceCase kSpaces[] = {
     {"scan_sum_f32", 0},         {"scan_sum_f32", 777},        {"scan_sum_f16", 4096},
     {"scan_backward_i64", 0},    {"scan_backward_i64", 1000},  {"scan_horner_back_u8", 5000},
     {"scan_longest_run_f32", 0}, {"scan_longest_run_f32", 33}, {"scan_both_ways_i32", 500},
-    {"scan_sum_i32", 33'001},    {"running_sum_to_f16", 0},
+    {"scan_sum_i32", 33'001},    {"scan_back_out_f32", 0},
 };
 
 class GpuScanSpace : public GpuScan, public testing::WithParamInterface<std::size_t> {};

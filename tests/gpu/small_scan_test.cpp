@@ -93,9 +93,10 @@ TEST_P(GpuSmallScan, IsRight) {
 INSTANTIATE_TEST_SUITE_P(All, GpuSmallScan, testing::Range(std::size_t{0}, std::size(kSmallScans)),
                          [](const auto& info) {
                            const std::string plan = kSmallScans[info.param].plan;
-                           return fmt::format("{}_{}_{}", info.index,
-                                              plan.substr(0, plan.find(' ')),
-                                              kSmallScans[info.param].program);
+                           const bool blocked = plan.find("blocked=1") != std::string::npos;
+                           return fmt::format(
+                               "{}_{}{}_{}", info.index, plan.substr(0, plan.find(' ')),
+                               blocked ? "_blocked" : "", kSmallScans[info.param].program);
                          });
 
 using SmallFold = std::tuple<const char*, std::int64_t>;
