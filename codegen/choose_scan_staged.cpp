@@ -107,7 +107,7 @@ Shape shape_of_one(const Target& target, std::int64_t segment, const StagedRow& 
 }
 
 Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& request,
-               const StagedRow& row, bool heads) {
+               const StagedRow& row, bool mma, bool heads) {
   auto of_one_segment = [&](const Shape& usual, const Shape& in_turn) {
     return shape_of_one(target, request.segment, row, usual, in_turn);
   };
@@ -125,7 +125,7 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
                                            : kEverythingSeveral;
   if (request.segment == 0) {
     if (request.most_elements > 0) return everything.few;
-    const bool sums = target.wide_sums && widened(graph.folds[0]).has_value();
+    const bool sums = !mma && target.wide_sums && widened(graph.folds[0]).has_value();
     const bool blocked = &everything == &kEverything && copies_out(graph) && sums;
     return blocked ? kEverythingBlocked : everything.many;
   }
@@ -149,7 +149,7 @@ std::int64_t most_of_small_tiles(const Graph& graph, const Target& target) {
   const auto choice = staged_scan_choice(graph, target, request);
   if (!choice || choice == staged_scan_choice(graph, target, {.segment = 0})) return 0;
   const StagedRow row = staged_row(graph, target, false);
-  const Shape shape = shape_of(graph, target, request, row, false);
+  const Shape shape = shape_of(graph, target, request, row, false, false);
   const std::int64_t tile = row.elements * choice->warps * choice->depth;
   return shape.waves * tile * target.processors * choice->blocks;
 }
@@ -173,10 +173,10 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
   if (std::min(target.vector_bytes, request.base_alignment) < row.width * element)
     return std::nullopt;
   if (!heads && request.segment % row.width != 0) return std::nullopt;
-  const Shape shape = shape_of(graph, target, request, row, heads);
+  const Shape shape = shape_of(graph, target, request, row, mma, heads);
   choice->heads = heads ? 1 : 0;
   choice->near = shape.near;
-  choice->blocked = mma ? 0 : shape.blocked;
+  choice->blocked = shape.blocked;
   choice->warps = shape.warps;
   choice->blocks = blocks_of(shape, row);
   if (choice->blocks < 1) return std::nullopt;

@@ -129,21 +129,29 @@ void Warp::execute(const CopyOut& op, const Instr&) {
   if (from % unit != 0) fail(fmt::format("shared element {} is not aligned to 16 bytes", from));
   if (target.misalignment(to, 16) != 0)
     fail(fmt::format("output element {} is not aligned to 16 bytes", to));
-  outgoing_.push_back({op.buffer, op.array, from, to, op.elements});
+  outgoing_.push_back({op.buffer, op.array, from, to, {}});
+  const Accessor who = accessor();
+  SharedMemory& source = block_->shared[static_cast<std::size_t>(op.array)];
+  for (std::int64_t e = from; e < from + op.elements; ++e) {
+    const std::string problem = source.shadow().read(static_cast<std::size_t>(e), who);
+    if (!problem.empty()) fail(fmt::format("a copy reads shared element {}: {}", e, problem));
+    outgoing_.back().values.push_back(source.get(e));
+  }
 }
 
 void Warp::execute(const CopyOutWait&, const Instr&) {
   const Accessor who = accessor();
   for (const Outgoing& copy : outgoing_) {
     GlobalArray& target = context_->buffers[static_cast<std::size_t>(copy.buffer)];
-    SharedMemory& array = block_->shared[static_cast<std::size_t>(copy.array)];
-    for (std::int64_t e = 0; e < copy.elements; ++e) {
-      const std::string read = array.shadow().read(static_cast<std::size_t>(copy.from + e), who);
-      if (!read.empty())
-        fail(fmt::format("a copy reads shared element {}: {}", copy.from + e, read));
-      const std::string wrote = target.shadow().write(static_cast<std::size_t>(copy.to + e), who);
-      if (!wrote.empty()) fail(fmt::format("a copy writes element {}: {}", copy.to + e, wrote));
-      target.set(copy.to + e, array.get(copy.from + e));
+    const SharedMemory& array = block_->shared[static_cast<std::size_t>(copy.array)];
+    for (std::size_t e = 0; e < copy.values.size(); ++e) {
+      const std::int64_t from = copy.from + static_cast<std::int64_t>(e);
+      if (array.get(from) != copy.values[e])
+        fail(fmt::format("shared element {} is written before a copy has read it", from));
+      const std::int64_t to = copy.to + static_cast<std::int64_t>(e);
+      const std::string wrote = target.shadow().write(static_cast<std::size_t>(to), who);
+      if (!wrote.empty()) fail(fmt::format("a copy writes element {}: {}", to, wrote));
+      target.set(to, copy.values[e]);
     }
   }
   outgoing_.clear();

@@ -72,10 +72,12 @@ struct CopySlot {
   std::int64_t begin = 0, limit = 0;            ///< elements that it touches
 };
 
-/// A copy out under way, which reads its source when it is waited for.
+/// A copy out under way: it reads its source as soon or as late as it likes, so that must not
+/// change, and stores when it is waited for.
 struct Outgoing {
   int buffer = 0, array = 0;
-  std::int64_t from = 0, to = 0, elements = 0;
+  std::int64_t from = 0, to = 0;
+  std::vector<Bits> values;  ///< of the source when it began
 };
 
 /// The state of one block.
@@ -202,7 +204,7 @@ class Warp {
   bool gathers_ = false;               // waits for the other warps of its cluster
   std::vector<std::int64_t> missing_;  // slots that it waits for
   std::vector<Outgoing> outgoing_;
-  std::size_t publications_ = 0;       // when it looked last
+  std::size_t publications_ = 0;  // when it looked last
   std::vector<Frame> frames_;
   std::vector<Bits> values_;   // lane-major: element e of lane l of a value at [l * width + e]
   std::vector<Bits> staging_;  // yields on their way to carried values

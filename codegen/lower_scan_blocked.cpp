@@ -25,25 +25,24 @@ Builder::Values BlockedRun::nothing_before() {
 }
 
 Address BlockedRun::address(const Span& span, int load) {
-  const int width = plan_.load_width;
-  return {.base = b_.i64(std::int64_t{load} * width),
+  const std::int64_t width = plan_.load_width;
+  return {.base = b_.add(ring_.place(kInput, b_.i64(0)), b_.i64(load * width)),
           .group = 1,
-          .stride = std::int64_t{span.rows} * width};
+          .stride = span.rows * width};
 }
 
 Loaded BlockedRun::loaded(const Span& span, int load, ValueId value) {
-  Loaded row{.inputs = {value}, .width = plan_.load_width};
+  const int width = plan_.load_width;
+  Loaded row{.inputs = {value}, .width = width};
   if (tile().uses_index()) {
-    const ValueId first = b_.add(span.place, address(span, load).base);
-    row.position = tile().positions(first, kWarpWidth, span.rows * plan_.load_width);
+    const ValueId first = b_.add(span.place, b_.i64(std::int64_t{load} * width));
+    row.position = tile().positions(first, kWarpWidth, span.rows * width);
   }
   return row;
 }
 
 Loaded BlockedRun::read(const Span& span, int load) {
-  Address at = address(span, load);
-  at.base = b_.add(ring_.place(kInput, b_.i64(0)), at.base);
-  return loaded(span, load, b_.shared_load(kInput, at, plan_.load_width));
+  return loaded(span, load, b_.shared_load(kInput, address(span, load), plan_.load_width));
 }
 
 Partials BlockedRun::before_lanes(Partials lanes, Partials& all) {
@@ -120,9 +119,7 @@ void BlockedRun::copy_out(const Span& span) {
 void BlockedRun::scan(const Folded& folded, const Span& kept, const Span& staged,
                       const Partials& carry, ValueId extent) {
   const auto put = [&](const Span& span, int i, ValueId value) {
-    Address at = address(span, i);
-    at.base = b_.add(ring_.place(kInput, b_.i64(0)), at.base);
-    b_.shared_store(kInput, at, value);
+    b_.shared_store(kInput, address(span, i), value);
   };
   const auto half = folded.before.begin() + static_cast<std::ptrdiff_t>(folded.before.size() / 2);
   const Partials before_kept = tile().unflatten({folded.before.begin(), half}),

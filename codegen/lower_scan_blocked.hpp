@@ -50,6 +50,7 @@ class BlockedRun {
   Loaded loaded(const Span& span, int load, ValueId value);
   /// The same, out of the warp's slot.
   Loaded read(const Span& span, int load);
+  /// Where these lie in the warp's slot.
   Address address(const Span& span, int load);
   /// Of lanes' folds what comes before each lane, and the fold of all.
   Partials before_lanes(Partials lanes, Partials& all);

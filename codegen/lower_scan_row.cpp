@@ -172,6 +172,9 @@ ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, 
     for (const Partial& value : ordered) parts.push_back(value.fields[i]);
     wide.fields[i] = b_.concat(std::move(parts));
   }
+  // A sum behind a state's value is its own result: it is never -0, which alone lifting would
+  // change.
+  if (!lifted && has_wider_state(fold)) return wide.fields[0];
   return tile_.finalize(fold, wide);
 }
 
@@ -248,6 +251,11 @@ std::optional<Partial> ScanRow::settled(std::size_t fold, const RowCarry& carry)
   return tile_.lift(fold, merge(fold, *carry.state, *carry.rows, reverse_[fold]));
 }
 
+bool ScanRow::has_wider_state(std::size_t fold) const {
+  const Fold& f = graph_.folds[fold];
+  return f.tile && f.linear && f.state.size() == 1 && f.state != f.operands;
+}
+
 bool ScanRow::adds_values(std::size_t fold) const {
   const Fold& f = graph_.folds[fold];
   // Values that a matrix instruction has rounded have no error left for more plain additions.
@@ -255,8 +263,7 @@ bool ScanRow::adds_values(std::size_t fold) const {
 }
 
 Partial ScanRow::behind_state(std::size_t fold, const Partial& state, std::optional<Partial> rows) {
-  const Fold& f = graph_.folds[fold];
-  if (f.state.size() == 1 && f.state != f.operands) {  // a wider value
+  if (has_wider_state(fold)) {
     const Partial value = tile_.collapse(fold, state);
     return rows ? merge(fold, value, *rows, reverse_[fold]) : value;
   }

@@ -127,7 +127,7 @@ class ScanTiles {
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
   /// Brings the run's rows, leaves those of registers in rows_, and folds all.
   Partials fold_rows();
-  /// The same of a whole run in a blocked arrangement, which leaves lanes_, too.
+  /// The same of a whole run in a blocked arrangement, which leaves before_lanes_, too.
   Partials fold_blocked();
   void scan_blocked(const Partials& carry);
   [[nodiscard]] BlockedRun::Span blocked(Span span) {

@@ -54,8 +54,8 @@
 //   when a warp ends.
 // - Copies the other way (CopyOut), from a shared array to an output, run beside their warp, too,
 //   behind all its earlier accesses to both. CopyOutWait waits until all that the warp has started
-//   have read their source, which must not be written before; their elements are accessed in no
-//   other way between the start and the launch's end.
+//   have read their source, which must not be written before. The elements of the output are
+//   accessed in no other way from the start to the launch's end.
 // - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
 // `params`.
 #pragma once

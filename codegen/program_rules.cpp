@@ -348,7 +348,10 @@ class Rules {
     index_of_copy(op.first);
     index_of_copy(op.from);
   }
-  void operation(const CopyOutWait&, const Instr& instr) const { no_result(instr); }
+  void operation(const CopyOutWait&, const Instr& instr) const {
+    no_result(instr);
+    check(launch_.bulk_copies, "lanes copy nothing out");
+  }
 
   void scratch(int index, DType type) const {
     const Buffer& found = buffer(index);

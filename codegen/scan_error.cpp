@@ -39,10 +39,10 @@ double blocked_error_bound(const Plan& plan) {
   const int load = ceil_log2(plan.load_width), staged = plan.staged;
   const int loads = ceil_log2(std::max(staged, plan.depth - staged));
   const int lanes = plan.combine_states ? 0 : ceil_log2(Plan::kWarp);
-  // What a state rounds of it and of itself.
-  constexpr double kState = 2;
+  // What a state rounds of it and of itself; of f64 what it becomes as a value.
+  const double state = plan.wide_sums ? 1 : 2;
   const int behind = kRowsAState - 1 + std::max(load, 1);
-  return load + std::max(loads + lanes, kRowsAState - 1) + kState + behind;
+  return load + std::max(loads + lanes, kRowsAState - 1) + state + behind;
 }
 
 }  // namespace

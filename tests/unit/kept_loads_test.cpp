@@ -37,6 +37,10 @@ TEST(KeptLoads, OfScansByLanesAndByTheCopyEngine) {
   EXPECT_TRUE(has(blocked_text, "keep_hint = cf_keeps(p0_elements >= 16777216ll)"));
   EXPECT_TRUE(has(blocked_text, ", keep_hint);")) << "copies in";
   EXPECT_TRUE(has(blocked_text, "cf_copy_out<")) << "and out";
+  int zeros = 0;  // nothing is added to the elements themselves
+  for (std::size_t at = 0; (at = blocked_text.find("+ 0.0", at)) != std::string::npos; ++at)
+    ++zeros;
+  EXPECT_LT(zeros, 42) << "rows of a tile";
 }
 
 TEST(KeptLoads, NotWhereTheyWereNotMeasuredOrDoNotPay) {
