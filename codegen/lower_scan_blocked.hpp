@@ -1,8 +1,7 @@
 // BlockedRun: a warp's run of elements in a blocked arrangement, each lane's part of it one behind
 // the other. Rows are striped over lanes, so each of them is scanned across lanes; here a lane
 // scans what it has by itself, and lanes tell each other what comes before them once for many
-// loads. That is a third of the instructions, and of a launch's energy beyond that of moving its
-// bytes.
+// loads. That spares exchanges and additions, and a tenth of a launch's energy (an H200).
 //
 // Loads and stores of a lane's own would not be side by side in memory, so elements go through
 // shared memory both ways, by copies beside the warp: the kept rows first, which are taken into
@@ -55,7 +54,7 @@ class BlockedRun {
   /// Of lanes' folds what comes before each lane, and the fold of all.
   Partials before_lanes(Partials lanes, Partials& all);
   /// Scans the span's loads behind what comes before each lane: `done` gets a load's number and its
-  /// outputs.
+  /// output.
   void scan_loads(const Span& span, const Partials& before, ValueId extent,
                   const std::function<Loaded(int)>& load,
                   const std::function<void(int, ValueId)>& done);
