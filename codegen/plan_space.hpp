@@ -31,8 +31,8 @@ struct PlanChoice {
   int near = 0;    ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
                    ///< looked at one by one
   int blocked = 0;  ///< look_back: 1: runs in a blocked arrangement, copied in and out
-  int across = 0;  ///< look_back: segments whose tiles are taken in turn; 0: one after the other
-  int direct = 0;  ///< propagate: 1: every tile folds the states before it itself
+  int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
+  int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
   int burst = 0;    ///< staged: tiles of a warp whose results are stored together
   int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do;

@@ -143,8 +143,8 @@ CF_DEVICE void cf_copy_wait(unsigned long long* slot, unsigned parity) {
 }
 
 // @helper cf_copy_out
-// Behind all that the warp has stored there. That the lines' places among those that the cache gives
-// up stay as they are takes as long and 2 % less energy (an H200).
+// Behind all that the warp has stored there. That the lines' places among those that the cache
+// gives up stay as they are takes as long and 2 % less energy (an H200).
 template <int ELEMENTS, class T>
 CF_DEVICE void cf_copy_out(int lane, T* to, const T* from) {
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
