@@ -1,8 +1,8 @@
 // GraphBuilder::running, and what graphs tell about their scans.
 #include <fmt/format.h>
-#include <optional>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "chainfold/codegen/error.hpp"

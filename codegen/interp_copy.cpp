@@ -114,7 +114,7 @@ void Warp::execute(const CopyWait& op, const Instr&) {
 
 void Warp::execute(const CopyOut& op, const Instr&) {
   const GlobalArray& target = context_->buffers[static_cast<std::size_t>(op.buffer)];
-  const SharedMemory& array = block_->shared[static_cast<std::size_t>(op.array)];
+  SharedMemory& source = block_->shared[static_cast<std::size_t>(op.array)];
   const std::int64_t from = integer(op.from), to = integer(op.first);
   const int unit =
       16 / size_of(context_->program.buffers[static_cast<std::size_t>(op.buffer)].type);
@@ -124,14 +124,13 @@ void Warp::execute(const CopyOut& op, const Instr&) {
                        first + op.elements - 1, elements));
     }
   };
-  within(from, array.elements(), "shared");
+  within(from, source.elements(), "shared");
   within(to, target.elements(), "output");
   if (from % unit != 0) fail(fmt::format("shared element {} is not aligned to 16 bytes", from));
   if (target.misalignment(to, 16) != 0)
     fail(fmt::format("output element {} is not aligned to 16 bytes", to));
   outgoing_.push_back({op.buffer, op.array, from, to, {}});
   const Accessor who = accessor();
-  SharedMemory& source = block_->shared[static_cast<std::size_t>(op.array)];
   for (std::int64_t e = from; e < from + op.elements; ++e) {
     const std::string problem = source.shadow().read(static_cast<std::size_t>(e), who);
     if (!problem.empty()) fail(fmt::format("a copy reads shared element {}: {}", e, problem));

@@ -19,8 +19,9 @@ std::size_t output_of_elements(const Graph& graph) {
 }  // namespace
 
 Builder::Values BlockedRun::nothing_before() {
-  Builder::Values fields = tile().flatten(tile().identities());
-  fields.insert(fields.end(), fields.begin(), fields.end());
+  const Builder::Values kept = tile().flatten(tile().identities());
+  Builder::Values fields = kept;
+  fields.insert(fields.end(), kept.begin(), kept.end());
   return fields;
 }
 

@@ -12,6 +12,9 @@
 // For whole runs of one input and one output of elements, of the same type (blocked_serves()).
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "chainfold/codegen/lower_scan_ring.hpp"
 
 namespace chainfold::codegen {

@@ -74,7 +74,6 @@ Partial ScanRow::before_lanes(std::size_t fold, const Partial& total, Partial& a
 
 ValueId ScanRow::scan_in_lanes(std::size_t fold, const Partial& elements, int width,
                                LaneCarry& carry) {
-  const Fold& f = graph_.folds[fold];
   const bool reverse = reverse_[fold];
   // runs[l][i]: the fold of the 2^l elements from i 2^l on.
   std::vector<std::vector<Partial>> runs = {in_order(elements, width, reverse)};
@@ -85,7 +84,7 @@ ValueId ScanRow::scan_in_lanes(std::size_t fold, const Partial& elements, int wi
       longer.push_back(merge(fold, halves[i], halves[i + 1], reverse));
     runs.push_back(std::move(longer));
   }
-  if (!carry.value) carry.value = f.tile ? tile_.collapse(fold, carry.state) : carry.state;
+  if (!carry.value) carry.value = tile_.collapse(fold, carry.state);
   std::vector<Partial> prefixes = {*carry.value};  // of so many elements
   for (unsigned n = 1; n <= static_cast<unsigned>(width); ++n) {
     const int level = std::countr_zero(n);
@@ -94,7 +93,7 @@ ValueId ScanRow::scan_in_lanes(std::size_t fold, const Partial& elements, int wi
     prefixes.push_back(merge(fold, prefixes[before], last, reverse));
   }
   carry.value = prefixes.back();
-  if (f.tile && f.state != f.operands) {  // else a state is a value
+  if (states_cost_more(fold)) {
     const Partial& load = runs.back()[0];
     carry.loads = carry.loads ? merge(fold, *carry.loads, load, reverse) : load;
     if (++carry.count == kRowsAState)

@@ -44,7 +44,7 @@ void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows, boo
                    .first = begin,
                    .unit = copies_[i].unit,
                    .array = index,
-                   .to = b_.mul(slot, b_.i64(copies_[i].elements)),
+                   .to = place(i, number),
                    .elements = copies_[i].elements - static_cast<int>(left_out),
                    .begin = begin,
                    .limit = b_.add(begin, count),

@@ -262,6 +262,11 @@ bool ScanRow::adds_values(std::size_t fold) const {
   return f.tile && (tile_.how(fold).unit == Unit::simt || !is_float(f.result()));
 }
 
+bool ScanRow::states_cost_more(std::size_t fold) const {
+  const Fold& f = graph_.folds[fold];
+  return adds_values(fold) && f.state != f.operands;
+}
+
 Partial ScanRow::behind_state(std::size_t fold, const Partial& state, std::optional<Partial> rows) {
   if (has_wider_state(fold)) {
     const Partial value = tile_.collapse(fold, state);
@@ -288,9 +293,7 @@ Partial ScanRow::behind(std::size_t fold, const RowCarry& carry, const Partial& 
 
 void ScanRow::pass(std::size_t fold, RowCarry& carry, const Partial& last, std::int64_t first,
                    std::int64_t row) {
-  // A state that is a value is merged at the cost of one.
-  const Fold& f = graph_.folds[fold];
-  const bool later = segment_ == 0 && adds_values(fold) && f.state != f.operands && !last.lifted;
+  const bool later = segment_ == 0 && states_cost_more(fold) && !last.lifted;
   if (!later) {
     carry = {.state = carry_behind(fold, settled(fold, carry), last, first, row)};
     return;

@@ -147,6 +147,8 @@ class ScanRow {
   /// Whether what comes before a row may be added up as plain values. Then the fields of a state
   /// are what its value is the fold of.
   [[nodiscard]] bool adds_values(std::size_t fold) const;
+  /// Whether that is so, and states are no such values themselves, which merge at the same cost.
+  [[nodiscard]] bool states_cost_more(std::size_t fold) const;
   /// Plain values, if any, behind a state of such a fold: one value.
   Partial behind_state(std::size_t fold, const Partial& state, std::optional<Partial> rows);
   /// `part`, of a row, behind what comes before that; one value where both are plain.

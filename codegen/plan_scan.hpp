@@ -15,7 +15,8 @@
 //   in registers. Tiles may be of all segments, one behind the other (`heads`): they lie on lines
 //   of memory, and segments begin anywhere in them. `near` groups of tiles before the own one are
 //   looked at tile by tile, others by their folds. Tiles of one segment may be taken in turn with
-//   those of others (`across`).
+//   those of others (`across`). Of runs that are all there lanes may scan a part each by themselves
+//   (`blocked`).
 // look_ahead: the same by blocks that stay and take tile after tile, with copies of the next ones
 //   to shared memory under way, or, of a CPU, into its cache; a tile's fold is published one tile
 //   before it is scanned.

@@ -74,8 +74,9 @@ struct cf_part {
 CF_DEVICE void cf_end_loads() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
 // @helper cf_copy_bulk
-// The whole warp has read what is overwritten before its first lane starts the copy. `hint`: none,
-// or a word of cf_keeps. Predicates, not branches: a compiler takes its time for those.
+// The whole warp has come here before its first lane starts the copy, with what it loaded from
+// there but for loads on their way (cf_end_loads). `hint`: none, or a word of cf_keeps. Predicates,
+// not branches: a compiler takes its time for those.
 #define CF_BULK(KIND, HINT)                                                            \
   "{\n\t.reg .pred p, q;\n\tsetp.eq.s32 p, %4, 0;\n\tsetp.ne.and.u32 q, %2, 0, p;\n\t" \
   "@p mbarrier.arrive.expect_tx.shared.b64 _, [%3], %2;\n\t"                           \
