@@ -37,14 +37,14 @@ constexpr int kCpuAheadTileBytes = 128 * 1024;
 /// each where segments fit (ns an element of a Zen 4's caches, f32 of 33, 96, 480 and 1008: 0.43,
 /// 0.40, 0.62 and 0.70, by propagate 4.2, 1.65, 0.80 and 0.65).
 constexpr int kCpuRowsBothWays = 16;
-/// Longer segments than this give a CPU's threads too few tasks.
-constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
+
+/// Whether a CPU's long segments are so many that a thread each scans them, which reads them once.
+bool many_long(const Graph& graph, const PlanRequest& request) {
+  return request.most_elements == 0 && !values_wait(graph);
+}
 
 /// Registers of a lane that a value takes.
 int words_of(DType type) { return std::max(1, size_of(type) / 4); }
-
-/// Whether running values wait: for the fold of their segment, or for the other direction's.
-bool values_wait(const Graph& graph) { return scans_both_ways(graph) || broadcasts(graph); }
 
 /// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
 /// the copies of states that wait in a scan with a carry. What it is compared with was found by
@@ -149,6 +149,8 @@ int warps_of_waiting(const Graph& graph, const Target& target, int rows, int wid
 }
 
 }  // namespace
+
+bool values_wait(const Graph& graph) { return scans_both_ways(graph) || broadcasts(graph); }
 
 bool is_scan(Strategy strategy) {
   switch (strategy) {
@@ -380,7 +382,7 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     const bool fits = scans_both_ways(graph) && s <= std::int64_t{kCpuRowsBothWays} * Plan::kWarp;
     if (s < Plan::kWarp || rows_of_whole_tile(graph, s) > 0 || fits)
       order.push_back({Strategy::scan_tile});
-    if (s <= kCpuLongestRun) order.push_back({Strategy::scan_run});
+    if (s <= kCpuLongestRun || many_long(graph, request)) order.push_back({Strategy::scan_run});
   } else if (s > 0) {
     const int widest = widest_load(target, request, widest_of_scan(graph));
     // Segments that fill a warp's rows have no use for heads among them.
@@ -392,7 +394,8 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
   }
   // Outputs that stay in the caches take the room of tiles that are on their way: two threads of a
   // Zen 4, 8 to 30 MiB of f16 and f32, by look_ahead 6 to 12 % longer.
-  const bool streams = request.most_elements == 0 && most_of_kept_outputs(graph, target) > 0;
+  const std::int64_t kept = most_of_kept_outputs(graph, target);
+  const bool streams = kept > 0 && (request.most_elements == 0 || request.most_elements > kept);
   if (one_warp && streams) order.push_back({Strategy::look_ahead});
   for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})
     order.push_back({strategy});

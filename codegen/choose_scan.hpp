@@ -8,6 +8,9 @@
 
 namespace chainfold::codegen {
 
+/// Whether running values wait: for the fold of their segment, or for the other direction's.
+bool values_wait(const Graph& graph);
+
 /// The widest load that divides the segment.
 int dividing_width(std::int64_t segment, int widest);
 
@@ -67,7 +70,9 @@ std::optional<FewShape> shape_of_few(const Graph& graph, const Target& target,
 /// Bytes of a CPU's tile: what is read twice has to stay in a core's cache, beside what is read
 /// ahead. Of few elements they are smaller, so that every thread has some.
 int cpu_tile_bytes(const Graph& graph, const Target& target, const PlanRequest& request);
-/// Elements of everything whose outputs do not pass a CPU's caches by; 0: no number is too large.
+/// Longer segments than this give a CPU's threads too few tasks, unless there are many of them.
+inline constexpr std::int64_t kCpuLongestRun = std::int64_t{1} << 18;
+/// Elements of outputs that do not pass a CPU's caches by; 0: no number is too large.
 std::int64_t most_of_kept_outputs(const Graph& graph, const Target& target);
 /// Whether all elements of such a request are scanned sooner by one thread of a CPU, which reads
 /// them once, than by all of them.

@@ -340,7 +340,8 @@ Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& re
 /// block or a cluster each; few rows of many columns have blocks of few warps; a CPU's blocks stay
 /// at their columns where a matrix is in its caches, and where folds are its threads do not ask for
 /// what comes next; scans of everything of no more than a few tiles a block have small tiles, so
-/// that they fill the device, and what a CPU's thread scans before others wake up is one thread's.
+/// that they fill the device, what a CPU's thread scans before others wake up is one thread's, and
+/// its threads share long segments unless these are many.
 /// Returns PlanRequest::most_elements, the same for all launches of a class.
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements);

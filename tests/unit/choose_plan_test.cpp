@@ -1216,6 +1216,42 @@ TEST(ChoosePlan, LongSegmentsOfFewRoundsHaveSmallerBlocks) {
   EXPECT_EQ(cut_parts(few, 1 << 15, 1 << 12).parts, 1);
 }
 
+TEST(ChoosePlan, OfManyLongSegmentsACpusThreadsScanOneEach) {
+  const Target cpu = codegen::cpu_target(6);
+  constexpr std::int64_t kLong = 1 << 20;
+  const auto class_of = [&](const char* name, std::int64_t segment, std::int64_t elements,
+                            const Target& target) {
+    return codegen::most_elements_of(program(name).over(segments(segment)).graph(), target, segment,
+                                     elements);
+  };
+  const auto strategy = [&](const char* name, std::int64_t segment, std::int64_t elements) {
+    const Computation scan = program(name).over(segments(segment));
+    const std::int64_t most = class_of(name, segment, elements, cpu);
+    EXPECT_TRUE(most == 0 || elements <= most);
+    return choose_plan(scan.graph(), cpu, {.segment = segment, .most_elements = most}).strategy;
+  };
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 24 * kLong), Strategy::scan_run);
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 23 * kLong), Strategy::scan_run);
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 1000 * kLong), Strategy::scan_run);
+  // Five of six threads would wait for the one with the last of them.
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 25 * kLong), Strategy::look_ahead);
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 18 * kLong), Strategy::look_ahead);
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 9 * kLong), Strategy::look_ahead);
+  // Behind that outputs pass the caches by.
+  EXPECT_EQ(strategy("scan_sum_f32", kLong, 7 * kLong), Strategy::look_back);
+  EXPECT_EQ(strategy("scan_sum_f32", 1 << 18, 1 << 18), Strategy::scan_run);
+  EXPECT_EQ(class_of("scan_sum_f32", 1 << 18, 1 << 18, cpu), 0);
+  const Target two = codegen::cpu_target(2);
+  EXPECT_EQ(class_of("scan_sum_f32", kLong, 2 * kLong, two), 0);
+  EXPECT_GT(class_of("scan_sum_f32", kLong, 3 * kLong, two), 0);
+  EXPECT_EQ(class_of("scan_sum_f32", kLong, kLong, codegen::cpu_target(1)), 0);
+  // What no 64 bits count is any number, and what waits for all of its segment is read twice.
+  EXPECT_EQ(class_of("scan_sum_f32", std::int64_t{1} << 61, std::int64_t{3} << 61, two),
+            std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(class_of("scan_share_f32", kLong, kLong, cpu), 0);
+  EXPECT_EQ(strategy("scan_share_f32", kLong, 24 * kLong), Strategy::propagate);
+}
+
 TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   const Computation scan = program("scan_sum_f16").over(whole());
   const Target cpu = codegen::cpu_target(6);
@@ -1352,7 +1388,7 @@ TEST(ChoosePlan, AThreadScansAsMuchAloneAsTheOthersTakeToWake) {
     const Computation computation = program(name).over(whole());
     return codegen::element_classes(computation.graph(), codegen::cpu_target(2)).front();
   };
-  EXPECT_EQ(most_alone("scan_sum_f32"), 200 * 1024 * 20 / 3);
+  EXPECT_EQ(most_alone("scan_sum_f32"), 200 * 1024 * 20 / 4);
   // Waking takes as long whatever is scanned.
   EXPECT_LT(most_alone("scan_variance_f32"), most_alone("scan_max_f32"));
   EXPECT_LT(most_alone("scan_max_f32"), most_alone("scan_sum_f32"));
