@@ -69,7 +69,12 @@ class ScanTile::Range {
     const std::int64_t rows = (count - 1) / kWarpWidth + 1, batches = (rows - 1) / depth_;
     const auto rest = static_cast<int>(rows - batches * depth_);
     const ValueId from = b_.sub(begin_, seam_->behind), end = b_.add(begin_, count_);
-    auto row = [&](std::int64_t r) { return b_.add(from, b_.i64(r * kWarpWidth)); };
+    // That behind the last is beyond the type where segments are as long as it counts: it wraps
+    // round, as additions do.
+    auto row = [&](std::int64_t r) {
+      const std::uint64_t at = static_cast<std::uint64_t>(r) * kWarpWidth;
+      return b_.add(from, b_.i64(static_cast<std::int64_t>(at)));
+    };
     const ValueId more = b_.lt(row(rows), end);  // a part of one row more
     Builder::Values known, one_more;
     std::vector<Piece> pieces;
