@@ -54,11 +54,17 @@ constexpr std::int64_t kStripBytes = 128 * 1024;
 constexpr std::int64_t kSameSetBytes = 128 * 1024;
 constexpr int kSameSetElement = 4;
 
+/// Bytes of a column's states in registers, and in memory.
+std::int64_t carried_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Fold& fold : graph.folds)
+    for (const DType type : carried_fields(fold)) bytes += size_of(type);
+  return bytes;
+}
 std::int64_t state_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
-  for (const Fold& fold : graph.folds) {
+  for (const Fold& fold : graph.folds)
     for (const DType type : fold.state) bytes += size_of(type);
-  }
   return bytes;
 }
 
@@ -103,7 +109,7 @@ int runs_of(const Graph& graph, std::int64_t columns, int width) {
       [&](const GraphInput& input) { return columns * size_of(input.type) % kSectorBytes != 0; });
   const int bytes = Plan::kWarp * width * widest_input(graph);
   int runs = within ? std::max(1, kWindowBytes / bytes) : 1;
-  while (runs > 1 && state_bytes(graph) * width * runs > kMostStateBytes) runs /= 2;
+  while (runs > 1 && carried_bytes(graph) * width * runs > kMostStateBytes) runs /= 2;
   return runs;
 }
 
@@ -233,7 +239,7 @@ int cpu_depth(const Graph& graph, const Target& target, const PlanRequest& reque
   if (!is_plain(graph)) return kCpuDepth;
   const bool same_sets =
       row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
-  const bool crowded = scratch && Plan::kWarp * states >= target.register_bytes;
+  const bool crowded = scratch && Plan::kWarp * carried_bytes(graph) >= target.register_bytes;
   return (same_sets && !far_rows) || crowded ? kCpuFewDepth : kCpuDepth;
 }
 
@@ -308,7 +314,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (Plan::kWarp * choice.bytes));
     auto fits = [&] {
       return place.columns_per_block() <= columns &&
-             state_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
+             carried_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
     };
     // Narrower bands where the last one would be mostly empty.
     auto lanes = [&](int rows) {
@@ -322,7 +328,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     if (!fits()) continue;
     // Loads half as wide bring less than a last band that is mostly empty.
     if (2 * narrow * size >= choice.bytes && 3 * lanes(place.rows) > 4 * columns) continue;
-    const std::int64_t states = state_bytes(graph) * place.load_width * place.rows;
+    const std::int64_t states = carried_bytes(graph) * place.load_width * place.rows;
     const bool few = moments ? are_light(graph) : is_plain(graph) && states <= kFewStateBytes;
     choice.rows = place.rows;
     choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
@@ -377,7 +383,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
       width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
       // States of all lanes that stay in registers are half of these.
       while (choice.rows > 1 &&
-             2 * Plan::kWarp * choice.rows * width * state_bytes(graph) > target.register_bytes)
+             2 * Plan::kWarp * choice.rows * width * carried_bytes(graph) > target.register_bytes)
         choice.rows /= 2;
       // A batch is added to the states once: more of that for less bytes where elements have two.
       if (widest_input(graph) == 2 && inputs == 1 && plain) choice.depth *= 2;
@@ -385,7 +391,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   } else {
     const int most = widest_input(graph);
     if (moments) choice.bytes = moment_bytes(graph, target, request);
-    while (choice.bytes > most && state_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
+    while (choice.bytes > most && carried_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
       choice.bytes /= 2;
     width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
     const int loads = moments ? moment_loads(graph, width * most, kMomentElements * most)

@@ -38,8 +38,9 @@ int choose_batch(const Graph& graph, const Target& target) {
   // A merge an element is long. Moments merge whole batches, but keep them in registers meanwhile.
   const bool many_registers = target.max_warps > 1;
   for (const Fold& fold : graph.folds) {
-    const int folds = fold.tile || (fold.moments && many_registers) ? 1 : fold.moments ? 3 : 4;
-    halves += fold.tile && many_registers ? folds : 2 * folds;
+    const bool is_short = fold.tile || fold.accumulate;
+    const int folds = is_short || (fold.moments && many_registers) ? 1 : fold.moments ? 3 : 4;
+    halves += is_short && many_registers ? folds : 2 * folds;
   }
   const int shares = std::max({1, halves / 2, static_cast<int>(graph.inputs.size())});
   const int batch = std::max(
@@ -78,7 +79,8 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
   if (index < 0 || type == DType::f32) return false;  // f32 would have to be split in three
   const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
   // A sum that is asked for in a wider float would lose what the accumulator cannot hold.
-  if (is_float(row.accumulator) && row.accumulator != node.type) return false;
+  const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
+  if (is_float(row.accumulator) && row.accumulator != fold.result()) return false;
   // Its four fused steps cost more than the few additions of a short segment, and more than memory
   // takes where all warps of a block fold a long one.
   if (type == DType::f64 && plan.segment > 0 && plan.segment < 16) return false;
@@ -91,6 +93,15 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
   how.unit = data.b == kNoNode ? Unit::mma_ones : Unit::mma_diagonal;
   how.mma_row = index;
   return true;
+}
+
+/// Whether somebody reads more of a sum than its rounded value, and that has more digits than
+/// additions of rounded values keep of equal elements: f16 have 11, an f32 24.
+bool asks_for_digits(const Graph& graph, const Plan& plan) {
+  constexpr std::int64_t kKept = std::int64_t{1} << 13;
+  if (plan.strategy != Strategy::parts && plan.segment <= kKept) return false;
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.part != 0; });
 }
 
 /// The proven error in units of the fold's rounding unit times the sum of absolute values: what the
@@ -308,6 +319,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
     }
     return within;
   };
+  if (asks_for_digits(graph, plan)) plan.combine_states = true;
   if (!bounded()) {
     plan.combine_states = true;
     if (!bounded()) return std::nullopt;

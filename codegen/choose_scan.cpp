@@ -56,9 +56,11 @@ int lane_registers(const Graph& graph, int rows, int width) {
   registers += rows * width * bytes / 4;
   for (const Fold& fold : graph.folds) {
     int words = 0;
-    for (const DType type : fold.state) words += words_of(type);
+    // Elements of moments are states by themselves.
+    const std::vector<DType> fields = fold.moments ? fold.state : carried_fields(fold);
+    for (const DType type : fields) words += words_of(type);
     // Merges of one field are one instruction, those of a user's own many.
-    const int copies = fold.state.size() == 1 ? 2 : fold.linear ? 3 : fold.commutative ? 6 : 8;
+    const int copies = fields.size() == 1 ? 2 : fold.linear ? 3 : fold.commutative ? 6 : 8;
     registers += words * copies + (fold.linear ? words_of(fold.result()) : words) * width;
   }
   return registers;
@@ -70,7 +72,7 @@ bool keeps_lifted_rows(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) return false;
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
-    return node.filter != kNoNode || (!fold.linear && fold.state.size() > 1);
+    return node.filter != kNoNode || (!fold.linear && carried_fields(fold).size() > 1);
   });
 }
 

@@ -125,7 +125,6 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.near = choice.near;
   plan.across = choice.across;
   plan.blocked = choice.blocked > 0;
-  plan.wide_sums = plan.blocked && target.wide_sums;
   if (choice.blocked > 1 || (plan.blocked && (choice.staged == 0 || !target.bulk_copies)))
     return false;
   if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;

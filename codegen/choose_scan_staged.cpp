@@ -6,6 +6,7 @@
 // the rows besides.
 #include <algorithm>
 
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 
 namespace chainfold::codegen {
@@ -53,6 +54,8 @@ constexpr Shape kSegments{4, 4, 28, 4, 0};
 constexpr Shape kSegmentsWide{2, 16, 24, 4, 1};
 /// Several folds: what is made of rows leaves no registers for rows to stay.
 constexpr Shape kSeveral{4, 0, 16, 4, 0};
+/// Elements that are states of several f64 each want all the registers that there are.
+constexpr Shape kMoments{1, 0, 16, 4, 0};
 
 /// Segments of more tiles than this take turns, since most resident tiles would be of one and wait
 /// for each other. So many at once: of as many or more a processor's tiles are of several, and the
@@ -112,15 +115,16 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
   auto of_one_segment = [&](const Shape& usual, const Shape& in_turn) {
     return shape_of_one(target, request.segment, row, usual, in_turn);
   };
-  if (graph.folds.size() > 1 || row.warps < kManyWarps) {
-    return heads || request.segment == 0 ? kSeveral : of_one_segment(kSeveral, kSeveral);
+  if (graph.folds.size() > 1 || row.warps < kManyWarps || has_moments(graph)) {
+    const Shape& shape = has_moments(graph) ? kMoments : kSeveral;
+    return heads || request.segment == 0 ? shape : of_one_segment(shape, shape);
   }
   const bool is_wide = has_wide_states(graph);
   const std::int64_t full = std::int64_t{Plan::kWarp} * target.vector_bytes;
   const bool is_short = row.bytes < full, is_one = row.bytes == full;
   const bool is_long = is_one && row.width <= target.vector_bytes / kLongElement;
   const bool by_lanes = request.segment == 0 && !mma && target.wide_sums && copies_out(graph) &&
-                        widened(graph.folds[0]).has_value();
+                        sums_wide(graph.folds[0]);
   const Everything& everything = is_short  ? kEverythingShort
                                  : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
                                  : is_long ? kEverythingLong
@@ -155,7 +159,8 @@ std::int64_t most_of_small_tiles(const Graph& graph, const Target& target) {
 bool has_wide_states(const Graph& graph) {
   constexpr int kRegister = 4;
   return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
-    return std::any_of(fold.state.begin(), fold.state.end(),
+    const std::vector<DType> fields = fold.moments ? fold.state : carried_fields(fold);
+    return std::any_of(fields.begin(), fields.end(),
                        [](DType type) { return size_of(type) > kRegister; });
   });
 }

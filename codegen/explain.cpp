@@ -1,5 +1,6 @@
 // explain_graph and print_expression: what the compiler will do, told to people.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -33,6 +34,11 @@ const char* infix(Op op) {
   }
 }
 
+bool is_nan(const Node& node) {
+  return node.kind == NodeKind::constant && is_float(node.type) &&
+         std::isnan(double_of_bits(node.type, node.bits));
+}
+
 std::string expression(const Graph& graph, NodeId id, bool top) {
   const Node& node = graph.node(id);
   auto list = [&](const std::vector<NodeId>& operands) {
@@ -64,6 +70,8 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     }
     case NodeKind::compute: break;
   }
+  if (node.op == Op::select && is_nan(graph.node(node.operands[1])))
+    return expression(graph, node.operands[2], top);  // what is NaN of nothing, like a mean
   if (node.op == Op::convert)
     return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
   if (const char* symbol = infix(node.op)) {

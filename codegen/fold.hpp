@@ -43,10 +43,18 @@ struct Fold {
   std::vector<DType> operands;  ///< of one element
   std::vector<DType> state;
   std::vector<Bits> init;  ///< the identity of merge, a value a state field
-  bool moments = false;    ///< the state is (count, mean, sum of squared deviations from the mean)
-  Lambda lift;             ///< operands -> state
-  Lambda merge;            ///< state a (earlier), state b (later) -> state
-  Lambda finalize;         ///< state -> one value
+  /// The state is (count, mean, sum of squared deviations from the mean), in f64; of i64 the mean
+  /// is two fields, a base and what is to be added to it.
+  bool moments = false;
+  /// Whether the first field counts elements: the same for all of a lane's where none is filtered.
+  bool counts = false;
+  /// Moments: the merge of those that are taken relative to one value, in the elements' type (of
+  /// integers f64).
+  Lambda merge_near{};
+  Lambda lift;   ///< operands -> state
+  Lambda merge;  ///< state a (earlier), state b (later) -> state
+  /// state -> values: the fold's own, and others that take more bits to tell (Node::part).
+  Lambda finalize;
   /// State, operand of lift -> state: what merge with lift(operand) gives up to rounding, at less
   /// cost.
   std::optional<Lambda> accumulate{};
@@ -55,19 +63,37 @@ struct Fold {
   std::optional<Op> tile;
   Bits tile_identity = 0;
   bool linear = false;  ///< a sum: may go through a matrix instruction
+  /// What `tile`, `accumulate` and moments give holds as long as it is below a limit: the value, or
+  /// this field of the state, in absolute terms (NaN is not). Where it is not, elements are to be
+  /// lifted and merged one by one (by_elements), which holds always.
+  struct Guard {
+    int field = 0;
+    double limit = 0;
+  };
+  std::optional<Guard> guard{};
   bool commutative = true;
 
-  [[nodiscard]] DType result() const { return finalize.type(finalize.results[0]); }
+  [[nodiscard]] DType result(int part = 0) const {
+    return finalize.type(finalize.results[static_cast<std::size_t>(part)]);
+  }
 };
 
-/// Sum in `type` (a sum_type, or i32 for the low bits of one). Integers wrap. Floats keep (high,
-/// low) by TwoSum (Knuth), so merging n states costs a rounding error that does not grow with n (to
-/// first order). A value by itself is added to low first, as Kahan (1965) does: one rounding of the
-/// value, and then high takes it by TwoSum, whatever the two's magnitudes.
+/// Sum in `type` (a sum_type, or i32 for the low bits of one). Integers wrap. Sums of f32 have
+/// states of one f64, and a second result, the same before it is rounded to f32. Those of f64 are
+/// pairs (high, low) by TwoSum (Knuth), so merging n of them costs a rounding error that does not
+/// grow with n (to first order): one of elements up to 2^900, and one of those above, scaled, so
+/// that no sum of a part leaves the range. A value by itself is added to low first, as Kahan (1965)
+/// does: one rounding of the value, and then high takes it by TwoSum, whatever the two's
+/// magnitudes.
 Fold make_sum(DType type);
-/// The same sum of f32 with states of one f64, where `sum` is one of f32: a merge is one addition.
-/// Nothing of other folds.
-std::optional<Fold> widened(const Fold& sum);
+/// The same for scans: of f64 without what sums need whose parts leave its range.
+Fold make_running_sum(DType type);
+/// The mean of f64: states (count, high, low) whose high + low is the exact sum to twice an f64's
+/// digits, element by element (Knuth's TwoSum), so that the mean is rounded once but for an error
+/// of n * 2^-106 of the elements' absolute mean. NaN of nothing.
+Fold make_mean();
+/// A fold of the same states that takes its elements by lift and merge alone.
+Fold by_elements(Fold fold);
 /// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN
 /// wins.
 Fold make_min(DType type);
@@ -76,7 +102,8 @@ Fold make_max(DType type);
 Fold make_any();
 Fold make_all();
 /// The sum of squared deviations from the mean over the count (population variance) in `type` (f32
-/// or f64): states (count, mean, M2) merged by Chan, Golub and LeVeque's formula (1979). Of
+/// or f64), or in f64 of i64: states (count, mean, M2) merged by Chan, Golub and LeVeque's formula
+/// (1979) in f64, where the mean of i64 and f64 is one of them and a difference from it. Of
 /// nothing: NaN.
 Fold make_variance(DType type);
 

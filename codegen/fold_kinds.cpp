@@ -9,9 +9,23 @@ bool has_moments(const Graph& graph) {
                      [](const Fold& fold) { return fold.moments; });
 }
 
+bool sums_wide(const Fold& fold) {
+  return fold.linear && fold.operands[0] == DType::f32 && fold.state[0] == DType::f64;
+}
+
+std::vector<DType> carried_fields(const Fold& fold) {
+  const DType type = fold.operands[0];
+  if (fold.moments) {
+    const DType real = type == DType::f32 ? DType::f32 : DType::f64;
+    return {DType::i64, real, real};
+  }
+  if (fold.linear && is_float(type)) return {type, type};
+  return fold.state;
+}
+
 bool is_plain(const Graph& graph) {
   return std::all_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.tile.has_value(); });
+                     [](const Fold& fold) { return fold.tile || fold.accumulate; });
 }
 
 bool folds_inputs(const Graph& graph) {
@@ -21,7 +35,8 @@ bool folds_inputs(const Graph& graph) {
     const Node* of = &graph.node(node.operands[0]);
     while (of->kind == NodeKind::compute && of->op == Op::convert)
       of = &graph.node(of->operands[0]);
-    return (fold.tile || fold.moments) && node.filter == kNoNode && of->kind == NodeKind::input;
+    return (fold.tile || fold.accumulate || fold.moments) && node.filter == kNoNode &&
+           of->kind == NodeKind::input;
   });
 }
 
@@ -37,7 +52,7 @@ bool is_one_fold(const Graph& graph) {
 }
 
 bool adds_doubles(const Graph& graph) {
-  return is_one_fold(graph) && graph.folds[0].linear && graph.folds[0].result() == DType::f64 &&
+  return is_one_fold(graph) && graph.folds[0].accumulate && graph.folds[0].result() == DType::f64 &&
          graph.inputs[0].type == DType::f64;
 }
 

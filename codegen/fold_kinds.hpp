@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "chainfold/codegen/graph.hpp"
 
 namespace chainfold::codegen {
 
 [[nodiscard]] bool has_moments(const Graph& graph);
+/// Whether it is a sum whose elements are f32 and whose states are f64.
+[[nodiscard]] bool sums_wide(const Fold& fold);
+/// The fields of a fold's state that ordinary elements change, as registers are counted when plans
+/// are chosen: an f64 of what comes from f32 counts as two of these.
+[[nodiscard]] std::vector<DType> carried_fields(const Fold& fold);
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.
 [[nodiscard]] bool is_plain(const Graph& graph);
 /// Whether all folds are short ones, or moments, of unfiltered inputs as they are, converted at

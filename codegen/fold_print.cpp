@@ -44,6 +44,8 @@ std::string print(const Fold& fold) {
   }
   out += fmt::format("  {}, {}\n", fold.linear ? "linear" : "not linear",
                      fold.commutative ? "commutative" : "not commutative");
+  if (fold.guard)
+    out += fmt::format("  guard state {} below {:g}\n", fold.guard->field, fold.guard->limit);
   print_lambda(out, "lift", fold.lift);
   print_lambda(out, "merge", fold.merge);
   print_lambda(out, "finalize", fold.finalize);

@@ -45,6 +45,7 @@ NodeId GraphBuilder::add(Node node) {
                           name_of(node.op), node.bits);
   if (node.kind == NodeKind::field) head += fmt::format("field {} ", node.index);
   if (node.kind == NodeKind::scan) head += fmt::format("{:d}{:d} ", node.exclusive, node.reverse);
+  if (node.part != 0) head += fmt::format("part {} ", node.part);
   std::string key = head, shape = head;
   if (is_literal) {
     key += std::to_string(literal_types[static_cast<std::size_t>(node.index)].bits);
@@ -279,9 +280,10 @@ NodeId GraphBuilder::convert(NodeId value, DType to) {
   return add(std::move(node));
 }
 
-NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter) {
+NodeId GraphBuilder::fold(Fold fold, std::vector<NodeId> operands, NodeId filter, int part) {
   Node node;
   node.kind = NodeKind::fold;
+  node.part = part;
   node.level = Level::segment;
   return fold_node(std::move(node), std::move(fold), std::move(operands), filter);
 }
@@ -339,7 +341,7 @@ NodeId GraphBuilder::fold_node(Node node, Fold fold, std::vector<NodeId> operand
                       fold.name));
     }
   }
-  node.type = fold.result();
+  node.type = fold.result(node.part);
   node.operands = std::move(operands);
   node.filter = filter;
   node.index = static_cast<int>(graph_.folds.size());

@@ -57,6 +57,7 @@ struct Node {
   Bits bits = 0;    ///< constant
   std::vector<NodeId> operands;  ///< compute, fold and scan
   NodeId filter = kNoNode;       ///< fold and scan
+  int part = 0;                  ///< fold and scan: which of the fold's results it is
   bool exclusive = false;        ///< scan: without the element itself
   bool reverse = false;          ///< scan: from the element to the end of the segment
 };
@@ -109,11 +110,10 @@ bool has_scans(const Graph& graph);
 bool needs_order(const Graph& graph);
 /// For every node whether it is of this kind or depends on one that is.
 std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
-/// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: a fold
-/// of the segment and the inclusive forward scan of the same elements, whose last value it is.
+/// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: two
+/// results of a fold of the segment, or such a fold and the inclusive forward scan of the same
+/// elements, whose last value it is.
 bool share_fold(const Node& a, const Node& b);
-/// The graph with sums of f32 whose states are one f64 (widened()).
-Graph with_wide_sums(const Graph& graph);
 /// Whether a scan names this entry of the graph's folds.
 bool is_scanned(const Graph& graph, int fold);
 /// Which folds elements are told the value of, for their whole segment.
@@ -147,8 +147,9 @@ class GraphBuilder {
   /// Operands must have one type (select: the last two); no implicit conversion happens here.
   NodeId compute(Op op, std::vector<NodeId> operands);
   NodeId convert(NodeId value, DType type);
-  /// `filter` is a boolean element- or uniform-level node, or kNoNode.
-  NodeId fold(Fold fold, std::vector<NodeId> operands, NodeId filter = kNoNode);
+  /// `filter` is a boolean element- or uniform-level node, or kNoNode. `part`: which of the fold's
+  /// results.
+  NodeId fold(Fold fold, std::vector<NodeId> operands, NodeId filter = kNoNode, int part = 0);
   /// The same fold of the elements so far, for each of them.
   NodeId scan(Fold fold, std::vector<NodeId> operands, ScanForm form, NodeId filter = kNoNode);
   /// What the segment-level `value` would be for every element if the segment ended with it
@@ -157,13 +158,19 @@ class GraphBuilder {
   /// segment. Throws UserError for a value without a fold.
   NodeId running(NodeId value, ScanForm form);
 
-  /// Sum in sum_type of the operand's type.
+  /// Sum in `to`, by default sum_type of the operand's type.
   NodeId sum(NodeId value, NodeId filter = kNoNode);
+  NodeId sum(NodeId value, NodeId filter, DType to);
   /// Elements that pass the filter, i64; without one, the extent of the segment.
   NodeId count(NodeId filter = kNoNode);
-  /// sum / count in mean_type of the operand's type.
+  /// sum / count in `to` (f32 or f64), by default mean_type of the operand's type. Of integers it
+  /// is rounded once, of floats of equal elements it is that element.
   NodeId mean(NodeId value, NodeId filter = kNoNode);
+  NodeId mean(NodeId value, NodeId filter, DType to);
   NodeId variance(NodeId value, NodeId filter = kNoNode);
+  /// sqrt(sum(value * value)) in `to`, by default mean_type of the operand's type.
+  NodeId norm(NodeId value, NodeId filter = kNoNode);
+  NodeId norm(NodeId value, NodeId filter, DType to);
   /// Smallest and largest; they keep the type (f16 and bf16 compare in f32).
   NodeId min(NodeId value, NodeId filter = kNoNode);
   NodeId max(NodeId value, NodeId filter = kNoNode);
@@ -188,11 +195,24 @@ class GraphBuilder {
   NodeId name(NodeKind kind, std::string_view name, DType type);
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
+  /// Beside scans, whose lowerings know one result a fold and whose sums have states of their own:
+  /// the outputs with such sums, of the wider type in the place of a sum's second result.
+  std::vector<NodeId> single_results(const std::vector<NodeId>& outputs);
   /// The outputs with sums no wider than they are read (graph_narrow.cpp).
   std::vector<NodeId> narrow_sums(const std::vector<NodeId>& outputs);
   /// The low 32 bits of an integer, computed in 32 bits as far as that is the same.
   NodeId low_bits(NodeId value);
   NodeId fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter);
+  /// A number of more digits than an f64 has: value + rest, where value is their sum as an f64.
+  struct Digits {
+    NodeId value = kNoNode, rest = kNoNode;
+  };
+  Digits digits_of(NodeId integer);
+  /// The exact sum of integers of 64 bits.
+  Digits sum_digits(NodeId value, NodeId filter);
+  /// `total` / `elements` (i64), rounded once; NaN of nothing.
+  NodeId quotient(const Digits& total, NodeId elements);
+  NodeId unless_nothing(NodeId elements, NodeId value);
   [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
     return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;
   }

@@ -34,7 +34,7 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
                     "e.g. cf::sum(x), or scan it, e.g. cf::inclusive_sum(x)",
                     i));
   }
-  outputs = narrow_sums(outputs);
+  outputs = narrow_sums(single_results(outputs));
   Graph out;
   std::vector<NodeId> renamed(graph_.nodes.size(), kNoNode);
   std::vector<int> input_at(graph_.inputs.size(), -1), param_at(graph_.params.size(), -1);

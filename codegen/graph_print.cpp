@@ -69,9 +69,9 @@ std::string text(const Graph& graph, const Node& node) {
         what = fmt::format("scan {}{}", node.exclusive ? "exclusive" : "inclusive",
                            node.reverse ? " reverse" : "");
       }
-      return fmt::format("{} {} {}{}", what,
-                         fold != nullptr ? fold->name : fmt::format("<{}>", node.index),
-                         operands(node), filter);
+      return fmt::format(
+          "{} {}{} {}{}", what, fold != nullptr ? fold->name : fmt::format("<{}>", node.index),
+          node.part == 0 ? "" : fmt::format(" result {}", node.part), operands(node), filter);
     }
   }
   return "?";

@@ -28,6 +28,8 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind) {
 }
 
 bool share_fold(const Node& a, const Node& b) {
+  if (a.kind == NodeKind::fold && b.kind == NodeKind::fold)
+    return a.part != b.part && a.operands == b.operands && a.filter == b.filter;
   const bool fold_first = a.kind == NodeKind::fold;
   const Node &fold = fold_first ? a : b, &scan = fold_first ? b : a;
   return fold.kind == NodeKind::fold && scan.kind == NodeKind::scan && !scan.exclusive &&
@@ -69,6 +71,16 @@ bool scans_both_ways(const Graph& graph) {
   return forward && reverse;
 }
 
+namespace {
+
+/// Sums of f64 have states of their own there.
+Fold running_fold(const Fold& fold) {
+  const bool is_sum = fold.linear && fold.operands[0] == DType::f64;
+  return is_sum ? make_running_sum(DType::f64) : fold;
+}
+
+}  // namespace
+
 NodeId GraphBuilder::running(NodeId value, ScanForm form) {
   const char* const word = form.exclusive ? "cf::exclusive" : "cf::inclusive";
   if (level(value) == Level::element) {
@@ -107,9 +119,12 @@ NodeId GraphBuilder::running(NodeId value, ScanForm form) {
     const Node node = graph_.nodes[id];  // a copy: the list grows
     if (node.level == Level::uniform) {
       running[id] = static_cast<NodeId>(id);
-    } else if (node.kind == NodeKind::fold) {
-      running[id] = scan(graph_.folds[static_cast<std::size_t>(node.index)], node.operands, form,
+    } else if (node.kind == NodeKind::fold && node.part != 0) {
+      running[id] = scan(make_running_sum(node.type), {convert(node.operands[0], node.type)}, form,
                          node.filter);
+    } else if (node.kind == NodeKind::fold) {
+      running[id] = scan(running_fold(graph_.folds[static_cast<std::size_t>(node.index)]),
+                         node.operands, form, node.filter);
     } else if (node.kind == NodeKind::extent) {
       running[id] = elements_so_far();
     } else {
@@ -123,12 +138,40 @@ NodeId GraphBuilder::running(NodeId value, ScanForm form) {
   return running.back();
 }
 
-Graph with_wide_sums(const Graph& graph) {
-  Graph wide = graph;
-  for (Fold& fold : wide.folds) {
-    if (std::optional<Fold> sum = widened(fold)) fold = *std::move(sum);
+std::vector<NodeId> GraphBuilder::single_results(const std::vector<NodeId>& outputs) {
+  const auto scans = [&](NodeId output) { return depends(output, NodeKind::scan); };
+  if (std::none_of(outputs.begin(), outputs.end(), scans)) return outputs;
+  const std::size_t size = graph_.nodes.size();
+  std::vector<bool> needed(size);
+  for (const NodeId output : outputs) needed[static_cast<std::size_t>(output)] = true;
+  for (std::size_t id = size; id-- > 0;) {
+    if (!needed[id] || graph_.nodes[id].kind != NodeKind::compute) continue;
+    for (const NodeId operand : graph_.nodes[id].operands)
+      needed[static_cast<std::size_t>(operand)] = true;
   }
-  return wide;
+  std::vector<NodeId> now(size);
+  for (std::size_t id = 0; id < size; ++id) {
+    now[id] = static_cast<NodeId>(id);
+    if (!needed[id]) continue;
+    const Node node = graph_.nodes[id];  // a copy: the list grows
+    if (node.kind == NodeKind::fold && node.part != 0) {
+      now[id] =
+          fold(make_running_sum(node.type), {convert(node.operands[0], node.type)}, node.filter);
+    } else if (node.kind == NodeKind::fold) {
+      now[id] = fold(running_fold(graph_.folds[static_cast<std::size_t>(node.index)]),
+                     node.operands, node.filter);
+    } else if (node.kind == NodeKind::compute) {
+      std::vector<NodeId> operands;
+      for (const NodeId operand : node.operands)
+        operands.push_back(now[static_cast<std::size_t>(operand)]);
+      if (operands == node.operands) continue;
+      now[id] = node.op == Op::convert ? convert(operands[0], node.type)
+                                       : compute(node.op, std::move(operands));
+    }
+  }
+  std::vector<NodeId> rewritten;
+  for (const NodeId output : outputs) rewritten.push_back(now[static_cast<std::size_t>(output)]);
+  return rewritten;
 }
 
 }  // namespace chainfold::codegen

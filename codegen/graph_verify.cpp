@@ -133,7 +133,10 @@ class Verifier {
     fold_users_[at(n.index)].push_back(id);
     const Fold& f = graph_.folds[at(n.index)];
     const Level level = n.kind == NodeKind::scan ? Level::element : Level::segment;
-    require(n.level == level && n.type == f.result(), "%{} has the wrong type or level", id);
+    require(n.part >= 0 && n.part < static_cast<int>(f.finalize.results.size()),
+            "%{} is result {} of its fold, which has {}", id, n.part, f.finalize.results.size());
+    require(n.part == 0 || n.kind == NodeKind::fold, "%{} scans a fold's further results", id);
+    require(n.level == level && n.type == f.result(n.part), "%{} has the wrong type or level", id);
     require(n.operands.size() == f.operands.size() && !n.operands.empty(), "%{} has {} operands",
             id, n.operands.size());
     for (std::size_t i = 0; i < n.operands.size(); ++i) {

@@ -44,6 +44,18 @@ Band::Band(Builder& builder, TileLowering& tile, const Shape& shape, std::int64_
 Band::Band(Builder& builder, TileLowering& tile, const Shape& shape, ValueId first, ValueId reads)
     : b_(builder), tile_(tile), shape_(shape), first_(first), lane_reads_(reads) {}
 
+Band::Band(const Band& of, TileLowering& tile)
+    : b_(of.b_),
+      tile_(tile),
+      shape_(of.shape_),
+      columns_(of.columns_),
+      count_(of.count_),
+      first_(of.first_),
+      skip_(of.skip_),
+      lane_reads_(of.lane_reads_),
+      ragged_(of.ragged_),
+      one_by_one_(true) {}
+
 std::vector<Partials> Band::identities() {
   return std::vector<Partials>(static_cast<std::size_t>(shape_.runs), tile_.identities());
 }
@@ -158,8 +170,74 @@ std::vector<Partials> Band::batch(const Source& source, ValueId at, int loads, V
   return merged;
 }
 
-std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
-  if (shape_.phased()) return merge_warps(unflatten(move_to_band(fold_phases(source, rows))));
+std::vector<Partials> Band::fold(const Source& source, ValueId rows, const SourceOf& by_elements) {
+  Builder::Values fields = fold_rows(source, rows);
+  if (by_elements && tile_.has_guards()) {
+    fields = mended(std::move(fields), [&](Band& band, TileLowering& tile) {
+      return band.fold_rows(by_elements(tile), rows);
+    });
+  }
+  std::vector<Partials> states = unflatten(fields);
+  if (shape_.phased()) return merge_warps(std::move(states));
+  for (Partials& run : states) run = tile_.reduce_lanes(std::move(run), shape_.group, kWarpWidth);
+  return merge_warps(std::move(states));
+}
+
+Builder::Values Band::add_batch(const Builder::Values& carried, const Source& source, ValueId at,
+                                int loads, ValueId limit) {
+  if (!one_by_one_ || loads == 1)
+    return flatten(merge(unflatten(carried), batch(source, at, loads, limit)));
+  const int rows = shape_.phased() ? shape_.phases : shape_.rows_a_load();
+  const ValueId apart = source.apart == kNoValue ? b_.i64(rows) : source.apart;
+  return b_.loop(b_.i64(0), b_.i64(loads), b_.i64(1), carried,
+                 [&](ValueId i, const Builder::Values& sum) {
+                   const ValueId row = b_.add(at, b_.mul(i, apart));
+                   return flatten(merge(unflatten(sum), batch(source, row, 1, limit)));
+                 });
+}
+
+std::vector<Partials> Band::batch_safely(const Source& source, ValueId at, int loads,
+                                         const SourceOf& by_elements) {
+  std::vector<Partials> fresh = batch(source, at, loads, kNoValue);
+  if (!tile_.has_guards()) return fresh;
+  const auto slow = [&](Band& band, TileLowering& tile) {
+    return band.add_batch(band.flatten(band.identities()), by_elements(tile), at, loads, kNoValue);
+  };
+  return unflatten(mended(flatten(fresh), slow));
+}
+
+Builder::Values Band::mended(Builder::Values quick, const Slow& slow) {
+  const std::vector<Partials> runs = unflatten(quick);
+  ValueId any = kNoValue;
+  for (const Partials& run : runs) {
+    const ValueId exceeds = tile_.exceeds(run);
+    any = any == kNoValue ? exceeds : b_.compute(Op::bit_or, {any, exceeds});
+  }
+  return b_.branch(
+      b_.any(any),
+      [&] {
+        TileByElements elements(b_, tile_);
+        Band band(*this, elements.tile());
+        Builder::Values fields = slow(band, elements.tile());
+        // Other columns keep what they have: it does not depend on these.
+        const std::size_t each = fields.size() / runs.size();
+        for (std::size_t run = 0; run < runs.size(); ++run) {
+          ValueId wanted = tile_.exceeding(runs[run]);
+          for (int mask = shape_.group; mask < kWarpWidth; mask *= 2)
+            wanted = b_.compute(Op::bit_or, {wanted, b_.shuffle_xor(wanted, mask)});
+          for (std::size_t i = run * each; i < (run + 1) * each; ++i) {
+            const bool is_one = b_.type(fields[i]).width < b_.type(wanted).width;
+            if (is_one) continue;  // a count, which is the same
+            fields[i] = b_.select(wanted, fields[i], quick[i]);
+          }
+        }
+        return fields;
+      },
+      [&] { return quick; });
+}
+
+Builder::Values Band::fold_rows(const Source& source, ValueId rows) {
+  if (shape_.phased()) return move_to_band(fold_phases(source, rows));
   const int load = shape_.rows_a_load(), warps = shape_.warps;
   const std::int64_t chunk = std::int64_t{shape_.depth} * load;
   const ValueId size = b_.i64(chunk), warp = wide(b_.warp());
@@ -167,7 +245,7 @@ std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
   Source rows_apart = source;
   auto add = [&](const Source& from, int loads, ValueId limit) {
     return [&, loads, limit](ValueId at, const Builder::Values& carried) {
-      return flatten(merge(unflatten(carried), batch(from, at, loads, limit)));
+      return add_batch(carried, from, at, loads, limit);
     };
   };
   Builder::Values sum = flatten(identities());
@@ -191,9 +269,7 @@ std::vector<Partials> Band::fold(const Source& source, ValueId rows) {
     sum = b_.loop(b_.add(rest, b_.mul(warp, b_.i64(load))), rows,
                   b_.i64(std::int64_t{load} * warps), sum, add(source, 1, rows));
   }
-  std::vector<Partials> states = unflatten(sum);
-  for (Partials& run : states) run = tile_.reduce_lanes(std::move(run), shape_.group, kWarpWidth);
-  return merge_warps(std::move(states));
+  return sum;
 }
 
 /// A tree over the warps: of each pair the upper one hands its states to the lower one and is done.

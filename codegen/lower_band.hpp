@@ -73,8 +73,14 @@ class Band {
   /// none.
   Band(Builder& builder, TileLowering& tile, const Shape& shape, ValueId first, ValueId reads);
 
+  /// The same rows of the same columns, one load of a column at a time, by another tile.
+  Band(const Band& of, TileLowering& tile);
+
   /// Every fold's state of each run, over the first `rows` rows of the source, in the first warp.
-  std::vector<Partials> fold(const Source& source, ValueId rows);
+  /// Where a lane's do not hold (TileLowering::exceeds), its warp folds its rows once more, those
+  /// of `by_elements`, which tells a source for the tile that it is given.
+  using SourceOf = std::function<Source(TileLowering&)>;
+  std::vector<Partials> fold(const Source& source, ValueId rows, const SourceOf& by_elements = {});
 
   /// Where a run of the band lies in a row of columns, and its lanes that own the column of this
   /// element of their vectors (kNoValue: all).
@@ -83,6 +89,10 @@ class Band {
   /// Every fold's partial of each run over the rows from `at` on that `loads` loads bring, those
   /// from `limit` on masked (kNoValue: none).
   std::vector<Partials> batch(const Source& source, ValueId at, int loads, ValueId limit);
+  /// The same of loads that are all there, as states, by their elements where partials do not hold
+  /// otherwise.
+  std::vector<Partials> batch_safely(const Source& source, ValueId at, int loads,
+                                     const SourceOf& by_elements);
   std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
   /// Stores a value of the run's columns in the row of `buffer` that begins at element `row`
   /// (kNoValue: 0), 16 bytes a lane where memory is found to be aligned or the target does
@@ -92,6 +102,14 @@ class Band {
 
  private:
   using Leaf = std::function<std::vector<Partials>(int)>;
+  /// Adds a batch to states; its loads one by one where they come by elements.
+  Builder::Values add_batch(const Builder::Values& carried, const Source& source, ValueId at,
+                            int loads, ValueId limit);
+  /// Fields of all runs' states, those of columns whose partials do not hold as `slow` folds them.
+  using Slow = std::function<Builder::Values(Band& band, TileLowering& tile)>;
+  Builder::Values mended(Builder::Values quick, const Slow& slow);
+  /// Every fold's state of each run, over what rows the warp takes of those.
+  Builder::Values fold_rows(const Source& source, ValueId rows);
   /// fold() of rows in phases, whose states stay in the windows' lanes (lower_band_phases.cpp).
   Builder::Values fold_phases(const Source& source, ValueId rows);
   void open_window(const Source& source, ValueId row);
@@ -123,6 +141,7 @@ class Band {
   // Phases: whether the last band has fewer columns; of this warp, where its window begins, how
   // many columns before the band, and which lanes of each run read (empty: all).
   bool ragged_ = false;
+  bool one_by_one_ = false;  // loads of a batch, in a loop
   ValueId window_ = kNoValue, ahead_of_band_ = kNoValue;
   std::vector<ValueId> window_reads_;
 };

@@ -38,7 +38,7 @@ Builder::Values Band::fold_phases(const Source& source, ValueId rows) {
   const ValueId step = b_.i64(std::int64_t{shape_.depth} * shape_.warps);
   auto add = [&](ValueId limit) {
     return [&, limit](ValueId at, const Builder::Values& carried) {
-      return flatten(merge(unflatten(carried), batch(source, at, shape_.depth, limit)));
+      return add_batch(carried, source, at, shape_.depth, limit);
     };
   };
   Builder::Values sum =

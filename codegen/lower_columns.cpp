@@ -15,14 +15,18 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rows of states that a warp of the second launch keeps in flight.
-constexpr int kStateLoads = 4;
+/// Rows of states that a warp of the second launch keeps in flight: fewer of many bytes, which take
+/// as many registers.
+int state_loads(const Plan& plan) {
+  constexpr int kLoads = 4, kLongState = 16;
+  return plan.state_bytes > kLongState ? kLoads / 2 : kLoads;
+}
 
 /// Warps of its blocks: as many as there are batches of parts, so that one round of loads brings
 /// them all where that is possible, and blocks are small where they are many.
 int merge_warps(const Plan& plan, const Target& target) {
   constexpr std::int64_t kMostBytes = 16 * 1024;  // of states on their way to the first warp
-  int warps = warps_for(plan.parts_wanted, kStateLoads, target.max_warps);
+  int warps = warps_for(plan.parts_wanted, state_loads(plan), target.max_warps);
   while (warps > 1 && warps / 2 * Plan::kWarp * plan.state_bytes > kMostBytes) warps /= 2;
   return warps;
 }
@@ -50,9 +54,12 @@ class ColumnsLowering {
     const ValueId columns = b.param(params_.columns), rows = b.param(params_.rows);
     const Place place = place_of(b);
     Band work(b, tile, shape, plan_.segment, place.band, columns);
-    Band::Source source = inputs(b, tile, shape, place.begin);
-    if (shape.phased()) let_pick(b, tile, shape, place, source);
-    const std::vector<Partials> states = work.fold(source, place.size);
+    const auto source = [&](TileLowering& of) {
+      Band::Source inputs_of = inputs(b, of, shape, place.begin);
+      if (shape.phased()) let_pick(b, of, shape, place, inputs_of);
+      return inputs_of;
+    };
+    const std::vector<Partials> states = work.fold(source(tile), place.size, source);
     on_first_warp(b, plan_.warps, [&] {
       if (!has_parts()) return put_outputs(tile, work, states, rows);
       b.branch(
@@ -107,7 +114,12 @@ class ColumnsLowering {
       return [&, loads, masked](ValueId row, const Builder::Values&) {
         walk([&](const Band::Shape& now, ValueId at, ValueId reads) {
           Band work(b, tile, now, at, masked ? reads : kNoValue);
-          const std::vector<Partials> fresh = work.batch(source, row, loads, kNoValue);
+          const auto of = [&](TileLowering& other) {
+            Band::Source inputs_of = inputs(b, other, shape, place.begin);
+            inputs_of.apart = source.apart;
+            return inputs_of;
+          };
+          const std::vector<Partials> fresh = work.batch_safely(source, row, loads, of);
           for (int run = 0; run < now.runs; ++run) {
             const ValueId place = b.add(states_at, b.add(at, b.i64(run * kWarpWidth)));
             const Partials kept = load_states(b, tile, {.base = place}, reads);
@@ -365,7 +377,7 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
   }
   if (parts) {
     // States are merged a column a lane: the more blocks, the better.
-    Band::Shape merge{.depth = kStateLoads, .warps = merge_warps(plan, target)};
+    Band::Shape merge{.depth = state_loads(plan), .warps = merge_warps(plan, target)};
     while (merge.group / 2 >= plan.segment) merge.group /= 2;
     program.launches.push_back(
         {.name = "merge_columns",

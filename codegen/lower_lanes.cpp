@@ -3,6 +3,7 @@
 
 #include "chainfold/codegen/choose_rows.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/lower_tile.hpp"
 #include "chainfold/codegen/strands.hpp"
@@ -10,7 +11,7 @@
 namespace chainfold::codegen {
 
 namespace {
-constexpr std::size_t kCount = 0, kMean = 1;  // fields of moments
+constexpr std::size_t kCount = 0;  // of moments
 
 /// The bits of [first, lanes), powers of two.
 std::vector<int> bits_between(int first, int lanes) {
@@ -60,15 +61,16 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      if (!graph_.folds[f].moments)
+      if (!graph_.folds[f].moments && !takes_elements(f))
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     const bool neighbours = vector_lanes() && !graph_.folds[f].commutative && !batch.front().across;
-    result.push_back(parts[f].empty() ? fold_moments(f, batch, group)
-                     : neighbours     ? tree_in_order(f, std::move(parts[f]))
-                                      : tree(f, std::move(parts[f])));
+    result.push_back(takes_elements(f)  ? accumulate(f, batch)
+                     : parts[f].empty() ? fold_moments(f, batch, group)
+                     : neighbours       ? tree_in_order(f, std::move(parts[f]))
+                                        : tree(f, std::move(parts[f])));
   }
   return result;
 }
@@ -85,6 +87,13 @@ Partials TileLowering::merge_all(std::vector<Partials> tiles) {
 
 Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin, ValueId row_mask,
                                   ValueId warp, int warps) {
+  Intervals own;
+  return fold_share(begin, length, origin, row_mask, warp, warps, own);
+}
+
+Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin, ValueId row_mask,
+                                  ValueId warp, int warps, Intervals& own) {
+  own = {.first = begin, .stop = b_.add(begin, length), .stride = length, .length = length};
   const int width = plan_.load_width, step = kWarpWidth * width;
   const std::int64_t chunk = static_cast<std::int64_t>(step) * plan_.depth;
   const auto known = b_.constant_of(length);
@@ -180,16 +189,18 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     const ValueId position = uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, 1) : kNoValue;
     return load({at}, 1, mask, position);
   };
-  // Edges are on their way while the middle is folded, but not in vectors that it needs. Narrow
-  // integers come with what the loop leaves, unless warps fold runs in order: a compiler widens
-  // them where they arrive, and a loop behind that would wait for them.
+  // Edges are on their way while the middle is folded, but not in vectors that it needs. Those that
+  // are widened, as narrow integers and what is added to wider states, come with what the loop
+  // leaves, unless warps fold runs in order: a compiler widens them where they arrive, and a loop
+  // behind that would wait for them.
   std::optional<Loaded> head, tail;
   ValueId first_warp = kNoValue;
   const bool narrow = std::any_of(
       graph_.inputs.begin(), graph_.inputs.end(),
       [](const GraphInput& input) { return !is_float(input.type) && size_of(input.type) < 4; });
+  const bool widens = narrow || std::any_of(graph_.folds.begin(), graph_.folds.end(), sums_wide);
   const bool ahead = plan_.edges && !vector_lanes();
-  const bool with_rest = ahead && narrow && !warp_runs;
+  const bool with_rest = ahead && widens && !warp_runs;
   if (plan_.edges) first_warp = b_.compute(Op::eq, {my_warp, b_.i64(0)});
   auto load_edges = [&] {
     head = load_edge(begin, from, first_warp);
@@ -200,6 +211,13 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     return reduce_ordered(fold_tile(loaded ? *loaded : load_edge(at, limit, kNoValue)));
   };
   const ValueId stride = strands ? move : b_.i64(warp_runs ? chunk : chunk * warps);
+  if (warps > 1) {
+    own = {.first = first, .stop = stop, .stride = stride, .length = b_.i64(chunk)};
+    if (plan_.edges) {
+      own.head = {.begin = begin, .end = from, .by = first_warp};
+      own.tail = {.begin = to, .end = end, .by = warp_runs ? last_warp : first_warp};
+    }
+  }
   if (strands) stop = b_.add(from, b_.mul(batches, move));
   Builder::Values sum = b_.loop(first, stop, stride, flatten(start, 1, same_counts),
                                 [&](ValueId at, const Builder::Values& carried) {
@@ -210,6 +228,7 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     // small code counts for more than loads in flight.
     const ValueId rest = warp_runs ? b_.select(last_warp, rest_at, to) : rest_at;
     const int tiles = warp_runs ? (plan_.depth + 3) / 4 : 1;
+    if (warps > 1) own.rest = {.begin = rest, .end = to};
     sum = b_.loop(rest, to, b_.i64(std::int64_t{tiles} * step), flatten(unflatten(sum, true)),
                   [&](ValueId at, const Builder::Values& carried) {
                     return add_batch(carried, at, tiles, to);
@@ -220,6 +239,10 @@ Partials TileLowering::fold_range(ValueId begin, ValueId length, ValueId origin,
     const ValueId at =
         warp_runs ? rest_at : b_.add(rest_at, b_.mul(my_warp, b_.i64(std::int64_t{tiles} * step)));
     const ValueId left = b_.both(b_.lt(at, to), last_warp);
+    if (warps > 1) {
+      const ValueId behind = b_.min(b_.add(at, b_.i64(std::int64_t{tiles} * step)), to);
+      own.rest = {.begin = at, .end = behind, .by = last_warp};
+    }
     if (with_rest) {
       auto add = [&] {
         const std::vector<Loaded> rest = load_batch(at, tiles, to, row_mask, origin);
@@ -272,8 +295,10 @@ Partial TileLowering::reduce(std::size_t fold, Partial a, const std::vector<int>
   for (const int bit : bits) {
     const int mask = 1 << bit;
     Partial other = a;
-    for (ValueId& field : other.fields) {
-      if (b_.type(field).shape == Shape::lane) field = b_.shuffle_xor(field, mask);
+    for (std::size_t i = 0; i < a.fields.size(); ++i) {
+      ValueId& field = other.fields[i];
+      if (b_.type(field).shape == Shape::lane && !a.is_shared(i))
+        field = b_.shuffle_xor(field, mask);
     }
     a = merge_across(fold, a, other, mask);
   }
@@ -312,7 +337,7 @@ Partial TileLowering::pair_by_patterns(std::size_t fold, const Partial& x, const
   for (std::size_t i = 0; i < x.fields.size(); ++i) {
     if (x.centred && i == kCount) continue;  // that of every segment
     left.fields[i] = b_.permute(x.fields[i], y.fields[i], lower);
-    if (x.complete || (x.centred && i == kMean)) continue;
+    if (x.complete || x.is_shared(i)) continue;
     right.fields[i] = b_.permute(x.fields[i], y.fields[i], upper);
   }
   return x.complete ? left : merge(fold, left, right);
@@ -328,7 +353,7 @@ Partial TileLowering::pair_by_exchange(std::size_t fold, const Partial& x, const
   for (std::size_t i = 0; i < x.fields.size(); ++i) {
     if (x.centred && i == kCount) continue;  // that of every segment
     keep.fields[i] = b_.select(upper, y.fields[i], x.fields[i]);
-    if (x.complete || (x.centred && i == kMean)) continue;
+    if (x.complete || x.is_shared(i)) continue;
     const ValueId send = b_.select(upper, x.fields[i], y.fields[i]);
     received.fields[i] = b_.type(send).shape == Shape::lane ? b_.shuffle_xor(send, mask) : send;
   }
@@ -362,7 +387,7 @@ std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width, bo
   std::vector<ValueId> fields;
   for (std::size_t f = 0; f < lifted.size(); ++f) {
     for (std::size_t i = 0; i < lifted[f].fields.size(); ++i) {
-      const bool alike = i == kCount && group_knows_count(f);
+      const bool alike = i == kCount && knows_count(f);
       const ValueId field = lifted[f].fields[i];
       const bool same = alike && same_counts;
       fields.push_back(same ? field : b_.widen(field, alike ? 1 : width));
@@ -382,8 +407,13 @@ Partials TileLowering::unflatten(const std::vector<ValueId>& fields, bool reduce
   return partials;
 }
 
-ValueId TileLowering::finalize(std::size_t fold, const Partial& partial) {
-  return call(graph_.folds[fold].finalize, lift(fold, partial).fields)[0];
+ValueId TileLowering::finalize(std::size_t fold, const Partial& partial, int part) {
+  const Fold& f = graph_.folds[fold];
+  if (!partial.lifted && sums_wide(f)) {  // in its own type, and never -0
+    const ValueId value = b_.add(partial.fields[0], b_.constant(f.operands[0], 0));
+    return b_.convert(value, f.result(part));
+  }
+  return call(f.finalize, lift(fold, partial).fields)[static_cast<std::size_t>(part)];
 }
 
 std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile, const OfFolds& values,
@@ -417,7 +447,7 @@ std::vector<ValueId> TileLowering::finish(const Partials& partials, ValueId exte
     if (node.kind == NodeKind::extent) scope.values[id] = extent;
     if (node.kind != NodeKind::fold) continue;
     const auto f = static_cast<std::size_t>(node.index);
-    scope.values[id] = finalize(f, partials[f]);
+    scope.values[id] = finalize(f, partials[f], node.part);
   }
   return outputs_of(Level::segment, scope);
 }

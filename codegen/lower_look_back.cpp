@@ -10,12 +10,11 @@
 
 namespace chainfold::codegen {
 
-Program lower_look_back(const Graph& carried, const Plan& plan, const Target& target) {
+Program lower_look_back(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_look_back";
-  declare_graph(program, carried, plan, target);
-  const TileParams params = declare_tiles(program, carried, plan);
-  const Graph graph = plan.wide_sums ? with_wide_sums(carried) : carried;
+  declare_graph(program, graph, plan, target);
+  const TileParams params = declare_tiles(program, graph, plan);
   TileTree tree(program, graph, plan, params);
   program.launches.reserve(2);
   tree.lower_clear(target);

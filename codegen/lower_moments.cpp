@@ -10,13 +10,13 @@
 //
 // Numbers. Deviations are taken from a mean m' with a rounding error e, so the squares' sum grows
 // by count * e * e: of second order, but what it is by which the variance of equal elements differs
-// from 0. Merges of means are of first order in e, which is u times the mean: so rows take
-// everything relative to the segment's first element, the pilot. It is one of n elements, so that
-// its distance from the mean is at most sigma * sqrt(n), and that is what the means are then; and
-// where that matters differences from it are exact. Only f16 and bytes have none, for a quarter of
-// the time: of their 11 digits sums and most means are exact, and what is not errs by u * 2^11 of
-// the variance at most. Sums of elements of up to 16 bits cannot overflow; others without a pilot
-// are divided by their number before they are added up.
+// from 0. Merges of means are of first order in e, which is u times the mean: so everything is
+// taken relative to one of the elements, the pilot: the segment's first one in rows, else each
+// lane's first one of a batch. It is one of n elements, so that its distance from their mean is at
+// most sigma * sqrt(n), and that is what the means are then; where that matters differences from it
+// are exact, and of equal elements they are 0. States are of f64, to which the pilot is added. Only
+// f16 and bytes have no pilots, for a quarter of the time: of their 11 digits sums are exact, a
+// mean is their quotient, and what is not exact errs by u * 2^11 of the variance at most.
 #include <algorithm>
 
 #include "chainfold/codegen/fold_kinds.hpp"
@@ -40,6 +40,10 @@ bool TileLowering::has_moments() const { return codegen::has_moments(graph_); }
 
 bool TileLowering::group_knows_count(std::size_t fold) const {
   return graph_.folds[fold].moments && fold_node(fold).filter == kNoNode;
+}
+
+bool TileLowering::knows_count(std::size_t fold) const {
+  return graph_.folds[fold].counts && fold_node(fold).filter == kNoNode;
 }
 
 /// Halves are added up until one element a lane is left.
@@ -96,15 +100,15 @@ ValueId TileLowering::count_of(const std::vector<Sample>& samples) {
   return b_.convert(b_.add(add_all(std::move(counts)), b_.i32(known)), DType::i64);
 }
 
-/// The sum of what counts of each lane, every element times `factor` (kNoValue: 1).
-ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& samples, ValueId factor) {
-  const bool zeros = keeps_zero(fold_node(fold).operands[0]) && pilot_of(fold) == kNoValue;
+/// The sum of what counts of each lane.
+ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& samples) {
+  const bool zeros = keeps_zero(fold_node(fold).operands[0]) &&
+                     has_few_digits(graph_, fold_node(fold).operands[0]);
   std::vector<ValueId> sums;
   for (const Sample& sample : samples) {
     ValueId values = sample.values;
     const ValueId none = b_.constant(b_.type(values).elem, 0);
     if (sample.keep != kNoValue) values = b_.select(sample.keep, values, none);
-    if (factor != kNoValue) values = b_.mul(values, factor);
     ValueId sum = total_of(sample, values);
     if (sample.mask != kNoValue && !(zeros && sample.keep == kNoValue))
       sum = b_.select(sample.mask, sum, none);
@@ -150,6 +154,37 @@ ValueId TileLowering::squares_of(const std::vector<Sample>& samples, ValueId mea
   return add_all(std::move(sums));
 }
 
+ValueId TileLowering::first_of(const std::vector<Sample>& samples) {
+  const bool across = samples[0].across;
+  const auto one = [&](ValueId v, int i) { return across ? v : b_.extract(v, i); };
+  const int width = across ? 1 : b_.type(samples[0].values).width;
+  // From the last to the first: who has one takes it.
+  ValueId first = one(samples[0].values, 0);
+  const bool all = samples[0].keep == kNoValue && samples[0].mask == kNoValue;
+  for (std::size_t s = all ? 0 : samples.size(); s-- > 0;) {
+    const Sample& sample = samples[s];
+    for (int i = sample.keep == kNoValue ? 1 : width; i-- > 0;) {
+      const ValueId there =
+          b_.both(sample.mask, sample.keep == kNoValue ? kNoValue : one(sample.keep, i));
+      const ValueId value = one(sample.values, i);
+      first = there == kNoValue ? value : b_.select(there, value, first);
+    }
+  }
+  return first;
+}
+
+/// The difference of two of the elements, of integers as an f64.
+ValueId TileLowering::difference(ValueId value, ValueId pilot) {
+  const ValueId apart = b_.sub(value, pilot);
+  if (b_.type(value).elem != DType::i64) return apart;
+  // It wraps where the signs differ and the result has not the minuend's.
+  const ValueId other_signs = b_.compute(Op::bit_xor, {value, pilot});
+  const ValueId wraps = b_.lt(
+      b_.compute(Op::bit_and, {other_signs, b_.compute(Op::bit_xor, {apart, value})}), b_.i64(0));
+  const ValueId wide = b_.sub(b_.convert(value, DType::f64), b_.convert(pilot, DType::f64));
+  return b_.select(wraps, wide, b_.convert(apart, DType::f64));
+}
+
 void TileLowering::set_pilots(const Loaded& first, int group) {
   std::vector<std::uint8_t> source;
   for (int lane = 0; lane < kWarpWidth; ++lane)
@@ -158,47 +193,100 @@ void TileLowering::set_pilots(const Loaded& first, int group) {
   Scope scope = scope_of(first);
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     if (!group_knows_count(f) || has_few_digits(graph_, fold_node(f).operands[0])) continue;
-    const ValueId values = b_.widen(node_value(fold_node(f).operands[0], scope), first.width);
-    pilots_[f] = b_.permute(b_.extract(values, 0), source);
+    Sample sample = sample_of(f, first, scope);
+    sample.mask = kNoValue;  // what does not exist goes nowhere
+    pilots_[f] = b_.permute(first_of({sample}), source);
   }
 }
 
-Partial TileLowering::fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group) {
-  // Where counts depend on the data, merges cost more than what is spilled.
-  const auto apart = static_cast<std::size_t>(group_knows_count(fold) ? plan_.mean_loads : 0);
-  if (apart > 0 && batch.size() > apart) {
-    std::vector<Partial> parts;
-    for (std::size_t first = 0; first < batch.size(); first += apart) {
-      const std::size_t behind = std::min(batch.size(), first + apart);
-      parts.push_back(fold_moments(fold, {&batch[first], &batch[behind - 1] + 1}, group));
-    }
-    return tree(fold, std::move(parts));
+Partial TileLowering::lift_moments(std::size_t fold, const Partial& near) {
+  constexpr DType kWide = DType::f64;
+  constexpr std::size_t kPilot = 1;
+  Partial state = near;
+  state.lifted = true;
+  const bool has_pilot = near.fields.size() == 4;
+  const ValueId squares = b_.convert(near.fields.back(), kWide),
+                mean = b_.convert(near.fields[near.fields.size() - 2], kWide);
+  const DType type = graph_.folds[fold].operands[0];
+  if (type == DType::f32) {  // the pilot is exact in a mean's digits
+    const ValueId whole = has_pilot ? b_.add(b_.convert(near.fields[kPilot], kWide), mean) : mean;
+    state.fields = {near.fields[0], whole, squares};
+    return state;
   }
-  const ValueId pilot = pilot_of(fold);
+  state.fields = {near.fields[0], near.fields[kPilot], mean, squares};
+  if (type == DType::f64)  // nothing far from it
+    state.fields.insert(state.fields.begin() + 1, b_.constant(kWide, 0));
+  return state;
+}
+
+Partial TileLowering::merge_near(std::size_t fold, const Partial& a, const Partial& b) {
+  constexpr std::size_t kPilot = 1;
+  std::vector<ValueId> arguments;
+  for (const Partial* side : {&a, &b}) {
+    for (std::size_t i = 0; i < side->fields.size(); ++i)
+      if (side->fields.size() < 4 || i != kPilot) arguments.push_back(side->fields[i]);
+  }
+  Partial merged = a;
+  merged.complete = a.complete && b.complete;
+  merged.fields = call(graph_.folds[fold].merge_near, arguments);
+  if (a.fields.size() == 4) merged.fields.insert(merged.fields.begin() + kPilot, a.fields[kPilot]);
+  return merged;
+}
+
+Partial TileLowering::fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group) {
   std::vector<Sample> samples;
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     samples.push_back(sample_of(fold, tile, scope));
-    if (pilot != kNoValue) samples.back().values = b_.sub(samples.back().values, pilot);
   }
-  const DType type = graph_.folds[fold].operands[0];
+  const bool few_digits = has_few_digits(graph_, fold_node(fold).operands[0]);
+  ValueId pilot = pilot_of(fold);
+  const bool own = pilot == kNoValue && !few_digits;
+  if (own) pilot = first_of(samples);
+  if (pilot != kNoValue) {
+    for (Sample& sample : samples) sample.values = difference(sample.values, pilot);
+  }
+  // Where counts depend on the data, merges cost more than what is spilled.
+  auto apart = static_cast<std::size_t>(group_knows_count(fold) ? plan_.mean_loads : 0);
+  if (apart == 0 || group > 0) apart = samples.size();
+  std::vector<Partial> parts;
+  for (std::size_t first = 0; first < samples.size(); first += apart) {
+    const std::size_t behind = std::min(samples.size(), first + apart);
+    const auto at = [&](std::size_t i) { return samples.begin() + static_cast<std::ptrdiff_t>(i); };
+    parts.push_back(moments_near(fold, {at(first), at(behind)}, pilot, group));
+  }
+  Partial all = tree(fold, std::move(parts));
+  return own ? lift(fold, all) : all;
+}
+
+/// Of samples relative to the pilot, if there is one.
+Partial TileLowering::moments_near(std::size_t fold, std::vector<Sample> samples, ValueId pilot,
+                                   int group) {
+  const DType type = b_.type(samples[0].values).elem;
   const bool centred = group > 0 && group_knows_count(fold);
   const ValueId count = centred ? b_.i64(plan_.segment) : count_of(samples);
-  ValueId share;
-  if (const auto known = b_.constant_of(count)) {
+  ValueId sum = sum_of(fold, samples);
+  if (centred) sum = add_group(sum, group);
+  ValueId mean;
+  const auto known = b_.constant_of(count);
+  if (known) {
     const auto elements = static_cast<double>(static_cast<std::int64_t>(*known));
-    share = b_.constant(type, bits_of_double(type, 1.0 / elements));
-  } else {  // a lane that has no element keeps the identity
-    const ValueId one = b_.constant(type, bits_of_int(type, 1)), none = b_.constant(type, 0);
-    const ValueId exact = b_.div(one, b_.convert(count, type));
-    share = b_.select(b_.compute(Op::eq, {count, b_.i64(0)}), none, exact);
+    const ValueId share = b_.constant(type, bits_of_double(type, 1.0 / elements));
+    mean = b_.mul(sum, share);
+    if (pilot == kNoValue) {  // the quotient of an exact sum, without a division
+      const ValueId n = b_.constant(type, bits_of_double(type, -elements));
+      mean = b_.compute(Op::fma, {b_.compute(Op::fma, {mean, n, sum}), share, mean});
+    }
+  } else {
+    mean = b_.div(sum, b_.convert(count, type));
   }
-  // Differences that overflow as a sum overflow as squares.
-  const bool wide = pilot == kNoValue && !is_short(graph_, fold_node(fold).operands[0]);
-  ValueId mean = sum_of(fold, samples, wide ? share : kNoValue);
-  if (centred) mean = add_group(mean, group);
-  if (!wide) mean = b_.mul(mean, share);
-  return {.fields = {count, mean, squares_of(samples, mean)}, .lifted = true, .centred = centred};
+  if (!known) {  // a lane that has no element keeps the identity
+    const ValueId none = b_.constant(type, 0);
+    mean = b_.select(b_.compute(Op::eq, {count, b_.i64(0)}), none, mean);
+  }
+  Partial near{.fields = {count, mean, squares_of(samples, mean)}, .centred = centred};
+  if (pilot != kNoValue) near.fields.insert(near.fields.begin() + 1, pilot);
+  return near;
 }
 
 }  // namespace chainfold::codegen

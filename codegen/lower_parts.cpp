@@ -69,7 +69,7 @@ class PartsLowering {
     }
     const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
     Partials partials =
-        tile.lift(tile.fold_range(begin, size, origin, kNoValue, b.warp(), plan_.warps));
+        tile.lift(tile.fold_range_safely(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
     if (plan_.cluster > 0) {

@@ -136,19 +136,22 @@ std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
 
 Partials RowTile::fold_row(int u) {
   Partials partials;
-  if (plan_.mean_loads > 0 && in_one_batch()) {
-    const std::vector<Loaded> row = load_row(u, 0, loads_);
+  const auto at_once = [&](const std::vector<Loaded>& row, int group) {
     tile_.set_pilots(row[0], lanes_);
-    partials = tile_.fold_batch(row);
+    return tile_.fold_batch(row, group);
+  };
+  tile_.forget_pilots();
+  if (plan_.mean_loads > 0 && in_one_batch()) {
+    partials = at_once(load_row(u, 0, loads_), 0);
   } else if (!in_one_batch()) {
     const ValueId base = row_base(u);
     if (plan_.mean_loads > 0 && !plan_.edges)
       tile_.set_pilots(tile_.load_batch(base, 1, kNoValue, row_mask(u), base)[0], lanes_);
     partials = tile_.fold_range(base, b_.i64(plan_.segment), base, row_mask(u), b_.i32(0), 1);
   } else if (plan_.load_rows_first) {
-    partials = tile_.fold_batch(rows_[static_cast<std::size_t>(u)], lanes_);
-  } else if (at_once()) {
-    partials = tile_.fold_batch(load_row(u, 0, loads_), lanes_);
+    partials = at_once(rows_[static_cast<std::size_t>(u)], lanes_);
+  } else if (is_at_once()) {
+    partials = at_once(load_row(u, 0, loads_), lanes_);
   } else {
     partials = fold_in_turns(u);
   }
@@ -159,7 +162,7 @@ Partials RowTile::fold_row(int u) {
 /// Whether all loads of a row are made before the first is used: in order they are one batch, whose
 /// lanes end up with one run each, and moments that share a mean want to know all, as long as
 /// registers hold them.
-bool RowTile::at_once() const {
+bool RowTile::is_at_once() const {
   if (loads_ <= plan_.loads_at_once) return true;
   if (tile_.ordered()) return lanes_ == kWarpWidth;
   return tile_.has_moments() && row_bytes_ <= kMostBytesAtOnce;
@@ -209,11 +212,63 @@ void RowTile::put_outputs(const Partials& merged, int offset, const Sink& sink) 
     mask = b_.both(mask, b_.compute(Op::lt, {b_.convert(b_.lane(), DType::i64), left}));
   }
   const std::vector<ValueId> outputs = tile_.finish(merged, b_.i64(plan_.segment));
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    ValueId value = outputs[i];
-    if (b_.type(value).shape == Shape::lane) value = b_.permute(value, source);
-    sink(i, offset, value, mask);
+  const auto by_lanes = [&](ValueId value) {
+    return b_.type(value).shape == Shape::lane ? b_.permute(value, source) : value;
+  };
+  const auto put = [&](ValueId exists) {
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      sink(i, b_.i64(offset), by_lanes(outputs[i]), exists);
+    return Builder::Values{};
+  };
+  // No sum of two values leaves the range that does not end up there.
+  const std::vector<Fold>& folds = tile_.graph().folds;
+  const bool values = std::all_of(folds.begin(), folds.end(),
+                                  [](const Fold& fold) { return fold.tile || !fold.guard; });
+  const bool holds = plan_.segment <= 2 && values;
+  const ValueId exceeds = holds ? kNoValue : tile_.exceeds(merged);
+  if (exceeds == kNoValue) {
+    put(mask);
+    return;
   }
+  const auto put_both = [&] {
+    const ValueId wanted = by_lanes(exceeds);
+    put(b_.both(mask, b_.compute(Op::bit_not, {wanted})));
+    put_by_elements(b_.both(mask, wanted), offset, count, sink);
+    return Builder::Values{};
+  };
+  b_.branch(b_.any(exceeds), put_both, [&] { return put(mask); });
+}
+
+void RowTile::put_by_elements(ValueId wanted, int offset, int count, const Sink& sink) {
+  const ValueId one = b_.i64(1), size = b_.i64(plan_.segment);
+  const ValueId first = input_segment_ ? input_segment_() : first_;
+  b_.loop(b_.i64(0), b_.i64(count), one, {}, [&](ValueId i, const Builder::Values&) {
+    const ValueId lane = b_.compute(Op::eq, {b_.lane(), b_.convert(i, DType::i32)});
+    const ValueId place = b_.add(b_.i64(offset), i), segment = b_.add(first, place);
+    ValueId asked = b_.any(b_.both(wanted, lane));
+    if (input_segments_ != kNoValue) asked = b_.both(asked, b_.lt(segment, input_segments_));
+    b_.branch(
+        asked,
+        [&] {
+          TileByElements elements(b_, tile_);
+          TileLowering& tile = elements.tile();
+          ValueId begin = b_.i64(0);
+          if (plan_.strided) {
+            tile.place_at_row(segment);
+          } else {
+            begin = b_.mul(segment, size);
+          }
+          const Partials folded = tile.reduce_lanes(
+              tile.fold_range(begin, size, begin, kNoValue, b_.i32(0), 1), 1, kWarpWidth);
+          const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
+          const std::vector<ValueId> outputs = tile.finish(folded, size);
+          for (std::size_t o = 0; o < outputs.size(); ++o)
+            sink(o, place, b_.splat(outputs[o]), first_lane);
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+    return Builder::Values{};
+  });
 }
 
 }  // namespace chainfold::codegen

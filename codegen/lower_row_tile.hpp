@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "chainfold/codegen/lower_tile.hpp"
@@ -16,8 +17,8 @@ namespace chainfold::codegen {
 class RowTile {
  public:
   /// Takes one output's values of `count` segments, of which lane l holds that of the tile's
-  /// segment `offset + l`; lanes where `mask` is false hold none.
-  using Sink = std::function<void(std::size_t output, int offset, ValueId value, ValueId mask)>;
+  /// segment `offset + l` (uniform i64); lanes where `mask` is false hold none.
+  using Sink = std::function<void(std::size_t output, ValueId offset, ValueId value, ValueId mask)>;
 
   RowTile(Builder& builder, const Graph& graph, const Plan& plan);
 
@@ -28,6 +29,12 @@ class RowTile {
   void read_stage(std::vector<ValueId> bases, ValueId before) {
     tile_.read_stage(std::move(bases));
     before_ = before;
+  }
+  /// Where the tile's elements lie in the inputs, which a stage does not tell: its first segment
+  /// among those of the launch, and how many these are (i64).
+  void lies_at(std::function<ValueId()> first_segment, ValueId segments) {
+    input_segment_ = std::move(first_segment);
+    input_segments_ = segments;
   }
   [[nodiscard]] const TileLowering& tile() const { return tile_; }
 
@@ -40,10 +47,13 @@ class RowTile {
   std::vector<Loaded> load_row(int u, int from, int loads);
   std::vector<Loaded> load_straddled(int u, int from, int loads);
   Partials fold_row(int u);
-  [[nodiscard]] bool at_once() const;
+  [[nodiscard]] bool is_at_once() const;
   Partials fold_in_turns(int u);
   Partials merge_rows(int u, int merges);
   void put_outputs(const Partials& merged, int offset, const Sink& sink);
+  /// Folds those of the `count` segments from `offset` on once more, by their elements, whose lanes
+  /// are `wanted`, and hands on what becomes of them.
+  void put_by_elements(ValueId wanted, int offset, int count, const Sink& sink);
 
   Builder& b_;
   const Plan& plan_;
@@ -54,6 +64,8 @@ class RowTile {
   int row_bytes_ = 0;  // of a lane
   ValueId first_ = kNoValue, segments_ = kNoValue, before_ = kNoValue;
   std::vector<std::vector<Loaded>> rows_;
+  std::function<ValueId()> input_segment_{};  // none: first_
+  ValueId input_segments_ = kNoValue;
 };
 
 }  // namespace chainfold::codegen

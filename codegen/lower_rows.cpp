@@ -39,9 +39,9 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   const ValueId exist = b.param(segments);
   const ValueId whole = b.compute(Op::le, {behind, exist});
   RowTile rows(b, graph, plan);
-  const RowTile::Sink store = [&](std::size_t output, int offset, ValueId value, ValueId mask) {
-    b.store(static_cast<int>(graph.inputs.size() + output), {b.add(first, b.i64(offset))}, value,
-            mask, plan.stream_from > 0 && mask == kNoValue);
+  const RowTile::Sink store = [&](std::size_t output, ValueId offset, ValueId value, ValueId mask) {
+    b.store(static_cast<int>(graph.inputs.size() + output), {b.add(first, offset)}, value, mask,
+            plan.stream_from > 0 && mask == kNoValue);
   };
   auto body = [&](ValueId segments_that_exist) {
     return [&, segments_that_exist] {

@@ -104,7 +104,7 @@ ValueId ScanRow::scan_in_lanes(std::size_t fold, const Partial& elements, int wi
   } else {
     prefixes.erase(prefixes.begin());
   }
-  return finished(fold, prefixes, reverse);
+  return finished(fold, prefixes, reverse, true);
 }
 
 }  // namespace chainfold::codegen

@@ -25,7 +25,6 @@ Streams TileParams::streams(const Graph& graph, const Plan& plan, const Target& 
 
 TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan) {
   TileParams params;
-  params.graph = &graph;
   params.elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   params.segment_count = SizeExpr::param(params.segments, "segments");

@@ -78,7 +78,7 @@ std::vector<ValueId> ScanRow::scan_batch(std::size_t fold, const std::vector<Row
     if (r > 0) before = totals[r - 1];
     const Partial all = behind_state(fold, state, std::move(before));
     for (Partial& prefix : prefixes[r]) prefix = merge(fold, all, prefix, reverse);
-    values.push_back(finished(fold, prefixes[r], reverse));
+    values.push_back(finished(fold, prefixes[r], reverse, true));
   }
   state = merge(fold, state, totals.back(), reverse);
   return values;

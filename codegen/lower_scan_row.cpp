@@ -158,7 +158,8 @@ std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elem
 }
 
 /// The values of the scan's elements in its order, as one vector a lane in memory's order.
-ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, bool reverse) {
+ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, bool reverse,
+                          bool behind_state) {
   const bool lifted =
       std::any_of(values.begin(), values.end(), [](const Partial& v) { return v.lifted; });
   std::vector<Partial> ordered = values;
@@ -172,9 +173,11 @@ ValueId ScanRow::finished(std::size_t fold, const std::vector<Partial>& values, 
     for (const Partial& value : ordered) parts.push_back(value.fields[i]);
     wide.fields[i] = b_.concat(std::move(parts));
   }
-  // A sum behind a state's value is its own result: it is never -0, which alone lifting would
-  // change.
-  if (!lifted && has_wider_state(fold)) return wide.fields[0];
+  // A sum is its own result, but for -0: behind a state's value it is never that.
+  if (!lifted && has_wider_state(fold)) {
+    const ValueId sum = wide.fields[0];
+    return behind_state ? sum : b_.add(sum, b_.constant(b_.type(sum).elem, 0));
+  }
   return tile_.finalize(fold, wide);
 }
 
@@ -307,6 +310,7 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
   const bool reverse = reverse_[fold], exclusive = exclusive_[fold];
   const Heads how = heads(width);
   std::vector<Partial>& prefixes = within.values;
+  const bool behind_state = carry.state && how == Heads::none;
   const int lanes = within.lanes;
   const Partial nothing = tile_.neutral(fold, prefixes[0].lifted);
   Partial before = nothing;  // of each lane
@@ -349,7 +353,7 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
     if (graph_.folds[fold].tile) before = tile_.collapse(fold, std::move(before));
     if (with_own) {
       prefixes[0] = std::move(before);
-      return finished(fold, prefixes, reverse);
+      return finished(fold, prefixes, reverse, behind_state);
     }
     for (int i = 0; i < width; ++i) {
       Partial& prefix = prefixes[static_cast<std::size_t>(i)];
@@ -369,7 +373,7 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
       prefixes[static_cast<std::size_t>(i)] = std::move(value);
     }
   }
-  return finished(fold, prefixes, reverse);
+  return finished(fold, prefixes, reverse, behind_state);
 }
 
 }  // namespace chainfold::codegen

@@ -142,7 +142,7 @@ class ScanRow {
   Prefixes within_quads_by_lanes(std::size_t fold, const Loaded& row, std::int64_t first,
                                  int lanes);
   ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first, RowCarry& carry);
-  /// Whether a sum's states are values of a wider type (widened()).
+  /// Whether a sum's states are values of a wider type .
   [[nodiscard]] bool has_wider_state(std::size_t fold) const;
   /// Whether what comes before a row may be added up as plain values. Then the fields of a state
   /// are what its value is the fold of.
@@ -169,7 +169,9 @@ class ScanRow {
   /// whether a lane is not the first.
   Prefixes within_row(std::size_t fold, const Partial& elements, int width, ValueId follows);
   std::vector<ValueId> scan_batch(std::size_t fold, const std::vector<Row>& rows, Partial& state);
-  ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse);
+  /// `behind_state`: a state's value comes before all of them.
+  ValueId finished(std::size_t fold, const std::vector<Partial>& values, bool reverse,
+                   bool behind_state = false);
 
   Builder& b_;
   TileLowering& tile_;

@@ -277,36 +277,16 @@ void ScanTiles::scan_blocked(const Partials& carry) {
 Partials ScanTiles::carried_in() {
   if (params_.carry_in < 0) return scan_.tile().identities();
   const ValueId there = b_.splat(b_.compute(Op::ne, {b_.param(params_.has_carry_in), b_.i64(0)}));
-  TileLowering carried(b_, *params_.graph, plan_);
-  Partials states = StateArrays(StateArrays::Memory::global, params_.carry_in)
-                        .load_one(b_, carried, b_.i64(0), there);
-  for (std::size_t f = 0; f < states.size(); ++f) {
-    if (!is_widened(f)) continue;
-    std::vector<ValueId>& pair = states[f].fields;
-    pair = {b_.add(b_.convert(pair[0], DType::f64), b_.convert(pair[1], DType::f64))};
-  }
-  return states;
-}
-
-bool ScanTiles::is_widened(std::size_t fold) const {
-  return graph_.folds[fold].state != params_.graph->folds[fold].state;
+  return StateArrays(StateArrays::Memory::global, params_.carry_in)
+      .load_one(b_, scan_.tile(), b_.i64(0), there);
 }
 
 void ScanTiles::carry_out(const Partials& states) {
   if (params_.carry_out < 0) return;
   const ValueId wanted = b_.compute(Op::ne, {b_.param(params_.has_carry_out), b_.i64(0)});
   const ValueId mask = b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.splat(wanted));
-  Partials carried = states;
-  for (std::size_t f = 0; f < states.size(); ++f) {
-    if (!is_widened(f)) continue;
-    const ValueId sum = states[f].fields[0], high = b_.convert(sum, DType::f32);
-    const ValueId low = b_.convert(b_.sub(sum, b_.convert(high, DType::f64)), DType::f32);
-    const ValueId finite = b_.compute(Op::is_finite, {low});
-    carried[f].fields = {high, b_.select(finite, low, b_.constant(DType::f32, 0))};
-  }
-  TileLowering tile(b_, *params_.graph, plan_);
   StateArrays(StateArrays::Memory::global, params_.carry_out)
-      .store(b_, tile, {b_.i64(0)}, carried, mask);
+      .store(b_, scan_.tile(), {b_.i64(0)}, states, mask);
 }
 
 void ScanTiles::store_folds(const std::function<Partials()>& folds) {

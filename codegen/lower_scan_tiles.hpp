@@ -21,7 +21,6 @@ namespace chainfold::codegen {
 
 /// Parameters of programs over tiles, and how many tiles there are.
 struct TileParams {
-  const Graph* graph = nullptr;  ///< whose folds' states launches carry on
   int elements = 0, segments = 0;
   SizeExpr tiles;                      ///< a segment, or of all where tiles are of all segments
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
@@ -36,7 +35,6 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
 
 class ScanTiles {
  public:
-  /// `graph`: that of the parameters, or it with_wide_sums().
   ScanTiles(Builder& builder, const Graph& graph, const Plan& plan, const TileParams& params);
 
   /// Elements of a segment (i64).
@@ -95,8 +93,6 @@ class ScanTiles {
   void place_across(ValueId number, ValueId all);
   /// Tells where segments begin in the tile, which begins at element `tile_at` of `all` tiles.
   void place_heads(ValueId tile_at, ValueId all);
-  /// Whether a fold has other states here than launches carry on.
-  [[nodiscard]] bool is_widened(std::size_t fold) const;
   /// Elements that tiles are of (i64).
   ValueId elements();
   /// Rows of a run: `rows` of them from row `first` on.

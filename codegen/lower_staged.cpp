@@ -205,10 +205,17 @@ class StagedLowering {
     rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
     const ValueId tile = b_.add(b_.mul(r, b_.i32(plan_.warps)), b_.warp());  // of the burst
     const ValueId results = b_.mul(tile, b_.i32(plan_.segments_per_warp()));
-    rows_.lower_tile(
-        b_.i64(0), kNoValue, [&](std::size_t output, int offset, ValueId value, ValueId mask) {
-          b_.shared_store(out_array(output), {wide(b_.add(results, b_.i32(offset)))}, value, mask);
-        });
+    const auto first_segment = [&] {
+      const std::int64_t of_warp = plan_.segments_per_warp();
+      return b_.add(b_.mul(wide(round), b_.i64(plan_.warps * of_warp)),
+                    b_.mul(wide(b_.warp()), b_.i64(of_warp)));
+    };
+    rows_.lies_at(first_segment, segments_);
+    rows_.lower_tile(b_.i64(0), kNoValue,
+                     [&](std::size_t output, ValueId offset, ValueId value, ValueId mask) {
+                       const ValueId place = b_.add(results, b_.convert(offset, DType::i32));
+                       b_.shared_store(out_array(output), {wide(place)}, value, mask);
+                     });
   }
 
   int out_array(std::size_t output) const {

@@ -1,5 +1,7 @@
 #include "chainfold/codegen/lower_tile.hpp"
 
+#include "chainfold/codegen/value_range.hpp"
+
 #include <algorithm>
 
 #include "chainfold/codegen/error.hpp"
@@ -42,6 +44,7 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
     uses_index_ = uses_index_ || node.kind == NodeKind::index;
   }
   ordered_ = needs_order(graph);
+  guarded_ = guarded_folds(graph);
 }
 
 void TileLowering::read_ahead_as_planned() {
@@ -180,11 +183,13 @@ Partials TileLowering::identities() {
 Partial TileLowering::neutral(std::size_t fold, bool lifted) {
   if (lifted) return identity(fold);
   const Fold& f = graph_.folds[fold];
+  if (f.moments) return identity(fold);
   return {.fields = {b_.constant(f.operands[0], f.tile_identity)}};
 }
 
 Partial TileLowering::lift(std::size_t fold, const Partial& a) {
   if (a.lifted) return a;
+  if (graph_.folds[fold].moments) return lift_moments(fold, a);
   return {
       .fields = call(graph_.folds[fold].lift, a.fields), .lifted = true, .complete = a.complete};
 }
@@ -196,7 +201,7 @@ Partials TileLowering::lift(Partials a) {
 
 Partial TileLowering::collapse(std::size_t fold, Partial a) {
   if (!a.lifted || !graph_.folds[fold].tile) return a;
-  a.fields = call(graph_.folds[fold].finalize, a.fields);
+  a.fields = {call(graph_.folds[fold].finalize, a.fields)[0]};
   a.lifted = false;
   return a;
 }
@@ -211,9 +216,10 @@ Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b
   const bool complete = a.complete && b.complete;
   if (a.centred && b.centred) {  // of one group: it has one count and one mean
     Partial merged = a;
-    merged.fields[2] = b_.add(a.fields[2], b.fields[2]);
+    merged.fields.back() = b_.add(a.fields.back(), b.fields.back());
     return merged;
   }
+  if (f.moments && !a.lifted && !b.lifted) return merge_near(fold, a, b);
   if (!a.lifted && !b.lifted) {
     return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}, .complete = complete};
   }
@@ -319,6 +325,7 @@ bool TileLowering::zeros_are_harmless(std::size_t fold) const {
 }
 
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
+  if (takes_elements(fold)) return accumulate(fold, {tile});
   const Fold& f = graph_.folds[fold];
   const Node& node = fold_node(fold);
   const bool any = tile.zeros && zeros_are_harmless(fold);
@@ -338,16 +345,25 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   }
   if (part.lifted) part.fields = call(f.lift, part.fields);
   if (filter != kNoValue) part = keep_where(fold, std::move(part), filter);
-  // A field that is one constant for all elements (a count of 1) stays one while halves are merged.
-  auto half = [&](ValueId v, int width, int which) {
-    return b_.type(v).width == width ? b_.extract(v, which * width / 2, width / 2) : v;
+  part = merge_halves(fold, std::move(part), tile.width);
+  if (f.tile && b_.type(part.fields[0]).elem != f.operands[0])
+    part.fields[0] = b_.convert(part.fields[0], f.operands[0]);
+  if (tile.mask != kNoValue && !zeros_are_harmless(fold))
+    part = keep_where(fold, std::move(part), tile.mask);
+  return part;
+}
+
+/// Neighbours of half a load's distance, until each lane has one. A field that is one constant for
+/// all elements (a count of 1) stays one meanwhile.
+Partial TileLowering::merge_halves(std::size_t fold, Partial part, int width) {
+  auto half = [&](ValueId v, int of, int which) {
+    return b_.type(v).width == of ? b_.extract(v, which * of / 2, of / 2) : v;
   };
   bool wide = false;
-  for (ValueId v : part.fields) wide = wide || b_.type(v).width == tile.width;
+  for (ValueId v : part.fields) wide = wide || b_.type(v).width == width;
   if (!wide)
-    part.fields[0] =
-        b_.concat(Builder::Values(static_cast<std::size_t>(tile.width), part.fields[0]));
-  for (int width = tile.width; width > 1; width /= 2) {
+    part.fields[0] = b_.concat(Builder::Values(static_cast<std::size_t>(width), part.fields[0]));
+  for (; width > 1; width /= 2) {
     Partial low = part, high = part;
     for (std::size_t i = 0; i < part.fields.size(); ++i) {
       low.fields[i] = half(part.fields[i], width, 0);
@@ -355,11 +371,29 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
     }
     part = merge(fold, low, high);
   }
-  if (f.tile && b_.type(part.fields[0]).elem != f.operands[0])
-    part.fields[0] = b_.convert(part.fields[0], f.operands[0]);
-  if (tile.mask != kNoValue && !zeros_are_harmless(fold))
-    part = keep_where(fold, std::move(part), tile.mask);
   return part;
+}
+
+Partial TileLowering::accumulate(std::size_t fold, const std::vector<Loaded>& batch) {
+  const Fold& f = graph_.folds[fold];
+  const Node& node = fold_node(fold);
+  Partial state = identity(fold);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Loaded& tile = batch[i];
+    Scope scope = scope_of(tile);
+    const ValueId filter = node.filter == kNoNode ? kNoValue : node_value(node.filter, scope);
+    const ValueId takes = b_.both(b_.both(tile.valid, filter), tile.mask);
+    std::vector<ValueId> arguments = i == 0 ? std::vector<ValueId>{} : state.fields;
+    for (const NodeId operand : node.operands)
+      arguments.push_back(b_.widen(node_value(operand, scope), tile.width));
+    const std::vector<ValueId> next = call(i == 0 ? f.lift : *f.accumulate, arguments);
+    for (std::size_t k = 0; k < next.size(); ++k) {
+      ValueId& field = state.fields[k];
+      field = takes == kNoValue ? next[k] : b_.select(takes, next[k], field);
+    }
+  }
+  if (batch.front().across) return state;
+  return merge_halves(fold, std::move(state), batch.front().width);
 }
 
 /// What a lane may add up as i32 before it widens the sum: 64-bit additions take two instructions.
@@ -374,6 +408,7 @@ NodeId TileLowering::narrow_sum(const Fold& fold, NodeId operand, int width) con
 
 Partial TileLowering::keep_where(std::size_t fold, Partial part, ValueId condition) {
   const Fold& f = graph_.folds[fold];
+  if (f.moments) part = lift(fold, part);
   for (std::size_t i = 0; i < part.fields.size(); ++i) {
     const DType type = b_.type(part.fields[i]).elem;
     const Bits neutral = part.lifted ? f.init[i] : f.tile_identity;

@@ -22,14 +22,23 @@
 
 namespace chainfold::codegen {
 
-/// A partial result of one fold. Not lifted: one tile value that stands for lift(value). Lifted: a
-/// state.
+/// A partial result of one fold. Not lifted: one tile value that stands for lift(value); of moments
+/// (count, the value that all are relative to, mean, squares), or, relative to 0, without that.
+/// Lifted: a state.
 struct Partial {
   std::vector<ValueId> fields;
   bool lifted = false;
   bool complete = false;  ///< every lane of a group already holds its group's result
   /// Moments: a group's lanes hold its count and its mean, and each lane squares of its own.
   bool centred = false;
+
+  /// Whether all lanes of a group hold the same in a field of moments: all but the squares, or what
+  /// these are relative to.
+  [[nodiscard]] bool is_shared(std::size_t field) const {
+    constexpr std::size_t kPilot = 1, kFields = 4;
+    if (centred) return field + 1 < fields.size();
+    return !lifted && fields.size() == kFields && field == kPilot;
+  }
 };
 using Partials = std::vector<Partial>;  // one a fold
 
@@ -154,6 +163,7 @@ class TileLowering {
   /// group of lanes shares, of which `first` is the first load; but for filtered ones, whose first
   /// element may be none, and those of f16 and bytes.
   void set_pilots(const Loaded& first, int group);
+  void forget_pilots() { pilots_.clear(); }
   /// The merged partials of tiles whose loads are all in flight; of rows of segments side by side
   /// (Loaded::across), each element's by itself. group > 0: they are all that groups of so many
   /// lanes have of their segments.
@@ -165,6 +175,17 @@ class TileLowering {
   /// element of the segment) are uniform i64.
   Partials fold_range(ValueId begin, ValueId length, ValueId origin, ValueId row_mask, ValueId warp,
                       int warps);
+
+  // Guards (lower_guard.cpp).
+  /// Whether some fold has values for which only a fold by elements holds (Fold::guard).
+  [[nodiscard]] bool has_guards() const;
+  /// Of each lane whether partials are such, and of each of its elements; kNoValue where there are
+  /// no guards.
+  ValueId exceeds(const Partials& partials);
+  ValueId exceeding(const Partials& partials);
+  /// fold_range(), the whole range by its elements where a lane's partials do not hold: states.
+  Partials fold_range_safely(ValueId begin, ValueId length, ValueId origin, ValueId row_mask,
+                             ValueId warp, int warps);
 
   Partial identity(std::size_t fold);
   Partials identities();  ///< of all folds
@@ -200,8 +221,8 @@ class TileLowering {
   /// The outputs with a value a segment, in the graph's order (kNoValue for the others), from every
   /// fold's finished partial. `extent` is the i64 number of elements of the segment.
   std::vector<ValueId> finish(const Partials& partials, ValueId extent);
-  /// The value of one fold.
-  ValueId finalize(std::size_t fold, const Partial& partial);
+  /// The value of one fold, or another of its results.
+  ValueId finalize(std::size_t fold, const Partial& partial, int part = 0);
   /// The outputs of `level` (kNoValue for the others), computed for every element of a tile.
   std::vector<ValueId> finish_elements(const Loaded& tile, const OfFolds& values, ValueId extent,
                                        Level level = Level::element);
@@ -223,6 +244,15 @@ class TileLowering {
   ValueId index_value(const Scope& scope);
   Partial fold_element(std::size_t fold, const Loaded& tile, Scope& scope);
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
+  /// Whether states take elements one by one, since no operation combines these first.
+  [[nodiscard]] bool takes_elements(std::size_t fold) const {
+    const Fold& f = graph_.folds[fold];
+    return f.accumulate && !f.tile && f.commutative;
+  }
+  /// The same of loads one behind the other, by such states: one for each element of a load, until
+  /// the last one is in.
+  Partial accumulate(std::size_t fold, const std::vector<Loaded>& batch);
+  Partial merge_halves(std::size_t fold, Partial part, int width);
   /// One fold of one tile.
   Partial fold_one(std::size_t fold, const Loaded& tile, Scope& scope);
 
@@ -236,10 +266,18 @@ class TileLowering {
     return pilots_.empty() ? kNoValue : pilots_[fold];
   }
   Partial fold_moments(std::size_t fold, const std::vector<Loaded>& batch, int group);
+  Partial moments_near(std::size_t fold, std::vector<Sample> samples, ValueId pilot, int group);
+  Partial merge_near(std::size_t fold, const Partial& a, const Partial& b);
+  Partial lift_moments(std::size_t fold, const Partial& near);
+  /// The first of what a lane has of the samples, or, of loads across segments, each segment's.
+  ValueId first_of(const std::vector<Sample>& samples);
+  ValueId difference(ValueId value, ValueId pilot);
   [[nodiscard]] bool group_knows_count(std::size_t fold) const;
+  /// Whether what a state counts are all elements of a lane.
+  [[nodiscard]] bool knows_count(std::size_t fold) const;
   Sample sample_of(std::size_t fold, const Loaded& tile, Scope& scope);
   ValueId count_of(const std::vector<Sample>& samples);
-  ValueId sum_of(std::size_t fold, const std::vector<Sample>& samples, ValueId factor);
+  ValueId sum_of(std::size_t fold, const std::vector<Sample>& samples);
   ValueId squares_of(const std::vector<Sample>& samples, ValueId mean);
   ValueId add_squares(const Sample& sample, const std::vector<ValueId>& vectors);
   ValueId add_halves(ValueId v);
@@ -272,9 +310,26 @@ class TileLowering {
   /// Of loads side by side, in order: lane l of the result has the l-th run of their elements.
   Partial tree_in_order(std::size_t fold, std::vector<Partial> parts);
 
+  /// What a warp folds of a range, in this order: a head, [at, at + length) for every `stride`th
+  /// `at` of [first, stop), a rest and a tail, some of which may be nothing.
+  struct Intervals {
+    struct One {
+      ValueId begin = kNoValue, end = kNoValue;
+      ValueId by = kNoValue;  ///< whether it is this warp's; kNoValue: it is
+    };
+    ValueId first = kNoValue, stop = kNoValue, stride = kNoValue, length = kNoValue;
+    std::optional<One> head{}, rest{}, tail{};
+  };
+  /// fold_range(), and what of it is this warp's.
+  Partials fold_share(ValueId begin, ValueId length, ValueId origin, ValueId row_mask, ValueId warp,
+                      int warps, Intervals& own);
+  Partials fold_intervals(const Intervals& own, ValueId origin, ValueId row_mask);
+
+  friend class TileByElements;
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
+  std::vector<bool> guarded_;  // one a fold
   ValueId ahead_ = kNoValue;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;
@@ -283,6 +338,23 @@ class TileLowering {
   std::vector<ValueId> steps_;
   bool staged_ = false;  // loads come from shared memory
   bool ordered_ = false, uses_index_ = false;
+};
+
+/// The same elements at the same places as `of`, one a lane at a time and by lift and merge alone:
+/// little code, for values that would not hold otherwise. States are those of `of`.
+class TileByElements {
+ public:
+  TileByElements(Builder& builder, const TileLowering& of);
+  TileByElements(const TileByElements&) = delete;
+  TileByElements& operator=(const TileByElements&) = delete;
+  [[nodiscard]] TileLowering& tile() { return tile_; }
+  [[nodiscard]] const Graph& graph() const { return graph_; }
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+
+ private:
+  Graph graph_;
+  Plan plan_;
+  TileLowering tile_;
 };
 
 }  // namespace chainfold::codegen

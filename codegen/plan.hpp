@@ -157,8 +157,6 @@ struct Plan {
   /// look_back: runs that are all there are in a blocked arrangement, each lane's part of them one
   /// behind the other, and go through shared memory both ways (lower_scan_blocked.hpp).
   bool blocked = false;
-  /// blocked: lanes' sums of f32 have states of f64 (Target::wide_sums).
-  bool wide_sums = false;
   /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
   /// have no masks. Others are rows that have.
   bool ragged = false;

@@ -202,9 +202,7 @@ std::string print_scan(const Plan& plan) {
                         plan.states_a_lane);
   if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
   if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
-  if (plan.blocked)
-    text += fmt::format("  lanes have their part of a whole run one behind the other{}\n",
-                        plan.wide_sums ? ", sums as f64" : "");
+  if (plan.blocked) text += "  lanes have their part of a whole run one behind the other\n";
   if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
   if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
   if (plan.stream_from > 0)
@@ -262,7 +260,6 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
           "tiles that fold what is before them know nothing of what is behind");
   require(near_serves(plan), "a warp looks at each group of tiles that wait");
   require(!plan.blocked || target.bulk_copies, "the copy engine brings and takes blocked runs");
-  require(!plan.wide_sums || plan.blocked, "lanes that scan by themselves have wide sums");
   require(blocked_serves(plan, graph), "one input's whole runs are copied in and out");
   require(across_serves(plan), "tiles that wait for their own segment's are taken in any order");
   require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,

@@ -1,4 +1,5 @@
 #include "chainfold/codegen/row_merges.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 
 #include <algorithm>
 
@@ -19,9 +20,11 @@ constexpr int kRegisterBytes = 64;
 int state_bytes(const Graph& graph) {
   constexpr int kFloat = 4;
   int bytes = 1;
-  for (const Fold& fold : graph.folds)
-    for (std::size_t i = fold.moments ? 1 : 0; i < fold.state.size(); ++i)
-      bytes = std::max({bytes, size_of(fold.state[i]), is_float(fold.state[i]) ? kFloat : 1});
+  for (const Fold& fold : graph.folds) {
+    const std::vector<DType> fields = carried_fields(fold);
+    for (std::size_t i = fold.moments ? 1 : 0; i < fields.size(); ++i)
+      bytes = std::max({bytes, size_of(fields[i]), is_float(fields[i]) ? kFloat : 1});
+  }
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "chainfold/codegen/const_matrix.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/integer_math.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
@@ -35,12 +36,12 @@ double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan&
 /// The same of what lanes scan by themselves: loads are folded by trees, lanes' totals are states
 /// or their values; what comes before a load is a state's value and loads that are added one by
 /// one, and its elements' prefixes are as many additions more as their numbers have binary digits.
-double blocked_error_bound(const Plan& plan) {
+double blocked_error_bound(const Plan& plan, const Fold& fold) {
   const int load = ceil_log2(plan.load_width), staged = plan.staged;
   const int loads = ceil_log2(std::max(staged, plan.depth - staged));
   const int lanes = plan.combine_states ? 0 : ceil_log2(Plan::kWarp);
   // What a state rounds of it and of itself; of f64 what it becomes as a value.
-  const double state = plan.wide_sums ? 1 : 2;
+  const double state = sums_wide(fold) ? 1 : 2;
   const int behind = kRowsAState - 1 + std::max(load, 1);
   return load + std::max(loads + lanes, kRowsAState - 1) + state + behind;
 }
@@ -84,7 +85,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   if (plan.blocked) {
     Plan rows = plan;  // the last one's
     rows.blocked = false;
-    return std::max(blocked_error_bound(plan), scan_error_bound(graph, rows, target, fold));
+    return std::max(blocked_error_bound(plan, f), scan_error_bound(graph, rows, target, fold));
   }
   const int rows = plan.in_registers ? plan.depth : plan.range_depth;
   int total = ceil_log2(plan.in_registers ? plan.load_width : plan.range_load) + ceil_log2(rows);

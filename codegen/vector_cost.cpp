@@ -1,4 +1,5 @@
 #include "chainfold/codegen/vector_cost.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 
 #include <algorithm>
 
@@ -114,9 +115,9 @@ std::int64_t additions_of(const Graph& graph) {
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     std::int64_t merge = 0;
     if (fold.tile) {
-      merge = additions_of(*fold.tile, fold.state[0]);
+      merge = additions_of(*fold.tile, fold.operands[0]);
     } else {
-      for (const Lambda::Step& step : fold.merge.steps) {
+      for (const Lambda::Step& step : (fold.accumulate ? *fold.accumulate : fold.merge).steps) {
         if (!step.operands.empty()) merge += additions_of(step.op, step.type);
       }
     }
@@ -134,11 +135,17 @@ std::int64_t instructions_of(const Graph& graph) {
     if (node.kind != NodeKind::fold) continue;
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
     if (fold.moments) {  // deviations from the mean of many, which are summed up
-      sum += kMomentOps * instructions_of(Op::sub, fold.state[1]);
+      sum += kMomentOps * instructions_of(Op::sub, carried_fields(fold)[1]);
       continue;
     }
-    sum += instructions_of(fold.lift);
-    sum += fold.tile ? instructions_of(*fold.tile, fold.state[0]) : instructions_of(fold.merge);
+    if (fold.accumulate && !fold.tile) {
+      sum += instructions_of(*fold.accumulate);
+      continue;
+    }
+    // A sum's lift is one of a batch.
+    sum += fold.linear && is_float(fold.operands[0]) ? instructions_of(Op::add, fold.operands[0])
+                                                     : instructions_of(fold.lift);
+    sum += fold.tile ? instructions_of(*fold.tile, fold.operands[0]) : instructions_of(fold.merge);
   }
   return std::max<std::int64_t>(1, sum);
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <map>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -50,7 +51,8 @@ namespace dsl {
 /// One walk from expressions into a graph.
 struct Walk {
   codegen::GraphBuilder builder;
-  std::unordered_map<const void*, codegen::NodeId> lets;  ///< what is written already
+  std::unordered_map<const void*, codegen::NodeId> lets;               ///< what is written already
+  std::map<std::pair<const void*, DType>, codegen::NodeId> wide_lets;  ///< the same, as wider types
 };
 
 /// What an expression class tells of itself: N nodes, at most D of them inside one another.
@@ -84,12 +86,85 @@ struct Operation : Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...}
   static constexpr bool kScans = (A::kScans || ...);
 };
 
+// What lies directly below a sum, a mean, a dot product or a norm of integers is computed in the
+// sum's type: `+ - *` (fma), through one another, cf::let and the values of a select. Casts,
+// comparisons, divisions, shifts and operations on bits keep their type, and so end it.
+
+/// Whether an operation is one of those.
+constexpr bool is_exact_wide(codegen::Op op) noexcept {
+  return op == codegen::Op::add || op == codegen::Op::sub || op == codegen::Op::mul ||
+         op == codegen::Op::neg || op == codegen::Op::fma || op == codegen::Op::select;
+}
+/// More bits than any type has.
+inline constexpr int kAnyBits = 65;
+/// Bits that hold every value of `t` as a signed integer.
+constexpr int signed_bits(DType t) noexcept { return 8 * size_of(t) + (is_signed(t) ? 0 : 1); }
+/// The same of what an operation gives, wherever it is computed.
+constexpr int signed_bits(codegen::Op op, int a, int b, int c = 0) noexcept {
+  switch (op) {
+    case codegen::Op::mul: return std::min(a + b, kAnyBits);
+    case codegen::Op::fma: return std::min(std::max(a + b, c) + 1, kAnyBits);
+    case codegen::Op::select: return std::max(b, c);
+    default: return std::min(std::max(a, b) + 1, kAnyBits);
+  }
+}
+template <class E>
+constexpr int exact_bits() noexcept {
+  if constexpr (requires { E::kExactBits; }) {
+    return E::kExactBits;
+  } else {
+    return signed_bits(E::kType);
+  }
+}
+/// Whether values are none below zero for all that their types tell.
+template <class E>
+constexpr bool is_unsigned() noexcept {
+  if constexpr (requires { E::kUnsigned; }) {
+    return E::kUnsigned;
+  } else {
+    return !is_float(E::kType) && !is_signed(E::kType);
+  }
+}
+/// Sums of unsigned numbers and of their sums and products are u64, of other integers i64.
+template <class E>
+inline constexpr DType kSumOf = is_float(E::kType) ? sum_type(E::kType)
+                                : is_unsigned<E>() ? DType::u64
+                                                   : DType::i64;
+/// Whether a sum's operand would wrap in its own type. Others are computed there, which costs less.
+template <class E>
+inline constexpr bool kNeedsWide = is_integer(E::kType) && size_of(E::kType) < 8 &&
+                                   exact_bits<E>() > 8 * size_of(E::kType) &&
+                                   requires(const E& e, Walk& walk) {
+                                     e.write_wide(walk, E::kType);
+                                   };
+
+/// `e` as a `to`, an integer of 64 bits, without wrapping in its own type.
+template <class E>
+codegen::NodeId write_as(const E& e, Walk& walk, DType to) {
+  if constexpr (kNeedsWide<E>) {
+    return e.write_wide(walk, to);
+  } else {
+    return walk.builder.convert(e.write(walk), to);
+  }
+}
+/// The same in its own type where that holds it, else in that of its sum.
+template <class E>
+codegen::NodeId write_exact(const E& e, Walk& walk) {
+  if constexpr (kNeedsWide<E>) {
+    return e.write_wide(walk, kSumOf<E>);
+  } else {
+    return e.write(walk);
+  }
+}
+
 template <class... A>
 inline constexpr Level kJoined = std::max({A::kLevel...});
 
 /// An operation on one expression, computed in P, of type T.
 template <codegen::Op O, DType T, DType P, class A>
 struct Unary : Operation<T, A::kLevel, A> {
+  static constexpr int kExactBits =
+      O == codegen::Op::neg ? signed_bits(O, exact_bits<A>(), 0) : signed_bits(T);
   explicit Unary(A operand)
       : Operation<T, A::kLevel, A>(operand.let_depth), a(std::move(operand)) {}
   codegen::NodeId write(Walk& walk) const {
@@ -100,12 +175,22 @@ struct Unary : Operation<T, A::kLevel, A> {
       return walk.builder.compute(O, {walk.builder.convert(x, P)});
     }
   }
+  codegen::NodeId write_wide(Walk& walk, DType to) const
+    requires(is_exact_wide(O))
+  {
+    return walk.builder.compute(O, {write_as(a, walk, to)});
+  }
   A a;
 };
 
 /// An operation on two expressions, both computed in P, of type T.
 template <codegen::Op O, DType T, DType P, class A, class B>
 struct Binary : Operation<T, kJoined<A, B>, A, B> {
+  static constexpr int kExactBits =
+      is_exact_wide(O) ? signed_bits(O, exact_bits<A>(), exact_bits<B>()) : signed_bits(T);
+  static constexpr bool kUnsigned =
+      is_integer(T) && (!is_signed(T) || ((O == codegen::Op::add || O == codegen::Op::mul) &&
+                                          is_unsigned<A>() && is_unsigned<B>()));
   Binary(A x, B y)
       : Operation<T, kJoined<A, B>, A, B>(std::max(x.let_depth, y.let_depth)),
         a(std::move(x)),
@@ -115,6 +200,12 @@ struct Binary : Operation<T, kJoined<A, B>, A, B> {
     const codegen::NodeId y = walk.builder.convert(b.write(walk), P);
     return walk.builder.compute(O, {x, y});
   }
+  codegen::NodeId write_wide(Walk& walk, DType to) const
+    requires(is_exact_wide(O))
+  {
+    const codegen::NodeId x = write_as(a, walk, to);
+    return walk.builder.compute(O, {x, write_as(b, walk, to)});
+  }
   A a;
   B b;
 };
@@ -122,6 +213,11 @@ struct Binary : Operation<T, kJoined<A, B>, A, B> {
 /// fma, or select with a boolean first operand; the others are computed in T.
 template <codegen::Op O, DType T, class A, class B, class C>
 struct Ternary : Operation<T, kJoined<A, B, C>, A, B, C> {
+  static constexpr int kExactBits =
+      signed_bits(O, exact_bits<A>(), exact_bits<B>(), exact_bits<C>());
+  static constexpr bool kUnsigned =
+      is_integer(T) && (!is_signed(T) || ((O == codegen::Op::select || is_unsigned<A>()) &&
+                                          is_unsigned<B>() && is_unsigned<C>()));
   Ternary(A x, B y, C z)
       : Operation<T, kJoined<A, B, C>, A, B, C>(std::max({x.let_depth, y.let_depth, z.let_depth})),
         a(std::move(x)),
@@ -133,6 +229,16 @@ struct Ternary : Operation<T, kJoined<A, B, C>, A, B, C> {
     const codegen::NodeId y = walk.builder.convert(b.write(walk), T);
     const codegen::NodeId z = walk.builder.convert(c.write(walk), T);
     return walk.builder.compute(O, {x, y, z});
+  }
+  codegen::NodeId write_wide(Walk& walk, DType to) const {
+    codegen::NodeId x = codegen::kNoNode;
+    if constexpr (O == codegen::Op::select) {
+      x = a.write(walk);
+    } else {
+      x = write_as(a, walk, to);
+    }
+    const codegen::NodeId y = write_as(b, walk, to);
+    return walk.builder.compute(O, {x, y, write_as(c, walk, to)});
   }
   A a;
   B b;

@@ -16,20 +16,26 @@ inline constexpr int kMaxLetDepth = 5000;
 struct LetBody {
   virtual ~LetBody() = default;
   virtual codegen::NodeId write(Walk& walk) const = 0;
+  /// As a `to`, by operations in that type (write_as).
+  virtual codegen::NodeId write_wide(Walk& walk, DType to) const = 0;
 };
 
 template <class E>
 struct LetOf final : LetBody {
   explicit LetOf(E expression) : e(std::move(expression)) {}
   codegen::NodeId write(Walk& walk) const override { return e.write(walk); }
+  codegen::NodeId write_wide(Walk& walk, DType to) const override { return write_as(e, walk, to); }
   E e;
 };
 
-/// A handle of an expression of type T and level L, written once however often it is used.
+/// A handle of an expression of type T and level L, written once however often it is used. Its type
+/// is that of every other such expression, so that one may be assigned to another: what it would
+/// need not to wrap is asked when it is written.
 template <DType T, Level L, bool Folds, bool Scans>
 struct Let : Leaf<T, L> {
   static constexpr bool kFolds = Folds;
   static constexpr bool kScans = Scans;
+  static constexpr int kExactBits = kAnyBits;
   template <class E>
   explicit Let(E e, int depth)
       : Leaf<T, L>(depth), body(std::make_shared<const LetOf<E>>(std::move(e))) {}
@@ -38,6 +44,14 @@ struct Let : Leaf<T, L> {
     if (known != walk.lets.end()) return known->second;
     const codegen::NodeId id = body->write(walk);
     walk.lets.emplace(body.get(), id);
+    return id;
+  }
+  codegen::NodeId write_wide(Walk& walk, DType to) const {
+    const std::pair<const void*, DType> key(body.get(), to);
+    const auto known = walk.wide_lets.find(key);
+    if (known != walk.wide_lets.end()) return known->second;
+    const codegen::NodeId id = body->write_wide(walk, to);
+    walk.wide_lets.emplace(key, id);
     return id;
   }
   std::shared_ptr<const LetBody> body;

@@ -102,16 +102,23 @@ class Teller {
   TuningClock::time_point start_ = TuningClock::now();
 };
 
-/// Bytes of one segment, or of one element of the whole: what it reads and writes.
+/// Bytes of one segment, or of one element of the whole: what it reads and writes. At least one:
+/// what has no inputs and folds everything moves nothing, however many elements there are.
 std::int64_t bytes_of_segment(const TuningTask& task) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
   const std::int64_t segment = std::max<std::int64_t>(1, task.request.segment);
-  std::int64_t in = 0, out = 0;
-  for (const auto& input : task.graph->inputs) in += size_of(input.type);
-  if (task.request.segment > 0) {
-    for (const codegen::NodeId output : task.graph->outputs)
-      out += size_of(task.graph->node(output).type);
+  std::int64_t an_element = 0, a_segment = 0;
+  for (const auto& input : task.graph->inputs) an_element += size_of(input.type);
+  for (std::size_t o = 0; o < task.graph->outputs.size(); ++o) {
+    const std::int64_t size = size_of(task.graph->node(task.graph->outputs[o]).type);
+    if (per_element(*task.graph, o)) {
+      an_element += size;
+    } else if (task.request.segment > 0) {
+      a_segment += size;
+    }
   }
-  return in > (std::int64_t{1} << 40) / segment ? std::int64_t{1} << 40 : segment * in + out;
+  if (an_element > kMost / segment) return kMost;
+  return std::max<std::int64_t>(1, segment * an_element + a_segment);
 }
 
 std::int64_t timed_bytes(const TuningTask& task) {

@@ -103,7 +103,7 @@ TEST_F(ScanErrors, MemoryInCommon) {
 TEST_F(ScanErrors, Carries) {
   const Kernel whole =
       compiled(cf::over(cf::whole(), cf::inclusive(cf::mean(x_)), cf::inclusive(cf::max(x_))));
-  EXPECT_EQ(whole.carry_bytes(), 48);  // (high, low) of the sum, and the maximum
+  EXPECT_EQ(whole.carry_bytes(), 48);  // (high, low) of the mean's sum, and the maximum
   alignas(16) std::byte memory[256] = {};
   const Carry good{memory, 48}, other{memory + 64, 48};
   auto launch = [&](const Kernel& kernel, Carry in, Carry out) {

@@ -304,11 +304,16 @@ TEST(NvrtcEdges, ArriveWithABatch) {
     const std::vector<KernelCode> kernels = read_cubin(cubin.image);
     ASSERT_EQ(kernels.size(), 1U);
     // Whole blocks and the last one have a loop and a rest each, one of them with the edges.
-    ASSERT_EQ(kernels[0].loads_together.size(), 4U) << what;
-    for (const int loads : kernels[0].loads_together) EXPECT_GE(loads, plan.depth) << what;
-    const auto all =
-        std::accumulate(kernels[0].loads_together.begin(), kernels[0].loads_together.end(), 0);
-    EXPECT_EQ(all, 2 * (2 * plan.depth + 2)) << what;
+    // Where sums might leave the range, elements are folded once more one by one.
+    std::vector<int> together = kernels[0].loads_together;
+    std::erase(together, 1);
+    std::string counts;
+    for (const int loads : together) counts += fmt::format(" {}", loads);
+    SCOPED_TRACE(fmt::format("{}, depth {}, loads{}", what, plan.depth, counts));
+    ASSERT_EQ(together.size(), 4U) << what;
+    for (const int loads : together) EXPECT_GE(loads, plan.depth) << what;
+    EXPECT_EQ(std::accumulate(together.begin(), together.end(), 0), 2 * (2 * plan.depth + 2))
+        << what;
   };
   for (const std::int64_t segment : {4099, 8195}) {
     const auto s = segments(segment);

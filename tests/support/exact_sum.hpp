@@ -41,6 +41,7 @@ class Real {
     mpfr_sqrt(result.value_, value_, MPFR_RNDN);
     return result;
   }
+  [[nodiscard]] long double to_long_double() const { return mpfr_get_ld(value_, MPFR_RNDN); }
   [[nodiscard]] double down() const { return mpfr_get_d(value_, MPFR_RNDD); }
   [[nodiscard]] double up() const { return mpfr_get_d(value_, MPFR_RNDU); }
   [[nodiscard]] double nearest() const { return mpfr_get_d(value_, MPFR_RNDN); }
@@ -66,6 +67,8 @@ class ExactSum {
   [[nodiscard]] bool is_infinite() const { return up_ != down_; }
   [[nodiscard]] double infinity() const { return up_ ? HUGE_VAL : -HUGE_VAL; }
   [[nodiscard]] const Real& sum() const { return sum_; }
+  /// The same, which may be beyond a double's range.
+  [[nodiscard]] long double abs() const { return abs_; }
   /// The sum of absolute values, a little rounded up.
   [[nodiscard]] double sum_abs() const { return static_cast<double>(abs_ * (1 + 0x1p-40L)); }
 

@@ -44,6 +44,11 @@ class Evaluator {
           request.transcendental_ulp)
         throw std::logic_error("a filter on exp, log or pow depends on the executor's last bits");
       inexact_.push_back(inexact);
+      double unit = inexact && is_transcendental(node.op) && node.kind == NodeKind::compute
+                        ? rounding_unit(node.type)
+                        : 0;
+      for (NodeId operand : node.operands) unit = std::max(unit, inexact_unit_[at(operand)]);
+      inexact_unit_.push_back(unit);
     }
     needed_.assign(graph.nodes.size(), false);
     for (NodeId output : graph.outputs) {
@@ -138,10 +143,14 @@ class Evaluator {
     const codegen::FoldPlan& how = plan.folds[static_cast<std::size_t>(node.index)];
     double bound = how.error_bound_u;
     // The reference rounds products that this unit does not.
-    if (how.unit == codegen::Unit::mma_diagonal && node.type == DType::f64) bound += 1;
-    const double slack =
-        inexact_[id] ? request_.transcendental_ulp * 4 * rounding_unit(node.type) : 0;
-    return fold.result(bound, slack, levels(plan, extent));
+    const DType in = graph_.folds[static_cast<std::size_t>(node.index)].operands[0];
+    if (how.unit == codegen::Unit::mma_diagonal && in == DType::f64) bound += 1;
+    const double slack = inexact_[id] ? request_.transcendental_ulp * 4 * inexact_unit_[id] : 0;
+    return fold.result({.bound_u = bound,
+                        .slack = slack,
+                        .levels = levels(plan, extent),
+                        .part = node.part,
+                        .scanned = node.kind == NodeKind::scan});
   }
 
   Expected expected(std::size_t id, const Value& v) const {
@@ -250,6 +259,14 @@ class Evaluator {
       exact = exact && !in.back()->interval;
     }
     if (node.op == Op::select && !in[0]->interval) return *in[in[0]->bits ? 1 : 2];
+    if (!exact && (node.op == Op::eq || node.op == Op::ne)) {
+      // Known where what is exact lies outside of what is not.
+      const std::size_t which = in[0]->interval ? 0 : 1;
+      const Value &interval = *in[which], &other = *in[1 - which];
+      const double at = other.interval ? 0 : codegen::double_of_bits(type, other.bits);
+      const bool apart = !other.interval && (at < interval.lo || at > interval.hi);
+      return apart ? Value::exactly(DType::boolean, node.op == Op::ne) : Value::nothing_promised();
+    }
     if (!exact) require_rule(node, type, in);
     if (!exact && node.op == Op::div && in[1]->contains_zero(type))
       return Value::nothing_promised();
@@ -343,6 +360,7 @@ class Evaluator {
   std::vector<Bits> bits_;
   std::int64_t index_ = 0;
   std::vector<bool> inexact_;
+  std::vector<double> inexact_unit_;    // of the type of what is not exact in it
   std::vector<bool> scanned_, needed_;  // depends on a scan; an element-level output is made of it
 };
 

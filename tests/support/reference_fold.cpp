@@ -75,6 +75,7 @@ bool Value::contains_zero(DType type) const {
 
 Accumulator::Accumulator(const codegen::Fold& fold) : fold_(&fold), state_(fold.init) {
   is_sum_ = fold.linear && is_float(fold.result());
+  is_mean_ = is("mean.");
   is_variance_ = is("variance.");
   is_product_ = is("product.") && is_float(fold.result());
   is_logsumexp_ = is("logsumexp.");
@@ -82,7 +83,11 @@ Accumulator::Accumulator(const codegen::Fold& fold) : fold_(&fold), state_(fold.
 
 void Accumulator::add(const std::vector<Bits>& operands, bool front) {
   ++count_;
-  if (is_sum_) {
+  if (is_variance_ && fold_->operands[0] == DType::i64) {  // of 64 bits in two exact halves
+    const auto value = static_cast<std::int64_t>(operands[0]);
+    const auto low = static_cast<double>(value & 0xffff);
+    add_number(static_cast<double>(value - (value & 0xffff)), low);
+  } else if (is_sum_ || is_mean_) {
     sum_.add(codegen::double_of_bits(fold_->operands[0], operands[0]));
   } else if (is_variance_ || is_product_ || is_logsumexp_) {
     add_number(codegen::double_of_bits(fold_->operands[0], operands[0]));
@@ -95,7 +100,7 @@ void Accumulator::add(const std::vector<Bits>& operands, bool front) {
   }
 }
 
-void Accumulator::add_number(double x) {
+void Accumulator::add_number(double x, double rest) {
   if (std::isnan(x)) {
     if (!has_nan_) nan_ = x;
     has_nan_ = true;
@@ -112,20 +117,23 @@ void Accumulator::add_number(double x) {
     }
     if (std::isfinite(top_)) scaled_ += expl(static_cast<long double>(x) - top_);
   } else if (!std::isinf(x)) {
-    total_ += Real(x, kVarianceBits);
     Real square(x, kVarianceBits);
+    square += Real(rest, kVarianceBits);
+    total_ += square;
     square *= square;
     squares_ += square;
-    sum_of_squares_ += x * x;
+    sum_of_squares_ += static_cast<long double>(x) * x;
     largest_ = std::max(largest_, std::fabs(x));
   }
 }
 
-Value Accumulator::result(double bound_u, double slack, int levels) const {
-  if (is_sum_) return sum_result(bound_u, slack);
-  if (is_variance_) return variance_result(levels, slack);
+Value Accumulator::result(const Asked& asked) const {
+  const double slack = asked.slack;
+  if (is_sum_) return sum_result(asked);
+  if (is_mean_) return mean_result(slack);
+  if (is_variance_) return variance_result(asked.levels, slack);
   if (is_product_) return product_result();
-  if (is_logsumexp_) return logsumexp_result(levels);
+  if (is_logsumexp_) return logsumexp_result(asked.levels);
   const DType type = fold_->result();
   const Bits bits = codegen::evaluate(fold_->finalize, state_)[0];
   const Value value = Value::exactly(type, bits);
@@ -161,34 +169,72 @@ Value Accumulator::logsumexp_result(int levels) const {
                         round_up(type, static_cast<double>(value + error)));
 }
 
-Value Accumulator::sum_result(double bound_u, double slack) const {
+namespace {
+
+/// Real numbers between these as values of the type, which rounds what is beyond its largest value
+/// to an infinity: from half a unit in its last place on.
+Value rounded_between(DType type, const Real& lo, const Real& hi, bool inwards) {
+  const double most = largest(type);
+  double low = lo.down(), high = hi.up();
+  const double low_up = lo.up(), high_down = hi.down();
+  if (type == DType::f32) {
+    constexpr double kToInfinity = 0x1.ffffffp127;
+    if (low >= kToInfinity || high <= -kToInfinity)
+      return Value::exactly(type, codegen::bits_of_double(type, low > 0 ? kInfinity : -kInfinity));
+    const bool up = high >= kToInfinity, down = low <= -kToInfinity;
+    low =
+        down ? -kInfinity : std::max(-most, inwards ? round_up(type, low) : round_down(type, low));
+    high = up ? kInfinity : std::min(most, inwards ? round_down(type, high) : round_up(type, high));
+  } else {  // some bits beyond the largest one
+    if (low_up == kInfinity) high = kInfinity;
+    if (high_down == -kInfinity) low = -kInfinity;
+  }
+  return Value::between(type, std::min(low, high), std::max(low, high));
+}
+
+}  // namespace
+
+Value Accumulator::mean_result(double slack) const {
   const DType type = fold_->result();
+  auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
+  if (count_ == 0 || sum_.is_nan()) return Value::exactly(type, bits(std::nan("")));
+  if (sum_.is_infinite()) return Value::exactly(type, bits(sum_.infinity()));
+  // Rounded once, and 2^-100 of the absolute mean.
+  const auto n = static_cast<double>(count_);
+  Real mean = sum_.sum(), off(static_cast<double>(sum_.sum_abs() / n) * (slack + 0x1p-100));
+  mean /= Real(n);
+  Real lo = mean, hi = mean;
+  lo -= off;
+  hi += off;
+  return Value::between(type, lo.nearest(), hi.nearest());
+}
+
+Value Accumulator::sum_result(const Asked& asked) const {
+  const DType type = fold_->result(asked.part), in = fold_->operands[0];
   auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
   if (sum_.is_nan()) return Value::exactly(type, bits(std::nan("")));
   if (sum_.is_infinite()) return Value::exactly(type, bits(sum_.infinity()));
-  if (sum_.sum_abs() * (1 + 0x1p-12) >= largest(type)) return Value::nothing_promised();
+  if (asked.scanned && sum_.sum_abs() * (1 + 0x1p-12) >= largest(in))
+    return Value::nothing_promised();
   SumFacts facts{.exact = sum_.sum().nearest(), .exact_low = 0, .sum_abs = sum_.sum_abs()};
   Real rest = sum_.sum();
   rest -= Real(facts.exact);
-  facts.exact_low = rest.nearest();
+  facts.exact_low = std::isfinite(facts.exact) ? rest.nearest() : 0;
   // The bound is of first order in u: 2^-12 of it covers the rest.
-  const double error =
-      (bound_u * (1 + 0x1p-12) * rounding_unit(type) + slack) * sum_.sum_abs() * (1 + 0x1p-40);
+  const long double error = (asked.bound_u * (1 + 0x1p-12) * rounding_unit(in) + asked.slack) *
+                            sum_.abs() * (1 + 0x1p-40);
   Real lo = sum_.sum(), hi = sum_.sum();
-  lo -= Real(error);
-  hi += Real(error);
-  double low = lo.down(), high = hi.up();
-  if (error == 0) low = high = facts.exact;
-  // The library rounds inwards of the bound or its value would not be one of the type.
-  low = round_up(type, low);
-  high = round_down(type, high);
-  Value value;
-  if (low == 0 && high == 0) {
-    value = Value::exactly(type, 0);  // a sum is never -0
-  } else {
-    value = Value::between(type, low, high);
-    value.positive_zero = true;
+  // In two steps, as it may be beyond a double's range.
+  for (int half = 0; half < 2; ++half) {
+    lo -= Real(static_cast<double>(error / 2));
+    hi += Real(static_cast<double>(error / 2));
   }
+  if (error == 0) lo = hi = Real(facts.exact);
+  // The library rounds inwards of the bound or its value would not be one of the type.
+  Value value = rounded_between(type, lo, hi, true);
+  if (value.interval && value.lo == 0 && value.hi == 0)
+    value = Value::exactly(type, 0);  // a sum is never -0
+  if (value.interval) value.positive_zero = true;
   value.sum = facts;
   return value;
 }
@@ -197,7 +243,6 @@ Value Accumulator::variance_result(int levels, double slack) const {
   const DType type = fold_->result();
   if (count_ == 0 || has_nan_ || has_infinity_)
     return Value::exactly(type, codegen::bits_of_double(type, std::nan("")));
-  if (!(sum_of_squares_ * 8 < largest(type))) return Value::nothing_promised();
   const auto n = static_cast<double>(count_);
   // The squared deviations are the squares less the square of the sum over n.
   Real deviations = squares_, square = total_;
@@ -206,17 +251,23 @@ Value Accumulator::variance_result(int levels, double slack) const {
   deviations -= square;
   // Every merge rounds M2 a few times and shifts the mean by some u of the largest value, which
   // the next merges square.
-  const double u = rounding_unit(type), m2 = std::max(0.0, deviations.up()), depth = levels;
-  const double error = u * depth * 8 * (m2 + std::sqrt(m2 * sum_of_squares_)) +
-                       (8 * depth * u) * (8 * depth * u) * sum_of_squares_ +
-                       4 * n * smallest(type) * (1 + largest_) + 4 * slack * sum_of_squares_;
+  // Both of a mean, so that those of squares that a double cannot hold can be told.
+  const long double u = rounding_unit(type), depth = levels,
+                    m2 = std::max(0.0L, deviations.to_long_double() / n);
+  const long double squares = sum_of_squares_ / n;
+  const long double error = u * depth * 8 * (m2 + std::sqrt(m2) * std::sqrt(squares)) +
+                            (8 * depth * u) * (8 * depth * u) * squares +
+                            4 * smallest(type) * (1 + largest_) + 4 * slack * squares;
   Real lo = deviations, hi = deviations;
-  lo -= Real(error, kVarianceBits);
-  hi += Real(error, kVarianceBits);
   lo /= Real(n, kVarianceBits);
   hi /= Real(n, kVarianceBits);
+  for (int half = 0; half < 2; ++half) {
+    lo -= Real(static_cast<double>(error / 2), kVarianceBits);
+    hi += Real(static_cast<double>(error / 2), kVarianceBits);
+  }
   if (count_ == 1) return Value::between(type, 0, 0);
-  return Value::between(type, std::max(0.0, round_down(type, lo.down())), round_up(type, hi.up()));
+  if (lo.down() < 0) lo = Real(0, kVarianceBits);
+  return rounded_between(type, lo, hi, false);
 }
 
 }  // namespace chainfold::test

@@ -47,21 +47,30 @@ class Accumulator {
   explicit Accumulator(const codegen::Fold& fold);
   /// One element more: behind all others, or (`front`) before them.
   void add(const std::vector<Bits>& operands, bool front = false);
-  /// `bound_u` is the plan's, `slack` what the terms themselves may deviate, relatively, `levels`
-  /// the longest chain of merges that an element goes through.
-  [[nodiscard]] Value result(double bound_u, double slack, int levels) const;
+  /// What a result depends on besides the elements.
+  struct Asked {
+    double bound_u = 0;  ///< the plan's
+    double slack = 0;    ///< what the terms themselves may deviate, relatively
+    int levels = 0;      ///< the longest chain of merges that an element goes through
+    int part = 0;        ///< which of the fold's results
+    bool scanned =
+        false;  ///< of a scan, which promises nothing beyond the range of absolute values
+  };
+  [[nodiscard]] Value result(const Asked& asked) const;
 
  private:
   [[nodiscard]] bool is(const char* prefix) const { return fold_->name.rfind(prefix, 0) == 0; }
-  void add_number(double x);
+  void add_number(double x, double rest = 0);
   [[nodiscard]] Value product_result() const;
   [[nodiscard]] Value logsumexp_result(int levels) const;
-  [[nodiscard]] Value sum_result(double bound_u, double slack) const;
+  [[nodiscard]] Value sum_result(const Asked& asked) const;
+  [[nodiscard]] Value mean_result(double slack) const;
   [[nodiscard]] Value variance_result(int levels, double slack) const;
 
   static constexpr mpfr_prec_t kProductBits = 300, kVarianceBits = 1200;
   const codegen::Fold* fold_;
-  bool is_sum_ = false, is_variance_ = false, is_product_ = false, is_logsumexp_ = false;
+  bool is_sum_ = false, is_mean_ = false, is_variance_ = false, is_product_ = false,
+       is_logsumexp_ = false;
   std::int64_t count_ = 0;
   std::vector<Bits> state_;
   ExactSum sum_;
@@ -71,7 +80,8 @@ class Accumulator {
   double up_ = 0, down_ = 0;  // product: binary digits that factors above and below 1 add
   Real product_ = Real(1, kProductBits);
   Real total_ = Real(0, kVarianceBits), squares_ = Real(0, kVarianceBits);
-  double largest_ = 0, sum_of_squares_ = 0;  // of absolute values
+  double largest_ = 0;  // of absolute values
+  long double sum_of_squares_ = 0;
   double top_ = -std::numeric_limits<double>::infinity();
   long double scaled_ = 0;  // logsumexp: the sum of exp(x - top)
 };

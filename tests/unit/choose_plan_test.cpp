@@ -16,6 +16,7 @@
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
 #include "chainfold/codegen/plan_space.hpp"
@@ -1362,7 +1363,7 @@ TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
       const std::int64_t half = std::max<std::int64_t>(1, block / 2);
       std::int64_t state = 0;
       for (const codegen::Fold& f : fold.graph().folds)
-        for (const DType type : f.state) state += size_of(type);
+        for (const DType type : codegen::carried_fields(f)) state += size_of(type);
       // States of 32 bytes a lane, and no more than 128 columns.
       const std::int64_t widest = 32 * std::min<std::int64_t>(4, 32 / state);
       const std::int64_t halves = (columns + half - 1) / half;

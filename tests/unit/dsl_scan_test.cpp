@@ -91,9 +91,10 @@ TEST(DslScan, InitialValues) {
 TEST(DslScan, WholeExpressionsOfFoldsRun) {
   auto x = cf::input<float>("x"), y = cf::input<float>("y");
   EXPECT_EQ(expression(cf::inclusive(cf::mean(x))),
-            "over(segments(256), inclusive(sum(x)) / f32(index() + 1))");
+            "over(segments(256), f32(inclusive(sum(f64(x))) / f64(index() + 1)))");
   EXPECT_EQ(expression(cf::inclusive(cf::norm(x) / cf::dot(x, y))),
-            "over(segments(256), sqrt(inclusive(sum(x * x))) / inclusive(sum(x * y)))");
+            "over(segments(256), f32(sqrt(inclusive(sum(f64(x) * f64(x))))) / "
+            "inclusive(sum(x * y)))");
   EXPECT_EQ(expression(cf::exclusive(cf::count(cf::where(x > y)))),
             "over(segments(256), exclusive(sum(i64(x > y))))");
   EXPECT_EQ(expression(cf::inclusive(cf::argmin(x), cf::backward)),

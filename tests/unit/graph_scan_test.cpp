@@ -63,7 +63,8 @@ TEST(GraphScan, EqualScansAreOneNode) {
   EXPECT_NE(b.scan(make_max(kF32), {x}, kInclusive), sum);
   EXPECT_NE(b.sum(x), sum);
   // Parts of one expression share their scans, whatever the order of writing.
-  const Graph graph = b.finish({b.running(b.mean(x), kInclusive), sum}, {});
+  const NodeId twice = b.running(b.compute(Op::add, {b.sum(x), b.sum(x)}), kInclusive);
+  const Graph graph = b.finish({twice, sum}, {});
   EXPECT_EQ(graph.folds.size(), 1U);
 }
 
@@ -81,9 +82,9 @@ TEST(GraphScan, AFoldIsThatOfItsInclusiveScan) {
             1U);
   EXPECT_EQ(folds([](GraphBuilder& b, NodeId x, NodeId some) {
               return std::vector{
-                  b.compute(Op::div, {b.running(b.mean(x, some), kInclusive), b.sum(x, some)})};
+                  b.compute(Op::div, {b.running(b.sum(x, some), kInclusive), b.sum(x, some)})};
             }),
-            2U);  // the sum and the count
+            1U);
   EXPECT_EQ(folds([](GraphBuilder& b, NodeId x, NodeId some) {
               return std::vector{
                   b.sum(x), b.running(b.sum(x), kExclusive), b.running(b.sum(x), kReverse),
@@ -92,10 +93,12 @@ TEST(GraphScan, AFoldIsThatOfItsInclusiveScan) {
             5U);
 }
 
-TEST(GraphScan, ARunningMeanCountsTheElementsSoFar) {
+TEST(GraphScan, ARunningCountIsThatOfTheElementsSoFar) {
   auto counted = [](ScanForm form) {
     GraphBuilder b;
-    return print(b.finish({b.running(b.mean(b.input("x", kF32)), form)}, {}));
+    const NodeId sum = b.sum(b.input("x", kF32));
+    const NodeId share = b.compute(Op::div, {sum, b.convert(b.count(), kF32)});
+    return print(b.finish({b.running(share, form)}, {}));
   };
   EXPECT_EQ(counted(kInclusive),
             "graph over whole\n"

@@ -89,7 +89,7 @@ TEST_F(ScanArguments, CarriedStatesLieSixteenBytesApart) {
   const auto graph_of = [](const Computation& computation) { return computation.graph(); };
   const codegen::Graph graph =
       graph_of(cf::over(cf::whole(), cf::inclusive(cf::mean(x)), cf::max(x)));
-  EXPECT_EQ(carry_bytes(graph), 48);
+  EXPECT_EQ(carry_bytes(graph), 48) << "pairs of the mean's sum, and the largest";
   EXPECT_EQ(carry_bytes(mixed.graph()), 0);
   EXPECT_EQ(carry_bytes(graph_of(cf::over(cf::whole(), cf::sum(x)))), 0);
   alignas(16) std::byte memory[96];
