@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/float_environment.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -309,7 +310,9 @@ bool is_defined(Op cast, DType from, DType to) noexcept {
   return cast == Op::convert || (to != DType::boolean && size_of(to) == size_of(from));
 }
 
-Bits evaluate(Op op, DType type, DType result, Bits a, Bits b, Bits c) {
+namespace {
+
+Bits evaluate_here(Op op, DType type, DType result, Bits a, Bits b, Bits c) {
   if (op == Op::select) return a != 0 ? b : c;
   if (op == Op::convert) return convert(type, result, a);
   if (op == Op::reinterpret) {
@@ -334,10 +337,17 @@ Bits evaluate(Op op, DType type, DType result, Bits a, Bits b, Bits c) {
   undefined(op, type);
 }
 
-Bits bits_of_double(DType type, double value) { return convert(DType::f64, type, encode(value)); }
-Bits bits_of_int(DType type, std::int64_t value) { return from_integer(type, value); }
+/// Runs `operation` on bits in the default environment, and nothing of it outside.
+template <class Operation, class... B>
+auto by_default(Operation operation, B... bits) {
+  const DefaultFloatOperation environment;
+  (DefaultFloatOperation::hold(bits), ...);
+  auto result = operation(bits...);
+  DefaultFloatOperation::hold(result);
+  return result;
+}
 
-double double_of_bits(DType type, Bits bits) {
+double value_here(DType type, Bits bits) {
   switch (type) {
     case DType::f16:
     case DType::bf16: {
@@ -355,6 +365,23 @@ double double_of_bits(DType type, Bits bits) {
   }
 }
 
+}  // namespace
+
+Bits evaluate(Op op, DType type, DType result, Bits a, Bits b, Bits c) {
+  return by_default(
+      [=](Bits x, Bits y, Bits z) { return evaluate_here(op, type, result, x, y, z); }, a, b, c);
+}
+
+Bits bits_of_double(DType type, double value) {
+  return evaluate(Op::convert, DType::f64, type, encode(value));
+}
+Bits bits_of_int(DType type, std::int64_t value) {
+  return evaluate(Op::convert, DType::i64, type, static_cast<Bits>(value));
+}
+double double_of_bits(DType type, Bits bits) {
+  return by_default([=](Bits x) { return value_here(type, x); }, bits);
+}
+
 std::string text_of_bits(DType type, Bits bits) {
   if (type == DType::boolean) return bits != 0 ? "true" : "false";
   if (type == DType::f64) {
@@ -362,7 +389,7 @@ std::string text_of_bits(DType type, Bits bits) {
     return std::isnan(value) ? "nan" : fmt::format("{}", value);
   }
   if (is_float(type)) {  // the shortest f32 text of an f16 or bf16 reads back to it
-    const auto value = static_cast<float>(double_of_bits(type, bits));
+    const auto value = decode<float>(evaluate(Op::convert, type, DType::f32, bits));
     return std::isnan(value) ? "nan" : fmt::format("{}", value);
   }
   return is_signed(type) ? fmt::format("{}", signed_of_bits(type, bits)) : fmt::format("{}", bits);

@@ -13,9 +13,14 @@ f16::f16(float value) noexcept {
     bits = static_cast<std::uint16_t>(sign | 0x7e00u);
   } else if (magnitude >= 0x477ff000u) {  // 65520 and above round to infinity
     bits = static_cast<std::uint16_t>(sign | 0x7c00u);
-  } else if (magnitude < 0x38800000u) {  // subnormal in f16: let the float adder round
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    bits = static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+  } else if (magnitude < 0x33000000u) {  // below half of the smallest
+    bits = static_cast<std::uint16_t>(sign);
+  } else if (magnitude < 0x38800000u) {  // subnormal in f16
+    const std::uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
+    const std::uint32_t shift = 126u - (magnitude >> 23);  // 14 to 24
+    const std::uint32_t odd = (significand >> shift) & 1u;
+    const std::uint32_t below_half = (1u << (shift - 1)) - 1u;
+    bits = static_cast<std::uint16_t>(sign | ((significand + below_half + odd) >> shift));
   } else {
     const std::uint32_t odd = (magnitude >> 13) & 1u;
     bits = static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));

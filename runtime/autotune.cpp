@@ -14,6 +14,7 @@
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/plan_cost.hpp"
+#include "chainfold/runtime/roomy_thread.hpp"
 #include "chainfold/runtime/tuning_bench.hpp"
 #include "chainfold/runtime/tuning_candidates.hpp"
 #include "chainfold/runtime/tuning_race.hpp"
@@ -57,7 +58,9 @@ std::string utc_now() {
 class Teller {
  public:
   explicit Teller(const TuningTask& task)
-      : task_(task), what_(task.on_progress ? print_expression(*task.graph) : std::string()) {}
+      : task_(task),
+        what_(task.on_progress ? roomy([&] { return print_expression(*task.graph); })
+                               : std::string()) {}
 
   void best(const std::string& plan, double ms) {
     plan_ = plan;
@@ -147,7 +150,7 @@ class Measurement {
 
  private:
   Tuned run_through() {
-    candidates_ = make_candidates(task_, elements_);
+    candidates_ = roomy([&] { return make_candidates(task_, elements_); });
     if (candidates_[0].failure) std::rethrow_exception(candidates_[0].failure);
     std::optional<TuningBench> bench;
     compile_and_check(bench);
@@ -342,7 +345,7 @@ std::optional<TuningResult> find_tuning(const TuningTask& task) {
 }
 
 std::optional<Tuned> tune(const TuningTask& task) {
-  const CacheKey key = tuning_key(task);
+  const CacheKey key = roomy([&] { return tuning_key(task); });
   UnderWay& others = under_way();
   for (;;) {
     std::promise<std::optional<Tuned>> promise;
@@ -372,7 +375,8 @@ std::optional<Tuned> tune(const TuningTask& task) {
     };
     try {
       std::optional<Tuned> tuned;
-      if (auto record = find_record(key, task); record && serves(*record, task)) {
+      if (auto record = roomy([&] { return find_record(key, task); });
+          record && serves(*record, task)) {
         tuned = Tuned{.result = *std::move(record)};
       } else {
         tuned = try_to_measure(task);

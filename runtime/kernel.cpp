@@ -10,6 +10,7 @@
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/roomy_thread.hpp"
 #include "chainfold/runtime/scan_arguments.hpp"
 
 namespace chainfold {
@@ -43,9 +44,8 @@ int device_of(const Target& target) {
       "target");
 }
 
-}  // namespace
-
-Target target(std::string_view name) {
+/// target() on this thread.
+Target target_here(std::string_view name) {
   if (name == "cpu") {
     const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
     return codegen::cpu_target(plugin.threads, plugin.host_cpu, plugin.vector_bits);
@@ -66,14 +66,22 @@ Target target(std::string_view name) {
   return codegen::parse_target(name);
 }
 
+}  // namespace
+
+Target target(std::string_view name) {
+  return runtime::roomy([&] { return target_here(name); });
+}
+
 Target runtime::default_target() {
-  for (int device = 0; device < runtime::device_count(); ++device) {
-    try {
-      return gpu_of(device);
-    } catch (const UserError&) {  // an architecture of before or after this version's time
+  return roomy([] {
+    for (int device = 0; device < device_count(); ++device) {
+      try {
+        return gpu_of(device);
+      } catch (const UserError&) {  // an architecture of before or after this version's time
+      }
     }
-  }
-  return target("cpu");
+    return target_here("cpu");
+  });
 }
 
 void Kernel::check_output_types(const DType* types, std::size_t count) const {
@@ -142,6 +150,30 @@ KernelStats Kernel::stats() const {
   return state_->stats;
 }
 
+namespace {
+
+/// All of a state that is known before a variant is asked for.
+void prepare_state(Kernel::State& state, const codegen::Graph& graph) {
+  state.target = state.options.target ? *state.options.target : runtime::default_target();
+  state.graph = std::make_shared<const codegen::Graph>(codegen::graph_for(graph, state.target));
+  state.device = device_of(state.target);
+  if (state.device >= 0) state.context = &runtime::Context::of(state.device);
+  state.classes = codegen::element_classes(*state.graph, state.target);
+  const codegen::Partition& partition = state.graph->partition;
+  if (partition.tail) {
+    state.tail_graph = *state.graph;
+    state.tail_graph->partition = {};
+    state.tail_classes = codegen::element_classes(*state.tail_graph, state.target);
+  }
+  if (partition.kind != codegen::Partition::Kind::whole && partition.size == 0) {
+    // No size yet, but what no plan can meet is told now.
+    static_cast<void>(codegen::choose_plan(*state.graph, state.target,
+                                           state.request({.segment = 1}, kWidestLoad)));
+  }
+}
+
+}  // namespace
+
 Kernel compile(const Computation& computation, const Options& options) {
   if (options.tuning_elements < 0) {
     throw UserError(ErrorCode::invalid_argument,
@@ -171,24 +203,10 @@ Kernel compile(const Computation& computation, const Options& options) {
   runtime::check_scan_partition(graph);
   auto state = std::make_shared<Kernel::State>();
   state->options = options;
-  state->target = options.target ? *options.target : runtime::default_target();
-  state->graph = std::make_shared<const codegen::Graph>(codegen::graph_for(graph, state->target));
-  state->device = device_of(state->target);
-  if (state->device >= 0) state->context = &runtime::Context::of(state->device);
-  state->classes = codegen::element_classes(*state->graph, state->target);
+  runtime::roomy([&] { prepare_state(*state, graph); });
   const codegen::Partition& partition = state->graph->partition;
-  if (partition.tail) {
-    state->tail_graph = *state->graph;
-    state->tail_graph->partition = {};
-    state->tail_classes = codegen::element_classes(*state->tail_graph, state->target);
-  }
-  if (partition.kind == codegen::Partition::Kind::whole || partition.size > 0) {
+  if (partition.kind == codegen::Partition::Kind::whole || partition.size > 0)
     state->variant({.segment = partition.size}, kWidestLoad);
-  } else {
-    // No size yet, but what no plan can meet is told now.
-    static_cast<void>(codegen::choose_plan(*state->graph, state->target,
-                                           state->request({.segment = 1}, kWidestLoad)));
-  }
   return Kernel(std::move(state));
 }
 

@@ -4,6 +4,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/roomy_thread.hpp"
 #include "chainfold/runtime/scan_arguments.hpp"
 
 namespace chainfold {
@@ -72,15 +73,17 @@ std::string explain(const Computation& computation, const Target& target, std::i
 }
 
 std::string explain(const Computation& computation, const Options& options, std::int64_t segment) {
-  const Target target = options.target ? *options.target : runtime::default_target();
-  runtime::check_scan_partition(computation.graph());
-  const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
-  return explain_choice(graph, target,
-                        {.accuracy = options.accuracy,
-                         .nonfinite = options.nonfinite,
-                         .determinism = options.determinism,
-                         .segment = checked_size(graph.partition, segment)},
-                        options.plan);
+  return runtime::roomy([&] {
+    const Target target = options.target ? *options.target : runtime::default_target();
+    runtime::check_scan_partition(computation.graph());
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    return explain_choice(graph, target,
+                          {.accuracy = options.accuracy,
+                           .nonfinite = options.nonfinite,
+                           .determinism = options.determinism,
+                           .segment = checked_size(graph.partition, segment)},
+                          options.plan);
+  });
 }
 
 std::string Kernel::explain() const {
@@ -91,14 +94,16 @@ std::string Kernel::explain() const {
     const std::lock_guard lock(state_->mutex);
     last = state_->last;
   }
-  if (last.variant) {
-    return explanation(graph, state_->target, last.choice.plan, why(last.choice),
-                       last.variant->compiled);
-  }
-  const std::int64_t segment = graph.partition.size_param >= 0 ? kExample : graph.partition.size;
-  return explain_choice(graph, state_->target,
-                        state_->request({.segment = segment}, runtime::kWidestLoad),
-                        state_->options.plan);
+  return runtime::roomy([&] {
+    if (last.variant) {
+      return explanation(graph, state_->target, last.choice.plan, why(last.choice),
+                         last.variant->compiled);
+    }
+    const std::int64_t segment = graph.partition.size_param >= 0 ? kExample : graph.partition.size;
+    return explain_choice(graph, state_->target,
+                          state_->request({.segment = segment}, runtime::kWidestLoad),
+                          state_->options.plan);
+  });
 }
 
 }  // namespace chainfold

@@ -5,6 +5,7 @@
 #include "chainfold/codegen/plan_reasons.hpp"
 #include "chainfold/runtime/autotune.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/roomy_thread.hpp"
 
 namespace chainfold {
 
@@ -82,32 +83,36 @@ codegen::PlanChoice runtime::pinned_choice(const codegen::Graph& graph, const Ta
 Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
   const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
   const codegen::PlanRequest best = request(shape, runtime::kWidestLoad);
-  if (!shape.tail && !options.plan.empty()) {
-    return {.plan = runtime::pinned_choice(g, target, best, options.plan),
-            .source = Source::pinned};
+  const bool pinned = !shape.tail && !options.plan.empty();
+  const bool tunes = !shape.tail && !pinned && options.tuning != Tuning::off;
+  const runtime::TuningTask task{.graph = &g,
+                                 .target = target,
+                                 .device = device,
+                                 .request = best,
+                                 .elements = options.tuning_elements,
+                                 .seconds = options.tuning_seconds,
+                                 .on_progress = options.on_tuning};
+  const auto choice_of = [](runtime::Tuned tuned) -> Choice {
+    return {.plan = codegen::parse_choice(tuned.result.plan),
+            .source = Source::tuned,
+            .tuning = std::move(tuned.result),
+            .kept = std::move(tuned.executable)};
+  };
+  // Here, because it tells the caller's function of its progress, and uses the caller's threads.
+  if (tunes && options.tuning == Tuning::measure) {
+    if (std::optional<runtime::Tuned> tuned = runtime::tune(task))
+      return choice_of(*std::move(tuned));
   }
-  if (!shape.tail && options.tuning != Tuning::off) {
-    const runtime::TuningTask task{.graph = &g,
-                                   .target = target,
-                                   .device = device,
-                                   .request = best,
-                                   .elements = options.tuning_elements,
-                                   .seconds = options.tuning_seconds,
-                                   .on_progress = options.on_tuning};
-    std::optional<runtime::Tuned> tuned;
-    if (options.tuning == Tuning::measure) {
-      tuned = runtime::tune(task);
-    } else if (auto found = runtime::find_tuning(task)) {
-      tuned = runtime::Tuned{.result = *std::move(found)};
+  return runtime::roomy([&]() -> Choice {
+    if (pinned) {
+      return {.plan = runtime::pinned_choice(g, target, best, options.plan),
+              .source = Source::pinned};
     }
-    if (tuned) {
-      return {.plan = codegen::parse_choice(tuned->result.plan),
-              .source = Source::tuned,
-              .tuning = std::move(tuned->result),
-              .kept = std::move(tuned->executable)};
+    if (tunes && options.tuning == Tuning::cached) {
+      if (auto found = runtime::find_tuning(task)) return choice_of({.result = *std::move(found)});
     }
-  }
-  return {.plan = default_choice(g, target, best)};
+    return {.plan = default_choice(g, target, best)};
+  });
 }
 
 const Kernel::State::Choice& Kernel::State::choice(const Shape& shape) {
@@ -141,12 +146,14 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
     const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
     Choice chosen = choice(shape);
     const codegen::PlanRequest wanted = request(shape, alignment);
-    if (chosen.source == Source::pinned) {
-      chosen.plan = runtime::pinned_choice(g, target, wanted, options.plan);
-    } else {
-      chosen.plan = codegen::choice_for_alignment(g, target, wanted, chosen.plan);
-    }
-    runtime::KernelVariant fresh = runtime::load_variant(g, target, device, wanted, chosen.plan);
+    runtime::KernelVariant fresh = runtime::roomy([&] {
+      if (chosen.source == Source::pinned) {
+        chosen.plan = runtime::pinned_choice(g, target, wanted, options.plan);
+      } else {
+        chosen.plan = codegen::choice_for_alignment(g, target, wanted, chosen.plan);
+      }
+      return runtime::load_variant(g, target, device, wanted, chosen.plan);
+    });
     const std::lock_guard lock(mutex);
     ++(fresh.reused                    ? stats.reused
        : fresh.executable->from_disk() ? stats.from_disk

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/float_environment.hpp"
 #include "chainfold/codegen/plan_cost.hpp"
 #include "chainfold/runtime/autotune.hpp"
 
@@ -78,6 +79,7 @@ CandidateCompiler::CandidateCompiler(const TuningTask& task, std::vector<Candida
 CandidateCompiler::~CandidateCompiler() { begun_ = order_.size(); }
 
 void CandidateCompiler::work() {
+  const codegen::DefaultFloatEnvironment environment;  // a thread begins with its maker's
   for (std::size_t place; (place = begun_++) < order_.size();) {
     Candidate& candidate = candidates_[order_[place]];
     const auto size = static_cast<double>(size_of_text(candidate));
