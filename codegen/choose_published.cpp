@@ -135,7 +135,8 @@ const Published* published(Strategy strategy) {
 
 std::string what_serves(Strategy strategy) {
   return fmt::format(
-      "{} serves one sum of one f16 input (sm_75 and later) or bf16 input (sm_80 and later), "
+      "{} serves one sum of one cf::f16 input (sm_75 and later) or cf::bf16 input (sm_80 and "
+      "later), "
       "without a filter, over {}; with product=1, the recurrence and chains that are longer than "
       "the bound allows, under Accuracy::as_published alone",
       published(strategy)->name, published(strategy)->serves);

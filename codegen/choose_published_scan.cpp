@@ -109,7 +109,8 @@ const Published* published_scan(Strategy strategy) {
 
 std::string what_serves_scan(Strategy strategy) {
   return fmt::format(
-      "{} serves one inclusive sum of one f16 or bf16 input (sm_80 and later), without a filter, "
+      "{} serves one inclusive sum of one cf::f16 or cf::bf16 input (sm_80 and later), without a "
+      "filter, "
       "over {}, of finite data (NonFinite::assume_finite); with product=1, and with chain=0 where "
       "the bound does not allow it, under Accuracy::as_published alone",
       published_scan(strategy)->name, published_scan(strategy)->serves);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/type_names.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -116,14 +117,15 @@ NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
   if (name.empty()) {
     throw UserError(ErrorCode::invalid_argument,
                     fmt::format("cf::{}<{}> has an empty name; give it one, e.g. \"x\"", word(kind),
-                                name_of(type)));
+                                cpp_name_of(type)));
   }
   auto conflict = [&](NodeKind other, DType other_type) {
-    throw UserError(ErrorCode::duplicate_input,
-                    fmt::format("\"{0}\" is declared twice, as {1}<{2}> and as {3}<{4}>; use one "
-                                "type, or another name",
-                                name, word(other), name_of(other_type), word(kind), name_of(type)),
-                    std::string(name));
+    throw UserError(
+        ErrorCode::duplicate_input,
+        fmt::format("\"{0}\" is declared twice, as {1}<{2}> and as {3}<{4}>; use one "
+                    "type, or another name",
+                    name, word(other), cpp_name_of(other_type), word(kind), cpp_name_of(type)),
+        std::string(name));
   };
   const bool is_input = kind == NodeKind::input;
   int index = -1;
@@ -224,7 +226,7 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
     if (operand.type != expected) {
       throw UserError(ErrorCode::type_mismatch,
                       fmt::format("operand {} of {} is {}, not {}; cast it", i + 1, name_of(op),
-                                  name_of(operand.type), name_of(expected)));
+                                  cpp_name_of(operand.type), cpp_name_of(expected)));
     }
     constants = constants && operand.kind == NodeKind::constant;
     has_element = has_element || operand.level == Level::element;
@@ -238,7 +240,7 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
     throw UserError(ErrorCode::type_mismatch,
                     fmt::format("{} is not defined on {}; cast its operands to a type "
                                 "that has it",
-                                name_of(op), name_of(in)));
+                                name_of(op), cpp_name_of(in)));
   }
   // Elements are told their segment's fold beside a scan: elsewhere nothing would serve it yet.
   if (has_element && has_folded && !has_scanned) {
@@ -305,7 +307,7 @@ NodeId GraphBuilder::fold_node(Node node, Fold fold, std::vector<NodeId> operand
     if (type(operands[i]) != fold.operands[i]) {
       throw UserError(ErrorCode::type_mismatch,
                       fmt::format("operand {} of {} is {}, not {}; cast it", i + 1, fold.name,
-                                  name_of(type(operands[i])), name_of(fold.operands[i])));
+                                  cpp_name_of(type(operands[i])), cpp_name_of(fold.operands[i])));
     }
     if (level(operands[i]) != Level::element) {
       throw UserError(

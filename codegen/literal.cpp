@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/type_names.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -40,7 +42,10 @@ bool is_representable(DType target, DType source, Bits bits) {
   if (is_float(source)) {
     if (!is_float(target)) return false;
     const double value = double_of_bits(source, bits);
-    return std::isnan(value) || double_of_bits(target, bits_of_double(target, value)) == value;
+    if (std::isnan(value)) return true;
+    // As bits: a caller that reads subnormals as zero would find them equal.
+    const double kept = double_of_bits(target, bits_of_double(target, value));
+    return std::bit_cast<std::uint64_t>(kept) == std::bit_cast<std::uint64_t>(value);
   }
   const bool negative = is_signed(source) && (bits >> (8 * size_of(source) - 1)) != 0;
   const Bits wide =
@@ -58,13 +63,13 @@ Bits literal_bits(DType target, DType source, Bits bits) {
             "the literal {} ({}) is not exactly representable as {}, the type that the "
             "expression beside it is computed in; round it where it is written (a suffix f, "
             "a static_cast) or cast the expression",
-            text, name_of(source), name_of(target)));
+            text, cpp_name_of(source), cpp_name_of(target)));
   }
   throw UserError(ErrorCode::type_mismatch,
                   fmt::format("the literal {} ({}) is not representable as {}, the type of the "
                               "expression beside it; cast the expression to a type that holds it "
                               "(cf::cast) or change the literal",
-                              text, name_of(source), name_of(target)));
+                              text, cpp_name_of(source), cpp_name_of(target)));
 }
 
 }  // namespace chainfold::codegen

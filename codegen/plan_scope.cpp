@@ -25,7 +25,8 @@ constexpr Scope kOwn[] = {
      "target: rows are segments that a group of lanes takes at once, lanes share one (0: as many "
      "as one load of it has; fewer on CPUs alone, where the segment is one batch of loads and "
      "the fold needs no order), depth is loads of a segment under way; with mma, on GPUs, sums "
-     "and sums of products of f16, bf16, f64 and 8-bit integers without a filter are added up by "
+     "and sums of products of cf::f16, cf::bf16, double and 8-bit integers without a filter are "
+     "added up by "
      "tensor cores where loads fill their operands"},
     {Strategy::elements,
      "folds over segments of one element that lie side by side, of any types and alignment, on "
@@ -35,7 +36,7 @@ constexpr Scope kOwn[] = {
      "alignment, on every target: parts is how many blocks' shares all segments are cut into, as "
      "far as their size allows, whose states a second launch merges; cluster, if it is not 0, is "
      "the same number, of blocks that merge those of each segment in one launch (sm_90 and "
-     "later); mma as of rows, but not for f64"},
+     "later); mma as of rows, but not for double"},
     {Strategy::staged,
      "folds that read an input, over segments of 1 to 8192 elements without strides, of any "
      "types and alignment, on GPUs that copy to shared memory beside other work (sm_80 and "

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/type_names.hpp"
 #include "chainfold/runtime/scan_arguments.hpp"
 
 namespace chainfold::runtime {
@@ -45,10 +46,10 @@ std::uint64_t parameter_bits(const codegen::GraphParam& param, const Binding& bi
     throw UserError(ErrorCode::type_mismatch,
                     fmt::format("parameter '{}' is {}, which cannot hold the bound {} value {}; "
                                 "bind a value of {}, or declare "
-                                "param<{}>(\"{}\")",
-                                param.name, name_of(param.type), name_of(binding.type()),
+                                "cf::param<{}>(\"{}\")",
+                                param.name, cpp_name_of(param.type), cpp_name_of(binding.type()),
                                 codegen::text_of_bits(binding.type(), binding.bits()),
-                                name_of(param.type), name_of(binding.type()), param.name),
+                                cpp_name_of(param.type), cpp_name_of(binding.type()), param.name),
                     param.name);
   }
   return bits;
@@ -91,14 +92,14 @@ const std::byte* checked_input(const codegen::GraphInput& input, const Binding& 
   if (binding.type() != input.type) {
     fail(ErrorCode::type_mismatch,
          fmt::format("input '{}' is declared as {} but bound to {} data; bind {} data or declare "
-                     "input<{}>(\"{}\")",
-                     input.name, name_of(input.type), name_of(binding.type()), name_of(input.type),
-                     name_of(binding.type()), input.name));
+                     "cf::input<{}>(\"{}\")",
+                     input.name, cpp_name_of(input.type), cpp_name_of(binding.type()),
+                     cpp_name_of(input.type), cpp_name_of(binding.type()), input.name));
   }
   if (elements > 0 && binding.data() == nullptr) {
     fail(ErrorCode::null_pointer,
          fmt::format("input '{}' is null; bind a pointer to {} elements of {}", input.name,
-                     elements, name_of(input.type)));
+                     elements, cpp_name_of(input.type)));
   }
   const auto address = reinterpret_cast<std::uintptr_t>(binding.data());
   if (address % static_cast<std::uintptr_t>(size_of(input.type)) != 0) {
@@ -137,23 +138,29 @@ std::int64_t checked_stride(const codegen::GraphInput& input, const Binding& bin
   return stride;
 }
 
-/// Elements of memory that `elements` elements in rows of `row`, `stride` apart, reach over.
+/// Elements of memory that `elements` elements in rows of `row`, `stride` apart, reach over. A gap
+/// behind the last row counts for whether they can be told apart by 63 bits: kernels may compute
+/// where the next row would begin.
 std::int64_t checked_extent(const codegen::GraphInput& input, std::int64_t elements,
                             std::int64_t row, std::int64_t stride) {
-  if (row == 0 || elements == 0 || stride == row) return elements;
-  const std::int64_t last = elements % row == 0 ? row : elements % row;
-  const std::int64_t before = (elements - last) / row;
-  std::int64_t extent = 0, bytes = 0;
-  if (__builtin_mul_overflow(before, stride, &extent) ||
-      __builtin_add_overflow(extent, last, &extent) ||
-      __builtin_mul_overflow(extent, std::int64_t{size_of(input.type)}, &bytes)) {
-    throw UserError(ErrorCode::invalid_argument,
-                    fmt::format("input '{}' would reach over {} rows with a stride of {}, beyond "
-                                "2^63 bytes; strides count elements",
-                                input.name, before + 1, stride),
-                    input.name);
+  if (elements == 0) return 0;
+  const bool dense = row == 0 || stride == row;
+  const std::int64_t last = dense || elements % row == 0 ? row : elements % row;
+  const std::int64_t rows = dense ? 1 : (elements - last) / row + 1;
+  std::int64_t reach = dense ? elements : 0, bytes = 0;
+  if ((!dense && __builtin_mul_overflow(rows, stride, &reach)) ||
+      __builtin_mul_overflow(reach, std::int64_t{size_of(input.type)}, &bytes)) {
+    throw UserError(
+        ErrorCode::invalid_argument,
+        dense ? fmt::format("input '{}' of {} elements of {} would reach over 2^63 bytes and more; "
+                            "counts are of elements",
+                            input.name, elements, cpp_name_of(input.type))
+              : fmt::format("input '{}' would reach over {} rows with a stride of {}, beyond 2^63 "
+                            "bytes; strides count elements",
+                            input.name, rows, stride),
+        input.name);
   }
-  return extent;
+  return dense ? elements : reach - stride + last;
 }
 
 /// The elements that memory of `count` elements holds in such rows. A last row may lack its gap.
@@ -212,13 +219,13 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
     if (!binding) {
       throw UserError(ErrorCode::missing_input,
                       fmt::format("input '{}' ({}) is not bound; bound names must cover: {}",
-                                  input.name, name_of(input.type), known_names(graph)),
+                                  input.name, cpp_name_of(input.type), known_names(graph)),
                       input.name);
     }
     if (binding->is_scalar()) {
       throw UserError(ErrorCode::type_mismatch,
                       fmt::format("'{}' is an input of {} elements; bind an array, not a number",
-                                  input.name, name_of(input.type)),
+                                  input.name, cpp_name_of(input.type)),
                       input.name);
     }
     if (binding->count() < 0 && !told) {
@@ -236,7 +243,8 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
           binding ? ErrorCode::type_mismatch : ErrorCode::missing_input,
           fmt::format("parameter '{}' ({}) is not bound to a number; bind it by name like an "
                       "input: {{\"{}\", value}}",
-                      graph.params[i].name, name_of(graph.params[i].type), graph.params[i].name),
+                      graph.params[i].name, cpp_name_of(graph.params[i].type),
+                      graph.params[i].name),
           graph.params[i].name);
     }
     args.params[i] = parameter_bits(graph.params[i], *binding);
@@ -254,7 +262,8 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
     args.strided = args.strided || stride != row;
     const std::int64_t has =
         binding.count() < 0 ? binding.count() : elements_in(binding.count(), row, stride);
-    const std::int64_t needed = told ? checked_extent(input, elements, row, stride) : 0;
+    const std::int64_t needed =
+        checked_extent(input, told ? elements : std::max<std::int64_t>(has, 0), row, stride);
     if (has >= 0 && elements >= 0 && (told ? binding.count() < needed : has != elements)) {
       throw UserError(
           ErrorCode::length_mismatch,
@@ -321,7 +330,7 @@ void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& argumen
       fail(ErrorCode::type_mismatch,
            fmt::format(
                " is {} but the array given holds {}; give {} or cast the output in the expression",
-               name_of(type), name_of(outputs[i].type()), name_of(type)));
+               cpp_name_of(type), cpp_name_of(outputs[i].type()), cpp_name_of(type)));
     }
     if (outputs[i].capacity() < count) {
       fail(ErrorCode::too_small,

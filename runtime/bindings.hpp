@@ -10,11 +10,14 @@
 #include <initializer_list>
 #include <iterator>
 #include <ranges>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "chainfold/codegen/element_rule.hpp"
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/types.hpp"
+#include "chainfold/runtime/binding_rules.hpp"
 
 namespace chainfold {
 
@@ -31,34 +34,86 @@ struct Count {
   constexpr operator std::int64_t() const noexcept { return value; }  // NOLINT
 };
 
-/// A named input (pointer, type, count, stride) or the value of a named parameter. The name and the
-/// data must live until the call that takes the binding returns (for launch: until the kernel has
-/// run).
+/// The name of a binding. A temporary string is copied, so that a list of bindings may outlive it;
+/// what a literal, a variable or a view holds is not, and must live as long as the binding.
+class BindingName {
+ public:
+  /// Bytes that are kept of a temporary. Throws UserError(invalid_argument) for a longer one.
+  static constexpr std::size_t kMostCopied = 40;
+  BindingName() = default;
+  template <class T>
+    requires std::convertible_to<const T&, std::string_view>
+  BindingName(T&& text) {  // NOLINT: implicit by design
+    const std::string_view view = text;
+    size_ = view.size();
+    if constexpr (std::is_lvalue_reference_v<T> || std::is_trivially_copyable_v<T>) {
+      text_ = view.data();
+    } else {
+      if (size_ > kMostCopied) refuse_long(view);
+      std::copy_n(view.data(), size_, copy_.data());
+    }
+  }
+  [[nodiscard]] std::string_view view() const noexcept {
+    return {text_ != nullptr ? text_ : copy_.data(), size_};
+  }
+
+ private:
+  [[noreturn]] static void refuse_long(std::string_view name) {
+    throw UserError(ErrorCode::invalid_argument,
+                    "the name '" + std::string(name) +
+                        "' of a binding is a temporary string of more than 40 characters, which "
+                        "the binding does not keep; hold it in a variable, or make it shorter",
+                    std::string(name));
+  }
+  const char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::array<char, kMostCopied> copy_{};
+};
+
+/// A named input (pointer, type, count, stride) or the value of a named parameter. The data must
+/// live until the call that takes the binding returns (for launch: until the kernel has run).
 class Binding {
  public:
   Binding() = default;
-  /// A contiguous range: a std::vector, std::span or array of elements.
-  template <std::ranges::contiguous_range R>
-    requires Element<std::ranges::range_value_t<R>>
-  Binding(std::string_view name, const R& range)
-      : name_(name),
-        data_(std::ranges::data(range)),
-        type_(kDType<std::ranges::range_value_t<R>>),
-        count_(static_cast<std::int64_t>(std::ranges::size(range))) {}
-  /// A pointer; without a count, the launch's element count holds. `stride` as below.
-  template <Element T>
-  Binding(std::string_view name, const T* data, Count count = -1, Count stride = 0)
-      : name_(name), data_(data), type_(kDType<T>), count_(count), stride_(stride) {}
-  /// A pointer whose type is known only at run time.
-  Binding(std::string_view name, const void* data, DType type, Count count = -1, Count stride = 0)
-      : name_(name), data_(data), type_(type), count_(count), stride_(stride) {}
-  /// The value of a parameter.
+  /// A contiguous range (a std::vector, std::span or array of elements), a pointer to elements, for
+  /// which the launch's element count holds, or the value of a parameter.
+  template <class D>
+  Binding(BindingName name, D&& data) : name_(name) {
+    using Plain = std::remove_cvref_t<D>;
+    (void)runtime::BindingRule<Plain>{};
+    (void)typename runtime::BindingRule<Plain>::Elements{};
+    (void)runtime::TemporaryRule<runtime::kOwnedTemporary<D>>{};
+    if constexpr (runtime::kElementPointer<Plain>) {
+      data_ = data;
+      type_ = kDType<std::remove_pointer_t<Plain>>;
+    } else if constexpr (runtime::kElementRange<Plain>) {
+      data_ = std::ranges::data(data);
+      type_ = kDType<std::ranges::range_value_t<Plain>>;
+      count_ = static_cast<std::int64_t>(std::ranges::size(data));
+    } else if constexpr (Element<Plain>) {
+      static_assert(sizeof(Plain) <= sizeof(bits_));
+      type_ = kDType<Plain>;
+      scalar_ = true;
+      std::copy_n(reinterpret_cast<const unsigned char*>(&data), sizeof(Plain),
+                  reinterpret_cast<unsigned char*>(&bits_));
+    }
+  }
+  /// A pointer and how many elements there are. `stride` as below.
   template <class T>
-    requires(Element<T> && std::is_arithmetic_v<T>)
-  Binding(std::string_view name, T value) : name_(name), type_(kDType<T>), scalar_(true) {
-    static_assert(sizeof(T) <= sizeof(bits_));
-    std::copy_n(reinterpret_cast<const unsigned char*>(&value), sizeof(T),
-                reinterpret_cast<unsigned char*>(&bits_));
+  Binding(BindingName name, const T* data, Count count, Count stride = 0)
+      : name_(name), data_(data), type_(kDType<ElementOr<T>>), count_(count), stride_(stride) {
+    (void)ElementRule<T>{};
+  }
+  /// A pointer whose type is known only at run time.
+  Binding(BindingName name, const void* data, DType type, Count count = -1, Count stride = 0)
+      : name_(name), data_(data), type_(type), count_(count), stride_(stride) {}
+  /// Refused: a range has a count of its own.
+  template <class R>
+    requires std::ranges::range<R>
+  Binding(BindingName, const R&, Count, Count = 0)
+    requires(!std::is_array_v<R>)
+  {
+    (void)runtime::CountedRangeRule<R>{};
   }
 
   /// The same data with rows that begin `elements` elements apart: segments, or the rows whose
@@ -70,7 +125,7 @@ class Binding {
     return strided;
   }
 
-  [[nodiscard]] std::string_view name() const noexcept { return name_; }
+  [[nodiscard]] std::string_view name() const noexcept { return name_.view(); }
   [[nodiscard]] const void* data() const noexcept { return data_; }
   [[nodiscard]] DType type() const noexcept { return type_; }
   /// Elements of the memory, gaps between rows included; -1: not given.
@@ -82,7 +137,7 @@ class Binding {
   }  ///< a scalar's, low bytes first
 
  private:
-  std::string_view name_;
+  BindingName name_;
   const void* data_ = nullptr;
   DType type_ = DType::f32;
   std::int64_t count_ = -1;
@@ -136,8 +191,40 @@ class InlineList {
   std::array<T, kMaxBindings> items_{};
   std::size_t size_ = 0;
 };
+/// Bindings with a name of their own: what they are made of must outlive them, so that they take no
+/// temporary arrays.
 using Bindings = InlineList<Binding>;
 using Outputs = InlineList<OutputBinding>;
+
+/// A binding within the braces of a call, where temporary arrays live until the call returns.
+class CallBinding {
+ public:
+  CallBinding(const Binding& binding) : binding_(binding) {}  // NOLINT: implicit by design
+  /// What a Binding is made of.
+  template <class Name, class... A>
+    requires(sizeof...(A) > 0 && std::convertible_to<const Name&, std::string_view> &&
+             std::constructible_from<Binding, BindingName, const A&...>)
+  CallBinding(const Name& name, const A&... arguments)
+      : binding_(BindingName(std::string_view(name)), arguments...) {}
+  [[nodiscard]] const Binding& binding() const noexcept { return binding_; }
+
+ private:
+  Binding binding_;
+};
+
+/// The bindings of one call: a list in braces, {{"x", samples}, {"scale", 2.0f}}, or Bindings.
+class CallBindings {
+ public:
+  CallBindings() = default;
+  CallBindings(const Bindings& bindings) : list_(bindings) {}  // NOLINT: implicit by design
+  CallBindings(std::initializer_list<CallBinding> items) {
+    for (const CallBinding& item : items) list_.push_back(item.binding());
+  }
+  operator const Bindings&() const noexcept { return list_; }  // NOLINT: implicit by design
+
+ private:
+  Bindings list_;
+};
 
 /// Temporary memory for a launch, on the kernel's device, aligned to 256 bytes.
 struct Scratch {

@@ -110,13 +110,16 @@ void for_each_name(const Descriptor& folder, Visit visit) {
   }
 }
 
-/// The folder and those above it that are missing, for this user alone.
-void make_folders(const std::filesystem::path& path) {
+/// The folder and those above it that are missing, for this user alone. Returns why the first that
+/// could not be made could not, else 0; opening the folder tells whether it is there now.
+int make_folders(const std::filesystem::path& path) {
+  int why = 0;
   std::filesystem::path so_far;
   for (const auto& part : path) {
     so_far /= part;
-    mkdir(so_far.c_str(), 0700);  // opening it tells whether it is there now
+    if (mkdir(so_far.c_str(), 0700) != 0 && errno != EEXIST && why == 0) why = errno;
   }
+  return why;
 }
 
 std::pair<std::string, std::string> split(const std::string& name) {
@@ -148,12 +151,14 @@ Descriptor CacheFolder::open(bool make, FileOutcome& outcome, std::string& why) 
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   outcome = FileOutcome::refused;
   Descriptor folder(::open(path_.c_str(), kFlags));
+  int made = 0;
   if (!folder && errno == ENOENT && make) {
-    make_folders(path_);
+    made = make_folders(path_);
     folder = Descriptor(::open(path_.c_str(), kFlags));
   }
   if (!folder) {
-    const int error = errno;
+    // A folder that is not there because nothing can be made where it belongs is told as that.
+    const int error = errno == ENOENT && made != 0 ? made : errno;
     if (error == ENOENT && !make) {
       outcome = FileOutcome::absent;
     } else if (error == ELOOP || error == ENOTDIR) {
@@ -179,8 +184,7 @@ Descriptor CacheFolder::open_sub(const Descriptor& folder, const std::string& su
                                  FileOutcome& outcome, std::string& why) const {
   const std::string shown = (path_ / sub).string();
   outcome = FileOutcome::refused;
-  if (make) mkdirat(folder.get(), sub.c_str(), 0700);
-  const int made = errno;
+  const int made = make && mkdirat(folder.get(), sub.c_str(), 0700) != 0 ? errno : 0;
   Descriptor opened(
       openat(folder.get(), sub.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened) {
@@ -190,7 +194,7 @@ Descriptor CacheFolder::open_sub(const Descriptor& folder, const std::string& su
       why = fmt::format("{} is a symbolic link, or not a folder", shown);
     } else {
       why = fmt::format("{} cannot be made or opened: {}", shown,
-                        error_text(errno == ENOENT ? made : errno));
+                        error_text(errno == ENOENT && made != 0 ? made : errno));
     }
     return opened;
   }
@@ -254,7 +258,8 @@ FileOutcome CacheFolder::write(const std::string& name, std::string_view bytes,
   if (!inner) return outcome;
   const std::string temporary = temporary_name();
   const auto refuse = [&] {
-    why = fmt::format("{} cannot be written: {}", (path_ / name).string(), error_text(errno));
+    const int error = errno;
+    why = fmt::format("{} cannot be written: {}", (path_ / name).string(), error_text(error));
     return FileOutcome::refused;
   };
   Descriptor opened(openat(inner.get(), temporary.c_str(),

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/type_names.hpp"
 #include "chainfold/runtime/context.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
@@ -98,10 +99,21 @@ void Kernel::check_output_types(const DType* types, std::size_t count) const {
       throw UserError(ErrorCode::type_mismatch,
                       fmt::format("output {} is {}, but run<...> asks for {}; ask for {} or cast "
                                   "the output in the expression",
-                                  i, name_of(type), name_of(types[i]), name_of(type)),
+                                  i, cpp_name_of(type), cpp_name_of(types[i]), cpp_name_of(type)),
                       fmt::format("output {}", i));
     }
   }
+}
+
+void Kernel::refuse_output(std::size_t i, std::int64_t count, std::size_t bytes) {
+  const std::string name = fmt::format("output {}", i);
+  throw DeviceError(
+      ErrorCode::out_of_memory,
+      fmt::format("there is no memory for {}, {} values of {} bytes each ({:.3g} "
+                  "bytes); run fewer elements at a time, or give memory of your own "
+                  "to run_into",
+                  name, count, bytes, static_cast<double>(count) * static_cast<double>(bytes)),
+      name);
 }
 
 const Target& Kernel::target() const { return state_->target; }
@@ -109,8 +121,8 @@ const Target& Kernel::target() const { return state_->target; }
 std::string Kernel::device_name() const {
   if (state_->device >= 0) return runtime::device_info(state_->device).name;
   const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
-  return fmt::format("CPU {}, {} threads, {}-bit vectors", plugin.host_cpu, plugin.threads,
-                     plugin.vector_bits);
+  return fmt::format("CPU {}, {} thread{}, {}-bit vectors", plugin.host_cpu, plugin.threads,
+                     plugin.threads == 1 ? "" : "s", plugin.vector_bits);
 }
 
 std::string Kernel::plan_summary() const {

@@ -1,10 +1,13 @@
 // Kernel: a compiled computation, and everything that can be done with it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -17,6 +20,7 @@
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/runtime/bindings.hpp"
 #include "chainfold/runtime/cache_statistics.hpp"
+#include "chainfold/runtime/kernel_rules.hpp"
 
 namespace chainfold {
 
@@ -138,23 +142,31 @@ class Kernel {
   /// the same length; parameters are bound by name like inputs. Throws UserError for bindings that
   /// do not fit the expression (nothing is run then).
   template <class... Out>
-  std::tuple<HostVector<Out>...> run(const Bindings& bindings) const {
-    const DType types[] = {kDType<Out>...};
-    check_output_types(types, sizeof...(Out));
+  std::tuple<HostVector<Out>...> run(const CallBindings& bindings) const {
+    (void)runtime::RunTypesRule<Out...>{};
+    ((void)ElementRule<Out>{}, ...);
+    const std::array<DType, sizeof...(Out)> types{kDType<ElementOr<Out>>...};
+    check_output_types(types.data(), sizeof...(Out));
     std::tuple<HostVector<Out>...> results;
-    run_sized<Out...>(bindings, results, output_counts(bindings),
-                      std::index_sequence_for<Out...>{});
+    run_sized<ElementOr<Out>...>(bindings, results, std::index_sequence_for<Out...>{});
     return results;
+  }
+  /// Refused: bindings have names.
+  template <class... Out, class... A>
+    requires(!runtime::NamedBindings<A...>)
+  std::tuple<HostVector<Out>...> run(const A&...) const {
+    (void)runtime::NamedRule<A...>{};
+    return {};
   }
   /// The same into arrays that the caller holds; number i needs room for output_count(bindings, i)
   /// values. An output with one value an element may be an input's memory, where the elements have
   /// one size; it then holds the output.
-  void run_into(const Bindings& bindings, const Outputs& outputs) const;
+  void run_into(const CallBindings& bindings, const Outputs& outputs) const;
 
   /// The number of segments of these bindings: the values of an output that has one a segment.
-  [[nodiscard]] std::int64_t output_count(const Bindings& bindings) const;
+  [[nodiscard]] std::int64_t output_count(const CallBindings& bindings) const;
   /// Values of one output for these bindings: segments, or elements. Throws std::out_of_range.
-  [[nodiscard]] std::int64_t output_count(const Bindings& bindings, std::size_t output) const;
+  [[nodiscard]] std::int64_t output_count(const CallBindings& bindings, std::size_t output) const;
 
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
@@ -184,7 +196,7 @@ class Kernel {
   /// before anything is compiled, of the plan for segments (or columns) of 256.
   [[nodiscard]] std::string explain() const;
   [[nodiscard]] const Target& target() const;
-  /// "NVIDIA H200" or "CPU, 16 threads".
+  /// "NVIDIA H200" or "CPU sapphirerapids, 16 threads, 512-bit vectors".
   [[nodiscard]] std::string device_name() const;
   /// The text of the plan of the variant compiled last: strategy, lanes, loads, units, error
   /// bounds.
@@ -202,12 +214,26 @@ class Kernel {
   explicit Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
   void check_output_types(const DType* types, std::size_t count) const;
   [[nodiscard]] std::vector<std::int64_t> output_counts(const Bindings& bindings) const;
-  template <class... Out, std::size_t... I>
-  void run_sized(const Bindings& bindings, std::tuple<HostVector<Out>...>& results,
-                 const std::vector<std::int64_t>& counts, std::index_sequence<I...>) const {
-    (std::get<I>(results).resize(static_cast<std::size_t>(counts[I])), ...);
+  /// Of output i, a vector of so many values of `bytes` each cannot be had.
+  [[noreturn]] static void refuse_output(std::size_t i, std::int64_t count, std::size_t bytes);
+  template <class T>
+  static T* sized(std::vector<T>& values, std::size_t i, std::int64_t count) {
+    try {
+      values.resize(static_cast<std::size_t>(count));
+    } catch (const std::bad_alloc&) {
+      refuse_output(i, count, sizeof(T));
+    } catch (const std::length_error&) {
+      refuse_output(i, count, sizeof(T));
+    }
+    return values.data();
+  }
+  template <class... Out, class Results, std::size_t... I>
+  void run_sized(const Bindings& bindings, Results& results, std::index_sequence<I...>) const {
+    const std::vector<std::int64_t> counts = output_counts(bindings);
     Outputs outputs;
-    (outputs.push_back(OutputBinding(std::get<I>(results).data(), kDType<Out>, counts[I])), ...);
+    (outputs.push_back(
+         OutputBinding(sized(std::get<I>(results), I, counts[I]), kDType<Out>, counts[I])),
+     ...);
     run_into(bindings, outputs);
   }
   std::shared_ptr<State> state_;
@@ -217,6 +243,14 @@ class Kernel {
 /// Throws UserError for what is not supported, DeviceError where a compiler or the CPU plugin is
 /// missing, JitError where a compiler refuses the generated code.
 Kernel compile(const Computation& computation, const Options& options = {});
+
+/// Refused: cf::compile takes what cf::over returns.
+template <class E>
+  requires(!std::convertible_to<const E&, const Computation&>)
+Kernel compile(const E&, const Options& = {}) {
+  (void)runtime::CompileRule<E>{};
+  return compile(Computation(codegen::Graph{}));
+}
 
 /// What a computation becomes on a target: the expression, graph, plan, which constant matrices and
 /// why, bytes an element, the program and the kernel's source. Needs neither a GPU nor a compiler;

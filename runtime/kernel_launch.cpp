@@ -107,11 +107,11 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   }
 }
 
-std::int64_t Kernel::output_count(const Bindings& bindings) const {
+std::int64_t Kernel::output_count(const CallBindings& bindings) const {
   return runtime::resolve(*state_->graph, bindings, -1).all_segments();
 }
 
-std::int64_t Kernel::output_count(const Bindings& bindings, std::size_t output) const {
+std::int64_t Kernel::output_count(const CallBindings& bindings, std::size_t output) const {
   return output_counts(bindings).at(output);
 }
 
@@ -124,7 +124,7 @@ std::vector<std::int64_t> Kernel::output_counts(const Bindings& bindings) const 
   return counts;
 }
 
-void Kernel::run_into(const Bindings& bindings, const Outputs& outputs) const {
+void Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) const {
   State& state = *state_;
   runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
   runtime::bind_outputs(*state.graph, outputs, arguments);

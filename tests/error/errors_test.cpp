@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/type_names.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 
@@ -199,7 +200,7 @@ TEST_F(Errors, NullPointers) {
   const float* const null_input = nullptr;
   float* const null_output = nullptr;
   refused([&] { sums(4).run_into({{"x", null_input, 24}}, outputs_); }, ErrorCode::null_pointer,
-          "x", {"input 'x' is null", "bind a pointer to 24 elements of f32"});
+          "x", {"input 'x' is null", "bind a pointer to 24 elements of float"});
   refused(
       [&] { sums(4).launch({.elements = 24, .inputs = {{"x", null_input}}, .outputs = outputs_}); },
       ErrorCode::null_pointer, "x", {"input 'x' is null"});
@@ -275,7 +276,7 @@ TEST_F(Errors, Names) {
   refused([&] { sums(4).run_into({{"x", data_}, {"z", data_}}, outputs_); },
           ErrorCode::unknown_input, "z", {"no input or parameter 'z'", "it uses: x"});
   refused([&] { sums(4).run_into({}, outputs_); }, ErrorCode::missing_input, "x",
-          {"input 'x' (f32) is not bound"});
+          {"input 'x' (float) is not bound"});
   refused([&] { sums(4).run_into({{"x", data_}, {"x", data_}}, outputs_); },
           ErrorCode::duplicate_input, "x", {"'x' is bound twice", "once"});
   refused(
@@ -287,7 +288,7 @@ TEST_F(Errors, Names) {
   const Kernel scaled =
       compiled(cf::over(cf::segments(4), cf::sum(x_ * cf::param<float>("scale"))));
   refused([&] { scaled.run_into({{"x", data_}}, outputs_); }, ErrorCode::missing_input, "scale",
-          {"parameter 'scale' (f32) is not bound", "{\"scale\", value}"});
+          {"parameter 'scale' (float) is not bound", "{\"scale\", value}"});
   refused([&] { scaled.run_into({{"x", data_}, {"scale", data_}}, outputs_); },
           ErrorCode::type_mismatch, "scale", {"parameter 'scale'", "not bound to a number"});
   refused([&] { scaled.run_into({{"x", 1.0F}, {"scale", 2.0F}}, outputs_); },
@@ -318,22 +319,23 @@ TEST_F(Errors, NamesThatStandForTwoThings) {
 TEST_F(Errors, TypesOfInputs) {
   const std::vector<double> doubles(24, 1.0);
   refused([&] { sums(4).run_into({{"x", doubles}}, outputs_); }, ErrorCode::type_mismatch, "x",
-          {"input 'x' is declared as f32 but bound to f64 data", "declare input<f64>(\"x\")"});
+          {"input 'x' is declared as float but bound to double data",
+           "declare cf::input<double>(\"x\")"});
   const std::vector<std::uint32_t> words(24, 1);
   refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", words}}, .outputs = outputs_}); },
-          ErrorCode::type_mismatch, "x", {"declared as f32 but bound to u32 data"});
+          ErrorCode::type_mismatch, "x", {"declared as float but bound to std::uint32_t data"});
 }
 
 TEST_F(Errors, TypesOfOutputs) {
   std::vector<double> doubles(6, 0.5);
   const Outputs wrong{{doubles.data(), doubles.size()}};
   refused([&] { sums(4).run_into({{"x", data_}}, wrong); }, ErrorCode::type_mismatch, "output 0",
-          {"output 0 is f32 but the array given holds f64", "cast the output"});
+          {"output 0 is float but the array given holds double", "cast the output"});
   refused([&] { sums(4).launch({.elements = 24, .inputs = {{"x", data_}}, .outputs = wrong}); },
-          ErrorCode::type_mismatch, "output 0", {"output 0 is f32"});
+          ErrorCode::type_mismatch, "output 0", {"output 0 is float"});
   for (double value : doubles) EXPECT_EQ(value, 0.5);
   refused([&] { sums(4).run<double>({{"x", data_}}); }, ErrorCode::type_mismatch, "output 0",
-          {"output 0 is f32, but run<...> asks for f64", "ask for f32 or cast"});
+          {"output 0 is float, but run<...> asks for double", "ask for float or cast"});
   refused([&] { sums(4).run<float, float>({{"x", data_}}); }, ErrorCode::type_mismatch, "outputs",
           {"names 2 output types, the expression has 1"});
 }
@@ -351,10 +353,10 @@ TEST_F(Errors, ParametersThatTheirTypeDoesNotHold) {
       const auto [sum, same] = kernel.template run<double, T>(bindings);
       EXPECT_EQ(same.at(0), static_cast<T>(value));
     } else {
-      const std::string type(name_of(kDType<T>)), given(name_of(kDType<V>));
+      const std::string type(cpp_name_of(kDType<T>)), given(cpp_name_of(kDType<V>));
       refused([&] { kernel.template run<double, T>(bindings); }, ErrorCode::type_mismatch, "p",
               {"parameter 'p' is " + type + ", which cannot hold the bound " + given,
-               "bind a value of " + type, "declare param<" + given + ">(\"p\")"});
+               "bind a value of " + type, "declare cf::param<" + given + ">(\"p\")"});
     }
   };
   constexpr bool kHolds = true, kNot = false;
@@ -433,7 +435,8 @@ TEST_F(Errors, PublishedStrategiesWhereTheyDoNotServe) {
     Options pinned = options_;
     pinned.plan = plan;
     const std::string text(plan);
-    const std::string serves = text.substr(0, text.find(' ')) + " serves one sum of one f16 input";
+    const std::string serves =
+        text.substr(0, text.find(' ')) + " serves one sum of one cf::f16 input";
     refused([&] { cf::compile(cf::over(cf::segments(4), cf::sum(x_)), pinned); },
             ErrorCode::unsupported, "plan",
             {plan, "not legal for segments of 4", serves.c_str(), words,

@@ -167,7 +167,7 @@ TEST_F(ScanErrors, PinnedPlans) {
 TEST_F(ScanErrors, TypesOfOutputs) {
   const Kernel kernel = compiled(cf::over(cf::segments(4), cf::inclusive_sum(x_)));
   refused([&] { kernel.run<double>({{"x", data_}}); }, ErrorCode::type_mismatch, "output 0",
-          {"output 0 is f32"});
+          {"output 0 is float"});
 }
 
 }  // namespace

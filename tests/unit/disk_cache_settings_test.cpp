@@ -1,6 +1,7 @@
 // What the environment asks of the cache on disk.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -53,6 +54,35 @@ TEST(DiskCacheSettings, AHomeIsNotMadeButFoldersInIt) {
   EXPECT_TRUE(fs::is_directory(home / ".cache" / "chainfold"));
   EXPECT_EQ(with.stats().stores, 1);
   EXPECT_EQ(with.stats().warning, "");
+}
+
+// Files of the kernel's are read-only for everybody, root included.
+TEST(DiskCacheSettings, WhereNothingCanBeMadeTheReasonIsTold) {
+  const test::TemporaryFolder temporary;
+  std::vector<std::string> folders{"/sys/chainfold/of/nobody"};
+  if (geteuid() == 0) {
+    folders.emplace_back("/sys/kernel");  // there, and not to be written
+  } else {
+    const fs::path closed = temporary.path() / "closed";
+    fs::create_directory(closed);
+    fs::permissions(closed, fs::perms::owner_read | fs::perms::owner_exec);
+    folders.push_back(closed.string());
+    folders.push_back((closed / "in" / "it").string());
+  }
+  for (const std::string& folder : folders) {
+    if (!fs::is_directory("/sys/kernel")) GTEST_SKIP() << "there is no /sys";
+    DiskCache cache(settings({{"CHAINFOLD_CACHE_DIR", folder}}));
+    cache.store(kKernelKind, kKey, kBytes);
+    EXPECT_EQ(cache.load(kKernelKind, kKey), kBytes) << "kept in memory";
+    const std::string why = cache.stats().warning;
+    EXPECT_EQ(cache.stats().faults, 1) << folder;
+    EXPECT_NE(why.find(folder), std::string::npos) << why;
+    EXPECT_EQ(why.find("No such file"), std::string::npos) << why;
+    EXPECT_TRUE(why.find("not permitted") != std::string::npos ||
+                why.find("Permission denied") != std::string::npos ||
+                why.find("Read-only") != std::string::npos)
+        << why;
+  }
 }
 
 TEST(DiskCacheSettings, WithoutAFolderEntriesStayInMemoryAndOneWarningSaysSo) {

@@ -85,7 +85,7 @@ TEST(DslScan, InitialValues) {
   EXPECT_EQ(graph(cf::exclusive_sum(x, 5)), graph(cf::exclusive_sum(x, 7)));  // an argument
   EXPECT_NE(graph(cf::exclusive_sum(x, cf::constant(5))), graph(cf::exclusive_sum(x, 5)));
   cf::test::expect_error<cf::UserError>([] { (void)cf::exclusive_sum(cf::input<float>("x"), 0.1); },
-                                        cf::ErrorCode::type_mismatch, "", {"0.1", "f32"});
+                                        cf::ErrorCode::type_mismatch, "", {"0.1", "float"});
 }
 
 TEST(DslScan, WholeExpressionsOfFoldsRun) {

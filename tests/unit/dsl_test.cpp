@@ -380,17 +380,18 @@ TEST(DslLiteral, MustBeRepresentable) {
   auto h = cf::input<f16>("h");
   auto f = cf::input<float>("f");
   auto d = cf::input<double>("d");
-  expect_error(type_mismatch, "the literal 300 (i32) is not representable as i8",
+  expect_error(type_mismatch, "the literal 300 (std::int32_t) is not representable as std::int8_t",
                [&] { (void)(b + 300); });
-  expect_error(type_mismatch, "the literal -1 (i32) is not representable as u64",
+  expect_error(type_mismatch, "the literal -1 (std::int32_t) is not representable as std::uint64_t",
                [&] { (void)(u > -1); });
-  expect_error(type_mismatch, "the literal 0.1 (f64) is not exactly representable as f32",
+  expect_error(type_mismatch, "the literal 0.1 (double) is not exactly representable as float",
                [&] { (void)(f * 0.1); });
-  expect_error(type_mismatch, "the literal 16777217 (i32) is not exactly representable as f32",
+  expect_error(type_mismatch,
+               "the literal 16777217 (std::int32_t) is not exactly representable as float",
                [&] { (void)(16777217 + f); });
-  expect_error(type_mismatch, "the literal 1e+300 (f64)",
+  expect_error(type_mismatch, "the literal 1e+300 (double)",
                [&] { (void)cf::select(f > 0, f, 1e300); });
-  expect_error(type_mismatch, "the literal 0.1 (f64)", [&] { (void)cf::fma(f, 0.1, f); });
+  expect_error(type_mismatch, "the literal 0.1 (double)", [&] { (void)cf::fma(f, 0.1, f); });
   EXPECT_NO_THROW((void)(b + 127));
   EXPECT_NO_THROW((void)(h * 0.1f));  // f16 computes in f32
   EXPECT_NO_THROW((void)(f * 0.1f));
@@ -467,7 +468,7 @@ TEST(DslOver, OneNameIsOneThing) {
   auto x = cf::input<float>("x");
   expect_error(duplicate_input, "\"x\" is declared twice",
                [&] { (void)cf::over(cf::whole(), cf::sum(x), cf::sum(cf::input<double>("x"))); });
-  expect_error(duplicate_input, "as param<i64> and as input<f32>",
+  expect_error(duplicate_input, "as param<std::int64_t> and as input<float>",
                [&] { (void)cf::over(cf::segments(cf::param<i64>("x")), cf::sum(x)); });
   expect_error(invalid_argument, "empty name",
                [&] { (void)cf::over(cf::whole(), cf::sum(cf::input<float>(""))); });

@@ -237,16 +237,17 @@ TEST(Graph, UserErrors) {
   const NodeId x = b.input("x", kF32), i = b.input("i", DType::i32), s = b.sum(x);
   const NodeId p = b.param("p", kF32);
   EXPECT_EQ(code_of<E>([&] { b.input("x", DType::f64); },
-                       "\"x\" is declared twice, as input<f32> and as input<f64>"),
+                       "\"x\" is declared twice, as input<float> and as input<double>"),
             ErrorCode::duplicate_input);
-  EXPECT_EQ(code_of<E>([&] { b.param("x", kF32); }, "as input<f32> and as param<f32>"),
+  EXPECT_EQ(code_of<E>([&] { b.param("x", kF32); }, "as input<float> and as param<float>"),
             ErrorCode::duplicate_input);
-  EXPECT_EQ(code_of<E>([&] { b.input("p", kF32); }, "as param<f32> and as input<f32>"),
+  EXPECT_EQ(code_of<E>([&] { b.input("p", kF32); }, "as param<float> and as input<float>"),
             ErrorCode::duplicate_input);
   EXPECT_EQ(code_of<E>([&] { b.input("", kF32); }, "empty name"), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of<E>([&] { b.compute(Op::add, {x, i}); }, "operand 1 of add is f32, not i32"),
+  EXPECT_EQ(code_of<E>([&] { b.compute(Op::add, {x, i}); },
+                       "operand 1 of add is float, not std::int32_t"),
             ErrorCode::type_mismatch);
-  EXPECT_EQ(code_of<E>([&] { b.compute(Op::sqrt, {i}); }, "sqrt is not defined on i32"),
+  EXPECT_EQ(code_of<E>([&] { b.compute(Op::sqrt, {i}); }, "sqrt is not defined on std::int32_t"),
             ErrorCode::type_mismatch);
   EXPECT_EQ(code_of<E>([&] { b.compute(Op::sub, {x, s}); }, "broadcast"), ErrorCode::unsupported);
   EXPECT_EQ(code_of<E>([&] { b.sum(s); }, "one value a segment"), ErrorCode::unsupported);
