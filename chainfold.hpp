@@ -14,3 +14,4 @@
 #include "chainfold/dsl/scan.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/progress.hpp"
+#include "chainfold/runtime/typed_kernel.hpp"

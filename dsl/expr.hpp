@@ -27,8 +27,29 @@ namespace chainfold {
 /// a monoid computes from its arguments (monoid.hpp) has a level of its own: state.
 using codegen::Level;
 
+namespace dsl {
+/// What is told where C++ asks an expression for its value.
+template <class T>
+struct NoValueRule {
+  static constexpr bool kHasValue = std::is_void_v<T>;
+  static_assert(kHasValue,
+                "chainfold: an expression has no value in C++, it stands for what a kernel "
+                "computes; use cf::max, cf::min, cf::sqrt, ... instead of std::, cf::cast<T>(x) "
+                "instead of static_cast, and cf::select instead of if and ?:");
+};
+}  // namespace dsl
+
 /// The base of every expression. It makes the operators of namespace chainfold findable.
-struct ExpressionBase {};
+struct ExpressionBase {
+  /// Refused, with what to write instead: of std::max(x, y) and if (x > 0), std::sqrt(x) and
+  /// static_cast<float>(x). As a template it is found where no function takes expressions.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  explicit(!std::same_as<T, double>) operator T() const {
+    (void)dsl::NoValueRule<T>{};
+    return T{};
+  }
+};
 
 /// An expression over the elements of a launch: an input or what was written with it.
 template <class E>

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "chainfold/codegen/element_rule.hpp"
 #include "chainfold/dsl/expr.hpp"
 
 namespace chainfold {
@@ -36,9 +37,10 @@ struct Param : Leaf<T, Level::uniform> {
 /// 64 bits, and bool (one byte, 0 or 1). Two inputs of one name are the same input; `cf::over`
 /// throws UserError(duplicate_input) if their types differ or a parameter has the name, and
 /// UserError(invalid_argument) for an empty name.
-template <Element T>
+template <class T>
 auto input(std::string_view name) {
-  return dsl::Input<kDType<T>>(name);
+  (void)ElementRule<T>{};
+  return dsl::Input<kDType<ElementOr<T>>>(name);
 }
 
 /// The position of each element within its segment, from 0 on: an i64 for operands and filters of
@@ -47,9 +49,10 @@ inline auto index() { return dsl::Index(); }
 
 /// A single value of type T, bound to `name` at launch and the same for all elements. Names follow
 /// the rules of `input`.
-template <Element T>
+template <class T>
 auto param(std::string_view name) {
-  return dsl::Param<kDType<T>>(name);
+  (void)ElementRule<T>{};
+  return dsl::Param<kDType<ElementOr<T>>>(name);
 }
 
 }  // namespace chainfold

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "chainfold/codegen/element_rule.hpp"
 #include "chainfold/codegen/literal.hpp"
 #include "chainfold/dsl/expr.hpp"
 
@@ -25,9 +26,15 @@ struct Constant {
   T value;
 };
 
+/// Numbers of the language that are no element types: taken as operands, to be refused by
+/// ElementRule.
+template <class T>
+inline constexpr bool kForeignNumber =
+    !Element<T> && (std::is_arithmetic_v<T> || std::is_enum_v<T> || IsComplexNumber<T>::value);
+
 template <class T>
 struct ScalarOf {
-  static constexpr bool kIs = Element<T>;
+  static constexpr bool kIs = Element<T> || kForeignNumber<T>;
 };
 template <class T>
 struct ScalarOf<Constant<T>> {
@@ -49,10 +56,14 @@ template <class T>
 struct ElementOf<Constant<T>> {
   using type = T;
 };
+/// Whether a number is of an element type.
+template <Scalar T>
+inline constexpr bool kIsElement = Element<typename ElementOf<std::remove_cvref_t<T>>::type>;
 
 /// The type that a C++ number has by itself.
 template <Scalar T>
-inline constexpr DType kOwnType = kDType<typename ElementOf<std::remove_cvref_t<T>>::type>;
+inline constexpr DType kOwnType =
+    kDType<ElementOr<typename ElementOf<std::remove_cvref_t<T>>::type>>;
 
 /// A literal in an expression.
 template <DType T, bool IsConstant>
@@ -102,6 +113,9 @@ auto as_expression(X&& x) {
   using Plain = std::remove_cvref_t<X>;
   if constexpr (Expression<X>) {
     return Plain(std::forward<X>(x));
+  } else if constexpr (!kIsElement<X>) {
+    (void)ElementRule<Plain>{};
+    return Literal<P, false>(0);
   } else {
     constexpr DType kOwn = kOwnType<X>;
     (void)LiteralRule<kOwn, Beside>{};
@@ -118,9 +132,14 @@ auto as_expression(X&& x) {
 
 /// Marks a literal as part of the kernel instead of an argument of it: the compiler may then use
 /// its value, and another value means another kernel. An operand like the number itself.
-template <Element T>
-dsl::Constant<T> constant(T value) {
-  return {value};
+template <class T>
+auto constant(T value) {
+  (void)ElementRule<T>{};
+  if constexpr (Element<T>) {
+    return dsl::Constant<T>{value};
+  } else {
+    return dsl::Constant<float>{};
+  }
 }
 
 }  // namespace chainfold

@@ -255,6 +255,15 @@ constexpr Level level_or_element() {
   }
 }
 
+template <bool MonoidFirst>
+struct FoldOrderRule {
+  static_assert(MonoidFirst,
+                "chainfold: cf::fold takes a monoid first and then expressions of the inputs, "
+                "e.g. cf::fold(cf::monoid(...), x)");
+  static_assert(!MonoidFirst,
+                "chainfold: cf::fold of a monoid alone; name what it folds, e.g. cf::fold(m, x)");
+};
+
 /// The monoid's fold over the elements of E... that pass F.
 template <DType Out, class F, class... E>
 using FoldNode = Node<Out, Level::segment, ((1 + F::kNodes) + ... + E::kNodes),
@@ -293,9 +302,14 @@ auto fold_monoid(const M& monoid, F filter, E... operands) {
 
 /// The initial values of a monoid's state, which are the identity of its merge; T... are the types
 /// of its fields, e.g. cf::state<float, std::int64_t>(0, 0).
-template <Element... T>
-dsl::State<T...> state(T... initial) {
-  return dsl::State<T...>(initial...);
+template <class... T>
+auto state(T... initial) {
+  ((void)ElementRule<T>{}, ...);
+  if constexpr ((Element<T> && ...)) {
+    return dsl::State<T...>(initial...);
+  } else {
+    return dsl::State<ElementOr<T>...>(ElementOr<T>{}...);
+  }
 }
 
 /// The fields of a state, as lift and merge return them: expressions of their arguments, or
@@ -374,6 +388,14 @@ auto fold(const M& monoid, const A&... arguments) {
   } else {
     return dsl::fold_monoid(monoid, dsl::NoFilter{}, arguments...);
   }
+}
+
+/// Refused: a fold without a monoid at first, or without an expression behind it.
+template <class M, class... A>
+  requires(!dsl::AMonoid<M> || sizeof...(A) == 0)
+auto fold(const M&, const A&...) {
+  (void)dsl::FoldOrderRule<dsl::AMonoid<M>>{};
+  return dsl::Refused();
 }
 
 }  // namespace chainfold

@@ -12,6 +12,7 @@
 
 #include <utility>
 
+#include "chainfold/codegen/element_rule.hpp"
 #include "chainfold/dsl/expr.hpp"
 #include "chainfold/dsl/literal.hpp"
 
@@ -54,9 +55,10 @@ struct CommonTypeRule {
   static_assert(!kBoolWithNumber,
                 "chainfold: a bool and a number have no common type; compare the number (x != 0) "
                 "or cast the bool (cf::cast<std::int32_t>(b))");
-  static_assert(!kU64WithSigned,
-                "chainfold: u64 and a signed integer have no common type; cast one of them, e.g. "
-                "cf::cast<std::int64_t>(x)");
+  static_assert(
+      !kU64WithSigned,
+      "chainfold: std::uint64_t and a signed integer have no common type; cast one of them, e.g. "
+      "cf::cast<std::int64_t>(x)");
 };
 
 /// `Folded`: whether the operand for the segment, if one is, holds a fold that the one for the
@@ -153,6 +155,24 @@ struct ConditionRule {
       C == DType::boolean,
       "chainfold: the condition of cf::select must be bool; write a comparison, e.g. x != 0");
 };
+
+/// A condition that stands where a fold takes a filter.
+template <bool Is>
+struct BareConditionRule {
+  static_assert(!Is,
+                "chainfold: a condition beside the expression of a fold; make a filter of it, "
+                "e.g. cf::sum(x, cf::where(x > 0))");
+};
+/// Whether A is a number for each element and B a condition on the elements, as in min(x, x > 0).
+template <class A, class B>
+constexpr bool is_bare_condition() {
+  if constexpr (Expression<A> && Expression<B>) {
+    return kLevelOf<A> == Level::element && kTypeOf<A> != DType::boolean &&
+           kLevelOf<B> == Level::element && kTypeOf<B> == DType::boolean;
+  } else {
+    return false;
+  }
+}
 
 template <DType A, DType B>
 struct TwoLiteralsRule {
@@ -328,6 +348,7 @@ auto operator>>(A&& a, B&& b) {
 template <class A, class B>
   requires dsl::Operands<A, B>
 auto min(A&& a, B&& b) {
+  (void)dsl::BareConditionRule<dsl::is_bare_condition<A, B>()>{};
   return dsl::binary<dsl::Use::arithmetic, codegen::Op::min>(std::forward<A>(a),
                                                              std::forward<B>(b));
 }
@@ -335,6 +356,7 @@ auto min(A&& a, B&& b) {
 template <class A, class B>
   requires dsl::Operands<A, B>
 auto max(A&& a, B&& b) {
+  (void)dsl::BareConditionRule<dsl::is_bare_condition<A, B>()>{};
   return dsl::binary<dsl::Use::arithmetic, codegen::Op::max>(std::forward<A>(a),
                                                              std::forward<B>(b));
 }
@@ -408,9 +430,10 @@ auto select(C&& condition, A&& a, B&& b) {
 }
 /// a as a T, in the kernel: integers wrap, floats round to nearest even; float to integer truncates
 /// and saturates, NaN gives 0; anything to bool is a != 0.
-template <Element T, Expression A>
+template <class T, Expression A>
 auto cast(A&& a) {
-  return dsl::Unary<codegen::Op::convert, kDType<T>, kTypeOf<A>, std::remove_cvref_t<A>>(
+  (void)ElementRule<T>{};
+  return dsl::Unary<codegen::Op::convert, kDType<ElementOr<T>>, kTypeOf<A>, std::remove_cvref_t<A>>(
       std::forward<A>(a));
 }
 

@@ -40,6 +40,35 @@ struct Partition {
 
 }  // namespace dsl
 
+namespace dsl {
+
+template <class S>
+struct IsSize : std::bool_constant<std::integral<S>> {};
+template <DType T>
+struct IsSize<Param<T>> : std::true_type {};
+/// What cuts the elements: a number, or a parameter.
+template <class S>
+concept Size = IsSize<std::remove_cvref_t<S>>::value;
+
+template <bool Columns, bool IsExpression>
+struct SizeRule {
+  static_assert(Columns || !IsExpression,
+                "chainfold: the segment size is an expression; it is one number for all segments, "
+                "cf::segments(64) or cf::segments(cf::param<std::int64_t>(\"S\")): segments of "
+                "sizes that an input tells are not supported yet");
+  static_assert(!Columns || !IsExpression,
+                "chainfold: the number of columns is an expression; write cf::columns(1024) or "
+                "cf::columns(cf::param<std::int64_t>(\"C\"))");
+  static_assert(Columns || IsExpression,
+                "chainfold: the segment size is an integer, e.g. cf::segments(64), or a parameter, "
+                "cf::segments(cf::param<std::int64_t>(\"S\"))");
+  static_assert(!Columns || IsExpression,
+                "chainfold: the number of columns is an integer, e.g. cf::columns(1024), or a "
+                "parameter, cf::columns(cf::param<std::int64_t>(\"C\"))");
+};
+
+}  // namespace dsl
+
 /// All elements are one segment.
 inline dsl::Partition whole() { return {}; }
 
@@ -69,6 +98,14 @@ dsl::Partition segments(const dsl::Param<T>& size, Tail tail = Tail::error) {
           .tail = tail};
 }
 
+/// Refused: sizes are numbers or parameters.
+template <class S>
+  requires(!dsl::Size<S>)
+dsl::Partition segments(const S&, Tail = Tail::error) {
+  (void)dsl::SizeRule<false, Expression<S>>{};
+  return {};
+}
+
 /// The columns of a matrix of `count` columns whose rows follow each other in memory: each is a
 /// segment, its elements in the order of the rows, so that cf::index() is the row's number. A
 /// binding's stride gives the distance of rows that are padded. Throws UserError(invalid_argument)
@@ -93,6 +130,14 @@ dsl::Partition columns(const dsl::Param<T>& count) {
       T == DType::i64 || T == DType::i32,
       "chainfold: the number of columns must be a cf::param<std::int64_t> or <std::int32_t>");
   return {.kind = codegen::Partition::Kind::columns, .size_param = count.name, .size_type = T};
+}
+
+/// Refused: numbers of columns are numbers or parameters.
+template <class S>
+  requires(!dsl::Size<S>)
+dsl::Partition columns(const S&) {
+  (void)dsl::SizeRule<true, Expression<S>>{};
+  return {};
 }
 
 }  // namespace chainfold

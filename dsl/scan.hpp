@@ -23,6 +23,8 @@
 // Outputs with a value a segment may stand beside it. A fold or a scan of a scan is refused.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
 #include <utility>
 
 #include "chainfold/dsl/expr.hpp"
@@ -74,6 +76,26 @@ auto scan_of(E&& e) {
   return ScanOf<Exclusive, Reverse, Plain>(std::forward<E>(e));
 }
 
+template <class B>
+concept ABackward = std::same_as<std::remove_cvref_t<B>, Backward>;
+
+template <class F>
+struct RunningSumRule {
+  static_assert(!ABackward<F>,
+                "chainfold: cf::backward is the last argument of a scan, behind the filter");
+};
+
+/// The sum that runs, of an expression and a filter.
+template <class E, class F>
+auto running_sum(E&& e, F&& filter) {
+  (void)RunningSumRule<F>{};
+  if constexpr (ABackward<F>) {
+    return Refused();
+  } else {
+    return sum(std::forward<E>(e), std::forward<F>(filter));
+  }
+}
+
 template <bool Uniform>
 struct InitialRule {
   static_assert(Uniform,
@@ -106,46 +128,52 @@ auto exclusive(E&& e, Backward) {
 }
 
 /// The running sum, cf::inclusive(cf::sum(e)), with a filter and cf::backward as those take them.
-template <Expression E>
+template <class E>
 auto inclusive_sum(E&& e) {
   return inclusive(sum(std::forward<E>(e)));
 }
-template <Expression E>
+template <class E>
 auto inclusive_sum(E&& e, Backward) {
   return inclusive(sum(std::forward<E>(e)), backward);
 }
-template <Expression E, dsl::AFilter F>
+template <class E, class F>
+  requires(!dsl::ABackward<F>)
 auto inclusive_sum(E&& e, F&& filter) {
-  return inclusive(sum(std::forward<E>(e), std::forward<F>(filter)));
+  return inclusive(dsl::running_sum(std::forward<E>(e), std::forward<F>(filter)));
 }
-template <Expression E, dsl::AFilter F>
+template <class E, class F>
 auto inclusive_sum(E&& e, F&& filter, Backward) {
-  return inclusive(sum(std::forward<E>(e), std::forward<F>(filter)), backward);
+  return inclusive(dsl::running_sum(std::forward<E>(e), std::forward<F>(filter)), backward);
 }
 
 /// The sum of what lies before each element, cf::exclusive(cf::sum(e)): 0 at the first one.
-template <Expression E>
+template <class E>
 auto exclusive_sum(E&& e) {
   return exclusive(sum(std::forward<E>(e)));
 }
-template <Expression E>
+template <class E>
 auto exclusive_sum(E&& e, Backward) {
   return exclusive(sum(std::forward<E>(e)), backward);
 }
-template <Expression E, dsl::AFilter F>
+template <class E, dsl::AFilter F>
 auto exclusive_sum(E&& e, F&& filter) {
   return exclusive(sum(std::forward<E>(e), std::forward<F>(filter)));
 }
-template <Expression E, dsl::AFilter F>
+template <class E, class F>
 auto exclusive_sum(E&& e, F&& filter, Backward) {
-  return exclusive(sum(std::forward<E>(e), std::forward<F>(filter)), backward);
+  return exclusive(dsl::running_sum(std::forward<E>(e), std::forward<F>(filter)), backward);
 }
 /// The same plus `initial`, a number or an expression of parameters: what the first element gets.
-template <Expression E, class I>
+template <class E, class I>
   requires(Expression<I> || dsl::Scalar<I>)
 auto exclusive_sum(E&& e, I&& initial) {
-  if constexpr (Expression<I>) (void)dsl::InitialRule<kLevelOf<I> == Level::uniform>{};
-  return exclusive(sum(std::forward<E>(e))) + std::forward<I>(initial);
+  (void)dsl::BareConditionRule<dsl::is_condition<I>()>{};
+  if constexpr (dsl::is_condition<I>()) {
+    return exclusive(sum(std::forward<E>(e)));
+  } else {
+    if constexpr (Expression<I>) (void)dsl::InitialRule<kLevelOf<I> == Level::uniform>{};
+    return exclusive(sum(std::forward<E>(e))) + std::forward<I>(initial);
+  }
 }
 
 }  // namespace chainfold

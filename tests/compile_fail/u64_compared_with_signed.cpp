@@ -1,4 +1,4 @@
-// expect: chainfold: u64 and a signed integer have no common type; cast one of them
+// expect: chainfold: std::uint64_t and a signed integer have no common type; cast one of them
 #include "chainfold/dsl/fold.hpp"
 #include "chainfold/dsl/let.hpp"
 #include "chainfold/dsl/over.hpp"

@@ -181,8 +181,8 @@ TEST(ChoosePlan, ExpressionsOfAnyLengthHaveAPlanOnACpu) {
   const auto y = exp(log(exp(log(exp(log(exp(log(exp(log(x))))))))));
   const auto z = exp(log(exp(log(exp(log(exp(log(exp(log(y * y))))))))));
   for (const Computation& computation :
-       {over(whole(), sum(exp(log(exp(log(exp(log(z * z)))))))),
-        over(whole(), logsumexp(z), logsumexp(-z), argmax(z), argmin(z))}) {
+       std::vector<Computation>{over(whole(), sum(exp(log(exp(log(exp(log(z * z)))))))),
+                                over(whole(), logsumexp(z), logsumexp(-z), argmax(z), argmin(z))}) {
     const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
     EXPECT_GT(codegen::instructions_of(graph), 2048);
     for (const std::int64_t segment : kSegments)
@@ -199,10 +199,14 @@ TEST(ChoosePlan, FindsALegalPlanWithinTheBoundForScans) {
 /// Positions and counts alone need no input, and no memory is read for them.
 TEST(ChoosePlan, FindsPlansForGraphsWithoutInputs) {
   constexpr Computation (*kPrograms[])(const dsl::Partition&) = {
-      +[](const dsl::Partition& p) { return over(p, cast<bf16>(count())); },
-      +[](const dsl::Partition& p) { return over(p, sum(index() * index()), max(index())); },
-      +[](const dsl::Partition& p) { return over(p, exclusive(min(index()))); },
-      +[](const dsl::Partition& p) { return over(p, inclusive(sum(index()), backward), count()); },
+      +[](const dsl::Partition& p) -> Computation { return over(p, cast<bf16>(count())); },
+      +[](const dsl::Partition& p) -> Computation {
+        return over(p, sum(index() * index()), max(index()));
+      },
+      +[](const dsl::Partition& p) -> Computation { return over(p, exclusive(min(index()))); },
+      +[](const dsl::Partition& p) -> Computation {
+        return over(p, inclusive(sum(index()), backward), count());
+      },
   };
   for (const auto& program : kPrograms)
     for (const Target& target : targets())
@@ -974,8 +978,8 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
     EXPECT_EQ(strategy(over(segments(segment), sum(x)), segment, 0, 16), Strategy::rows) << segment;
     EXPECT_EQ(strategy(over(segments(segment), min(x), max(x)), segment, 0, 16), Strategy::rows)
         << segment;
-    for (const Computation& more :
-         {over(segments(segment), variance(x)), over(segments(segment), mean(x), variance(x))})
+    for (const Computation& more : std::vector<Computation>{
+             over(segments(segment), variance(x)), over(segments(segment), mean(x), variance(x))})
       EXPECT_EQ(strategy(more, segment, 0, 16), Strategy::staged) << segment;
     EXPECT_EQ(strategy(over(segments(segment), sum(x)), segment, 0, 2), Strategy::staged)
         << "rows would read narrow loads";
@@ -1511,8 +1515,8 @@ TEST(ChoosePlan, NoMoreStagedBlocksAreResidentThanWanted) {
     const codegen::Target gpu = codegen::gpu_target(arch);
     for (const std::int64_t segment : {3, 7, 24, 37, 64, 100, 1000}) {
       for (const bool two : {false, true}) {
-        const Computation computation =
-            two ? over(segments(segment), sum(x), max(y)) : over(segments(segment), sum(x));
+        const Computation computation = two ? Computation(over(segments(segment), sum(x), max(y)))
+                                            : over(segments(segment), sum(x));
         for (const int alignment : {two ? 8 : 2, 16}) {
           const codegen::PlanRequest request{.segment = segment, .base_alignment = alignment};
           const auto choice = codegen::staged_choice(computation.graph(), gpu, request);

@@ -33,9 +33,9 @@ const Names kThree{"min.u16", "max.u16", "max.i16"};
 TEST(GraphMinima, OfHalvesAreThreeFoldsOfIntegers) {
   const auto x = input<f16>("x");
   const auto y = input<bf16>("y");
-  for (const Computation& computation :
-       {over(segments(64), min(x)), over(whole(), max(x)), over(columns(9), min(x), max(x)),
-        over(segments(3), cast<f16>(max(y)))}) {
+  for (const Computation& computation : std::vector<Computation>{
+           over(segments(64), min(x)), over(whole(), max(x)), over(columns(9), min(x), max(x)),
+           over(segments(3), cast<f16>(max(y)))}) {
     const Graph graph = on_cpu(computation);
     EXPECT_EQ(folds_of(graph), kThree) << print(graph);
     ASSERT_EQ(graph.outputs.size(), computation.graph().outputs.size());

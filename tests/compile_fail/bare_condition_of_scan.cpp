@@ -1,0 +1,13 @@
+// expect: chainfold: a condition beside the expression of a fold
+#include "chainfold/chainfold.hpp"
+
+namespace cf = chainfold;
+
+int main() {
+  auto x = cf::input<float>("x");
+#ifndef CHAINFOLD_COMPILE_FAIL_CONTROL
+  (void)cf::inclusive_sum(x, x > 0, cf::backward);
+#else
+  (void)cf::inclusive_sum(x, cf::where(x > 0), cf::backward);
+#endif
+}

@@ -1,0 +1,16 @@
+// expect: chainfold: data is bound by the name of its input
+#include <cstdint>
+#include <vector>
+#include "chainfold/chainfold.hpp"
+
+namespace cf = chainfold;
+
+int main() {
+  std::vector<float> samples(8);
+  [[maybe_unused]] cf::TypedKernel<float, std::int64_t>* kernel = nullptr;
+#ifndef CHAINFOLD_COMPILE_FAIL_CONTROL
+  (void)kernel->run(samples);
+#else
+  (void)sizeof(kernel->run({{"x", samples}}));
+#endif
+}
