@@ -27,10 +27,13 @@
 // The contract. merge is associative (up to rounding) and the state's initial values are its
 // identity on both sides; then a segment may be cut anywhere, and it is: over lanes, warps, blocks
 // and launches. Elements are merged in order. A monoid that is marked `.commutative()` may be
-// merged in any order, which is faster.
+// merged in any order, which is faster. cf::fold tries these laws on states of random elements and
+// refuses a monoid that breaks one, unless it is marked with cf::unchecked: lawful for the elements
+// that its author knows to occur.
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -40,11 +43,21 @@
 #include <vector>
 
 #include "chainfold/codegen/literal.hpp"
+#include "chainfold/codegen/monoid_laws.hpp"
 #include "chainfold/dsl/fold.hpp"
+#include "chainfold/dsl/input.hpp"
 #include "chainfold/dsl/literal.hpp"
 #include "chainfold/dsl/ops.hpp"
 
 namespace chainfold {
+
+/// The type of cf::unchecked.
+struct Unchecked {};
+/// The last argument of a monoid that is lawful for the elements that its author knows to occur,
+/// though not for all: a maximum from 0 on of numbers that are not negative. Its laws are not
+/// tried.
+inline constexpr Unchecked unchecked{};
+
 namespace dsl {
 
 /// An argument of a monoid's lift, merge or finalize, or one field of it.
@@ -189,6 +202,7 @@ struct Monoid {
   Lift lift;
   codegen::Lambda merge, finalize;
   bool is_commutative = false;
+  bool is_unchecked = false;
 
   /// The same monoid, of which merge(a, b) is merge(b, a): elements may be merged in any order.
   [[nodiscard]] Monoid commutative() const {
@@ -197,16 +211,16 @@ struct Monoid {
     return out;
   }
 
-  /// The fold of operands of these types.
+  /// The fold of operands of these types; `positions`: which of them are cf::index().
   template <DType... In>
-  [[nodiscard]] codegen::Fold fold() const {
+  [[nodiscard]] codegen::Fold fold(const std::vector<bool>& positions) const {
     const std::vector<DType> operands{In...};
     Walk walk;
     const auto lifted = [&]<std::size_t... I>(std::index_sequence<I...>) {
       return lift(Field<In>(static_cast<int>(I))...);
     }(std::make_index_sequence<sizeof...(In)>{});
     const auto results = write_fields<S>(walk, lifted);
-    return codegen::make_monoid(
+    codegen::Fold out = codegen::make_monoid(
         {.name = name,
          .operands = operands,
          .state = S::types(),
@@ -215,6 +229,8 @@ struct Monoid {
          .merge = merge,
          .finalize = finalize,
          .commutative = is_commutative});
+    if (!is_unchecked) codegen::check_laws(out, name, positions);
+    return out;
   }
 };
 
@@ -293,8 +309,9 @@ auto fold_monoid(const M& monoid, F filter, E... operands) {
   constexpr bool kTakes = std::is_invocable_v<const decltype(monoid.lift)&, Field<kTypeOf<E>>...>;
   (void)LiftArgumentsRule<kTakes>{};
   if constexpr (kTakes) {
-    return FoldOfMonoid<M::kOut, F, E...>(monoid.template fold<kTypeOf<E>...>(), std::move(filter),
-                                          std::move(operands)...);
+    return FoldOfMonoid<M::kOut, F, E...>(
+        monoid.template fold<kTypeOf<E>...>({std::same_as<E, Index>...}), std::move(filter),
+        std::move(operands)...);
   }
 }
 
@@ -329,8 +346,8 @@ auto get(const dsl::Fields<E...>& fields) {
 /// A fold of one's own: see the top of this file. `name`, of letters, digits and underscores,
 /// appears in `explain`. Throws UserError(invalid_argument) for another name or an initial state
 /// that merge with itself does not leave as it is, (type_mismatch) for a literal that its field's
-/// type does not hold, and (unsupported) for a parameter inside it; what is wrong in lift is thrown
-/// by cf::fold, where its arguments have types.
+/// type does not hold, and (unsupported) for a parameter inside it; what is wrong in lift, and laws
+/// that do not hold, are thrown by cf::fold, where its arguments have types.
 template <Element... T, class Lift, class Merge, class Finalize>
 auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, Merge merge,
             Finalize finalize) {
@@ -371,6 +388,15 @@ auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, M
       return out;
     }
   }
+}
+
+/// The same, whose laws are not tried.
+template <Element... T, class Lift, class Merge, class Finalize>
+auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, Merge merge,
+            Finalize finalize, Unchecked) {
+  auto out = monoid(name, initial, std::move(lift), std::move(merge), std::move(finalize));
+  out.is_unchecked = true;
+  return out;
 }
 
 /// A monoid of one's own over the elements of its operands, e.g. cf::fold(m, x),

@@ -28,7 +28,8 @@ auto deepest_fall() {
         return cf::fields(cf::max(a_high, b_high), cf::min(a_low, b_low),
                           cf::max(cf::max(a_fall, b_fall), 1.0F - b_low / a_high));
       },
-      [](auto s) { return cf::get<2>(s); });
+      [](auto s) { return cf::get<2>(s); },
+      cf::unchecked);  // of prices, which are above 0
 }
 
 /// Paths that begin at 100 and change by a percent or so a step.

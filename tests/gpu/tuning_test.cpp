@@ -25,7 +25,8 @@ TEST_P(GpuTuning, EveryCandidateIsRight) {
     return s > 0 ? over(segments(s), outputs...) : over(whole(), outputs...);
   };
   for (const Computation& computation :
-       {each(sum(x)), each(sum(y)), each(mean(x), max(x)), each(variance(y)), each(sum(x * x))}) {
+       std::vector<Computation>{each(sum(x)), each(sum(y)), each(mean(x), max(x)),
+                                each(variance(y)), each(sum(x * x))}) {
     const Kernel kernel = compile(computation, {.target = target("gpu"),
                                                 .tuning = Tuning::measure,
                                                 .tuning_elements = 1 << 22,

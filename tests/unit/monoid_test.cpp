@@ -20,7 +20,8 @@ void expect_user_error(ErrorCode code, const std::string& input, const char* wor
 auto maximum(const char* name, float start) {
   return monoid(
       name, state<float>(start), [](auto v) { return v; },
-      [](auto a, auto b) { return max(get<0>(a), get<0>(b)); }, [](auto s) { return get<0>(s); });
+      [](auto a, auto b) { return max(get<0>(a), get<0>(b)); }, [](auto s) { return get<0>(s); },
+      unchecked);  // from 0 on it is one of numbers that are not negative
 }
 
 TEST(Monoid, BecomesAFoldOfLambdas) {
