@@ -53,11 +53,10 @@ int run(std::int64_t paths, std::int64_t steps, bool explain) {
   auto x = cf::input<float>("x");
   auto below_peak = 1.0F - x / cf::inclusive(cf::max(x));
   auto still_to_rise = cf::inclusive(cf::max(x), cf::backward) / x - 1.0F;
-  const cf::Kernel kernel = cf::compile(cf::over(cf::segments(steps), below_peak, still_to_rise,
-                                                 cf::fold(deepest_fall(), x), cf::mean(x)));
+  const auto kernel = cf::compile(cf::over(cf::segments(steps), below_peak, still_to_rise,
+                                           cf::fold(deepest_fall(), x), cf::mean(x)));
   if (explain) fmt::print("{}\n", kernel.explain());
-  const auto [below, rise, deepest, mean] =
-      kernel.run<float, float, float, float>({{"x", path_prices}});
+  const auto [below, rise, deepest, mean] = kernel.run({{"x", path_prices}});
   fmt::print("{} on {}\n", kernel.plan(), kernel.device_name());
   fmt::print("{:>6} {:>10} {:>14} {:>13} {:>10}\n", "path", "mean", "deepest fall", "below at end",
              "could rise");

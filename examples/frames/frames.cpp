@@ -40,9 +40,9 @@ Levels levels_of(const std::vector<T>& samples, std::int64_t frame, const cf::Op
   }();
   auto frames =
       cf::over(cf::segments(frame, cf::Tail::partial), cf::mean(x), cf::sqrt(cf::mean(y * y)));
-  const cf::Kernel kernel = cf::compile(frames, options);
+  const auto kernel = cf::compile(frames, options);
   if (explain) fmt::print("{}\n", kernel.explain());
-  const auto [mean, rms] = kernel.run<Real, Real>({{"x", samples}});
+  const auto [mean, rms] = kernel.run({{"x", samples}});
   return {.mean = {mean.begin(), mean.end()},
           .rms = {rms.begin(), rms.end()},
           .device = kernel.device_name(),

@@ -62,10 +62,9 @@ int run(std::int64_t windows, std::int64_t size, float threshold, bool explain) 
   auto x = cf::input<float>("x");
   auto answer = cf::over(cf::segments(size), cf::fold(longest_run(), x > threshold), cf::argmax(x),
                          cf::logsumexp(x) - std::log(static_cast<float>(size)));
-  const cf::Kernel kernel = cf::compile(answer);
+  const auto kernel = cf::compile(answer);
   if (explain) fmt::print("{}\n", kernel.explain());
-  const auto [runs, peaks, loudness] =
-      kernel.run<std::int64_t, std::int64_t, float>({{"x", samples}});
+  const auto [runs, peaks, loudness] = kernel.run({{"x", samples}});
   fmt::print("{} on {}\n", kernel.plan_summary(), kernel.device_name());
   fmt::print("{:>8} {:>12} {:>8} {:>10}\n", "window", "longest run", "peak at", "loudness");
   std::int64_t wrong = 0;

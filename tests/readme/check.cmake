@@ -6,8 +6,12 @@ file(READ ${README} text)
 set(names "\
 std::vector<chainfold::f16> samples;
 auto y = chainfold::input<float>(\"y\");
+chainfold::f16* device_x = nullptr;
+float *device_mean = nullptr, *device_rms = nullptr;
+std::int64_t n = 0;
+void* stream = nullptr;
 ")
-set(includes "#include <vector>\n")
+set(includes "#include <cstdint>\n#include <vector>\n")
 set(body "")
 set(ends "")
 set(count 0)
