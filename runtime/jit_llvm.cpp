@@ -151,6 +151,11 @@ const OpenPlugin& open_plugin() {
 
 const chainfold_cpu_plugin& cpu_plugin() { return open_plugin().table; }
 
+std::string cpu_text(const chainfold_cpu_plugin& plugin) {
+  return fmt::format("CPU {}, {} thread{}, {}-bit vectors", plugin.host_cpu, plugin.threads,
+                     plugin.threads == 1 ? "" : "s", plugin.vector_bits);
+}
+
 const std::string& cpu_plugin_identity() { return open_plugin().identity; }
 
 bool cpu_plugin_available() noexcept {

@@ -30,6 +30,9 @@ std::vector<SearchPlace> cpu_plugin_places();
 /// \throws DeviceError (missing_library) and UserError, as cpu_plugin() does.
 const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& places);
 
+/// A CPU as people read of it: "CPU znver4, 1 thread, 512-bit vectors".
+std::string cpu_text(const chainfold_cpu_plugin& plugin);
+
 /// Which plugin this process uses: its version of LLVM, its build, the processor and its every
 /// feature. What it compiles depends on nothing else. Throws as cpu_plugin() does.
 const std::string& cpu_plugin_identity();

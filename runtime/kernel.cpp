@@ -120,9 +120,7 @@ const Target& Kernel::target() const { return state_->target; }
 
 std::string Kernel::device_name() const {
   if (state_->device >= 0) return runtime::device_info(state_->device).name;
-  const chainfold_cpu_plugin& plugin = runtime::cpu_plugin();
-  return fmt::format("CPU {}, {} thread{}, {}-bit vectors", plugin.host_cpu, plugin.threads,
-                     plugin.threads == 1 ? "" : "s", plugin.vector_bits);
+  return runtime::cpu_text(runtime::cpu_plugin());
 }
 
 std::string Kernel::plan_summary() const {

@@ -42,8 +42,7 @@ std::string device_text(int device) {
                        info.driver_version);
   }
   const chainfold_cpu_plugin& plugin = cpu_plugin();
-  return fmt::format("CPU {}, {} threads, {}-bit vectors, LLVM {}", plugin.host_cpu, plugin.threads,
-                     plugin.vector_bits, plugin.llvm_version);
+  return fmt::format("{}, LLVM {}", cpu_text(plugin), plugin.llvm_version);
 }
 
 std::string text_of_record(const TuningResult& result) {

@@ -220,7 +220,8 @@ TEST(MonoidLaws, RoundedOnesAreLawful) {
               [](auto a, auto b) {
                 const auto [high_a, low_a] = a;
                 const auto [high_b, low_b] = b;
-                const auto sum = high_a + high_b, right = sum - high_a;
+                const auto sum = high_a + high_b;
+                const auto right = sum - high_a;
                 return fields(sum, (high_a - (sum - right)) + (high_b - right) + (low_a + low_b));
               },
               [](auto s) { return get<0>(s) + get<1>(s); }),
@@ -305,6 +306,27 @@ TEST(MonoidLaws, RoundedOnesAreLawful) {
       check(input<double>("x"), 0.0);
     }
   }
+}
+
+/// Fields that are rounded to 16 bits at every merge are lawful up to that.
+TEST(MonoidLaws, StatesOf16BitsAreLawful) {
+  const auto check = [](auto x, auto zero) {
+    using T = decltype(zero);
+    const T one(1.0F);
+    expect_lawful(monoid(
+                      "linear", state(one, zero),
+                      [](auto v) { return fields(cast<T>(v * 0.25F), cast<T>(v * 0.375F)); },
+                      [](auto a, auto b) {
+                        return fields(cast<T>(get<0>(a) * get<0>(b)),
+                                      cast<T>(cast<T>(get<0>(b) * get<1>(a)) + get<1>(b)));
+                      },
+                      [](auto s) { return get<1>(s); }),
+                  x);
+  };
+  check(input<f16>("x"), f16(0.0F));
+  check(input<bf16>("x"), bf16(0.0F));
+  check(input<float>("x"), f16(0.0F));
+  check(input<float>("x"), bf16(0.0F));
 }
 
 TEST(MonoidLaws, StatesThatFollowOneAnotherAreLawful) {
