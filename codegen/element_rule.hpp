@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <ranges>
 #include <type_traits>
 
 #include "chainfold/codegen/types.hpp"
@@ -12,6 +13,9 @@ template <class T>
 struct IsComplexNumber : std::false_type {};
 template <class T>
 struct IsComplexNumber<std::complex<T>> : std::true_type {};
+
+/// Stands for an element type that was not named.
+struct Unnamed {};
 
 /// Refuses, in one message that names the fix, a type that is no Element.
 template <class T>
@@ -27,8 +31,17 @@ struct ElementRule {
   static constexpr bool kComplex = IsComplexNumber<Plain>::value;
   static constexpr bool kEnumeration = std::is_enum_v<Plain>;
   static constexpr bool kPointer = std::is_pointer_v<Plain> || std::is_array_v<Plain>;
+  static constexpr bool kUnnamed = std::is_same_v<Plain, Unnamed>;
+  static constexpr bool kData = std::ranges::range<Plain> && !std::is_array_v<Plain>;
   static constexpr bool kOther = !kElement && !kReference && !kCharacter && !kLongDouble &&
-                                 !kComplex && !kEnumeration && !kPointer;
+                                 !kComplex && !kEnumeration && !kPointer && !kUnnamed && !kData;
+  static_assert(!kUnnamed,
+                "chainfold: an element type is missing; name it, e.g. cf::input<float>(\"x\"), "
+                "cf::param<float>(\"k\"), cf::cast<float>(x)");
+  static_assert(!kData,
+                "chainfold: a range of data is no element type and no part of an expression; name "
+                "the type of one element and bind the data by name, e.g. auto y = "
+                "cf::input<float>(\"y\") and {{\"y\", data}}");
   static_assert(!kLongDouble, "chainfold: long double is no element type; use double");
   static_assert(!kCharacter,
                 "chainfold: a character is no element type, as its sign and width differ between "

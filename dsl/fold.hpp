@@ -126,6 +126,8 @@ auto where(C&& condition, const More&...) {
     (void)dsl::FilterRule<kTypeOf<C>, kLevelOf<C>>{};
     (void)dsl::NoScanRule<std::remove_cvref_t<C>::kScans>{};
     return dsl::Filter<std::remove_cvref_t<C>>(std::forward<C>(condition));
+  } else {
+    return dsl::Filter(dsl::Literal<DType::boolean, true>(1));
   }
 }
 

@@ -171,7 +171,8 @@ struct FoldArgumentsRule {
                 "cf::count(cf::where(x > 0)) counts");
   static_assert(!kNothing,
                 "chainfold: a fold of what is no expression; declare the data as an input, e.g. "
-                "auto x = cf::input<float>(\"x\"); cf::sum(x), and bind it by name in run");
+                "auto x = cf::input<float>(\"x\"); cf::sum(x), and bind it by name in run (the "
+                "type of a result is chosen by a cast, cf::cast<double>(cf::sum(x)))");
   static_assert(!kCondition,
                 "chainfold: a condition beside the expression of a fold; make a filter of it, "
                 "e.g. cf::sum(x, cf::where(x > 0))");

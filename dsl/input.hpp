@@ -37,7 +37,7 @@ struct Param : Leaf<T, Level::uniform> {
 /// 64 bits, and bool (one byte, 0 or 1). Two inputs of one name are the same input; `cf::over`
 /// throws UserError(duplicate_input) if their types differ or a parameter has the name, and
 /// UserError(invalid_argument) for an empty name.
-template <class T>
+template <class T = Unnamed>
 auto input(std::string_view name) {
   (void)ElementRule<T>{};
   return dsl::Input<kDType<ElementOr<T>>>(name);
@@ -49,7 +49,7 @@ inline auto index() { return dsl::Index(); }
 
 /// A single value of type T, bound to `name` at launch and the same for all elements. Names follow
 /// the rules of `input`.
-template <class T>
+template <class T = Unnamed>
 auto param(std::string_view name) {
   (void)ElementRule<T>{};
   return dsl::Param<kDType<ElementOr<T>>>(name);

@@ -10,6 +10,7 @@
 // exponents of cf::pow and what is marked with cf::constant are part of the kernel.
 #pragma once
 
+#include <ranges>
 #include <type_traits>
 #include <utility>
 
@@ -26,15 +27,26 @@ struct Constant {
   T value;
 };
 
-/// Numbers of the language that are no element types: taken as operands, to be refused by
-/// ElementRule.
 template <class T>
-inline constexpr bool kForeignNumber =
-    !Element<T> && (std::is_arithmetic_v<T> || std::is_enum_v<T> || IsComplexNumber<T>::value);
+constexpr bool is_range_of_elements() {
+  if constexpr (std::ranges::contiguous_range<T>) {
+    return Element<std::ranges::range_value_t<T>>;
+  } else {
+    return false;
+  }
+}
+template <class T>
+inline constexpr bool kElements = is_range_of_elements<T>();
+/// Numbers of the language that are no element types, and data: taken as operands, to be refused
+/// by ElementRule.
+template <class T>
+inline constexpr bool kForeignOperand =
+    !Element<T> && !Expression<T> &&
+    (std::is_arithmetic_v<T> || std::is_enum_v<T> || IsComplexNumber<T>::value || kElements<T>);
 
 template <class T>
 struct ScalarOf {
-  static constexpr bool kIs = Element<T> || kForeignNumber<T>;
+  static constexpr bool kIs = Element<T> || kForeignOperand<T>;
 };
 template <class T>
 struct ScalarOf<Constant<T>> {

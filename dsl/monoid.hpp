@@ -117,6 +117,26 @@ auto arguments_of(const State<T...>&) {
   }(std::index_sequence_for<T...>{});
 }
 
+template <class S>
+struct IsState : std::false_type {};
+template <class... T>
+struct IsState<State<T...>> : std::true_type {};
+
+template <class Name, class S, class Lift, class Merge, class Finalize, class... Last>
+constexpr bool monoid_arguments() {
+  return std::convertible_to<const Name&, std::string_view> && IsState<S>::value &&
+         sizeof...(Last) <= 1 && (std::same_as<Last, Unchecked> && ...);
+}
+/// A name, a state, three functions and, if wanted, cf::unchecked.
+template <class... A>
+concept MonoidArguments = requires { requires monoid_arguments<A...>(); };
+template <class... A>
+struct MonoidArgumentsRule {
+  static_assert(MonoidArguments<A...>,
+                "chainfold: cf::monoid takes a name, the initial state, lift, merge and finalize, "
+                "e.g. cf::monoid(\"m\", cf::state<float>(0), lift, merge, finalize)");
+};
+
 template <bool Takes>
 struct LiftArgumentsRule {
   static_assert(Takes,
@@ -397,6 +417,14 @@ auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, M
   auto out = monoid(name, initial, std::move(lift), std::move(merge), std::move(finalize));
   out.is_unchecked = true;
   return out;
+}
+
+/// Refused: other arguments, or in another order.
+template <class... A>
+  requires(!dsl::MonoidArguments<A...>)
+auto monoid(const A&...) {
+  (void)dsl::MonoidArgumentsRule<A...>{};
+  return dsl::Refused();
 }
 
 /// A monoid of one's own over the elements of its operands, e.g. cf::fold(m, x),

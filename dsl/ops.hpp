@@ -10,6 +10,7 @@
 // others beside a fold are refused.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "chainfold/codegen/element_rule.hpp"
@@ -162,6 +163,12 @@ struct BareConditionRule {
   static_assert(!Is,
                 "chainfold: a condition beside the expression of a fold; make a filter of it, "
                 "e.g. cf::sum(x, cf::where(x > 0))");
+};
+template <bool Two>
+struct ExtremeCountRule {
+  static_assert(Two,
+                "chainfold: cf::min and cf::max take two operands, or one to fold; of more write "
+                "cf::max(cf::max(x, y), z)");
 };
 /// Whether A is a number for each element and B a condition on the elements, as in min(x, x > 0).
 template <class A, class B>
@@ -360,6 +367,19 @@ auto max(A&& a, B&& b) {
   return dsl::binary<dsl::Use::arithmetic, codegen::Op::max>(std::forward<A>(a),
                                                              std::forward<B>(b));
 }
+/// Refused: extremes of three and more.
+template <class A, class B, class C, class... More>
+  requires dsl::Operands<A, B, C, More...>
+auto min(A&& a, B&& b, C&&, More&&...) {
+  (void)dsl::ExtremeCountRule<sizeof...(More) == 0 && std::is_void_v<C>>{};
+  return min(std::forward<A>(a), std::forward<B>(b));
+}
+template <class A, class B, class C, class... More>
+  requires dsl::Operands<A, B, C, More...>
+auto max(A&& a, B&& b, C&&, More&&...) {
+  (void)dsl::ExtremeCountRule<sizeof...(More) == 0 && std::is_void_v<C>>{};
+  return max(std::forward<A>(a), std::forward<B>(b));
+}
 /// The absolute value; that of the smallest integer is itself.
 template <Expression A>
 auto abs(A&& a) {
@@ -430,7 +450,7 @@ auto select(C&& condition, A&& a, B&& b) {
 }
 /// a as a T, in the kernel: integers wrap, floats round to nearest even; float to integer truncates
 /// and saturates, NaN gives 0; anything to bool is a != 0.
-template <class T, Expression A>
+template <class T = Unnamed, Expression A>
 auto cast(A&& a) {
   (void)ElementRule<T>{};
   return dsl::Unary<codegen::Op::convert, kDType<ElementOr<T>>, kTypeOf<A>, std::remove_cvref_t<A>>(

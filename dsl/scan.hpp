@@ -79,6 +79,20 @@ auto scan_of(E&& e) {
 template <class B>
 concept ABackward = std::same_as<std::remove_cvref_t<B>, Backward>;
 
+/// Arguments that cf::inclusive and cf::exclusive do not take.
+template <class E, class... A>
+concept NoScan = !Expression<E> || sizeof...(A) > 1 || (!ABackward<A> || ...);
+template <bool IsExpression>
+struct ScanArgumentsRule {
+  static_assert(IsExpression,
+                "chainfold: a scan of what is no expression; cf::inclusive and cf::exclusive take "
+                "an expression of folds, e.g. cf::inclusive(cf::sum(x)) of auto x = "
+                "cf::input<float>(\"x\")");
+  static_assert(!IsExpression,
+                "chainfold: behind its expression a scan takes cf::backward alone; a filter is an "
+                "argument of the fold, e.g. cf::inclusive(cf::sum(x, cf::where(x > 0)))");
+};
+
 template <class F>
 struct RunningSumRule {
   static_assert(!ABackward<F>,
@@ -125,6 +139,20 @@ auto exclusive(E&& e) {
 template <Expression E>
 auto exclusive(E&& e, Backward) {
   return dsl::scan_of<true, true>(std::forward<E>(e));
+}
+
+/// Refused: what is no expression of folds, and more than cf::backward behind it.
+template <class E, class... A>
+  requires dsl::NoScan<E, A...>
+auto inclusive(E&&, A&&...) {
+  (void)dsl::ScanArgumentsRule<Expression<E>>{};
+  return dsl::Refused();
+}
+template <class E, class... A>
+  requires dsl::NoScan<E, A...>
+auto exclusive(E&&, A&&...) {
+  (void)dsl::ScanArgumentsRule<Expression<E>>{};
+  return dsl::Refused();
 }
 
 /// The running sum, cf::inclusive(cf::sum(e)), with a filter and cf::backward as those take them.

@@ -326,7 +326,8 @@ void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& argumen
       const std::string name = fmt::format("output {}", i);
       throw UserError(code, name + why, name);
     };
-    if (outputs[i].type() != type) {
+    const bool bytes = type == DType::boolean && outputs[i].type() == DType::u8;
+    if (outputs[i].type() != type && !bytes) {
       fail(ErrorCode::type_mismatch,
            fmt::format(
                " is {} but the array given holds {}; give {} or cast the output in the expression",

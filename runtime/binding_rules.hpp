@@ -93,4 +93,25 @@ struct CountedRangeRule {
                 "a std::span, of rows with gaps cf::Binding(\"x\", range).stride(elements)");
 };
 
+template <class Name>
+struct BracesRule {
+  static constexpr bool kNever = std::is_void_v<Name>;
+  static_assert(kNever,
+                "chainfold: bindings are a list, each in braces of its own: two pairs for one, "
+                "kernel.run<float>({{\"x\", samples}})");
+};
+
+template <class D>
+struct IsOutputs : std::false_type {};
+
+/// Whether an output may be meant to be written into R: a range in memory that is no list of
+/// outputs.
+template <class R>
+concept OutputArray = std::ranges::contiguous_range<R> && !IsOutputs<std::remove_cvref_t<R>>::value;
+
+template <bool Writable>
+struct OutputArrayRule {
+  static_assert(Writable, "chainfold: an output is written into an array of constants");
+};
+
 }  // namespace chainfold::runtime

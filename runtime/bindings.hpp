@@ -155,6 +155,18 @@ class OutputBinding {
   OutputBinding(T* data, Count capacity) : data_(data), type_(kDType<T>), capacity_(capacity) {}
   OutputBinding(void* data, DType type, Count capacity)
       : data_(data), type_(type), capacity_(capacity) {}
+  /// A range that is written into: a std::vector, std::span or array of elements (bytes for bool).
+  template <runtime::OutputArray R>
+  OutputBinding(R&& range) {  // NOLINT: implicit by design
+    using T = std::remove_reference_t<std::ranges::range_reference_t<R>>;
+    (void)runtime::OutputArrayRule<!std::is_const_v<T>>{};
+    (void)ElementRule<std::remove_cv_t<T>>{};
+    if constexpr (!std::is_const_v<T>) {
+      data_ = std::ranges::data(range);
+      type_ = kDType<ElementOr<T>>;
+      capacity_ = static_cast<std::int64_t>(std::ranges::size(range));
+    }
+  }
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] DType type() const noexcept { return type_; }
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
@@ -195,6 +207,8 @@ class InlineList {
 /// temporary arrays.
 using Bindings = InlineList<Binding>;
 using Outputs = InlineList<OutputBinding>;
+template <class T>
+struct runtime::IsOutputs<InlineList<T>> : std::true_type {};
 
 /// A binding within the braces of a call, where temporary arrays live until the call returns.
 class CallBinding {
@@ -219,6 +233,12 @@ class CallBindings {
   CallBindings(const Bindings& bindings) : list_(bindings) {}  // NOLINT: implicit by design
   CallBindings(std::initializer_list<CallBinding> items) {
     for (const CallBinding& item : items) list_.push_back(item.binding());
+  }
+  /// Refused: one binding without braces of its own.
+  template <class Name, class... A>
+    requires(sizeof...(A) > 0 && std::convertible_to<const Name&, std::string_view>)
+  CallBindings(const Name&, const A&...) {
+    (void)runtime::BracesRule<Name>{};
   }
   operator const Bindings&() const noexcept { return list_; }  // NOLINT: implicit by design
 

@@ -162,6 +162,12 @@ class Kernel {
   /// values. An output with one value an element may be an input's memory, where the elements have
   /// one size; it then holds the output.
   void run_into(const CallBindings& bindings, const Outputs& outputs) const;
+  /// The same into ranges, one an output: vectors, spans or arrays of its type (bytes for bool).
+  template <runtime::OutputArray... R>
+    requires(sizeof...(R) > 0)
+  void run_into(const CallBindings& bindings, R&&... arrays) const {
+    run_into(bindings, Outputs{OutputBinding(arrays)...});
+  }
 
   /// The number of segments of these bindings: the values of an output that has one a segment.
   [[nodiscard]] std::int64_t output_count(const CallBindings& bindings) const;

@@ -26,16 +26,6 @@ struct SameElements<std::tuple<A...>, std::tuple<B...>, std::tuple<C...>>
                                           kDType<ElementOr<A>> == kDType<C>)) &&
                           ...)> {};
 
-/// What an output may be written into: a range in memory that is no list of outputs.
-template <class R>
-concept OutputArray =
-    std::ranges::contiguous_range<R> && !std::same_as<std::remove_cvref_t<R>, Outputs>;
-
-template <bool Writable>
-struct OutputArrayRule {
-  static_assert(Writable, "chainfold: an output is written into an array of constants");
-};
-
 }  // namespace runtime
 
 /// A kernel of an expression whose output types the compiler knows: a Kernel, of which it is a
@@ -66,9 +56,10 @@ class TypedKernel : public Kernel {
     return {};
   }
 
-  using Kernel::run_into;
-  /// Kernel::run_into into ranges, one an output: vectors, spans or arrays of its type (bytes for
-  /// bool) with room for output_count(bindings, i) values.
+  /// Kernel::run_into; ranges of other types do not compile.
+  void run_into(const CallBindings& bindings, const Outputs& outputs) const {
+    Kernel::run_into(bindings, outputs);
+  }
   template <runtime::OutputArray... R>
     requires(sizeof...(R) > 0)
   void run_into(const CallBindings& bindings, R&&... arrays) const {

@@ -127,6 +127,7 @@ template <class A, class B>
 concept Addable = requires(A a, B b) { a + b; };
 static_assert(Addable<In<float>, int> && Addable<f16, In<float>>);
 static_assert(!Addable<std::string, In<float>> && !Addable<int*, In<float>>);
+static_assert(!Addable<In<float>, std::vector<std::string>> && !Addable<const char*, In<float>>);
 
 // --- the programs of the README
 // ---------------------------------------------------------------------------

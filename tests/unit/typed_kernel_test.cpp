@@ -124,5 +124,27 @@ TEST_F(TypedKernels, RunIntoRanges) {
   EXPECT_EQ(mean, (std::vector<float>{0.5F, 6.5F, 6.5F}));
 }
 
+TEST_F(TypedKernels, PlainKernelsRunIntoRangesAndCheckThemWhenTheyRun) {
+  const Kernel kernel =
+      cf::compile(cf::over(cf::segments(4), cf::mean(x_), cf::all(x_ > 0)), options_);
+  std::vector<float> mean(2);
+  std::vector<std::uint8_t> bytes(2, 7);
+  kernel.run_into({{"x", data_}}, mean, bytes);
+  EXPECT_EQ(mean, (std::vector<float>{0.5F, 6.5F}));
+  EXPECT_EQ(bytes, (std::vector<std::uint8_t>{0, 1}));
+  mean = {0, 0};
+  kernel.run_into({{"x", data_}}, {std::span(mean), bytes});
+  EXPECT_EQ(mean, (std::vector<float>{0.5F, 6.5F}));
+  kernel.launch({.elements = 4, .inputs = {{"x", data_}}, .outputs = {mean, bytes}});
+  std::vector<double> wide(2);
+  expect_error<UserError>([&] { kernel.run_into({{"x", data_}}, wide, bytes); },
+                          ErrorCode::type_mismatch, "output 0",
+                          {"output 0 is float but the array given holds double"});
+  expect_error<UserError>([&] { kernel.run_into({{"x", data_}}, bytes, bytes); },
+                          ErrorCode::type_mismatch, "output 0", {"holds std::uint8_t"});
+  expect_error<UserError>([&] { kernel.run_into({{"x", data_}}, mean); },
+                          ErrorCode::invalid_argument, "outputs", {"2 outputs, 1 were given"});
+}
+
 }  // namespace
 }  // namespace chainfold::test
