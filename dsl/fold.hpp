@@ -5,12 +5,14 @@
 // parameters, e.g. cf::sqrt(cf::mean(x * x)), is again one value a segment.
 //
 // Types. Sums of floats up to 32 bits are f32, of f64 f64, of signed integers i64, of unsigned
-// integers and bool u64; integer sums wrap. mean, variance and norm are f32 for types up to 16 bits
-// and f32, else f64. min and max keep the type. Empty segments, or those of which the filter leaves
-// nothing: sum, count, dot and norm are 0, mean and variance NaN, min and max +inf and -inf or the
-// type's largest and smallest value, any false, all true, argmin and argmax -1, product 1,
-// logsumexp -inf, bit_and all ones, bit_or and bit_xor 0. A sum is never -0. Folds of one's own:
-// monoid.hpp.
+// integers, their sums and products, and bool u64; integer sums wrap. What lies directly below a
+// sum, mean, dot or norm of integers does not wrap in a narrower type: `+ - *` (through one
+// another, cf::let and the values of cf::select) are computed in the sum's type. mean, variance and
+// norm are f32 for types up to 16 bits and f32, else f64. min and max keep the type. Empty
+// segments, or those of which the filter leaves nothing: sum, count, dot and norm are 0, mean and
+// variance NaN, min and max +inf and -inf or the type's largest and smallest value, any false, all
+// true, argmin and argmax -1, product 1, logsumexp -inf, bit_and all ones, bit_or and bit_xor 0. A
+// sum is never -0. Folds of one's own: monoid.hpp.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +27,22 @@ namespace dsl {
 
 /// The fold K of expression E over the elements that pass F.
 template <FoldKind K, class E, class F>
-struct FoldOf : Operation<fold_type(K, E::kType), Level::segment, E, F> {
+struct FoldOf : Operation<kFoldType<K, E>, Level::segment, E, F> {
   FoldOf(E operand, F where)
-      : Operation<fold_type(K, E::kType), Level::segment, E, F>(
+      : Operation<kFoldType<K, E>, Level::segment, E, F>(
             std::max(operand.let_depth, where.let_depth)),
         e(std::move(operand)),
         filter(std::move(where)) {}
   static constexpr bool kFolds = true;
   codegen::NodeId write(Walk& walk) const {
-    const codegen::NodeId value = e.write(walk);
+    constexpr bool kWide = K == FoldKind::sum || K == FoldKind::mean || K == FoldKind::norm;
+    const codegen::NodeId value = kWide ? write_exact(e, walk) : e.write(walk);
     const codegen::NodeId condition = filter.write(walk);
     codegen::GraphBuilder& builder = walk.builder;
     switch (K) {
-      case FoldKind::sum: return builder.sum(value, condition);
-      case FoldKind::mean: return builder.mean(value, condition);
+      case FoldKind::sum: return builder.sum(value, condition, kFoldType<K, E>);
+      case FoldKind::mean: return builder.mean(value, condition, kFoldType<K, E>);
+      case FoldKind::norm: return builder.norm(value, condition, kFoldType<K, E>);
       case FoldKind::variance: return builder.variance(value, condition);
       case FoldKind::min: return builder.min(value, condition);
       case FoldKind::max: return builder.max(value, condition);
@@ -96,25 +100,6 @@ auto fold_of(E&& e, F&&... filter) {
   }
 }
 
-/// What dot and norm multiply in: integers in a type that holds every product of elements of up to
-/// 32 bits, floats in their common type.
-constexpr DType product_type(DType a, DType b) noexcept {
-  const DType common = promote(a, b);
-  if (!is_integer(common)) return common;
-  const bool narrow = size_of(a) <= 2 && size_of(b) <= 2 && !(a == DType::u16 && b == DType::u16);
-  return narrow ? DType::i32 : sum_type(common);
-}
-
-template <class A, class B>
-auto product(A&& a, B&& b) {
-  using Left = std::remove_cvref_t<A>;
-  using Right = std::remove_cvref_t<B>;
-  check_pair<A, B>();
-  constexpr DType kIn = product_type(Left::kType, Right::kType);
-  (void)TypeRule<Use::arithmetic, kIn>{};
-  return Binary<Op::mul, kIn, kIn, Left, Right>(std::forward<A>(a), std::forward<B>(b));
-}
-
 }  // namespace dsl
 
 /// The filter of a fold: only elements for which `condition`, a bool expression of inputs and
@@ -138,7 +123,8 @@ auto sum(E&& e, F&&... filter) {
   return dsl::fold_of<dsl::FoldKind::sum>(std::forward<E>(e), std::forward<F>(filter)...);
 }
 
-/// The sum over the count. Integers are summed exactly (modulo 2^64) and rounded once.
+/// The sum over the count, whatever the sum's size. Of integers it is exact and rounded once (up to
+/// 2^32 elements), of equal floats it is that float.
 template <class E, class... F>
   requires dsl::FoldArguments<E, F...>
 auto mean(E&& e, F&&... filter) {
@@ -243,31 +229,25 @@ auto count(F&& filter) {
   }
 }
 
-/// The sum of a * b. Integer products of elements of up to 32 bits do not wrap.
+/// The sum of a * b, in the type of a sum. Integer products of elements of up to 32 bits do not
+/// wrap.
 template <class A, class B, class... F>
   requires dsl::FoldArguments<A, B, F...>
 auto dot(A&& a, B&& b, F&&... filter) {
   (void)dsl::DotRule<A, B>{};
   if constexpr (dsl::DotRule<A, B>::kFit) {
-    return sum(dsl::product(std::forward<A>(a), std::forward<B>(b)), std::forward<F>(filter)...);
+    return sum(std::forward<A>(a) * std::forward<B>(b), std::forward<F>(filter)...);
   } else {
     return dsl::Refused();
   }
 }
 
-/// The Euclidean norm: the square root of dot(e, e).
+/// The Euclidean norm: the square root of the sum of squares, neither of which leaves a type's
+/// range on the way. 0 of nothing.
 template <class E, class... F>
   requires dsl::FoldArguments<E, F...>
 auto norm(E&& e, F&&... filter) {
-  using Rule = dsl::ArgumentsRule<E, F...>;
-  (void)Rule{};
-  if constexpr (Rule::kFit) {
-    constexpr DType kOut = mean_type(kTypeOf<E>);
-    return sqrt(dsl::Unary<codegen::Op::convert, kOut, kOut, decltype(dot(e, e, filter...))>(
-        dot(e, e, filter...)));
-  } else {
-    return dsl::Refused();
-  }
+  return dsl::fold_of<dsl::FoldKind::norm>(std::forward<E>(e), std::forward<F>(filter)...);
 }
 
 }  // namespace chainfold

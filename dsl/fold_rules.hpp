@@ -26,7 +26,8 @@ enum class FoldKind {
   bit_and,
   bit_or,
   bit_xor,
-  logsumexp
+  logsumexp,
+  norm
 };
 
 struct NoFilter {
@@ -65,6 +66,7 @@ constexpr DType fold_type(FoldKind kind, DType in) noexcept {
     case FoldKind::bit_or:
     case FoldKind::bit_xor: return in;
     case FoldKind::mean:
+    case FoldKind::norm:
     case FoldKind::variance: return mean_type(in);
     case FoldKind::min:
     case FoldKind::max: return in;
@@ -73,6 +75,10 @@ constexpr DType fold_type(FoldKind kind, DType in) noexcept {
   }
   return in;
 }
+
+/// The type of a fold of E.
+template <FoldKind K, class E>
+inline constexpr DType kFoldType = K == FoldKind::sum ? kSumOf<E> : fold_type(K, E::kType);
 
 /// What a fold consumes must not depend on a scan.
 template <bool Scans>
@@ -97,6 +103,9 @@ struct FoldRule {
   static_assert(!kBits || is_integer(T),
                 "chainfold: cf::bit_and, cf::bit_or and cf::bit_xor fold integers; of bool "
                 "expressions use cf::all and cf::any");
+  static_assert(K != FoldKind::norm || T != DType::boolean,
+                "chainfold: cf::norm is not defined on bool; cast it to a number, e.g. "
+                "cf::norm(cf::cast<float>(b))");
   static_assert(K != FoldKind::logsumexp || is_float(T),
                 "chainfold: cf::logsumexp needs a floating-point expression; cast the integer "
                 "first, e.g. cf::logsumexp(cf::cast<float>(x))");
