@@ -220,10 +220,12 @@ void RowTile::put_outputs(const Partials& merged, int offset, const Sink& sink) 
       sink(i, b_.i64(offset), by_lanes(outputs[i]), exists);
     return Builder::Values{};
   };
-  // No sum of two values leaves the range that does not end up there.
-  const std::vector<Fold>& folds = tile_.graph().folds;
-  const bool values = std::all_of(folds.begin(), folds.end(),
-                                  [](const Fold& fold) { return fold.tile || !fold.guard; });
+  // No sum of two values leaves the range whose rounded result does not.
+  const Graph& graph = tile_.graph();
+  const bool values = std::all_of(graph.folds.begin(), graph.folds.end(),
+                                  [](const Fold& fold) { return fold.tile || !fold.guard; }) &&
+                      std::all_of(graph.nodes.begin(), graph.nodes.end(),
+                                  [](const Node& node) { return node.part == 0; });
   const bool holds = plan_.segment <= 2 && values;
   const ValueId exceeds = holds ? kNoValue : tile_.exceeds(merged);
   if (exceeds == kNoValue) {
