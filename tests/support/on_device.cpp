@@ -52,17 +52,6 @@ bool per_element(const codegen::Graph& graph, codegen::NodeId output) {
   return graph.node(output).level == Level::element;
 }
 
-/// `values` of each output with one a segment.
-std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t values,
-                                     std::int64_t elements) {
-  std::vector<Column> columns;
-  for (codegen::NodeId output : graph.outputs) {
-    columns.emplace_back(graph.node(output).type, per_element(graph, output) ? elements : values);
-    columns.back().fill(std::byte{0x5A});
-  }
-  return columns;
-}
-
 /// Adds what another run found.
 void join(Verdict& verdict, const Verdict& other, const char* through) {
   if (!other.problems.empty()) verdict.problems += fmt::format("{}:\n{}", through, other.problems);
@@ -132,6 +121,16 @@ Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& i
     bindings.push_back(scalar_binding(graph.params[i], params[i]));
   }
   return bindings;
+}
+
+std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t values,
+                                     std::int64_t elements) {
+  std::vector<Column> columns;
+  for (codegen::NodeId output : graph.outputs) {
+    columns.emplace_back(graph.node(output).type, per_element(graph, output) ? elements : values);
+    columns.back().fill(std::byte{0x5A});
+  }
+  return columns;
 }
 
 DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,

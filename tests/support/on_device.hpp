@@ -47,6 +47,10 @@ Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& i
                        const std::vector<Bits>& params,
                        const std::vector<std::int64_t>& strides = {});
 
+/// Poisoned columns for the outputs of so many values, one a segment, and elements.
+std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t values,
+                                     std::int64_t elements);
+
 /// A kernel's arguments in device memory, each surrounded by poison.
 class DeviceLaunch {
  public:
