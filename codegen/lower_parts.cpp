@@ -73,7 +73,9 @@ class PartsLowering {
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
     if (plan_.cluster > 0) {
-      const Builder::Values told = b.gather(tile.flatten(partials));
+      // Where nothing is folded there is nothing to gather.
+      Builder::Values told = tile.flatten(partials);
+      if (!told.empty()) told = b.gather(told);
       b.branch(
           b.compute(Op::eq, {rank, b.i64(0)}),
           [&] {
