@@ -87,6 +87,10 @@ struct LoadRuns {
   ValueId apart = kNoValue;
 };
 
+/// Its parts: values of nodes, what is folded of a tile and merged (lower_tile.cpp, by matrix
+/// instructions lower_tile_mma.cpp), loads (lower_loads.cpp), batches and ranges of elements
+/// (lower_range.cpp), merges across lanes and the outputs (lower_lanes.cpp), guards
+/// (lower_guard.cpp), moments (lower_moments.cpp).
 class TileLowering {
  public:
   TileLowering(Builder& builder, const Graph& graph, const Plan& plan);
@@ -257,6 +261,7 @@ class TileLowering {
   Partial fold_one(std::size_t fold, const Loaded& tile, Scope& scope);
 
   // Moments (lower_moments.cpp).
+  static constexpr std::size_t kCount = 0;  ///< the field of their states that counts
   /// The values that a fold takes from a tile, and which of them count.
   struct Sample {
     ValueId values = kNoValue, keep = kNoValue, mask = kNoValue;
