@@ -28,9 +28,9 @@ namespace {
 /// Squares that are added up one after the other; their sums are added up in a tree.
 constexpr int kChain = 4;
 
-/// Whether values are those of f16 or of a byte, of at most 11 digits.
+/// Whether values of f32 are those of f16 or of a byte, of at most 11 digits.
 bool has_few_digits(const Graph& graph, NodeId id) {
-  if (!is_short(graph, id)) return false;
+  if (graph.node(id).type != DType::f32 || !is_short(graph, id)) return false;
   const DType from = graph.node(graph.node(id).operands[0]).type;
   return from == DType::f16 || size_of(from) == 1;
 }

@@ -130,6 +130,9 @@ auto always(double value) {
 constexpr auto kNorm = [](auto x, auto... keep) { return cf::norm(x, keep...); };
 constexpr auto kMean = [](auto x, auto... keep) { return cf::mean(x, keep...); };
 constexpr auto kVariance = [](auto x, auto... keep) { return cf::variance(x, keep...); };
+template <class T>
+constexpr auto kVarianceAs =
+    [](auto x, auto... keep) { return cf::variance(cf::cast<T>(x), keep...); };
 constexpr auto kSum = [](auto x, auto... keep) { return cf::sum(x, keep...); };
 constexpr auto kSquares = [](auto x, auto... keep) { return cf::sum(x * x, keep...); };
 
@@ -224,6 +227,28 @@ std::vector<EndCase> make_cases() {
   list.push_back(variance_case<double>({1e150, 1.0000001e150}, 16 * kUlp64));
   list.push_back(variance_case<float>({1e19F, 2e19F}, 8 * kUlp32));
   list.push_back(variance_case<bf16>({bf16(1e19F), bf16(2e19F)}, 8 * kUlp32));
+  // Few digits, in the arithmetic of more.
+  const auto exactly = [](DType type) {
+    return [type](const Elements& e) { return Moments(type, e).variance().nearest(); };
+  };
+  list.push_back({.name = "variance of u8 as f64",
+                  .type = DType::u8,
+                  .over = forms<std::uint8_t>(kVarianceAs<double>),
+                  .elements = cycle<std::uint8_t>({3, 250, 7, 7, 91}),
+                  .right = exactly(DType::u8),
+                  .off = 4 * kUlp64});
+  list.push_back({.name = "variance of i8 as i64",
+                  .type = DType::i8,
+                  .over = forms<std::int8_t>(kVarianceAs<std::int64_t>),
+                  .elements = cycle<std::int8_t>({-128, 127, 5}),
+                  .right = exactly(DType::i8),
+                  .off = 4 * kUlp64});
+  list.push_back({.name = "variance of f16 as f64",
+                  .type = DType::f16,
+                  .over = forms<f16>(kVarianceAs<double>),
+                  .elements = cycle<f16>({f16(0.5F), f16(-2.25F), f16(65504.0F)}),
+                  .right = exactly(DType::f16),
+                  .off = 4 * kUlp64});
   for (const double mean : {1e4, 1e5}) {
     list.push_back({.name = fmt::format("variance of f32 around {:g}", mean),
                     .type = DType::f32,
