@@ -84,8 +84,8 @@ std::optional<Random> make_random(Dice& dice) {
   if (!has_scans(graph) && partition.kind != Kind::whole && dice.chance(20))
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) run.gaps.push_back(dice.below(20));
   run.base_alignment = std::max(dice.pick({16, 16, 8, 4, 1}), codegen::widest_of_scan(graph));
-  run.fill =
-      dice.pick({Fill::uniform, Fill::uniform, Fill::whole, Fill::nonfinite, Fill::extremes});
+  run.fill = dice.pick({Fill::uniform, Fill::uniform, Fill::whole, Fill::nonfinite, Fill::extremes,
+                        Fill::constant, Fill::near_ends});
   run.seed = static_cast<std::uint64_t>(dice.below(1000));
   run.in_place = has_scans(graph) && dice.chance(40);
   run.options = {.schedule = static_cast<codegen::Schedule>(dice.below(3)),

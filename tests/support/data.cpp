@@ -38,6 +38,26 @@ double smallest_subnormal(DType type) {
   }
 }
 
+double smallest_normal(DType type) {
+  switch (type) {
+    case DType::f16: return 0x1p-14;
+    case DType::bf16:
+    case DType::f32: return 0x1p-126;
+    default: return std::numeric_limits<double>::min();
+  }
+}
+
+/// Ordinary, or near either end of the type.
+Bits constant_bits(DType type, std::mt19937_64& random) {
+  std::uniform_real_distribution<double> unit(-1, 1);
+  const double value = unit(random);
+  switch (random() % 3) {
+    case 0: return codegen::bits_of_double(type, value);
+    case 1: return codegen::bits_of_double(type, value * largest(type));
+    default: return codegen::bits_of_double(type, value * smallest_normal(type) * 8);
+  }
+}
+
 Bits float_bits(DType type, std::int64_t i, Fill fill, std::mt19937_64& random) {
   std::uniform_real_distribution<double> unit(-1, 1);
   auto bits = [&](double value) { return codegen::bits_of_double(type, value); };
@@ -60,6 +80,12 @@ Bits float_bits(DType type, std::int64_t i, Fill fill, std::mt19937_64& random) 
           largest(type), -largest(type), 0, -0.0, 1, -1, smallest_subnormal(type), 0.5};
       return bits(ends[random() % std::size(ends)]);
     }
+    case Fill::constant: return constant_bits(type, random);
+    case Fill::near_ends: {
+      const double end = random() % 2 == 0 ? largest(type) : smallest_normal(type);
+      const double scale = std::exp2(8 * std::fabs(unit(random)));
+      return bits(std::copysign(end > 1 ? end / scale : end * scale, unit(random)));
+    }
   }
   return 0;
 }
@@ -75,6 +101,12 @@ Bits integer_bits(DType type, Fill fill, std::mt19937_64& random) {
       const Bits top = Bits{1} << (width - 1);
       const Bits ends[] = {0, 1, all_bits(type), top, top - 1, all_bits(type) - 1};
       return ends[random() % std::size(ends)];
+    }
+    case Fill::constant: return random() & all_bits(type);
+    case Fill::near_ends: {
+      const Bits lowest = is_signed(type) ? Bits{1} << (width - 1) : 0;
+      const Bits end = random() % 2 == 0 ? lowest + random() % 16 : lowest - 1 - random() % 16;
+      return end & all_bits(type);
     }
     default: {  // half the bits, so that products of two do not always wrap
       const auto value = static_cast<std::int64_t>(random() >> (64 - std::max(8, width / 2)));
@@ -130,8 +162,9 @@ bool Column::sentinel_intact() const {
 }
 
 std::string_view name_of(Fill fill) {
-  constexpr std::string_view kNames[] = {"uniform",   "normal",    "whole",   "adversarial",
-                                         "nonfinite", "subnormal", "extremes"};
+  constexpr std::string_view kNames[] = {"uniform",     "normal",    "whole",
+                                         "adversarial", "nonfinite", "subnormal",
+                                         "extremes",    "constant",  "near_ends"};
   return kNames[static_cast<int>(fill)];
 }
 
@@ -139,7 +172,9 @@ Column make_column(DType type, std::int64_t count, Fill fill, std::uint64_t seed
   Column column(type, count, offset);
   std::mt19937_64 random(seed);
   for (std::int64_t i = 0; i < count; ++i) {
-    if (type == DType::boolean) {
+    if (fill == Fill::constant && i > 0) {
+      column.set(i, column.get(0));
+    } else if (type == DType::boolean) {
       column.set(i, random() % 2);
     } else {
       column.set(

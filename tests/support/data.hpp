@@ -59,6 +59,9 @@ enum class Fill : std::uint8_t {
   nonfinite,    ///< floats: uniform with some NaN and infinities; others as uniform
   subnormal,    ///< floats: subnormals and the smallest normals; others small numbers
   extremes,     ///< the ends of the type's range, 0, -0, 1, -1 and neighbours
+  constant,     ///< the same anywhere in the type's range
+  near_ends,  ///< floats of any sign within 2^8 of the largest or the smallest normal one, integers
+              ///< within 16 of an end
 };
 std::string_view name_of(Fill fill);
 

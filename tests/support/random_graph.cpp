@@ -143,7 +143,7 @@ class Writer {
   NodeId folded() {
     const NodeId filter = dice_.chance(75) ? kNoNode : expression(DType::boolean, 2);
     const int depth = dice_.pick({0, 0, 1, 2});
-    switch (dice_.below(14)) {
+    switch (dice_.below(15)) {
       case 0: return builder_.min(expression(number(), depth), filter);
       case 1: return builder_.max(expression(number(), depth), filter);
       case 2: return builder_.mean(expression(any_type(), depth), filter);
@@ -165,6 +165,10 @@ class Writer {
       case 10: {
         const Fold& own = dice_.of(own_folds());
         return builder_.fold(own, {expression(own.operands[0], depth)}, filter);
+      }
+      case 11: {
+        const NodeId value = expression(number(), depth);
+        return builder_.norm(value, filter, mean_type(builder_.type(value)));
       }
       default: return builder_.sum(expression(any_type(), depth), filter);
     }
