@@ -150,7 +150,7 @@ class Evaluator {
                         .slack = slack,
                         .levels = levels(plan, extent),
                         .part = node.part,
-                        .scanned = node.kind == NodeKind::scan});
+                        .scanned = has_scans(graph_)});
   }
 
   Expected expected(std::size_t id, const Value& v) const {

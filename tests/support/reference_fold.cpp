@@ -213,9 +213,9 @@ Value Accumulator::sum_result(const Asked& asked) const {
   const DType type = fold_->result(asked.part), in = fold_->operands[0];
   auto bits = [&](double x) { return codegen::bits_of_double(type, x); };
   if (sum_.is_nan()) return Value::exactly(type, bits(std::nan("")));
-  if (sum_.is_infinite()) return Value::exactly(type, bits(sum_.infinity()));
   if (asked.scanned && sum_.sum_abs() * (1 + 0x1p-12) >= largest(in))
     return Value::nothing_promised();
+  if (sum_.is_infinite()) return Value::exactly(type, bits(sum_.infinity()));
   SumFacts facts{.exact = sum_.sum().nearest(), .exact_low = 0, .sum_abs = sum_.sum_abs()};
   Real rest = sum_.sum();
   rest -= Real(facts.exact);

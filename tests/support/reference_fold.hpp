@@ -53,8 +53,8 @@ class Accumulator {
     double slack = 0;    ///< what the terms themselves may deviate, relatively
     int levels = 0;      ///< the longest chain of merges that an element goes through
     int part = 0;        ///< which of the fold's results
-    bool scanned =
-        false;  ///< of a scan, which promises nothing beyond the range of absolute values
+    /// Of a scan or beside one: nothing is promised beyond the range of absolute values.
+    bool scanned = false;
   };
   [[nodiscard]] Value result(const Asked& asked) const;
 
