@@ -28,9 +28,9 @@ namespace {
 /// Squares that are added up one after the other; their sums are added up in a tree.
 constexpr int kChain = 4;
 
-/// Whether values of f32 are those of f16 or of a byte, of at most 11 digits.
+/// Whether values, of floats, are those of f16 or of a byte, of at most 11 digits.
 bool has_few_digits(const Graph& graph, NodeId id) {
-  if (graph.node(id).type != DType::f32 || !is_short(graph, id)) return false;
+  if (!is_float(graph.node(id).type) || !is_short(graph, id)) return false;
   const DType from = graph.node(graph.node(id).operands[0]).type;
   return from == DType::f16 || size_of(from) == 1;
 }
@@ -214,7 +214,8 @@ Partial TileLowering::lift_moments(std::size_t fold, const Partial& near) {
     return state;
   }
   state.fields = {near.fields[0], near.fields[kPilot], mean, squares};
-  if (type == DType::f64)  // nothing far from it
+  if (!has_pilot) state.fields[kPilot + 1] = b_.constant(kWide, 0);  // the mean is the base
+  if (type == DType::f64)                                            // nothing far from it
     state.fields.insert(state.fields.begin() + 1, b_.constant(kWide, 0));
   return state;
 }
