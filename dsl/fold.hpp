@@ -77,6 +77,7 @@ struct Count : Operation<DType::i64, Level::segment, F> {
 template <FoldKind K, class E, class F = NoFilter>
 auto checked_fold(E&& e, F&& filter = {}) {
   (void)FoldRule<K, kTypeOf<E>, kLevelOf<E>>{};
+  (void)FoldLevelRule<kLevelOf<E>>{};
   (void)NoScanRule<std::remove_cvref_t<E>::kScans>{};
   return FoldOf<K, std::remove_cvref_t<E>, std::remove_cvref_t<F>>(std::forward<E>(e),
                                                                    std::forward<F>(filter));

@@ -88,6 +88,17 @@ struct NoScanRule {
                 "scan an output and fold it with a kernel of its own");
 };
 
+/// What a fold consumes is of elements.
+template <Level L>
+struct FoldLevelRule {
+  static_assert(L != Level::segment,
+                "chainfold: a fold of a value that is one for the segment already; fold an "
+                "expression of the inputs");
+  static_assert(
+      L != Level::uniform,
+      "chainfold: a fold of parameters or constants alone; fold an expression of the inputs");
+};
+
 template <FoldKind K, DType T, Level L>
 struct FoldRule {
   static constexpr bool kBits =
@@ -109,12 +120,6 @@ struct FoldRule {
   static_assert(K != FoldKind::logsumexp || is_float(T),
                 "chainfold: cf::logsumexp needs a floating-point expression; cast the integer "
                 "first, e.g. cf::logsumexp(cf::cast<float>(x))");
-  static_assert(L != Level::segment,
-                "chainfold: a fold of a value that is one for the segment already; fold an "
-                "expression of the inputs");
-  static_assert(
-      L != Level::uniform,
-      "chainfold: a fold of parameters or constants alone; fold an expression of the inputs");
   static_assert((K != FoldKind::min && K != FoldKind::max) || T != DType::boolean,
                 "chainfold: min and max are not defined on bool; use cf::all and cf::any");
   static_assert((K != FoldKind::any && K != FoldKind::all) || T == DType::boolean,

@@ -260,6 +260,7 @@ struct FoldOfMonoid : FoldNode<Out, F, E...> {
 template <class M, class F, class... E>
 auto fold_monoid(const M& monoid, F filter, E... operands) {
   ((void)MonoidOperandRule<Expression<E>, level_or_element<E>()>{}, ...);
+  ((void)FoldLevelRule<level_or_element<E>()>{}, ...);
   ((void)NoScanRule<scans_at_all<E>()>{}, ...);
   constexpr bool kTakes = std::is_invocable_v<const decltype(monoid.lift)&, Field<kTypeOf<E>>...>;
   (void)LiftArgumentsRule<kTakes>{};

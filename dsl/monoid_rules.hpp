@@ -58,12 +58,6 @@ struct MonoidOperandRule {
                 "chainfold: cf::fold takes a monoid, expressions of the inputs and at last, if "
                 "wanted, cf::where(condition)");
   static_assert(L != Level::state, "chainfold: a fold inside a monoid");
-  static_assert(L != Level::segment,
-                "chainfold: a fold of a value that is one for the segment already; fold an "
-                "expression of the inputs");
-  static_assert(
-      L != Level::uniform,
-      "chainfold: a fold of parameters or constants alone; fold an expression of the inputs");
 };
 
 template <bool MonoidFirst>
