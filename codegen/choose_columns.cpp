@@ -54,13 +54,7 @@ constexpr std::int64_t kStripBytes = 128 * 1024;
 constexpr std::int64_t kSameSetBytes = 128 * 1024;
 constexpr int kSameSetElement = 4;
 
-/// Bytes of a column's states in registers, and in memory.
-std::int64_t carried_bytes(const Graph& graph) {
-  std::int64_t bytes = 0;
-  for (const Fold& fold : graph.folds)
-    for (const DType type : carried_fields(fold)) bytes += size_of(type);
-  return bytes;
-}
+/// Bytes of a column's states in memory.
 std::int64_t state_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
   for (const Fold& fold : graph.folds)

@@ -265,11 +265,8 @@ std::int64_t most_of_near(const Graph& graph, const Target& target) {
 }
 
 bool has_long_states(const Graph& graph) {
-  std::int64_t bytes = 0;
-  for (const Fold& fold : graph.folds)
-    for (const DType type : carried_fields(fold)) bytes += size_of(type);
   const bool one_sum = graph.folds.size() == 1 && graph.folds.front().linear;
-  return bytes > (one_sum ? kSmallSum : kSmallState);
+  return carried_bytes(graph) > (one_sum ? kSmallSum : kSmallState);
 }
 
 std::int64_t most_of_kept_outputs(const Graph& graph, const Target& target) {

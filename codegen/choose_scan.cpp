@@ -56,8 +56,7 @@ int lane_registers(const Graph& graph, int rows, int width) {
   registers += rows * width * bytes / 4;
   for (const Fold& fold : graph.folds) {
     int words = 0;
-    // Elements of moments are states by themselves.
-    const std::vector<DType> fields = fold.moments ? fold.state : carried_fields(fold);
+    const std::vector<DType> fields = scanned_fields(fold);
     for (const DType type : fields) words += words_of(type);
     // Merges of one field are one instruction, those of a user's own many.
     const int copies = fields.size() == 1 ? 2 : fold.linear ? 3 : fold.commutative ? 6 : 8;

@@ -159,7 +159,7 @@ std::int64_t most_of_small_tiles(const Graph& graph, const Target& target) {
 bool has_wide_states(const Graph& graph) {
   constexpr int kRegister = 4;
   return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
-    const std::vector<DType> fields = fold.moments ? fold.state : carried_fields(fold);
+    const std::vector<DType> fields = scanned_fields(fold);
     return std::any_of(fields.begin(), fields.end(),
                        [](DType type) { return size_of(type) > kRegister; });
   });

@@ -23,6 +23,17 @@ std::vector<DType> carried_fields(const Fold& fold) {
   return fold.state;
 }
 
+std::int64_t carried_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Fold& fold : graph.folds)
+    for (const DType type : carried_fields(fold)) bytes += size_of(type);
+  return bytes;
+}
+
+std::vector<DType> scanned_fields(const Fold& fold) {
+  return fold.moments ? fold.state : carried_fields(fold);
+}
+
 bool is_plain(const Graph& graph) {
   return std::all_of(graph.folds.begin(), graph.folds.end(),
                      [](const Fold& fold) { return fold.tile || fold.accumulate; });

@@ -14,6 +14,10 @@ namespace chainfold::codegen {
 /// The fields of a fold's state that ordinary elements change, as registers are counted when plans
 /// are chosen: an f64 of what comes from f32 counts as two of these.
 [[nodiscard]] std::vector<DType> carried_fields(const Fold& fold);
+/// Bytes of those of all folds.
+[[nodiscard]] std::int64_t carried_bytes(const Graph& graph);
+/// The same fields where elements are scanned: those of moments are states by themselves.
+[[nodiscard]] std::vector<DType> scanned_fields(const Fold& fold);
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.
 [[nodiscard]] bool is_plain(const Graph& graph);
 /// Whether all folds are short ones, or moments, of unfiltered inputs as they are, converted at

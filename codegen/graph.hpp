@@ -195,6 +195,19 @@ class GraphBuilder {
   NodeId name(NodeKind kind, std::string_view name, DType type);
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
+  /// For every node whether one of these is computed of it, what folds and scans read left out.
+  [[nodiscard]] std::vector<bool> computed_from(const std::vector<NodeId>& values) const;
+  /// The nodes that stand for these now.
+  static std::vector<NodeId> renamed(const std::vector<NodeId>& ids,
+                                     const std::vector<NodeId>& now);
+  /// A computation of what stands for its operands now.
+  NodeId recomputed(NodeId id, const std::vector<NodeId>& now);
+  /// What a fold's node folds beside scans, and how.
+  struct Running {
+    Fold fold;
+    std::vector<NodeId> operands;
+  };
+  Running as_running(const Node& node);
   /// Beside scans, whose lowerings know one result a fold and whose sums have states of their own:
   /// the outputs with such sums, of the wider type in the place of a sum's second result.
   std::vector<NodeId> single_results(const std::vector<NodeId>& outputs);

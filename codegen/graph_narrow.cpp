@@ -63,9 +63,7 @@ NodeId GraphBuilder::low_bits(NodeId value) {
       low[id] = convert(static_cast<NodeId>(id), kNarrow);
       continue;
     }
-    std::vector<NodeId> operands;
-    for (const NodeId operand : node.operands)
-      operands.push_back(low[static_cast<std::size_t>(operand)]);
+    std::vector<NodeId> operands = renamed(node.operands, low);
     low[id] = node.op == Op::convert ? operands[0] : compute(node.op, std::move(operands));
   }
   return low.back();
@@ -109,16 +107,9 @@ std::vector<NodeId> GraphBuilder::narrow_sums(const std::vector<NodeId>& outputs
       now[id] = convert(narrow, node.type);
       continue;
     }
-    std::vector<NodeId> operands;
-    for (const NodeId operand : node.operands)
-      operands.push_back(now[static_cast<std::size_t>(operand)]);
-    if (operands == node.operands) continue;
-    now[id] = node.op == Op::convert ? convert(operands[0], node.type)
-                                     : compute(node.op, std::move(operands));
+    now[id] = recomputed(static_cast<NodeId>(id), now);
   }
-  std::vector<NodeId> narrowed;
-  for (const NodeId output : outputs) narrowed.push_back(now[static_cast<std::size_t>(output)]);
-  return narrowed;
+  return renamed(outputs, now);
 }
 
 }  // namespace chainfold::codegen

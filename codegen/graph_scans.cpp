@@ -71,15 +71,39 @@ bool scans_both_ways(const Graph& graph) {
   return forward && reverse;
 }
 
-namespace {
-
-/// Sums of f64 have states of their own there.
-Fold running_fold(const Fold& fold) {
-  const bool is_sum = fold.linear && fold.operands[0] == DType::f64;
-  return is_sum ? make_running_sum(DType::f64) : fold;
+std::vector<bool> GraphBuilder::computed_from(const std::vector<NodeId>& values) const {
+  std::vector<bool> needed(graph_.nodes.size(), false);
+  for (const NodeId value : values) needed[static_cast<std::size_t>(value)] = true;
+  // Operands stand before their users.
+  for (std::size_t id = needed.size(); id-- > 0;) {
+    if (!needed[id] || graph_.nodes[id].kind != NodeKind::compute) continue;
+    for (const NodeId operand : graph_.nodes[id].operands)
+      needed[static_cast<std::size_t>(operand)] = true;
+  }
+  return needed;
 }
 
-}  // namespace
+std::vector<NodeId> GraphBuilder::renamed(const std::vector<NodeId>& ids,
+                                          const std::vector<NodeId>& now) {
+  std::vector<NodeId> names;
+  for (const NodeId id : ids) names.push_back(now[static_cast<std::size_t>(id)]);
+  return names;
+}
+
+NodeId GraphBuilder::recomputed(NodeId id, const std::vector<NodeId>& now) {
+  const Node node = graph_.nodes[static_cast<std::size_t>(id)];  // a copy: the list grows
+  std::vector<NodeId> operands = renamed(node.operands, now);
+  if (operands == node.operands) return id;
+  return node.op == Op::convert ? convert(operands[0], node.type)
+                                : compute(node.op, std::move(operands));
+}
+
+GraphBuilder::Running GraphBuilder::as_running(const Node& node) {
+  if (node.part != 0) return {make_running_sum(node.type), {convert(node.operands[0], node.type)}};
+  const Fold& fold = graph_.folds[static_cast<std::size_t>(node.index)];
+  const bool has_own_state = fold.linear && fold.operands[0] == DType::f64;
+  return {has_own_state ? make_running_sum(DType::f64) : fold, node.operands};
+}
 
 NodeId GraphBuilder::running(NodeId value, ScanForm form) {
   const char* const word = form.exclusive ? "cf::exclusive" : "cf::inclusive";
@@ -96,14 +120,7 @@ NodeId GraphBuilder::running(NodeId value, ScanForm form) {
                                 "e.g. {}(cf::sum(x)), and elements are counted by cf::index()",
                                 word, word));
   }
-  // Operands stand before their users, and what folds consume stays as it is.
-  std::vector<bool> needed(static_cast<std::size_t>(value) + 1, false);
-  needed.back() = true;
-  for (std::size_t id = needed.size(); id-- > 0;) {
-    if (!needed[id] || graph_.nodes[id].kind != NodeKind::compute) continue;
-    for (const NodeId operand : graph_.nodes[id].operands)
-      needed[static_cast<std::size_t>(operand)] = true;
-  }
+  const std::vector<bool> needed = computed_from({value});
   auto elements_so_far = [&] {
     NodeId count = index();
     if (form.reverse) count = compute(Op::sub, {extent(), count});
@@ -119,59 +136,35 @@ NodeId GraphBuilder::running(NodeId value, ScanForm form) {
     const Node node = graph_.nodes[id];  // a copy: the list grows
     if (node.level == Level::uniform) {
       running[id] = static_cast<NodeId>(id);
-    } else if (node.kind == NodeKind::fold && node.part != 0) {
-      running[id] = scan(make_running_sum(node.type), {convert(node.operands[0], node.type)}, form,
-                         node.filter);
     } else if (node.kind == NodeKind::fold) {
-      running[id] = scan(running_fold(graph_.folds[static_cast<std::size_t>(node.index)]),
-                         node.operands, form, node.filter);
+      Running now = as_running(node);
+      running[id] = scan(std::move(now.fold), std::move(now.operands), form, node.filter);
     } else if (node.kind == NodeKind::extent) {
       running[id] = elements_so_far();
     } else {
-      std::vector<NodeId> operands;
-      for (const NodeId operand : node.operands)
-        operands.push_back(running[static_cast<std::size_t>(operand)]);
-      running[id] = node.op == Op::convert ? convert(operands[0], node.type)
-                                           : compute(node.op, std::move(operands));
+      running[id] = recomputed(static_cast<NodeId>(id), running);
     }
   }
-  return running.back();
+  return running[static_cast<std::size_t>(value)];
 }
 
 std::vector<NodeId> GraphBuilder::single_results(const std::vector<NodeId>& outputs) {
   const auto scans = [&](NodeId output) { return depends(output, NodeKind::scan); };
   if (std::none_of(outputs.begin(), outputs.end(), scans)) return outputs;
-  const std::size_t size = graph_.nodes.size();
-  std::vector<bool> needed(size);
-  for (const NodeId output : outputs) needed[static_cast<std::size_t>(output)] = true;
-  for (std::size_t id = size; id-- > 0;) {
-    if (!needed[id] || graph_.nodes[id].kind != NodeKind::compute) continue;
-    for (const NodeId operand : graph_.nodes[id].operands)
-      needed[static_cast<std::size_t>(operand)] = true;
-  }
-  std::vector<NodeId> now(size);
-  for (std::size_t id = 0; id < size; ++id) {
+  const std::vector<bool> needed = computed_from(outputs);
+  std::vector<NodeId> now(needed.size());
+  for (std::size_t id = 0; id < now.size(); ++id) {
     now[id] = static_cast<NodeId>(id);
     if (!needed[id]) continue;
     const Node node = graph_.nodes[id];  // a copy: the list grows
-    if (node.kind == NodeKind::fold && node.part != 0) {
-      now[id] =
-          fold(make_running_sum(node.type), {convert(node.operands[0], node.type)}, node.filter);
-    } else if (node.kind == NodeKind::fold) {
-      now[id] = fold(running_fold(graph_.folds[static_cast<std::size_t>(node.index)]),
-                     node.operands, node.filter);
+    if (node.kind == NodeKind::fold) {
+      Running beside = as_running(node);
+      now[id] = fold(std::move(beside.fold), std::move(beside.operands), node.filter);
     } else if (node.kind == NodeKind::compute) {
-      std::vector<NodeId> operands;
-      for (const NodeId operand : node.operands)
-        operands.push_back(now[static_cast<std::size_t>(operand)]);
-      if (operands == node.operands) continue;
-      now[id] = node.op == Op::convert ? convert(operands[0], node.type)
-                                       : compute(node.op, std::move(operands));
+      now[id] = recomputed(static_cast<NodeId>(id), now);
     }
   }
-  std::vector<NodeId> rewritten;
-  for (const NodeId output : outputs) rewritten.push_back(now[static_cast<std::size_t>(output)]);
-  return rewritten;
+  return renamed(outputs, now);
 }
 
 }  // namespace chainfold::codegen

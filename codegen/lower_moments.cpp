@@ -27,16 +27,16 @@ namespace chainfold::codegen {
 namespace {
 /// Squares that are added up one after the other; their sums are added up in a tree.
 constexpr int kChain = 4;
-
-/// Whether values, of floats, are those of f16 or of a byte, of at most 11 digits.
-bool has_few_digits(const Graph& graph, NodeId id) {
-  if (!is_float(graph.node(id).type) || !is_short(graph, id)) return false;
-  const DType from = graph.node(graph.node(id).operands[0]).type;
-  return from == DType::f16 || size_of(from) == 1;
-}
 }  // namespace
 
 bool TileLowering::has_moments() const { return codegen::has_moments(graph_); }
+
+bool TileLowering::has_few_digits(std::size_t fold) const {
+  const NodeId id = fold_node(fold).operands[0];
+  if (!is_float(graph_.node(id).type) || !is_short(graph_, id)) return false;
+  const DType from = graph_.node(graph_.node(id).operands[0]).type;
+  return from == DType::f16 || size_of(from) == 1;
+}
 
 bool TileLowering::group_knows_count(std::size_t fold) const {
   return graph_.folds[fold].moments && fold_node(fold).filter == kNoNode;
@@ -102,8 +102,7 @@ ValueId TileLowering::count_of(const std::vector<Sample>& samples) {
 
 /// The sum of what counts of each lane.
 ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& samples) {
-  const bool zeros = keeps_zero(fold_node(fold).operands[0]) &&
-                     has_few_digits(graph_, fold_node(fold).operands[0]);
+  const bool zeros = keeps_zero(fold_node(fold).operands[0]) && has_few_digits(fold);
   std::vector<ValueId> sums;
   for (const Sample& sample : samples) {
     ValueId values = sample.values;
@@ -192,7 +191,7 @@ void TileLowering::set_pilots(const Loaded& first, int group) {
   pilots_.assign(graph_.folds.size(), kNoValue);
   Scope scope = scope_of(first);
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    if (!group_knows_count(f) || has_few_digits(graph_, fold_node(f).operands[0])) continue;
+    if (!group_knows_count(f) || has_few_digits(f)) continue;
     Sample sample = sample_of(f, first, scope);
     sample.mask = kNoValue;  // what does not exist goes nowhere
     pilots_[f] = b_.permute(first_of({sample}), source);
@@ -201,36 +200,36 @@ void TileLowering::set_pilots(const Loaded& first, int group) {
 
 Partial TileLowering::lift_moments(std::size_t fold, const Partial& near) {
   constexpr DType kWide = DType::f64;
-  constexpr std::size_t kPilot = 1;
   Partial state = near;
   state.lifted = true;
-  const bool has_pilot = near.fields.size() == 4;
   const ValueId squares = b_.convert(near.fields.back(), kWide),
                 mean = b_.convert(near.fields[near.fields.size() - 2], kWide);
   const DType type = graph_.folds[fold].operands[0];
   if (type == DType::f32) {  // the pilot is exact in a mean's digits
-    const ValueId whole = has_pilot ? b_.add(b_.convert(near.fields[kPilot], kWide), mean) : mean;
+    const ValueId whole =
+        near.has_pilot() ? b_.add(b_.convert(near.fields[Partial::kPilot], kWide), mean) : mean;
     state.fields = {near.fields[0], whole, squares};
     return state;
   }
-  state.fields = {near.fields[0], near.fields[kPilot], mean, squares};
-  if (!has_pilot) state.fields[kPilot + 1] = b_.constant(kWide, 0);  // the mean is the base
-  if (type == DType::f64)                                            // nothing far from it
+  state.fields = {near.fields[0], near.fields[Partial::kPilot], mean, squares};
+  if (!near.has_pilot())  // the base is the mean
+    state.fields = {near.fields[0], mean, b_.constant(kWide, 0), squares};
+  if (type == DType::f64)  // nothing far from it
     state.fields.insert(state.fields.begin() + 1, b_.constant(kWide, 0));
   return state;
 }
 
 Partial TileLowering::merge_near(std::size_t fold, const Partial& a, const Partial& b) {
-  constexpr std::size_t kPilot = 1;
   std::vector<ValueId> arguments;
   for (const Partial* side : {&a, &b}) {
     for (std::size_t i = 0; i < side->fields.size(); ++i)
-      if (side->fields.size() < 4 || i != kPilot) arguments.push_back(side->fields[i]);
+      if (!side->has_pilot() || i != Partial::kPilot) arguments.push_back(side->fields[i]);
   }
   Partial merged = a;
   merged.complete = a.complete && b.complete;
   merged.fields = call(graph_.folds[fold].merge_near, arguments);
-  if (a.fields.size() == 4) merged.fields.insert(merged.fields.begin() + kPilot, a.fields[kPilot]);
+  if (a.has_pilot())
+    merged.fields.insert(merged.fields.begin() + Partial::kPilot, a.fields[Partial::kPilot]);
   return merged;
 }
 
@@ -240,9 +239,8 @@ Partial TileLowering::fold_moments(std::size_t fold, const std::vector<Loaded>& 
     Scope scope = scope_of(tile);
     samples.push_back(sample_of(fold, tile, scope));
   }
-  const bool few_digits = has_few_digits(graph_, fold_node(fold).operands[0]);
   ValueId pilot = pilot_of(fold);
-  const bool own = pilot == kNoValue && !few_digits;
+  const bool own = pilot == kNoValue && !has_few_digits(fold);
   if (own) pilot = first_of(samples);
   if (pilot != kNoValue) {
     for (Sample& sample : samples) sample.values = difference(sample.values, pilot);
@@ -279,14 +277,12 @@ Partial TileLowering::moments_near(std::size_t fold, std::vector<Sample> samples
       mean = b_.compute(Op::fma, {b_.compute(Op::fma, {mean, n, sum}), share, mean});
     }
   } else {
-    mean = b_.div(sum, b_.convert(count, type));
-  }
-  if (!known) {  // a lane that has no element keeps the identity
-    const ValueId none = b_.constant(type, 0);
-    mean = b_.select(b_.compute(Op::eq, {count, b_.i64(0)}), none, mean);
+    // A lane that has no element keeps the identity.
+    const ValueId quotient = b_.div(sum, b_.convert(count, type)), none = b_.constant(type, 0);
+    mean = b_.select(b_.compute(Op::eq, {count, b_.i64(0)}), none, quotient);
   }
   Partial near{.fields = {count, mean, squares_of(samples, mean)}, .centred = centred};
-  if (pilot != kNoValue) near.fields.insert(near.fields.begin() + 1, pilot);
+  if (pilot != kNoValue) near.fields.insert(near.fields.begin() + Partial::kPilot, pilot);
   return near;
 }
 

@@ -142,7 +142,7 @@ class ScanRow {
   Prefixes within_quads_by_lanes(std::size_t fold, const Loaded& row, std::int64_t first,
                                  int lanes);
   ValueId join(std::size_t fold, Prefixes prefixes, int width, std::int64_t first, RowCarry& carry);
-  /// Whether a sum's states are values of a wider type .
+  /// Whether a sum's states are values of a wider type.
   [[nodiscard]] bool has_wider_state(std::size_t fold) const;
   /// Whether what comes before a row may be added up as plain values. Then the fields of a state
   /// are what its value is the fold of.

@@ -32,12 +32,17 @@ struct Partial {
   /// Moments: a group's lanes hold its count and its mean, and each lane squares of its own.
   bool centred = false;
 
+  /// Of moments that are not lifted whether they are relative to a value, and its field.
+  static constexpr std::size_t kPilot = 1;
+  [[nodiscard]] bool has_pilot() const {
+    constexpr std::size_t kFields = 4;
+    return !lifted && fields.size() == kFields;
+  }
   /// Whether all lanes of a group hold the same in a field of moments: all but the squares, or what
   /// these are relative to.
   [[nodiscard]] bool is_shared(std::size_t field) const {
-    constexpr std::size_t kPilot = 1, kFields = 4;
     if (centred) return field + 1 < fields.size();
-    return !lifted && fields.size() == kFields && field == kPilot;
+    return has_pilot() && field == kPilot;
   }
 };
 using Partials = std::vector<Partial>;  // one a fold
@@ -277,6 +282,8 @@ class TileLowering {
   /// The first of what a lane has of the samples, or, of loads across segments, each segment's.
   ValueId first_of(const std::vector<Sample>& samples);
   ValueId difference(ValueId value, ValueId pilot);
+  /// Whether values, of floats, are those of f16 or of a byte, of at most 11 digits.
+  [[nodiscard]] bool has_few_digits(std::size_t fold) const;
   [[nodiscard]] bool group_knows_count(std::size_t fold) const;
   /// Whether what a state counts are all elements of a lane.
   [[nodiscard]] bool knows_count(std::size_t fold) const;
@@ -353,8 +360,6 @@ class TileByElements {
   TileByElements(const TileByElements&) = delete;
   TileByElements& operator=(const TileByElements&) = delete;
   [[nodiscard]] TileLowering& tile() { return tile_; }
-  [[nodiscard]] const Graph& graph() const { return graph_; }
-  [[nodiscard]] const Plan& plan() const { return plan_; }
 
  private:
   Graph graph_;

@@ -47,12 +47,10 @@ int exponent_of(const Node& node, const std::vector<int>& of) {
   }
 }
 
-}  // namespace
-
-int exponent_bound(const Graph& graph, NodeId id) {
-  // Operands stand before their users.
+/// Of the nodes up to this one, whose operands stand before it.
+std::vector<int> exponent_bounds(const Graph& graph, NodeId last) {
   std::vector<int> bounds;
-  for (NodeId i = 0; i <= id; ++i) {
+  for (NodeId i = 0; i <= last; ++i) {
     const Node& node = graph.node(i);
     int bound = std::numeric_limits<int>::max();
     if (node.kind == NodeKind::constant) bound = exponent_of(double_of_bits(node.type, node.bits));
@@ -64,18 +62,24 @@ int exponent_bound(const Graph& graph, NodeId id) {
     }
     bounds.push_back(std::min(bound, exponent_of(node.type)));
   }
-  return bounds.back();
+  return bounds;
 }
+
+}  // namespace
+
+int exponent_bound(const Graph& graph, NodeId id) { return exponent_bounds(graph, id).back(); }
 
 std::vector<bool> guarded_folds(const Graph& graph) {
   std::vector<bool> guarded(graph.folds.size(), false);
+  const std::vector<int> bounds =
+      exponent_bounds(graph, static_cast<NodeId>(graph.nodes.size()) - 1);
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
     const auto f = static_cast<std::size_t>(node.index);
     const Fold& fold = graph.folds[f];
     if (!fold.guard) continue;
     // Of moments squares of differences are added up.
-    int bound = exponent_bound(graph, node.operands[0]);
+    int bound = bounds[static_cast<std::size_t>(node.operands[0])];
     if (fold.moments) bound = 2 * (bound + 1);
     const int limit = std::isfinite(fold.guard->limit) ? std::ilogb(fold.guard->limit)
                                                        : exponent_of(fold.operands[0]) - 1;
