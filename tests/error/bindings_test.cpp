@@ -12,24 +12,16 @@
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/type_names.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/tests/support/cpu_test.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
-#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::test {
 namespace {
 
 namespace cf = chainfold;
 
-class BindingsOfRuns : public testing::Test {
+class BindingsOfRuns : public CpuTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
-    options_.target = cf::target("cpu");
-  }
-  [[nodiscard]] Kernel compiled(const Computation& computation) const {
-    return cf::compile(computation, options_);
-  }
-  Options options_;
   dsl::Input<DType::f32> x_ = cf::input<float>("x");
   std::vector<float> data_ = std::vector<float>(24, 1.0F);
 };

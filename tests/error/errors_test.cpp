@@ -11,8 +11,8 @@
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/type_names.hpp"
+#include "chainfold/tests/support/cpu_test.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
-#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -20,16 +20,8 @@ namespace {
 namespace cf = chainfold;
 constexpr float kUntouched = -7777;
 
-class Errors : public testing::Test {
+class Errors : public CpuTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
-    options_.target = cf::target("cpu");
-  }
-
-  [[nodiscard]] Kernel compiled(const Computation& computation) const {
-    return cf::compile(computation, options_);
-  }
   /// Sums of `size` elements of the f32 input x.
   [[nodiscard]] Kernel sums(std::int64_t size) const {
     return compiled(cf::over(cf::segments(size), cf::sum(x_)));
@@ -44,7 +36,6 @@ class Errors : public testing::Test {
     for (float value : out_) ASSERT_EQ(value, kUntouched) << "an output was written";
   }
 
-  Options options_;
   dsl::Input<DType::f32> x_ = cf::input<float>("x");
   std::vector<float> data_ = std::vector<float>(24, 1.0F);
   std::vector<float> out_ = std::vector<float>(24, kUntouched);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
+#include "chainfold/tests/support/cpu_test.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
-#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -17,15 +17,8 @@ namespace cf = chainfold;
 constexpr float kUntouched = -7777;
 constexpr int kElements = 24;
 
-class ScanErrors : public testing::Test {
+class ScanErrors : public CpuTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
-    options_.target = cf::target("cpu");
-  }
-  [[nodiscard]] Kernel compiled(const Computation& computation) const {
-    return cf::compile(computation, options_);
-  }
   template <class F>
   void refused(F&& call, ErrorCode code, const std::string& input,
                const std::vector<std::string>& words) const {
@@ -37,7 +30,6 @@ class ScanErrors : public testing::Test {
     return {.elements = elements, .inputs = {{"x", data_}}, .outputs = outputs};
   }
 
-  Options options_;
   dsl::Input<DType::f32> x_ = cf::input<float>("x");
   std::vector<float> data_ = std::vector<float>(kElements, 1.0F);
   std::vector<float> out_ = std::vector<float>(2 * kElements, kUntouched);

@@ -9,12 +9,8 @@ namespace {
 
 std::vector<Column> launch_on_device(const Kernel& kernel, const Computation& computation,
                                      std::int64_t elements) {
-  const codegen::Partition& partition = computation.graph().partition;
-  std::int64_t segments = 1;
-  if (partition.kind == codegen::Partition::Kind::columns) segments = partition.size;
-  if (partition.kind == codegen::Partition::Kind::segments)
-    segments = (elements + partition.size - 1) / partition.size;
-  DeviceLaunch launch(kernel, computation.graph(), {}, {}, elements, segments);
+  DeviceLaunch launch(kernel, computation.graph(), {}, {}, elements,
+                      segments_of(computation, elements));
   launch.poison_outputs();
   kernel.prepare(launch.args());
   kernel.launch(launch.args());

@@ -329,14 +329,11 @@ Executor kernel_executor(const Target& target) {
   return [target](const Computation& computation, const std::vector<Column>& inputs, std::int64_t) {
     const Kernel kernel = compile(computation, {.target = target, .tuning = Tuning::off});
     const Bindings bindings = host_bindings(computation.graph(), inputs, {});
-    std::vector<Column> results;
+    std::vector<Column> results =
+        poisoned_outputs(computation.graph(), kernel.output_count(bindings), inputs[0].count());
     Outputs outputs;
-    for (std::size_t o = 0; o < computation.outputs(); ++o) {
-      const std::int64_t count = kernel.output_count(bindings, o);
-      results.emplace_back(computation.output_type(o), count);
-      results.back().fill(std::byte{0xff});
-      outputs.push_back(OutputBinding(results.back().data(), computation.output_type(o), count));
-    }
+    for (Column& result : results)
+      outputs.push_back(OutputBinding(result.data(), result.type(), result.count()));
     kernel.run_into(bindings, outputs);
     return results;
   };

@@ -67,12 +67,15 @@ Computation counted(const dsl::Partition& partition) {
 
 }  // namespace
 
+std::int64_t segments_of(const Computation& computation, std::int64_t elements) {
+  return shape_of(computation.graph().partition, elements).segments;
+}
+
 std::vector<Column> launch_on_host(const Kernel& kernel, const Computation& computation,
                                    std::int64_t elements) {
-  const codegen::Graph& graph = computation.graph();
   LaunchArgs args{.elements = elements};
-  const Shape shape = shape_of(graph.partition, elements);
-  std::vector<Column> outputs = poisoned_outputs(graph, shape.segments, elements);
+  std::vector<Column> outputs =
+      poisoned_outputs(computation.graph(), segments_of(computation, elements), elements);
   for (Column& output : outputs)
     args.outputs.push_back(OutputBinding(output.data(), output.type(), output.count()));
   const std::int64_t bytes = kernel.scratch_bytes(args);

@@ -22,6 +22,8 @@ using NoInputsLaunch = std::function<std::vector<Column>(
 std::string check_no_inputs(const Options& options, std::int64_t most,
                             const NoInputsLaunch& launch);
 
+/// Segments, rows or columns, that so many elements are.
+std::int64_t segments_of(const Computation& computation, std::int64_t elements);
 /// On host memory.
 std::vector<Column> launch_on_host(const Kernel& kernel, const Computation& computation,
                                    std::int64_t elements);

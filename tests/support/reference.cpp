@@ -36,7 +36,8 @@ class Evaluator {
         inputs_(inputs),
         request_(request),
         bits_(graph.nodes.size()),
-        scanned_(codegen::depending_on(graph, NodeKind::scan)) {
+        scanned_(codegen::depending_on(graph, NodeKind::scan)),
+        has_scans_(has_scans(graph)) {
     for (const Node& node : graph.nodes) {
       bool inexact = node.kind == NodeKind::compute && is_transcendental(node.op);
       for (NodeId operand : node.operands) inexact = inexact || inexact_[at(operand)];
@@ -150,7 +151,7 @@ class Evaluator {
                         .slack = slack,
                         .levels = levels(plan, extent),
                         .part = node.part,
-                        .scanned = has_scans(graph_)});
+                        .scanned = has_scans_});
   }
 
   Expected expected(std::size_t id, const Value& v) const {
@@ -362,6 +363,7 @@ class Evaluator {
   std::vector<bool> inexact_;
   std::vector<double> inexact_unit_;    // of the type of what is not exact in it
   std::vector<bool> scanned_, needed_;  // depends on a scan; an element-level output is made of it
+  bool has_scans_;
 };
 
 }  // namespace

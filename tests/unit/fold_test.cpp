@@ -336,7 +336,9 @@ TEST(FoldMean, IsTheMeanOfAnyNumbers) {
       state = accumulate(fold, state, bits_of_double(DType::f64, v));
     }
     const double accumulated = double_of_bits(DType::f64, finalize(fold, state));
-    if (!is_large && !std::isnan(by_lift)) EXPECT_EQ(accumulated, by_lift);
+    if (!is_large && !std::isnan(by_lift)) {
+      EXPECT_EQ(accumulated, by_lift);
+    }
     EXPECT_TRUE(!std::isnan(by_lift) || std::isnan(accumulated));
     return by_lift;
   };

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
+#include "chainfold/tests/support/cpu_test.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
-#include "chainfold/tests/support/on_cpu.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -55,13 +55,8 @@ TEST(TypedComputation, HasTheTypesOfItsOutputs) {
   EXPECT_EQ(old.output_type(0), DType::boolean);
 }
 
-class TypedKernels : public testing::Test {
+class TypedKernels : public CpuTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
-    options_.target = cf::target("cpu");
-  }
-  Options options_;
   dsl::Input<DType::f32> x_ = cf::input<float>("x");
   std::vector<float> data_{1, 2, 3, -4, 5, 6, 7, 8};
 };
