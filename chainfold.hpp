@@ -11,6 +11,7 @@
 #include "chainfold/dsl/ops.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/dsl/partition.hpp"
+#include "chainfold/dsl/recurrence.hpp"
 #include "chainfold/dsl/scan.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/progress.hpp"

@@ -41,6 +41,8 @@ struct Lambda {
 struct Fold {
   std::string name;             ///< "sum.f32"; equal names are equal folds
   std::vector<DType> operands;  ///< of one element
+  /// Of the values, one a launch, that finalize takes behind the state.
+  std::vector<DType> given{};
   std::vector<DType> state;
   std::vector<Bits> init;  ///< the identity of merge, a value a state field
   /// The state is (count, mean, sum of squared deviations from the mean), in f64; of i64 the mean
@@ -53,7 +55,7 @@ struct Fold {
   Lambda merge_near{};
   Lambda lift;   ///< operands -> state
   Lambda merge;  ///< state a (earlier), state b (later) -> state
-  /// state -> values: the fold's own, and others that take more bits to tell (Node::part).
+  /// state, given -> values: the fold's own, and others that take more bits to tell (Node::part).
   Lambda finalize;
   /// State, operand of lift -> state: what merge with lift(operand) gives up to rounding, at less
   /// cost.
@@ -118,6 +120,19 @@ Fold make_argmax(DType type);
 /// log(sum(exp(x))) in `type` (f32 or f64): states (largest, sum of exp(x - largest)), so nothing
 /// overflows. Of nothing: -inf.
 Fold make_logsumexp(DType type);
+
+/// How a recurrence runs: from the last element to the first, from a given value before all.
+struct RecurrenceForm {
+  bool reverse = false, initial = false;
+};
+/// The recurrence y = a y + x of the operands (a, x) in `type` (f32 or f64), from 0 or the given
+/// value on; of nothing that value. A state is the product of its elements' a and the y that they
+/// come to from 0 (Blelloch, "Prefix sums and their applications", 1990, section 1.4), f64 in f32,
+/// and pairs of f64 in f64. Both have an exponent of their own, so that no product overflows, nor
+/// is an infinity multiplied by 0: of n elements whose exact y is below the type's largest number
+/// it is within 2 u of the sum over j of |a_n ... a_(j+1) x_j|, as long as that sum is below an
+/// f64's largest one.
+Fold make_recurrence(DType type, const RecurrenceForm& form);
 
 /// A fold of the user's own. Its full name is `name` and a hash of all the rest. Throws UserError
 /// for a name that is no word and for an `init` that is not even itself when it is

@@ -14,4 +14,19 @@ void require(bool legal, std::string_view fold, DType type);
 /// The constant as an f64.
 int real(Lambda& lambda, double value);
 
+/// a + b, rounded, and what rounding took away (Knuth's TwoSum).
+struct TwoSum {
+  int sum, error;
+};
+TwoSum two_sum(Lambda& lambda, int a, int b);
+/// The value where it is finite, else 0.
+int if_finite(Lambda& lambda, int value);
+
+/// high + low, a sum.
+struct Pair {
+  int high, low;
+};
+/// The low part of the sum is at most half an ulp of the high one, and 0 where that is not finite.
+Pair add_pairs(Lambda& lambda, Pair a, Pair b);
+
 }  // namespace chainfold::codegen

@@ -38,6 +38,7 @@ std::string print(const Fold& fold) {
   std::string out = fmt::format("fold {} ({}) -> state ({}) init ({}) -> {}\n", fold.name,
                                 joined(fold.operands, name), joined(fold.state, name), init,
                                 name_of(fold.result()));
+  if (!fold.given.empty()) out += fmt::format("  given ({})\n", joined(fold.given, name));
   if (fold.tile) {
     out += fmt::format("  tile {} identity {}\n", name_of(*fold.tile),
                        text_of_bits(fold.operands[0], fold.tile_identity));

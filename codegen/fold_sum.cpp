@@ -9,38 +9,6 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// a + b, rounded, and what rounding took away (Knuth's TwoSum).
-struct TwoSum {
-  int sum, error;
-};
-TwoSum two_sum(Lambda& lambda, int a, int b) {
-  auto sub = [&lambda](int from, int v) { return lambda.apply(Op::sub, {from, v}); };
-  const int sum = lambda.apply(Op::add, {a, b});
-  const int right = sub(sum, a);
-  const int left_error = sub(a, sub(sum, right));
-  return {.sum = sum, .error = lambda.apply(Op::add, {left_error, sub(b, right)})};
-}
-
-int if_finite(Lambda& lambda, int value) {
-  const int none = lambda.constant(lambda.type(value), 0);
-  return lambda.apply(Op::select, {lambda.apply(Op::is_finite, {value}), value, none});
-}
-
-/// high + low, a sum.
-struct Pair {
-  int high, low;
-};
-Pair add_pairs(Lambda& m, Pair a, Pair b) {
-  const TwoSum both = two_sum(m, a.high, b.high);
-  // Where the sum is not finite its error is NaN, which must not reach the high part.
-  const int rest = m.apply(Op::add, {both.error, m.apply(Op::add, {a.low, b.low})});
-  const int low = if_finite(m, rest);
-  // Renormalised, so that the low parts' own rounding errors stay of second order.
-  const int high = m.apply(Op::add, {both.sum, low});
-  const int taken = m.apply(Op::sub, {high, both.sum});
-  return {.high = high, .low = if_finite(m, m.apply(Op::sub, {low, taken}))};
-}
-
 /// What elements up to kLarge are added up to does not leave an f64's range, however many there
 /// are; others are scaled by kDown and added up by themselves.
 constexpr double kLarge = 0x1p900, kDown = 0x1p-128, kUp = 0x1p128;

@@ -300,16 +300,28 @@ NodeId GraphBuilder::scan(Fold fold, std::vector<NodeId> operands, ScanForm form
 }
 
 NodeId GraphBuilder::fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter) {
-  if (operands.size() != fold.operands.size()) {
+  std::vector<DType> types = fold.operands;
+  types.insert(types.end(), fold.given.begin(), fold.given.end());
+  if (operands.size() != types.size()) {
     throw InternalError(fmt::format("{} with {} operands", fold.name, operands.size()));
   }
+  const auto is_of_launch = [this](NodeId id) { return level(id) == Level::uniform; };
+  const bool has_elements = !std::all_of(
+      operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(fold.operands.size()),
+      is_of_launch);
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (type(operands[i]) != fold.operands[i]) {
+    if (type(operands[i]) != types[i]) {
       throw UserError(ErrorCode::type_mismatch,
                       fmt::format("operand {} of {} is {}, not {}; cast it", i + 1, fold.name,
-                                  cpp_name_of(type(operands[i])), cpp_name_of(fold.operands[i])));
+                                  cpp_name_of(type(operands[i])), cpp_name_of(types[i])));
     }
-    if (level(operands[i]) != Level::element) {
+    if (i >= fold.operands.size() && !is_of_launch(operands[i])) {
+      throw UserError(ErrorCode::unsupported,
+                      fmt::format("operand {} of {} is one value for the launch: a number, or an "
+                                  "expression of parameters",
+                                  i + 1, fold.name));
+    }
+    if (level(operands[i]) != Level::element && !(has_elements && is_of_launch(operands[i]))) {
       throw UserError(
           ErrorCode::unsupported,
           fmt::format("{} is given one value a {}; it folds an expression of the inputs", fold.name,

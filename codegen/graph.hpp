@@ -4,9 +4,10 @@
 // Semantics. Every node has an element type and a level: `uniform` (one value a launch: parameters,
 // literals, constants), `segment` (one a segment: folds and what is computed from them) or
 // `element` (one an element of the input). A compute node has the highest level of its operands. A
-// fold node consumes element-level operands of one segment, those elements for which its filter (a
-// boolean node) is true, and gives one segment-level value. A scan node consumes the same and gives
-// one element-level value: the fold of the elements from the segment's beginning up to this one
+// fold node consumes operands of one segment, of the element level but for some that are uniform,
+// for those elements for which its filter (a boolean node) is true, and gives one segment-level
+// value. What its finalize is given besides are uniform operands behind those. A scan node consumes
+// the same and gives one element-level value: the fold of the elements from the segment's beginning up to this one
 // (inclusive) or the one before it (exclusive), or, reverse, of this one (exclusive: the next one)
 // and all behind it, in the elements' order either way; a fold of no elements is that of nothing.
 // `extent` is the number of elements of the segment, `index` (element level) the position of the
@@ -181,6 +182,9 @@ class GraphBuilder {
   NodeId product(NodeId value, NodeId filter = kNoNode);
   /// log(sum(exp(value))) of a float in its compute type.
   NodeId logsumexp(NodeId value, NodeId filter = kNoNode);
+  /// For each element y = factor * y + value in `to` (f32 or f64), where y is what it was for the
+  /// element before, or, reverse, behind it, and `initial` (uniform; kNoNode: 0) at first.
+  NodeId recurrence(NodeId factor, NodeId value, NodeId initial, bool reverse, DType to);
 
   [[nodiscard]] DType type(NodeId id) const { return graph_.node(id).type; }
   [[nodiscard]] Level level(NodeId id) const { return graph_.node(id).level; }

@@ -190,6 +190,15 @@ NodeId GraphBuilder::logsumexp(NodeId value, NodeId filter) {
   return fold(make_logsumexp(in), {convert(value, in)}, filter);
 }
 
+NodeId GraphBuilder::recurrence(NodeId factor, NodeId value, NodeId initial, bool reverse,
+                                DType to) {
+  std::vector<NodeId> operands = {convert(factor, to), convert(value, to)};
+  const bool given = initial != kNoNode;
+  if (given) operands.push_back(convert(initial, to));
+  return scan(make_recurrence(to, {.reverse = reverse, .initial = given}), std::move(operands),
+              {.exclusive = false, .reverse = reverse});
+}
+
 bool needs_order(const Graph& graph) {
   return !std::all_of(graph.folds.begin(), graph.folds.end(),
                       [](const Fold& fold) { return fold.commutative; });

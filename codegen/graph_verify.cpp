@@ -137,14 +137,21 @@ class Verifier {
             "%{} is result {} of its fold, which has {}", id, n.part, f.finalize.results.size());
     require(n.part == 0 || n.kind == NodeKind::fold, "%{} scans a fold's further results", id);
     require(n.level == level && n.type == f.result(n.part), "%{} has the wrong type or level", id);
-    require(n.operands.size() == f.operands.size() && !n.operands.empty(), "%{} has {} operands",
-            id, n.operands.size());
+    require(n.operands.size() == f.operands.size() + f.given.size() && !n.operands.empty(),
+            "%{} has {} operands", id, n.operands.size());
+    bool has_elements = false;
     for (std::size_t i = 0; i < n.operands.size(); ++i) {
       const Node& operand = graph_.node(n.operands[i]);
-      require(operand.type == f.operands[i] && operand.level == Level::element,
-              "operand {} of %{} is not an element-level {}", i, id, name_of(f.operands[i]));
+      const bool given = i >= f.operands.size();
+      const DType type = given ? f.given[i - f.operands.size()] : f.operands[i];
+      require(operand.type == type && operand.level != Level::segment,
+              "operand {} of %{} is not a {} of elements or the launch", i, id, name_of(type));
+      require(!given || operand.level == Level::uniform, "operand {} of %{} is not the launch's", i,
+              id);
+      has_elements = has_elements || operand.level == Level::element;
       consumed(id, n.operands[i]);
     }
+    require(has_elements, "%{} has no operand of elements", id);
     if (n.filter == kNoNode) return;
     consumed(id, n.filter);
     const Node& filter = graph_.node(n.filter);

@@ -157,7 +157,12 @@ ValueId TileLowering::finalize(std::size_t fold, const Partial& partial, int par
     const ValueId value = b_.add(partial.fields[0], b_.constant(f.operands[0], 0));
     return b_.convert(value, f.result(part));
   }
-  return call(f.finalize, lift(fold, partial).fields)[static_cast<std::size_t>(part)];
+  std::vector<ValueId> arguments = lift(fold, partial).fields;
+  Scope of_launch;
+  const std::vector<NodeId>& operands = fold_node(fold).operands;
+  for (std::size_t i = f.operands.size(); i < operands.size(); ++i)
+    arguments.push_back(node_value(operands[i], of_launch));
+  return call(f.finalize, arguments)[static_cast<std::size_t>(part)];
 }
 
 std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile, const OfFolds& values,

@@ -48,6 +48,10 @@ const Node& TileLowering::fold_node(std::size_t fold) const {
   return graph_.node(fold_nodes_[fold]);
 }
 
+std::span<const NodeId> TileLowering::operands_of(std::size_t fold) const {
+  return std::span(fold_node(fold).operands).first(graph_.folds[fold].operands.size());
+}
+
 ValueId TileLowering::uniform_value(NodeId id) {
   const Node& node = graph_.node(id);
   const int literals = static_cast<int>(graph_.literals.size());
@@ -225,7 +229,7 @@ Partial TileLowering::fold_one(std::size_t fold, const Loaded& tile, Scope& scop
 Partial TileLowering::fold_element(std::size_t fold, const Loaded& tile, Scope& scope) {
   const Node& node = fold_node(fold);
   Partial part{.fields = {}, .lifted = !graph_.folds[fold].tile};
-  for (const NodeId operand : node.operands) part.fields.push_back(node_value(operand, scope));
+  for (const NodeId operand : operands_of(fold)) part.fields.push_back(node_value(operand, scope));
   if (part.lifted) part.fields = call(graph_.folds[fold].lift, part.fields);
   if (node.filter != kNoNode)
     part = keep_where(fold, std::move(part), node_value(node.filter, scope));
@@ -267,7 +271,7 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
       b_.both(any ? kNoValue : tile.valid,
               node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
   Partial part{.fields = {}, .lifted = !f.tile};
-  for (NodeId operand : node.operands) {
+  for (NodeId operand : operands_of(fold)) {
     const NodeId narrow = narrow_sum(f, operand, tile.width);
     part.fields.push_back(narrow == kNoNode ? node_value(operand, scope)
                                             : b_.convert(node_value(narrow, scope), DType::i32));
@@ -318,7 +322,7 @@ Partial TileLowering::accumulate(std::size_t fold, const std::vector<Loaded>& ba
     const ValueId filter = node.filter == kNoNode ? kNoValue : node_value(node.filter, scope);
     const ValueId takes = b_.both(b_.both(tile.valid, filter), tile.mask);
     std::vector<ValueId> arguments = i == 0 ? std::vector<ValueId>{} : state.fields;
-    for (const NodeId operand : node.operands)
+    for (const NodeId operand : operands_of(fold))
       arguments.push_back(b_.widen(node_value(operand, scope), tile.width));
     const std::vector<ValueId> next = call(i == 0 ? f.lift : *f.accumulate, arguments);
     for (std::size_t k = 0; k < next.size(); ++k) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "chainfold/codegen/builder.hpp"
@@ -318,6 +319,7 @@ class TileLowering {
   Partial fold_quads(std::size_t fold, const Loaded& tile);
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
   const Node& fold_node(std::size_t fold) const;
+  [[nodiscard]] std::span<const NodeId> operands_of(std::size_t fold) const;  ///< of its lift
   Partial tree(std::size_t fold, std::vector<Partial> parts);
   /// Of loads side by side, in order: lane l of the result has the l-th run of their elements.
   Partial tree_in_order(std::size_t fold, std::vector<Partial> parts);

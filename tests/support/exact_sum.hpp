@@ -41,6 +41,11 @@ class Real {
     mpfr_sqrt(result.value_, value_, MPFR_RNDN);
     return result;
   }
+  [[nodiscard]] Real negated() const {
+    Real result = *this;
+    mpfr_neg(result.value_, value_, MPFR_RNDN);
+    return result;
+  }
   [[nodiscard]] long double to_long_double() const { return mpfr_get_ld(value_, MPFR_RNDN); }
   [[nodiscard]] double down() const { return mpfr_get_d(value_, MPFR_RNDD); }
   [[nodiscard]] double up() const { return mpfr_get_d(value_, MPFR_RNDU); }

@@ -135,6 +135,7 @@ class Evaluator {
     if (node.filter != codegen::kNoNode && !bits_[at(node.filter)]) return;
     std::vector<Bits> operands;
     for (NodeId operand : node.operands) operands.push_back(bits_[at(operand)]);
+    operands.resize(graph_.folds[static_cast<std::size_t>(node.index)].operands.size());
     fold.add(operands, node.reverse);
   }
 
@@ -146,12 +147,17 @@ class Evaluator {
     // The reference rounds products that this unit does not.
     const DType in = graph_.folds[static_cast<std::size_t>(node.index)].operands[0];
     if (how.unit == codegen::Unit::mma_diagonal && in == DType::f64) bound += 1;
+    std::vector<Bits> given;
+    const std::size_t lifted = graph_.folds[static_cast<std::size_t>(node.index)].operands.size();
+    for (std::size_t i = lifted; i < node.operands.size(); ++i)
+      given.push_back(bits_[at(node.operands[i])]);
     const double slack = inexact_[id] ? request_.transcendental_ulp * 4 * inexact_unit_[id] : 0;
     return fold.result({.bound_u = bound,
                         .slack = slack,
                         .levels = levels(plan, extent),
                         .part = node.part,
-                        .scanned = has_scans_});
+                        .scanned = has_scans_,
+                        .given = std::move(given)});
   }
 
   Expected expected(std::size_t id, const Value& v) const {

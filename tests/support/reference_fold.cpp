@@ -79,6 +79,7 @@ Accumulator::Accumulator(const codegen::Fold& fold) : fold_(&fold), state_(fold.
   is_variance_ = is("variance.");
   is_product_ = is("product.") && is_float(fold.result());
   is_logsumexp_ = is("logsumexp.");
+  is_recurrence_ = is("recurrence.");
 }
 
 void Accumulator::add(const std::vector<Bits>& operands, bool front) {
@@ -87,6 +88,9 @@ void Accumulator::add(const std::vector<Bits>& operands, bool front) {
     const auto value = static_cast<std::int64_t>(operands[0]);
     const auto low = static_cast<double>(value & 0xffff);
     add_number(static_cast<double>(value - (value & 0xffff)), low);
+  } else if (is_recurrence_) {  // in its direction whatever lies at the front
+    step(codegen::double_of_bits(fold_->operands[0], operands[0]),
+         codegen::double_of_bits(fold_->operands[1], operands[1]));
   } else if (is_sum_ || is_mean_) {
     sum_.add(codegen::double_of_bits(fold_->operands[0], operands[0]));
   } else if (is_variance_ || is_product_ || is_logsumexp_) {
@@ -98,6 +102,19 @@ void Accumulator::add(const std::vector<Bits>& operands, bool front) {
     both.insert(both.end(), later.begin(), later.end());
     state_ = codegen::evaluate(fold_->merge, both);
   }
+}
+
+void Accumulator::step(double factor, double value) {
+  if (!std::isfinite(factor) || !std::isfinite(value)) {
+    has_infinity_ = true;
+    return;
+  }
+  const Real a(factor, kRecurrenceBits), size(std::fabs(factor), kRecurrenceBits);
+  factors_ *= a;
+  y_ *= a;
+  y_ += Real(value, kRecurrenceBits);
+  sizes_ *= size;
+  sizes_ += Real(std::fabs(value), kRecurrenceBits);
 }
 
 void Accumulator::add_number(double x, double rest) {
@@ -134,6 +151,7 @@ Value Accumulator::result(const Asked& asked) const {
   if (is_variance_) return variance_result(asked.levels, slack);
   if (is_product_) return product_result();
   if (is_logsumexp_) return logsumexp_result(asked.levels);
+  if (is_recurrence_) return recurrence_result(asked.given);
   const DType type = fold_->result();
   const Bits bits = codegen::evaluate(fold_->finalize, state_)[0];
   const Value value = Value::exactly(type, bits);
@@ -193,6 +211,29 @@ Value rounded_between(DType type, const Real& lo, const Real& hi, bool inwards) 
 }
 
 }  // namespace
+
+/// One rounding, of what is computed with twice the digits.
+Value Accumulator::recurrence_result(const std::vector<Bits>& given) const {
+  const DType type = fold_->result();
+  Real lo = y_, size = sizes_;
+  if (!given.empty()) {
+    const double first = codegen::double_of_bits(type, given[0]);
+    if (!std::isfinite(first)) return Value::nothing_promised();
+    Real before = factors_;
+    before *= Real(first, kRecurrenceBits);
+    lo += before;
+    size += before.down() < 0 ? before.negated() : before;
+  }
+  if (has_infinity_) return Value::nothing_promised();
+  size *= Real(rounding_unit(type) * (1 + 0x1p-6), kRecurrenceBits);
+  size += Real(smallest(type), kRecurrenceBits);
+  Real hi = lo;
+  lo -= size;
+  hi += size;
+  Value value = rounded_between(type, lo, hi, false);
+  value.positive_zero = false;
+  return value;
+}
 
 Value Accumulator::mean_result(double slack) const {
   const DType type = fold_->result();

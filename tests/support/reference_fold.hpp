@@ -55,22 +55,26 @@ class Accumulator {
     int part = 0;        ///< which of the fold's results
     /// Of a scan or beside one: nothing is promised beyond the range of absolute values.
     bool scanned = false;
+    std::vector<Bits> given{};  ///< what finalize is given
   };
   [[nodiscard]] Value result(const Asked& asked) const;
 
  private:
   [[nodiscard]] bool is(const char* prefix) const { return fold_->name.rfind(prefix, 0) == 0; }
   void add_number(double x, double rest = 0);
+  /// One element of a recurrence in whose direction it comes last.
+  void step(double factor, double value);
+  [[nodiscard]] Value recurrence_result(const std::vector<Bits>& given) const;
   [[nodiscard]] Value product_result() const;
   [[nodiscard]] Value logsumexp_result(int levels) const;
   [[nodiscard]] Value sum_result(const Asked& asked) const;
   [[nodiscard]] Value mean_result(double slack) const;
   [[nodiscard]] Value variance_result(int levels, double slack) const;
 
-  static constexpr mpfr_prec_t kProductBits = 300, kVarianceBits = 1200;
+  static constexpr mpfr_prec_t kProductBits = 300, kVarianceBits = 1200, kRecurrenceBits = 300;
   const codegen::Fold* fold_;
   bool is_sum_ = false, is_mean_ = false, is_variance_ = false, is_product_ = false,
-       is_logsumexp_ = false;
+       is_logsumexp_ = false, is_recurrence_ = false;
   std::int64_t count_ = 0;
   std::vector<Bits> state_;
   ExactSum sum_;
@@ -79,6 +83,9 @@ class Accumulator {
   bool has_nan_ = false, has_infinity_ = false;
   double up_ = 0, down_ = 0;  // product: binary digits that factors above and below 1 add
   Real product_ = Real(1, kProductBits);
+  /// Recurrence: the product of the factors, y from 0, and the same of absolute values.
+  Real factors_ = Real(1, kRecurrenceBits), y_ = Real(0, kRecurrenceBits),
+       sizes_ = Real(0, kRecurrenceBits);
   Real total_ = Real(0, kVarianceBits), squares_ = Real(0, kVarianceBits);
   double largest_ = 0;  // of absolute values
   long double sum_of_squares_ = 0;

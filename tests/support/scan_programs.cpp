@@ -135,6 +135,44 @@ void add_floats(Programs& list) {
                   .fills = kFloatFills});
 }
 
+/// Linear recurrences: of one factor and of an element's own, both ways, from 0 and from a value.
+template <class T>
+void add_recurrences(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  // Numbers of any size, whose products soon leave every range, and 0.
+  const std::vector<Fill> fills = {Fill::uniform,   Fill::normal,  Fill::whole,
+                                   Fill::near_ends, Fill::subnormal, Fill::nonfinite};
+  list.push_back({.name = "scan_decay_" + type,
+                  .over =
+                      [](const P& p) {
+                        return cf::over(p, cf::linear_recurrence(0.75, cf::input<T>("x")));
+                      },
+                  .fills = fills});
+  list.push_back({.name = "scan_recurrence_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto a = cf::input<T>("a"), x = cf::input<T>("x");
+                        return cf::over(p, cf::linear_recurrence(a, x));
+                      },
+                  .fills = fills});
+  list.push_back({.name = "scan_recurrence_back_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto a = cf::input<T>("a"), x = cf::input<T>("x");
+                        return cf::over(p, cf::linear_recurrence(a, x, 3.5, cf::backward));
+                      },
+                  .fills = fills});
+  list.push_back({.name = "scan_recurrences_both_ways_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto a = cf::input<T>("a"), x = cf::input<T>("x");
+                        return cf::over(p, cf::linear_recurrence(2, x, -0.25),
+                                        cf::linear_recurrence(a, 1, cf::backward),
+                                        cf::inclusive_sum(x));
+                      },
+                  .fills = fills});
+}
+
 void add_others(Programs& list) {
   auto add = [&](const char* name, auto over, std::vector<Fill> fills = kIntegerFills) {
     list.push_back({.name = name, .over = over, .fills = std::move(fills)});
@@ -293,6 +331,8 @@ Programs make() {
   add_forms<std::int64_t>(list);
   add_floats(list);
   add_others(list);
+  add_recurrences<float>(list);
+  add_recurrences<double>(list);
   return list;
 }
 
