@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ struct Lambda {
   int apply(Op op, std::vector<int> operands);  ///< result type from the operands
   int convert(int value, DType type);
 };
+
+struct QuickFold;
 
 struct Fold {
   std::string name;             ///< "sum.f32"; equal names are equal folds
@@ -74,10 +77,26 @@ struct Fold {
   };
   std::optional<Guard> guard{};
   bool commutative = true;
+  /// One that costs less and holds for ordinary elements.
+  std::shared_ptr<const QuickFold> quick{};
 
   [[nodiscard]] DType result(int part = 0) const {
     return finalize.type(finalize.results[static_cast<std::size_t>(part)]);
   }
+};
+
+/// A fold of the same operands and results whose states are of another form.
+struct QuickFold {
+  Fold fold;
+  /// Operands -> boolean: whether it serves such an element. It gives the same up to rounding where
+  /// it serves all, and what comes before them is below the limit.
+  Lambda serves;
+  Lambda widen;   ///< a state of it -> a state
+  /// state, given -> a state of it, of what comes before elements, so that nothing is given to it
+  /// any more; its field that tells what is below the limit.
+  Lambda narrow;
+  int field = 0;
+  double limit = 0;
 };
 
 /// Sum in `type` (a sum_type, or i32 for the low bits of one). Integers wrap. Sums of f32 have

@@ -51,6 +51,14 @@ std::string print(const Fold& fold) {
   print_lambda(out, "merge", fold.merge);
   print_lambda(out, "finalize", fold.finalize);
   if (fold.accumulate) print_lambda(out, "accumulate", *fold.accumulate);
+  if (fold.quick) {
+    const QuickFold& quick = *fold.quick;
+    print_lambda(out, "quick serves", quick.serves);
+    print_lambda(out, "quick widen", quick.widen);
+    print_lambda(out, "quick narrow", quick.narrow);
+    out += fmt::format("  quick state {} below {:g}\n", quick.field, quick.limit);
+    out += print(quick.fold);
+  }
   return out;
 }
 

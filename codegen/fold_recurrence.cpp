@@ -2,6 +2,7 @@
 // a value, each with an exponent of its own.
 #include <fmt/format.h>
 
+#include <memory>
 #include <vector>
 
 #include "chainfold/codegen/fold_parts.hpp"
@@ -110,6 +111,55 @@ class Arithmetic {
   bool pairs_;
 };
 
+/// Plain f64 hold what f32 with factors of at most 1 come to: nothing is larger than the elements'
+/// absolute sum, and what becomes 0 is too small for any f32.
+QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
+  constexpr DType kReal = DType::f64;
+  QuickFold quick;
+  Fold& fold = quick.fold;
+  fold.name = of.name + ".quick";
+  fold.commutative = false;
+  fold.operands = of.operands;
+  fold.given = of.given;
+  fold.state = {kReal, kReal};
+  fold.init = {bits_of_double(kReal, 1), 0};
+  fold.lift.params = fold.operands;
+  fold.lift.results = {fold.lift.convert(0, kReal), fold.lift.convert(1, kReal)};
+  Lambda& m = fold.merge;
+  m.params = {kReal, kReal, kReal, kReal};
+  const int first = form.reverse ? 2 : 0, then = form.reverse ? 0 : 2;
+  m.results = {m.apply(Op::mul, {then, first}), m.apply(Op::fma, {then, first + 1, then + 1})};
+  Lambda& f = fold.finalize;
+  f.params = fold.state;
+  int value = 1;
+  if (form.initial) {
+    f.params.push_back(of.given[0]);
+    value = f.apply(Op::fma, {0, f.convert(2, kReal), 1});
+  }
+  f.results = {f.convert(value, of.result())};
+
+  Lambda& serves = quick.serves;
+  serves.params = fold.operands;
+  const int one = serves.constant(DType::f32, bits_of_double(DType::f32, 1));
+  serves.results = {serves.apply(Op::le, {serves.apply(Op::abs, {0}), one})};  // NaN is not
+
+  Arithmetic widen(quick.widen, false);
+  quick.widen.params = fold.state;
+  const Scaled factor = widen.normalised(widen.normalised(widen.from(0)));
+  const Scaled sum = widen.normalised(widen.normalised(
+      widen.from(widen.apply(Op::add, 1, widen.number(0)))));  // never -0
+  const Scaled carried = widen.with_zero(sum);
+  quick.widen.results = {factor.high, factor.exponent, carried.high, carried.exponent};
+
+  Lambda& narrow = quick.narrow;
+  narrow = of.finalize;
+  const int before_rounding = narrow.steps.back().operands[0];
+  narrow.results = {narrow.constant(kReal, 0), before_rounding};
+  quick.field = 1;
+  quick.limit = kMost;
+  return quick;
+}
+
 }  // namespace
 
 Fold make_recurrence(DType type, const RecurrenceForm& form) {
@@ -180,6 +230,7 @@ Fold make_recurrence(DType type, const RecurrenceForm& form) {
     value = end.normalised(end.sum(end.with_zero(end.normalised(carried_on)), value));
   }
   f.results = {f.convert(end.value(value), type)};
+  if (!pairs) fold.quick = std::make_shared<const QuickFold>(quick_recurrence(fold, form));
   return fold;
 }
 

@@ -109,6 +109,8 @@ struct Graph {
 bool has_scans(const Graph& graph);
 /// Whether some fold takes its elements in their order.
 bool needs_order(const Graph& graph);
+/// Whether some fold has one that costs less (Fold::quick).
+bool has_quick_folds(const Graph& graph);
 /// For every node whether it is of this kind or depends on one that is.
 std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 /// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: two

@@ -204,4 +204,9 @@ bool needs_order(const Graph& graph) {
                       [](const Fold& fold) { return fold.commutative; });
 }
 
+bool has_quick_folds(const Graph& graph) {
+  return std::any_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return fold.quick != nullptr; });
+}
+
 }  // namespace chainfold::codegen

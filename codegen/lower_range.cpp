@@ -22,12 +22,12 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      if (!graph_.folds[f].moments && !takes_elements(f))
+      if (!folds()[f].moments && !takes_elements(f))
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    const bool neighbours = vector_lanes() && !graph_.folds[f].commutative && !batch.front().across;
+    const bool neighbours = vector_lanes() && !folds()[f].commutative && !batch.front().across;
     result.push_back(takes_elements(f)  ? accumulate(f, batch)
                      : parts[f].empty() ? fold_moments(f, batch, group)
                      : neighbours       ? tree_in_order(f, std::move(parts[f]))
@@ -60,7 +60,9 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   const auto known = b_.constant_of(length);
   const ValueId end = b_.add(begin, length);
   auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
-    return reduce_ordered(fold_batch(load_batch(at, tiles, limit, row_mask, origin, whole, runs)));
+    const std::vector<Loaded> loads =
+        load_batch(at, tiles, limit, row_mask, origin, whole, runs);
+    return either(loads, [&] { return reduce_ordered(fold_batch(loads)); });
   };
   // What loops of whole batches carry.
   const bool same_counts = row_mask == kNoValue || plan_.mean_loads > 0;

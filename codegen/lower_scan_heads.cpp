@@ -26,6 +26,10 @@ ValueId ScanTile::open_at(ValueId slot, bool backward) {
 }
 
 Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
+  return tile_.either(rows, [&] { return open_segment_either(rows); });
+}
+
+Partials ScanTile::open_segment_either(const std::vector<Loaded>& rows) {
   Partials totals(graph_.folds.size());
   for (const bool backward : {false, true}) {
     if (std::find(reverse_.begin(), reverse_.end(), backward) == reverse_.end()) continue;

@@ -160,7 +160,7 @@ class ScanTile::Range {
       std::reverse(loaded.begin(), loaded.end());
       std::reverse(begins.begin(), begins.end());
     }
-    const auto scanned = scan_.range_row_.scan_range(loaded, states, depth_ > 1);
+    const auto scanned = scan_.scan_either(loaded, states, depth_ > 1);
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const int r = begins[i];
       const OfFolds values{.running = scanned[i], .whole = folded_};
@@ -270,6 +270,28 @@ class ScanTile::Range {
   std::optional<Seam> seam_;
   Builder::Values last_;  // outputs of the row that waits
 };
+
+std::vector<std::vector<ValueId>> ScanTile::scan_either(const std::vector<Loaded>& rows,
+                                                        Partials& states, bool batched) {
+  std::size_t values = 0;
+  const TileLowering::Scanned scanned =
+      range_tile_.either(rows, carry_of(states), [&](const Carry& before) {
+        TileLowering::Scanned result;
+        Partials behind = states_of(before);
+        for (const auto& row : range_row_.scan_range(rows, behind, batched)) {
+          values = row.size();
+          result.values.insert(result.values.end(), row.begin(), row.end());
+        }
+        result.states = carry_of(behind);
+        return result;
+      });
+  states = states_of(scanned.states);
+  std::vector<std::vector<ValueId>> of_rows;
+  for (auto first = scanned.values.begin(); first != scanned.values.end();
+       first += static_cast<std::ptrdiff_t>(values))
+    of_rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(values));
+  return of_rows;
+}
 
 Builder::Values ScanTile::of_elements(const std::vector<ValueId>& outputs) {
   Builder::Values values;

@@ -102,9 +102,17 @@ Partials ScanTile::fold_row(const Loaded& row) {
 }
 
 Partials ScanTile::total(const std::vector<Loaded>& rows) {
-  std::vector<Partials> folded;
-  for (const Loaded& row : rows) folded.push_back(fold_row(row));
-  return total(std::move(folded));
+  return tile_.either(rows, [&] {
+    std::vector<Partials> folded;
+    for (const Loaded& row : rows) folded.push_back(fold_row(row));
+    return total(std::move(folded));
+  });
+}
+
+Partials ScanTile::states_of(const Carry& carry) {
+  Partials states;
+  for (const std::optional<Partial>& state : carry) states.push_back(*state);
+  return states;
 }
 
 Partials ScanTile::total(std::vector<Partials> folded) {
@@ -151,6 +159,18 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
 
 Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
                      const std::vector<ValueId>& folded, ValueId count, ValueId before) {
+  return tile_
+      .either(rows, carry,
+              [&](Carry of_form) {
+                return TileLowering::Scanned{.states = scan_either(rows, begin, std::move(of_form),
+                                                                   extent, folded, count, before)};
+              })
+      .states;
+}
+
+Carry ScanTile::scan_either(const std::vector<Loaded>& rows, ValueId begin, Carry carry,
+                            ValueId extent, const std::vector<ValueId>& folded, ValueId count,
+                            ValueId before) {
   Ending ending;
   if (count != kNoValue) ending = ending_of(count, before);
   scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {
@@ -168,6 +188,18 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
 
 Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                               ValueId first, Carry carry) {
+  return tile_
+      .either(rows, carry,
+              [&](Carry of_form) {
+                return TileLowering::Scanned{
+                    .states =
+                        scan_segments_either(rows, begin, count, first, std::move(of_form))};
+              })
+      .states;
+}
+
+Carry ScanTile::scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                                     ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
   const bool lines = !begins_anywhere() && rows_on_lines(plan_, plan_.tile_segments * segment_);
   scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {

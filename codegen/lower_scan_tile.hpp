@@ -13,8 +13,7 @@
 
 namespace chainfold::codegen {
 
-/// One state a fold, or none before anything was folded.
-using Carry = std::vector<std::optional<Partial>>;
+using Carry = OptionalPartials;
 
 /// Whether rows begin with whole lines of memory, and lie as they come, which are counted from
 /// where runs of so many elements begin, one behind the other (0: of everything).
@@ -52,6 +51,8 @@ class ScanTile {
   [[nodiscard]] Carry carry_of(const Partials& states) const {
     return {states.begin(), states.end()};
   }
+  /// The same the other way, of carries that every fold has.
+  [[nodiscard]] static Partials states_of(const Carry& carry);
 
   /// plan.depth rows from element `begin` (i64) on, of which `count` elements (i64; kNoValue: all)
   /// exist. `place`: the position of the first element in its segment (i64), where rows have one.
@@ -134,6 +135,15 @@ class ScanTile {
 
  private:
   class Range;
+  /// scan() and scan_segments() by the folds that the tile folds by now, of which carries are.
+  Carry scan_either(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
+                    const std::vector<ValueId>& folded, ValueId count, ValueId before);
+  Carry scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                             ValueId first, Carry carry);
+  Partials open_segment_either(const std::vector<Loaded>& rows);
+  /// ScanRow::scan_range() of a range's rows by the folds that serve.
+  std::vector<std::vector<ValueId>> scan_either(const std::vector<Loaded>& rows, Partials& states,
+                                                bool batched);
   /// The outputs of elements among all, of a row of one element a lane, and their stores to such a
   /// row on a line. `mask`: as for stores.
   Builder::Values of_elements(const std::vector<ValueId>& outputs);

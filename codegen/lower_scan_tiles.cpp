@@ -183,6 +183,7 @@ void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first,
                             std::vector<Partials>& folded) {
   if (!plan_.heads) {
     for (const Loaded& row : rows) folded.push_back(scan_.fold_row(row));
+    if (scan_.tile().is_quick()) serves_ = b_.both(serves_, scan_.tile().quick_serves(rows));
     return;
   }
   for (Partials& open : scan_.fold_open_rows(rows, first, scan_.reverse()))
@@ -222,9 +223,37 @@ Builder::Values ScanTiles::of_masked(const std::function<Builder::Values()>& row
   return values;
 }
 
+bool ScanTiles::has_quick_rows() const {
+  // Looking ahead, rows are folded long before they are scanned. No range goes both ways.
+  return plan_.in_registers && plan_.strategy != Strategy::look_ahead && !plan_.heads &&
+         !blocked_ && !scans_both_ways(graph_) && has_quick_folds(graph_);
+}
+
+/// By quick folds, and where these do not serve once more, as a range.
+Partials ScanTiles::fold_quick_rows() {
+  TileLowering& tile = scan_.tile();
+  serves_ = kNoValue;
+  const Partials quick = tile.quickly([&] { return fold_rows(); });
+  const Builder::Values states = b_.branch(
+      b_.all(serves_), [&] { return tile.flatten(tile.widened(quick)); },
+      [&] {
+        const Run run = whole_run();
+        return tile.flatten(scan_.total_of_range(run.begin, run.count, run.place));
+      });
+  return tile.unflatten(states, true);
+}
+
+ScanTiles::Run ScanTiles::whole_run() {
+  if (before_ == kNoValue) return {begin_, count_, at_};
+  const ValueId before = b_.convert(before_, DType::i64);
+  const ValueId left = b_.compute(Op::max, {b_.i64(0), b_.sub(count_, before)});
+  return {b_.add(begin_, before), left, b_.add(at_, before)};
+}
+
 Partials ScanTiles::total() {
   if (!plan_.in_registers) return scan_.total_of_range(begin_, count_, at_);
-  auto whole = [&] { return blocked_ ? fold_blocked() : fold_rows(); };
+  auto folded_rows = [&] { return has_quick_rows() ? fold_quick_rows() : fold_rows(); };
+  auto whole = [&] { return blocked_ ? fold_blocked() : folded_rows(); };
   if (!plan_.ragged) return whole();
   // Values of a branch end with it: the rows are handed out one input after the other.
   TileLowering& tile = scan_.tile();
@@ -235,11 +264,12 @@ Partials ScanTiles::total() {
         if (input != kNoValue) values.push_back(input);
       }
     }
+    if (has_quick_rows()) values.push_back(serves_);
     values.insert(values.end(), before_lanes_.begin(), before_lanes_.end());
     return values;
   };
   auto masked = [&] {
-    const Partials folded = fold_rows();
+    const Partials folded = folded_rows();
     if (blocked_) before_lanes_ = blocked_->nothing_before();
     return values_of(folded);
   };
@@ -255,6 +285,7 @@ Partials ScanTiles::total() {
     rows_[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
     rows_[r].forget_what_exists();
   }
+  if (has_quick_rows()) serves_ = both[next++];
   before_lanes_.assign(both.begin() + static_cast<std::ptrdiff_t>(next), both.end());
   return tile.unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)}, true);
 }
@@ -371,20 +402,19 @@ void ScanTiles::scan_rows(Partials carry, const std::vector<ValueId>& folded) {
 }
 
 void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) {
-  auto range = [&] {
-    scan_.scan_range(begin_, count_, at_, carry, extent(), folded);
-    return Builder::Values{};
+  auto range = [&](ValueId begin, ValueId count, ValueId place) {
+    scan_.scan_range(begin, count, place, carry, extent(), folded);
   };
-  auto rows = [&] {
+  auto rows_behind = [&](const Partials& before) {
     if (blocked_ && !of_masked_) {
-      scan_blocked(carry);
+      scan_blocked(before);
     } else {
-      scan_rows(carry, folded);
+      scan_rows(before, folded);
     }
     return Builder::Values{};
   };
   // The first or last rows of a segment, whose masks ended with the branch that loaded them.
-  auto last_rows = [&] {
+  auto last_rows_behind = [&](const Partials& before) {
     const ValueId count = count_from(kept());
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       if (ends_anywhere()) {
@@ -393,14 +423,33 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
         rows_[r].mask = scan_.row_mask(count, static_cast<int>(r));
       }
     }
-    return rows();
+    return rows_behind(before);
+  };
+  auto rows = [&](const Partials& before) {
+    if (!plan_.ragged) {
+      rows_behind(before);
+    } else {
+      b_.branch(
+          full_, [&] { return rows_behind(before); },
+          [&] { return of_masked([&] { return last_rows_behind(before); }); });
+    }
   };
   if (!plan_.in_registers) {
-    range();
-  } else if (!plan_.ragged) {
-    rows();
+    range(begin_, count_, at_);
+  } else if (!has_quick_rows()) {
+    rows(carry);
   } else {
-    b_.branch(full_, rows, [&] { return of_masked(last_rows); });
+    scan_.tile().either(
+        serves_, scan_.carry_of(carry),
+        [&](const Carry& narrow) {
+          rows(ScanTile::states_of(narrow));
+          return TileLowering::Scanned{};
+        },
+        [&](const Carry&) {
+          const Run run = whole_run();
+          range(run.begin, run.count, run.place);
+          return TileLowering::Scanned{};
+        });
   }
 }
 

@@ -121,6 +121,14 @@ class ScanTiles {
   /// Where the span's elements begin: in the input, and in the segment.
   ValueId begin_of(Span span) { return b_.add(begin_, b_.i64(elements_of(span.first))); }
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
+  /// Whether rows in registers are folded and scanned by quick folds first.
+  [[nodiscard]] bool has_quick_rows() const;
+  Partials fold_quick_rows();
+  /// The warp's elements.
+  struct Run {
+    ValueId begin = kNoValue, count = kNoValue, place = kNoValue;
+  };
+  Run whole_run();
   /// Brings the run's rows, leaves those of registers in rows_, and folds all.
   Partials fold_rows();
   /// The same of a whole run in a blocked arrangement, which leaves before_lanes_, too.
@@ -153,6 +161,7 @@ class ScanTiles {
   std::optional<BlockedRun> blocked_;  // plan.blocked: of whole runs
   Builder::Values before_lanes_;       // BlockedRun::Folded::before
   std::vector<Loaded> rows_;           // kept()
+  ValueId serves_ = kNoValue;          // whether quick folds serve a lane's elements
   ValueId segment_ = kNoValue, index_ = kNoValue;
   ValueId side_ = kNoValue;  // across segments: how many the tile's group has
   ValueId full_ = kNoValue;  // whether the tile's rows are all there

@@ -47,6 +47,8 @@ struct Partial {
   }
 };
 using Partials = std::vector<Partial>;  // one a fold
+/// One state a fold, or none before anything was folded.
+using OptionalPartials = std::vector<std::optional<Partial>>;
 
 /// What elements have of each fold; kNoValue, or no list, where no output asks for it.
 struct OfFolds {
@@ -96,7 +98,7 @@ struct LoadRuns {
 /// Its parts: values of nodes, what is folded of a tile and merged (lower_tile.cpp, by matrix
 /// instructions lower_tile_mma.cpp), loads (lower_loads.cpp), batches and ranges of elements
 /// (lower_range.cpp), merges across lanes and the outputs (lower_lanes.cpp), guards
-/// (lower_guard.cpp), moments (lower_moments.cpp).
+/// (lower_guard.cpp), quick folds (lower_quick.cpp), moments (lower_moments.cpp).
 class TileLowering {
  public:
   TileLowering(Builder& builder, const Graph& graph, const Plan& plan);
@@ -186,6 +188,43 @@ class TileLowering {
   Partials fold_range(ValueId begin, ValueId length, ValueId origin, ValueId row_mask, ValueId warp,
                       int warps);
 
+  // Quick folds (lower_quick.cpp).
+  /// Whether some fold has one that serves ordinary elements.
+  [[nodiscard]] bool has_quick() const { return !quick_folds_.empty(); }
+  /// The folds that partials are of now: the graph's, or within quickly() the quick ones.
+  [[nodiscard]] const std::vector<Fold>& folds() const {
+    return is_quick_ ? quick_folds_ : graph_.folds;
+  }
+  [[nodiscard]] bool is_quick() const { return is_quick_; }
+  /// What `body` does by the quick folds.
+  template <class Body>
+  auto quickly(const Body& body) {
+    is_quick_ = true;
+    auto result = body();
+    is_quick_ = false;
+    return result;
+  }
+  /// Of each lane whether quick folds serve what elements it has of loaded rows.
+  ValueId quick_serves(const std::vector<Loaded>& rows);
+  /// States of quick folds as those of the graph's, and those of what comes before elements as
+  /// quick ones. `serves`: becomes false (lanes) where that does not hold.
+  Partials widened(Partials quick);
+  OptionalPartials narrowed(const OptionalPartials& before, ValueId& serves);
+  /// What a body makes of what comes before: values, and states behind these.
+  struct Scanned {
+    std::vector<ValueId> values{};
+    OptionalPartials states{};
+  };
+  /// By the quick folds if they serve all of a warp's lanes, else by the graph's.
+  Scanned either(const std::vector<Loaded>& rows, const OptionalPartials& before,
+                 const std::function<Scanned(OptionalPartials)>& body);
+  /// The same of what comes first.
+  Partials either(const std::vector<Loaded>& rows, const std::function<Partials()>& body);
+  /// The same of two ways, where `serves` (lanes) tells.
+  Scanned either(ValueId serves, const OptionalPartials& before,
+                 const std::function<Scanned(OptionalPartials)>& quick,
+                 const std::function<Scanned(OptionalPartials)>& slow);
+
   // Guards (lower_guard.cpp).
   /// Whether some fold has values for which only a fold by elements holds (Fold::guard).
   [[nodiscard]] bool has_guards() const;
@@ -256,7 +295,7 @@ class TileLowering {
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
   /// Whether states take elements one by one, since no operation combines these first.
   [[nodiscard]] bool takes_elements(std::size_t fold) const {
-    const Fold& f = graph_.folds[fold];
+    const Fold& f = folds()[fold];
     return f.accumulate && !f.tile && f.commutative;
   }
   /// The same of loads one behind the other, by such states: one for each element of a load, until
@@ -319,6 +358,8 @@ class TileLowering {
   Partial fold_quads(std::size_t fold, const Loaded& tile);
   std::vector<ValueId> call(const Lambda& lambda, const std::vector<ValueId>& arguments);
   const Node& fold_node(std::size_t fold) const;
+  /// What finalize is given behind a state.
+  void append_given(std::size_t fold, std::vector<ValueId>& state);
   [[nodiscard]] std::span<const NodeId> operands_of(std::size_t fold) const;  ///< of its lift
   Partial tree(std::size_t fold, std::vector<Partial> parts);
   /// Of loads side by side, in order: lane l of the result has the l-th run of their elements.
@@ -344,6 +385,8 @@ class TileLowering {
   const Graph& graph_;
   const Plan& plan_;
   std::vector<bool> guarded_;  // one a fold
+  std::vector<Fold> quick_folds_;  // one a fold, or none at all
+  bool is_quick_ = false;
   ValueId ahead_ = kNoValue;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;

@@ -63,6 +63,8 @@ bool heads_serve(const Graph& graph, std::int64_t segment) {
   // What elements are told of whole segments waits for the last of their tiles, and tiles go on
   // with each other's in one direction; folds that are no scans go forward.
   if (broadcasts(graph) || scans_both_ways(graph)) return false;
+  // Rows with heads have no range to fall back on where a quick fold does not serve.
+  if (has_quick_folds(graph)) return false;
   auto any = [&](auto is) { return std::any_of(graph.nodes.begin(), graph.nodes.end(), is); };
   return !any([](const Node& node) { return node.reverse; }) ||
          !any([](const Node& node) { return node.kind == NodeKind::fold; });
