@@ -359,13 +359,13 @@ Builder::Values Builder::branch(ValueId condition, const std::function<Values()>
 
 ValueId Builder::branch_uniform(ValueId condition, const std::function<ValueId()>& then_body,
                                 const std::function<ValueId()>& else_body) {
-  if (auto c = constant_of(condition)) return *c ? then_body() : else_body();
   return branch_as_is(
       condition, [&] { return Values{then_body()}; }, [&] { return Values{else_body()}; })[0];
 }
 
 Builder::Values Builder::branch_as_is(ValueId condition, const std::function<Values()>& then_body,
                                       const std::function<Values()>& else_body) {
+  if (auto c = constant_of(condition)) return *c ? then_body() : else_body();
   If branch{.condition = condition, .then_body = {}, .else_body = {}};
   branch.then_body.yields = run_region(branch.then_body, then_body);
   branch.else_body.yields = run_region(branch.else_body, else_body);

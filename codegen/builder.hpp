@@ -113,6 +113,9 @@ class Builder {
   /// Both functions return the same number of values; uniform ones are splatted.
   Values branch(ValueId condition, const std::function<Values()>& then_body,
                 const std::function<Values()>& else_body);
+  /// The same of values whose shapes are the same either way, and stay so.
+  Values branch_as_is(ValueId condition, const std::function<Values()>& then_body,
+                      const std::function<Values()>& else_body);
   /// The same of one value that is uniform either way, and stays so.
   ValueId branch_uniform(ValueId condition, const std::function<ValueId()>& then_body,
                          const std::function<ValueId()>& else_body);
@@ -123,8 +126,6 @@ class Builder {
   ValueId pure(Operation op, const Type& type, Key key);
   ValueId new_value(const Type& type);
   Values run_region(Region& region, const std::function<Values()>& fn);
-  Values branch_as_is(ValueId condition, const std::function<Values()>& then_body,
-                      const std::function<Values()>& else_body);
 
   Program& program_;
   std::vector<Region*> regions_;

@@ -258,8 +258,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       return std::nullopt;
     case Strategy::scan_run:
       if (s < 1 && !one_warp) return std::nullopt;
-      choice.depth = kCpuRangeDepth;
-      if (s > 0) {
+      choice.depth = cpu_range_depth(graph);
+      if (s > 0 && choice.depth > 1) {
         choice.depth =
             static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 2, kCpuRangeDepth));
       }
@@ -315,7 +315,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     }
     case Strategy::look_back:
     case Strategy::propagate:
-      choice.depth = one_warp && !both_ways ? kCpuRangeDepth : rows;
+      choice.depth = one_warp && !both_ways ? cpu_range_depth(graph) : rows;
       if (!one_warp) {
         const auto few = shape_of_few(graph, target, request);
         // Where registers hold kRunRows, tiles that wait for nobody may have more.
@@ -336,7 +336,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     case Strategy::look_ahead: {
       if (graph.inputs.empty() || both_ways) return std::nullopt;
       if (one_warp) {
-        choice.depth = kCpuRangeDepth;
+        choice.depth = cpu_range_depth(graph);
         choice.tile =
             std::max(1, kCpuAheadTileBytes / (1024 * std::max(bytes, widest_of_scan(graph))));
         choice.near = groups_of_rounds(target);
@@ -361,6 +361,11 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     }
     default: return std::nullopt;
   }
+}
+
+int cpu_range_depth(const Graph& graph) {
+  const auto gains = [](const Fold& fold) { return fold.tile || fold.quick; };
+  return std::any_of(graph.folds.begin(), graph.folds.end(), gains) ? kCpuRangeDepth : 1;
 }
 
 PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request) {

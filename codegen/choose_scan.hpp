@@ -55,8 +55,11 @@ inline int most_run_rows(const Target& target, Strategy strategy) {
   const bool tile = target.max_warps == 1 && strategy == Strategy::scan_tile;
   return tile ? kCpuMostRunRows : kMostRunRows;
 }
-/// Rows of a CPU's range at once.
+/// Rows of a CPU's range at once: as many as are added up before a state is merged, or are asked at
+/// once whether quick folds serve. States of other folds are merged row by row, and more rows at
+/// once are only more code.
 inline constexpr int kCpuRangeDepth = 8;
+int cpu_range_depth(const Graph& graph);
 /// Warps of a tile of several rows, of which a processor has several: while one waits, others are
 /// under way.
 inline constexpr int kTileWarps = 8;

@@ -101,7 +101,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.rows = 1;
   plan.launches = 1;
   plan.in_registers = true;
-  plan.range_depth = one_warp ? kCpuRangeDepth : 1;
+  plan.range_depth = one_warp ? cpu_range_depth(graph) : 1;
   plan.range_width = range_width_of(graph, target);
   plan.range_load = range_load_of(graph, target);
   plan.vector_lanes = target.vector_lanes;

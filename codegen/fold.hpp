@@ -91,7 +91,7 @@ struct QuickFold {
   /// Operands -> boolean: whether it serves such an element. It gives the same up to rounding where
   /// it serves all, and what comes before them is below the limit.
   Lambda serves;
-  Lambda widen;   ///< a state of it -> a state
+  Lambda widen;  ///< a state of it -> a state
   /// state, given -> a state of it, of what comes before elements, so that nothing is given to it
   /// any more; its field that tells what is below the limit.
   Lambda narrow;

@@ -59,8 +59,7 @@ class Arithmetic {
   }
   Scaled product(const Scaled& a, const Scaled& b) {
     const int sum = apply(Op::add, a.exponent, b.exponent);
-    const int exponent =
-        apply(Op::max, apply(Op::min, sum, whole(kFarthest)), whole(-kFarthest));
+    const int exponent = apply(Op::max, apply(Op::min, sum, whole(kFarthest)), whole(-kFarthest));
     const int high = apply(Op::mul, a.high, b.high);
     if (!pairs_) return {.high = high, .low = -1, .exponent = exponent};
     const int rounded = l_.apply(Op::fma, {a.high, b.high, l_.apply(Op::neg, {high})});
@@ -77,8 +76,7 @@ class Arithmetic {
     const int exponent = apply(Op::max, a.exponent, b.exponent);
     const Scaled x = scaled(a, scale(l_.apply(Op::neg, {apart})), exponent);
     const Scaled y = scaled(b, scale(apart), exponent);
-    if (!pairs_)
-      return {.high = apply(Op::add, x.high, y.high), .low = -1, .exponent = exponent};
+    if (!pairs_) return {.high = apply(Op::add, x.high, y.high), .low = -1, .exponent = exponent};
     const Pair both = add_pairs(l_, {.high = x.high, .low = x.low}, {.high = y.high, .low = y.low});
     return {.high = both.high, .low = both.low, .exponent = exponent};
   }
@@ -146,8 +144,8 @@ QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
   Arithmetic widen(quick.widen, false);
   quick.widen.params = fold.state;
   const Scaled factor = widen.normalised(widen.normalised(widen.from(0)));
-  const Scaled sum = widen.normalised(widen.normalised(
-      widen.from(widen.apply(Op::add, 1, widen.number(0)))));  // never -0
+  const Scaled sum = widen.normalised(
+      widen.normalised(widen.from(widen.apply(Op::add, 1, widen.number(0)))));  // never -0
   const Scaled carried = widen.with_zero(sum);
   quick.widen.results = {factor.high, factor.exponent, carried.high, carried.exponent};
 
@@ -211,7 +209,7 @@ Fold make_recurrence(DType type, const RecurrenceForm& form) {
   // What comes first in the recurrence's direction is what the other's factor applies to.
   const std::vector<Scaled> left = state_at(0), right = state_at(2 * fields);
   const std::vector<Scaled>&first = form.reverse ? right : left,
-             &then = form.reverse ? left : right;
+        &then = form.reverse ? left : right;
   const Scaled both = merge.normalised(merge.product(then[0], first[0]));
   const Scaled carried = merge.with_zero(merge.product(then[0], first[1]));
   const Scaled sum = merge.with_zero(merge.normalised(merge.sum(carried, then[1])));

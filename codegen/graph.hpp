@@ -7,16 +7,16 @@
 // fold node consumes operands of one segment, of the element level but for some that are uniform,
 // for those elements for which its filter (a boolean node) is true, and gives one segment-level
 // value. What its finalize is given besides are uniform operands behind those. A scan node consumes
-// the same and gives one element-level value: the fold of the elements from the segment's beginning up to this one
-// (inclusive) or the one before it (exclusive), or, reverse, of this one (exclusive: the next one)
-// and all behind it, in the elements' order either way; a fold of no elements is that of nothing.
-// `extent` is the number of elements of the segment, `index` (element level) the position of the
-// element within it. Outputs have a value a segment, or a value an element that depends on a scan.
-// What folds and scans consume depends on neither scans nor extents; an element-level node takes
-// segment-level operands, those that depend on a fold only beside one that depends on a scan.
-// Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part of it. A
-// `field` (level `state`) is a parameter of a Lambda that is being written; finished graphs hold
-// none.
+// the same and gives one element-level value: the fold of the elements from the segment's beginning
+// up to this one (inclusive) or the one before it (exclusive), or, reverse, of this one (exclusive:
+// the next one) and all behind it, in the elements' order either way; a fold of no elements is that
+// of nothing. `extent` is the number of elements of the segment, `index` (element level) the
+// position of the element within it. Outputs have a value a segment, or a value an element that
+// depends on a scan. What folds and scans consume depends on neither scans nor extents; an
+// element-level node takes segment-level operands, those that depend on a fold only beside one that
+// depends on a scan. Literals are arguments of the kernel, so 2*x and 3*x share one; constants are
+// part of it. A `field` (level `state`) is a parameter of a Lambda that is being written; finished
+// graphs hold none.
 #pragma once
 
 #include <cstdint>

@@ -47,10 +47,9 @@ OptionalPartials TileLowering::narrowed(const OptionalPartials& before, ValueId&
   return narrow;
 }
 
-TileLowering::Scanned TileLowering::either(
-    ValueId serves, const OptionalPartials& before,
-    const std::function<Scanned(OptionalPartials)>& quick,
-    const std::function<Scanned(OptionalPartials)>& slow) {
+TileLowering::Scanned TileLowering::either(ValueId serves, const OptionalPartials& before,
+                                           const std::function<Scanned(OptionalPartials)>& quick,
+                                           const std::function<Scanned(OptionalPartials)>& slow) {
   const OptionalPartials narrow = narrowed(before, serves);
   OptionalPartials states;
   std::size_t count = 0;
@@ -63,11 +62,12 @@ TileLowering::Scanned TileLowering::either(
       if (!states[f]) continue;
       const auto& of = graph_.folds[f].quick;
       if (is_quick && of) states[f]->fields = call(of->widen, states[f]->fields);
-      for (const ValueId field : lift(f, *states[f]).fields) all.push_back(b_.splat(field));
+      for (const ValueId field : lift(f, *states[f]).fields)
+        all.push_back(of ? b_.splat(field) : field);  // others are the same either way
     }
     return all;
   };
-  const Builder::Values all = b_.branch(
+  const Builder::Values all = b_.branch_as_is(
       b_.all(serves),
       [&] {
         const Scanned scanned = quickly([&] { return quick(narrow); });
@@ -88,12 +88,17 @@ TileLowering::Scanned TileLowering::either(
 }
 
 Partials TileLowering::either(const std::vector<Loaded>& rows,
-                              const std::function<Partials()>& body) {
+                              const std::function<Partials()>& body,
+                              std::function<Partials()> slow) {
   if (!has_quick() || is_quick_) return body();
-  const Scanned folded = either(rows, {}, [&](const OptionalPartials&) {
-    const Partials states = lift(body());
-    return Scanned{.states = {states.begin(), states.end()}};
-  });
+  if (!slow) slow = body;
+  const auto scanned = [this](const std::function<Partials()>& fold) {
+    return [this, &fold](const OptionalPartials&) {
+      const Partials states = lift(fold());
+      return Scanned{.states = {states.begin(), states.end()}};
+    };
+  };
+  const Scanned folded = either(quick_serves(rows), {}, scanned(body), scanned(slow));
   Partials states;
   for (const std::optional<Partial>& state : folded.states) states.push_back(*state);
   return states;

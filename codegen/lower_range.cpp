@@ -59,13 +59,30 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   const std::int64_t chunk = static_cast<std::int64_t>(step) * plan_.depth;
   const auto known = b_.constant_of(length);
   const ValueId end = b_.add(begin, length);
-  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
-    const std::vector<Loaded> loads =
-        load_batch(at, tiles, limit, row_mask, origin, whole, runs);
-    return either(loads, [&] { return reduce_ordered(fold_batch(loads)); });
-  };
   // What loops of whole batches carry.
   const bool same_counts = row_mask == kNoValue || plan_.mean_loads > 0;
+  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
+    const std::vector<Loaded> loads = load_batch(at, tiles, limit, row_mask, origin, whole, runs);
+    const auto fold_all = [&] { return reduce_ordered(fold_batch(loads)); };
+    if (tiles == 1 || runs.loads > 0 || !has_quick()) return either(loads, fold_all);
+    const bool same = same_counts && limit == kNoValue;
+    const auto carried_form = [&](const Partials& states) {
+      return flatten(lift(states), 1, same);
+    };
+    return either(
+        loads, [&] { return unflatten(carried_form(fold_all()), true); },
+        [&] {
+          const auto add_tile = [&](ValueId j, const Builder::Values& carried) {
+            const ValueId tile_at = b_.add(at, b_.mul(j, b_.i64(step)));
+            const Partials next =
+                reduce_ordered(fold_batch(load_batch(tile_at, 1, limit, row_mask, origin)));
+            return carried_form(merge(unflatten(carried, true), next));
+          };
+          return unflatten(b_.loop(b_.i64(0), b_.i64(tiles), b_.i64(1),
+                                   flatten(identities(), 1, same), add_tile),
+                           true);
+        });
+  };
   auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit,
                        const LoadRuns& runs = {}) {
     return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit, 0, runs))), 1,

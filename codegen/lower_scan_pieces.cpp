@@ -133,15 +133,56 @@ class ScanTile::Range {
  private:
   using Piece = std::function<States(const States&)>;
 
+  /// Loads of a range, and where each begins in rows of one element a lane, in the scan's order.
+  struct Rows {
+    ValueId at = kNoValue, from = kNoValue, limit = kNoValue;
+    int count = 0;
+    std::vector<Loaded> loaded{};
+    std::vector<int> begins{};
+  };
   /// `rows` rows from `at` on: of the first one elements from `from` on, of the last one elements
   /// before `limit` (kNoValue: all exist).
   States rows_from(ValueId at, int rows, ValueId from, ValueId limit, const States& carried) {
     TileLowering& tile = scan_.range_tile_;
-    Partials states = tile.unflatten(carried, true);
-    std::vector<Loaded> loaded;
+    const Rows all = load(at, rows, from, limit);
+    const Carry before = scan_.carry_of(tile.unflatten(carried, true));
+    const auto scan = [&](const Carry& carry) {
+      return TileLowering::Scanned{.states = scan_rows(all, carry)};
+    };
+    Carry behind;
+    if (rows == 1 || from != kNoValue || limit != kNoValue || !tile.has_quick()) {
+      behind = seam_ && tile.has_quick() ? scan_rows(all, before)  // rows wait for the next ones
+                                         : tile.either(all.loaded, before, scan).states;
+    } else {
+      const ValueId serves = tile.quick_serves(all.loaded);
+      behind = tile.either(serves, before, scan,
+                           [&](const Carry& carry) {
+                             return TileLowering::Scanned{.states = one_by_one(at, rows, carry)};
+                           })
+                   .states;
+    }
+    return tile.flatten(tile.lift(ScanTile::states_of(behind)));
+  }
+
+  /// Whole rows by the graph's own folds, which are much code.
+  Carry one_by_one(ValueId at, int rows, const Carry& carry) {
+    TileLowering& tile = scan_.range_tile_;
+    const States carried = tile.flatten(ScanTile::states_of(carry));
+    const States behind =
+        b_.loop(zero(), b_.i64(rows), b_.i64(1), carried, [&](ValueId j, const States& states) {
+          const ValueId r = reverse_ ? b_.sub(b_.i64(rows - 1), j) : j;
+          const Rows row = load(b_.add(at, b_.mul(r, b_.i64(kWarpWidth))), 1, kNoValue, kNoValue);
+          const Carry next = scan_rows(row, scan_.carry_of(tile.unflatten(states, true)));
+          return tile.flatten(tile.lift(ScanTile::states_of(next)));
+        });
+    return scan_.carry_of(tile.unflatten(behind, true));
+  }
+
+  Rows load(ValueId at, int rows, ValueId from, ValueId limit) {
+    TileLowering& tile = scan_.range_tile_;
+    Rows all{.at = at, .from = from, .limit = limit, .count = rows};
     const ValueId first = tile.uses_index() ? b_.add(place_, b_.sub(at, begin_)) : kNoValue;
     const bool wide = from == kNoValue && limit == kNoValue;
-    std::vector<int> begins;  // in rows of one element a lane
     for (int r = 0, width = 1; r < rows; r += width) {
       width = wide && rows - r >= width_ ? width_ : 1;
       const std::int64_t slot = std::int64_t{r} * kWarpWidth;
@@ -153,28 +194,35 @@ class ScanTile::Range {
       if (ends) mask = b_.lt(b_.lane(), lanes_before(b_.sub(limit, b_.add(at, b_.i64(slot)))));
       if (r == 0 && from != kNoValue)
         mask = b_.both(b_.compute(Op::ge, {b_.lane(), lanes_before(b_.sub(from, at))}), mask);
-      loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, width, mask, position));
-      begins.push_back(r);
+      all.loaded.push_back(tile.load({.base = b_.add(at, b_.i64(slot))}, width, mask, position));
+      all.begins.push_back(r);
     }
-    if (reverse_) {  // from here on rows come in the scan's order
-      std::reverse(loaded.begin(), loaded.end());
-      std::reverse(begins.begin(), begins.end());
+    if (reverse_) {
+      std::reverse(all.loaded.begin(), all.loaded.end());
+      std::reverse(all.begins.begin(), all.begins.end());
     }
-    const auto scanned = scan_.scan_either(loaded, states, depth_ > 1);
-    for (std::size_t i = 0; i < begins.size(); ++i) {
-      const int r = begins[i];
+    return all;
+  }
+
+  /// Scans and stores them; gives what comes before the next ones.
+  Carry scan_rows(const Rows& rows, const Carry& before) {
+    TileLowering& tile = scan_.range_tile_;
+    Partials states = ScanTile::states_of(before);
+    const auto scanned = scan_.range_row_.scan_range(rows.loaded, states, depth_ > 1);
+    for (std::size_t i = 0; i < rows.begins.size(); ++i) {
+      const int r = rows.begins[i];
       const OfFolds values{.running = scanned[i], .whole = folded_};
-      const Loaded& row = loaded[i];
-      const ValueId place = b_.add(at, b_.i64(std::int64_t{r} * kWarpWidth));
-      if (seam_ && r == 0 && from != kNoValue) {
+      const Loaded& row = rows.loaded[i];
+      const ValueId place = b_.add(rows.at, b_.i64(std::int64_t{r} * kWarpWidth));
+      if (seam_ && r == 0 && rows.from != kNoValue) {
         store_joined(row, place, tile.finish_elements(row, values, extent_));
-      } else if (seam_ && r == rows - 1 && limit != kNoValue) {
+      } else if (seam_ && r == rows.count - 1 && rows.limit != kNoValue) {
         last_ = scan_.of_elements(tile.finish_elements(row, values, extent_));
       } else {
         scan_.store_row(tile, row, place, values, extent_, lines_);
       }
     }
-    return tile.flatten(tile.lift(std::move(states)));
+    return scan_.carry_of(states);
   }
 
   /// The first row behind a seam, with what the segment before has of it.
@@ -232,7 +280,8 @@ class ScanTile::Range {
     const std::optional<Bits> known = b_.constant_of(elements);
     const ValueId limit = b_.add(at, elements);
     if (!known) {
-      if (!lines_ || depth_ == 1) return row_by_row(at, elements, states);
+      if (!lines_ || depth_ == 1 || scan_.range_tile_.has_quick())
+        return row_by_row(at, elements, states);
       // A tile whose first row has a gap is short of a batch by a part of a row.
       return b_.branch(
           b_.lt(b_.i64(std::int64_t{kWarpWidth} * (depth_ - 1)), elements),
@@ -270,28 +319,6 @@ class ScanTile::Range {
   std::optional<Seam> seam_;
   Builder::Values last_;  // outputs of the row that waits
 };
-
-std::vector<std::vector<ValueId>> ScanTile::scan_either(const std::vector<Loaded>& rows,
-                                                        Partials& states, bool batched) {
-  std::size_t values = 0;
-  const TileLowering::Scanned scanned =
-      range_tile_.either(rows, carry_of(states), [&](const Carry& before) {
-        TileLowering::Scanned result;
-        Partials behind = states_of(before);
-        for (const auto& row : range_row_.scan_range(rows, behind, batched)) {
-          values = row.size();
-          result.values.insert(result.values.end(), row.begin(), row.end());
-        }
-        result.states = carry_of(behind);
-        return result;
-      });
-  states = states_of(scanned.states);
-  std::vector<std::vector<ValueId>> of_rows;
-  for (auto first = scanned.values.begin(); first != scanned.values.end();
-       first += static_cast<std::ptrdiff_t>(values))
-    of_rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(values));
-  return of_rows;
-}
 
 Builder::Values ScanTile::of_elements(const std::vector<ValueId>& outputs) {
   Builder::Values values;

@@ -188,12 +188,14 @@ Carry ScanTile::scan_either(const std::vector<Loaded>& rows, ValueId begin, Carr
 
 Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                               ValueId first, Carry carry) {
+  // Warps that tell each other what segments end with meet at a barrier, whatever serves them.
+  if (std::find(spreads_.begin(), spreads_.end(), true) != spreads_.end())
+    return scan_segments_either(rows, begin, count, first, std::move(carry));
   return tile_
       .either(rows, carry,
               [&](Carry of_form) {
                 return TileLowering::Scanned{
-                    .states =
-                        scan_segments_either(rows, begin, count, first, std::move(of_form))};
+                    .states = scan_segments_either(rows, begin, count, first, std::move(of_form))};
               })
       .states;
 }

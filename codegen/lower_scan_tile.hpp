@@ -141,9 +141,6 @@ class ScanTile {
   Carry scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                              ValueId first, Carry carry);
   Partials open_segment_either(const std::vector<Loaded>& rows);
-  /// ScanRow::scan_range() of a range's rows by the folds that serve.
-  std::vector<std::vector<ValueId>> scan_either(const std::vector<Loaded>& rows, Partials& states,
-                                                bool batched);
   /// The outputs of elements among all, of a row of one element a lane, and their stores to such a
   /// row on a line. `mask`: as for stores.
   Builder::Values of_elements(const std::vector<ValueId>& outputs);

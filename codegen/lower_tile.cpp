@@ -132,8 +132,7 @@ Partial TileLowering::neutral(std::size_t fold, bool lifted) {
 Partial TileLowering::lift(std::size_t fold, const Partial& a) {
   if (a.lifted) return a;
   if (folds()[fold].moments) return lift_moments(fold, a);
-  return {
-      .fields = call(folds()[fold].lift, a.fields), .lifted = true, .complete = a.complete};
+  return {.fields = call(folds()[fold].lift, a.fields), .lifted = true, .complete = a.complete};
 }
 
 Partials TileLowering::lift(Partials a) {
@@ -262,8 +261,7 @@ bool TileLowering::keeps_zero(NodeId id) const {
 
 bool TileLowering::zeros_are_harmless(std::size_t fold) const {
   const Node& node = fold_node(fold);
-  return folds()[fold].tile == Op::add && node.filter == kNoNode &&
-         keeps_zero(node.operands[0]);
+  return folds()[fold].tile == Op::add && node.filter == kNoNode && keeps_zero(node.operands[0]);
 }
 
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {

@@ -218,8 +218,9 @@ class TileLowering {
   /// By the quick folds if they serve all of a warp's lanes, else by the graph's.
   Scanned either(const std::vector<Loaded>& rows, const OptionalPartials& before,
                  const std::function<Scanned(OptionalPartials)>& body);
-  /// The same of what comes first.
-  Partials either(const std::vector<Loaded>& rows, const std::function<Partials()>& body);
+  /// The same of what comes first. `slow` (as `body` by default) folds by the graph's.
+  Partials either(const std::vector<Loaded>& rows, const std::function<Partials()>& body,
+                  std::function<Partials()> slow = nullptr);
   /// The same of two ways, where `serves` (lanes) tells.
   Scanned either(ValueId serves, const OptionalPartials& before,
                  const std::function<Scanned(OptionalPartials)>& quick,
@@ -384,7 +385,7 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  std::vector<bool> guarded_;  // one a fold
+  std::vector<bool> guarded_;      // one a fold
   std::vector<Fold> quick_folds_;  // one a fold, or none at all
   bool is_quick_ = false;
   ValueId ahead_ = kNoValue;

@@ -2,12 +2,13 @@
 //
 //     auto ema   = cf::over(cf::whole(), cf::linear_recurrence(0.9F, 0.1F * x));
 //     auto level = cf::over(cf::segments(1000), cf::linear_recurrence(decay, inflow, start));
-//     auto value = cf::over(cf::segments(360), cf::linear_recurrence(discount, cash, cf::backward));
+//     auto value = cf::over(cf::segments(360), cf::linear_recurrence(discount, cash,
+//     cf::backward));
 //
-// `a` and `x` are expressions of the inputs, of parameters, or numbers, and at least one has a value
-// an element. y before the first element (backward: behind the last) is 0, or the third argument, a
-// number or an expression of parameters, so that a stream goes on where its last y is given. The
-// result is an output of cf::over and an operand of what depends on scans (scan.hpp).
+// `a` and `x` are expressions of the inputs, of parameters, or numbers, and at least one has a
+// value an element. y before the first element (backward: behind the last) is 0, or the third
+// argument, a number or an expression of parameters, so that a stream goes on where its last y is
+// given. The result is an output of cf::over and an operand of what depends on scans (scan.hpp).
 //
 // Types. f32 where both operands are floats of up to 32 bits or integers of up to 16, else f64; the
 // operands and the first y are converted before.
@@ -20,7 +21,6 @@
 
 #include <algorithm>
 #include <concepts>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -140,25 +140,18 @@ auto recurrence_of(A&& a, X&& x, I&& initial) {
 
 template <class I>
 concept FirstValue = Expression<I> || Scalar<I>;
+/// Whether there is such a call.
 template <class... A>
-constexpr bool recurrence_arguments() {
-  return false;
-}
-template <class A, class X, class... Last>
+inline constexpr bool kRecurrenceArguments = false;
+template <class A, class X>
   requires Operands<A, X>
-constexpr bool recurrence_arguments() {
-  if constexpr (sizeof...(Last) == 0) {
-    return true;
-  } else if constexpr (sizeof...(Last) == 1) {
-    return ((ABackward<Last> || FirstValue<Last>) && ...);
-  } else if constexpr (sizeof...(Last) == 2) {
-    using Arguments = std::tuple<std::remove_cvref_t<Last>...>;
-    return FirstValue<std::tuple_element_t<0, Arguments>> &&
-           ABackward<std::tuple_element_t<1, Arguments>>;
-  } else {
-    return false;
-  }
-}
+inline constexpr bool kRecurrenceArguments<A, X> = true;
+template <class A, class X, class Last>
+  requires Operands<A, X>
+inline constexpr bool kRecurrenceArguments<A, X, Last> = ABackward<Last> || FirstValue<Last>;
+template <class A, class X, class I, class Last>
+  requires Operands<A, X>
+inline constexpr bool kRecurrenceArguments<A, X, I, Last> = FirstValue<I> && ABackward<Last>;
 
 }  // namespace dsl
 
@@ -188,9 +181,9 @@ auto linear_recurrence(A&& a, X&& x, I&& initial, Backward) {
 }
 /// Refused: other arguments, or in another order.
 template <class... A>
-  requires(!dsl::recurrence_arguments<A...>())
+  requires(!dsl::kRecurrenceArguments<A...>)
 auto linear_recurrence(A&&...) {
-  (void)dsl::RecurrenceArgumentsRule<dsl::recurrence_arguments<A...>()>{};
+  (void)dsl::RecurrenceArgumentsRule<dsl::kRecurrenceArguments<A...>>{};
   return dsl::Refused();
 }
 

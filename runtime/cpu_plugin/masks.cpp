@@ -72,15 +72,8 @@ std::optional<Choice> choice_of(llvm::Instruction& instruction) {
 
 void rewrite(Hidden& hidden, const Choice& choice) {
   const auto& type = *llvm::cast<llvm::FixedVectorType>(choice.shuffle->getType());
-  const auto lanes = static_cast<std::size_t>(register_lanes(type));
+  const int lanes = register_lanes(type);
   llvm::IRBuilder<> at(choice.shuffle);
-  // Joined beside its use: halves of a mask that comes from another block would be shifted out.
-  llvm::SmallVector<llvm::Value*> masks;
-  for (std::size_t first = 0; first < choice.lanes.size(); first += lanes) {
-    const auto begin = choice.lanes.begin() + static_cast<std::ptrdiff_t>(first);
-    masks.push_back(hidden.mask({begin, begin + static_cast<std::ptrdiff_t>(lanes)}));
-  }
-  llvm::Value* mask = concatenate(at, std::move(masks));
   llvm::Value* operation = choice.shuffle->getOperand(choice.operation);
   llvm::Value* other = choice.shuffle->getOperand(1 - choice.operation);
   // Those that add have all the others. Of f64 as many rows have twice the registers, and the units
@@ -89,7 +82,16 @@ void rewrite(Hidden& hidden, const Choice& choice) {
   if (host().multiplies_apart && sum != nullptr && sum->getOpcode() == llvm::Instruction::FAdd &&
       type.getElementType()->isFloatTy())
     operation = sum_by_product(hidden, *sum);
-  choice.shuffle->replaceAllUsesWith(at.CreateSelect(mask, operation, other));
+  // Register by register. LLVM 19 takes a mask that is joined with known zeros for its own register
+  // as it is, with whatever stands there above it.
+  llvm::SmallVector<llvm::Value*> chosen;
+  for (int first = 0; first < static_cast<int>(choice.lanes.size()); first += lanes) {
+    const auto begin = choice.lanes.begin() + first;
+    llvm::Value* mask = hidden.mask({begin, begin + lanes});
+    chosen.push_back(
+        at.CreateSelect(mask, slice(at, operation, first, lanes), slice(at, other, first, lanes)));
+  }
+  choice.shuffle->replaceAllUsesWith(concatenate(at, std::move(chosen)));
   choice.shuffle->eraseFromParent();
 }
 

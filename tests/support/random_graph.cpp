@@ -53,7 +53,9 @@ class Writer {
   /// A value an element: the running form of one of a segment, and, it may be, what is made of it.
   NodeId of_element(bool exclusive, bool reverse) {
     const NodeId value =
-        builder_.running(of_segment(), {.exclusive = exclusive, .reverse = reverse});
+        dice_.chance(6)
+            ? recurrence(reverse)
+            : builder_.running(of_segment(), {.exclusive = exclusive, .reverse = reverse});
     const DType type = builder_.type(value);
     if (!codegen::is_defined(Op::add, type) || dice_.chance(50)) return value;
     switch (dice_.below(4)) {
@@ -138,6 +140,14 @@ class Writer {
                    ? builder_.compute(Op::floor, {a})
                    : builder_.compute(dice_.pick({Op::div, Op::rem, Op::bit_xor, Op::shr}), {a, b});
     }
+  }
+
+  NodeId recurrence(bool reverse) {
+    const DType type = dice_.pick({DType::f32, DType::f32, DType::f64});
+    const NodeId value = expression(type, 1);
+    const NodeId factor = dice_.chance(50) ? of_launch(type) : expression(type, 1);
+    const NodeId initial = dice_.chance(50) ? kNoNode : of_launch(type);
+    return builder_.recurrence(factor, value, initial, reverse, type);
   }
 
   NodeId folded() {

@@ -140,14 +140,13 @@ template <class T>
 void add_recurrences(Programs& list) {
   const std::string type(name_of(kDType<T>));
   // Numbers of any size, whose products soon leave every range, and 0.
-  const std::vector<Fill> fills = {Fill::uniform,   Fill::normal,  Fill::whole,
+  const std::vector<Fill> fills = {Fill::uniform,   Fill::normal,    Fill::whole,
                                    Fill::near_ends, Fill::subnormal, Fill::nonfinite};
-  list.push_back({.name = "scan_decay_" + type,
-                  .over =
-                      [](const P& p) {
-                        return cf::over(p, cf::linear_recurrence(0.75, cf::input<T>("x")));
-                      },
-                  .fills = fills});
+  list.push_back(
+      {.name = "scan_decay_" + type,
+       .over =
+           [](const P& p) { return cf::over(p, cf::linear_recurrence(0.75, cf::input<T>("x"))); },
+       .fills = fills});
   list.push_back({.name = "scan_recurrence_" + type,
                   .over =
                       [](const P& p) {
@@ -159,7 +158,9 @@ void add_recurrences(Programs& list) {
                   .over =
                       [](const P& p) {
                         auto a = cf::input<T>("a"), x = cf::input<T>("x");
-                        return cf::over(p, cf::linear_recurrence(a, x, 3.5, cf::backward));
+                        auto rarely_more = cf::select(x > 1 - 0x1p-11, 3 * a, a);
+                        return cf::over(p,
+                                        cf::linear_recurrence(rarely_more, x, 3.5, cf::backward));
                       },
                   .fills = fills});
   list.push_back({.name = "scan_recurrences_both_ways_" + type,

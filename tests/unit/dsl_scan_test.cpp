@@ -128,6 +128,48 @@ TEST(DslScan, ExplainTellsTheTrafficAnElement) {
   }
 }
 
+template <class A, class X>
+constexpr DType kRecurrence =
+    decltype(cf::linear_recurrence(std::declval<A>(), std::declval<X>()))::kType;
+static_assert(kRecurrence<float, In<cf::f16>> == DType::f32);
+static_assert(kRecurrence<double, In<float>> == DType::f32);  // a number takes the other's type
+static_assert(kRecurrence<In<double>, In<float>> == DType::f64);
+static_assert(kRecurrence<In<std::int16_t>, In<std::uint8_t>> == DType::f32);
+static_assert(kRecurrence<In<float>, In<std::int32_t>> == DType::f64);
+static_assert(kRecurrence<In<float>, float> == DType::f32);
+using Recurrence =
+    decltype(cf::linear_recurrence(std::declval<In<float>>(), 1.0F, 2.0F, cf::backward));
+static_assert(Recurrence::kLevel == Level::element && Recurrence::kScans && !Recurrence::kFolds);
+
+TEST(DslScan, Recurrences) {
+  auto x = cf::input<cf::f16>("x"), a = cf::input<cf::f16>("a");
+  auto p = cf::param<float>("p");
+  EXPECT_EQ(print(cf::over(cf::segments(8), cf::linear_recurrence(a, x)).graph()),
+            "graph over segments 8\n"
+            "%0 = input \"a\" : f16 element\n"
+            "%1 = convert %0 : f32 element\n"
+            "%2 = input \"x\" : f16 element\n"
+            "%3 = convert %2 : f32 element\n"
+            "%4 = scan inclusive recurrence.f32 %1, %3 : f32 element\n"
+            "output %4\n");
+  EXPECT_EQ(print(cf::over(cf::whole(), cf::linear_recurrence(p, x, 2 * p, cf::backward)).graph()),
+            "graph over whole\n"
+            "%0 = param \"p\" : f32 uniform\n"
+            "%1 = input \"x\" : f16 element\n"
+            "%2 = convert %1 : f32 element\n"
+            "%3 = literal 0 : f32 uniform\n"
+            "%4 = mul %0, %3 : f32 uniform\n"
+            "%5 = scan inclusive reverse recurrence.f32.backward.initial %0, %2, %4 : f32 "
+            "element\n"
+            "output %5\n");
+  // One computation where it is written twice, and beside other values of elements and folds.
+  auto level = cf::linear_recurrence(0.5F, x);
+  EXPECT_EQ(cf::over(cf::whole(), level, level * 2 - x, cf::sum(x)).graph().folds.size(), 2u);
+  cf::test::expect_error<cf::UserError>(
+      [] { (void)cf::linear_recurrence(0.5, cf::input<float>("x"), 16777217); },
+      cf::ErrorCode::type_mismatch, "", {"16777217", "float"});
+}
+
 TEST(DslScan, WhatOnlyTheGraphSees) {
   auto x = cf::input<float>("x");
   using Error = cf::UserError;

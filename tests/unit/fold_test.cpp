@@ -426,6 +426,71 @@ TEST(Fold, InitIsTheIdentityBitForBit) {
   }
 }
 
+TEST(FoldRecurrence, InitIsTheIdentityBitForBitOfNumbersOfAnySize) {
+  Random random(14);
+  for (const DType type : {DType::f32, DType::f64}) {
+    for (const bool reverse : {false, true}) {
+      const Fold fold = codegen::make_recurrence(type, {.reverse = reverse, .initial = false});
+      std::vector<State> states;
+      const std::vector<Bits> values = interesting_values(type, random);
+      const auto any = [&] { return values[random() % values.size()]; };
+      const auto is_finite = [&](Bits x) { return std::isfinite(double_of_bits(type, x)); };
+      for (int i = 0; i < 200; ++i) {
+        const Bits a = any(), x = any();
+        if (is_finite(a) && is_finite(x)) states.push_back(evaluate(fold.lift, std::vector{a, x}));
+      }
+      for (int i = 0; i < 2000; ++i) {
+        const State a = states[random() % states.size()], b = states[random() % states.size()];
+        states.push_back(merge(fold, a, b));
+      }
+      for (const State& state : states) {
+        EXPECT_EQ(merge(fold, fold.init, state), state) << fold.name;
+        EXPECT_EQ(merge(fold, state, fold.init), state) << fold.name;
+        for (std::size_t field = 0; field < state.size(); ++field) {
+          if (fold.state[field] == DType::f64)
+            EXPECT_TRUE(std::isfinite(double_of_bits(DType::f64, state[field]))) << fold.name;
+        }
+      }
+    }
+  }
+}
+
+// Of f32 whose factors are at most 1, one by one by either fold.
+TEST(FoldRecurrence, TheQuickOneGivesTheSame) {
+  Random random(15);
+  for (const bool initial : {false, true}) {
+    const Fold fold = codegen::make_recurrence(DType::f32, {.reverse = false, .initial = initial});
+    const codegen::QuickFold& quick = *fold.quick;
+    std::vector<Bits> first;
+    if (initial) first.push_back(bits_of_double(DType::f32, 3));
+    const auto value = [&](const Fold& of, State state) {
+      state.insert(state.end(), first.begin(), first.end());
+      return double_of_bits(DType::f32, evaluate(of.finalize, state)[0]);
+    };
+    State state = fold.init, narrow = quick.fold.init;
+    for (int i = 0; i < 3000; ++i) {
+      const auto number = [&] { return std::ldexp(static_cast<double>(random()), -64); };
+      const std::vector<Bits> element = {bits_of_double(DType::f32, number() * 2 - 1),
+                                         bits_of_double(DType::f32, number())};
+      EXPECT_EQ(evaluate(quick.serves, element)[0], 1u);
+      state = merge(fold, state, evaluate(fold.lift, element));
+      narrow = merge(quick.fold, narrow, evaluate(quick.fold.lift, element));
+      EXPECT_NEAR(value(fold, state), value(quick.fold, narrow), 0x1p-22);
+      EXPECT_NEAR(value(fold, state), value(fold, evaluate(quick.widen, narrow)), 0x1p-22);
+      State given = state;
+      given.insert(given.end(), first.begin(), first.end());
+      EXPECT_EQ(value(fold, state), value(quick.fold, evaluate(quick.narrow, given)));
+    }
+  }
+  const Fold fold = codegen::make_recurrence(DType::f32, {});
+  const auto serves = [&](double a) {
+    const std::vector<Bits> element = {bits_of_double(DType::f32, a), 0};
+    return evaluate(fold.quick->serves, element)[0] != 0;
+  };
+  EXPECT_TRUE(serves(1) && serves(-1) && serves(0));
+  EXPECT_FALSE(serves(1.0000002) || serves(-HUGE_VAL) || serves(std::nan("")));
+}
+
 TEST(Fold, TilesMayBeCombinedFirst) {
   Random random(5);
   for (const Fold& fold : all_folds()) {

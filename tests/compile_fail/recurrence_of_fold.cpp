@@ -1,0 +1,16 @@
+// expect: chainfold: a recurrence of a fold
+#include "chainfold/chainfold.hpp"
+
+namespace cf = chainfold;
+
+int main() {
+  auto x = cf::input<float>("x");
+  auto b = cf::input<bool>("b");
+  auto p = cf::param<float>("p");
+  (void)b, (void)p;
+#ifndef CHAINFOLD_COMPILE_FAIL_CONTROL
+  (void)cf::linear_recurrence(cf::max(x), x);
+#else
+  (void)cf::linear_recurrence(p, x);
+#endif
+}

@@ -1,0 +1,16 @@
+// expect: chainfold: a fold of a scan, or a scan of one
+#include "chainfold/chainfold.hpp"
+
+namespace cf = chainfold;
+
+int main() {
+  auto x = cf::input<float>("x");
+  auto b = cf::input<bool>("b");
+  auto p = cf::param<float>("p");
+  (void)b, (void)p;
+#ifndef CHAINFOLD_COMPILE_FAIL_CONTROL
+  (void)cf::linear_recurrence(0.5F, cf::inclusive_sum(x));
+#else
+  (void)(cf::linear_recurrence(0.5F, x) + cf::inclusive_sum(x));
+#endif
+}
