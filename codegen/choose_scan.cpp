@@ -75,6 +75,12 @@ bool keeps_lifted_rows(const Graph& graph) {
   });
 }
 
+/// Operations of a merge with which rows are scanned one at a time, each of which has some eleven
+/// merges of its own: recurrences of f64 have 132, what else there is up to 42. Of
+/// everything NVRTC compiles four rows of those and the staged ones in 6.4 s, one row in 0.7 s, for
+/// sm_90; others spill.
+constexpr std::size_t kLongMerge = 100;
+
 /// Rows of the smallest tile of whole segments and whole rows of one element a lane, where a CPU's
 /// segments of plain folds are scanned sooner by those: lines of memory are not shared by tiles
 /// then and may pass the caches by. 0: each by itself, or tiles of any rows. Measured on a Zen 4,
@@ -202,6 +208,12 @@ int widest_load(const Target& target, const PlanRequest& request, int element) {
   return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
 }
 
+bool has_long_merges(const Graph& graph) {
+  return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return !fold.quick && fold.merge.steps.size() >= kLongMerge;
+  });
+}
+
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
   return std::min(most_warps(graph, lane_registers(graph, rows, width)), target.resident_warps);
 }
@@ -230,7 +242,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
   bytes = std::max(1, bytes);  // positions alone are scanned without an input
   const int fit = std::max(1, kRunBytes / (bytes * widest));
-  const int most = graph.folds.size() > 1 || keeps_lifted_rows(graph) ? kRunRows / 2 : kRunRows;
+  const int most = has_long_merges(graph)                               ? 1
+                   : graph.folds.size() > 1 || keeps_lifted_rows(graph) ? kRunRows / 2
+                                                                        : kRunRows;
   const int rows = static_cast<int>(
       std::bit_floor(static_cast<unsigned>(std::min({most, fit, most_told_rows(graph, widest)}))));
   const int registers = lane_registers(graph, rows, widest);

@@ -167,7 +167,7 @@ bool has_wide_states(const Graph& graph) {
 
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
                                              const PlanRequest& request, bool mma, bool heads) {
-  if (!target.bulk_copies || graph.inputs.empty()) return std::nullopt;
+  if (!target.bulk_copies || graph.inputs.empty() || has_long_merges(graph)) return std::nullopt;
   auto choice = scan_choice_of(Strategy::look_back, graph, target, request, mma);
   if (!choice) return std::nullopt;
   const StagedRow row = staged_row(graph, target, mma);

@@ -98,6 +98,8 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
 std::int64_t most_of_small_tiles(const Graph& graph, const Target& target);
 /// Whether a field of a state takes more than a register.
 bool has_wide_states(const Graph& graph);
+/// Whether merges of states are so long that one row of them is enough code.
+bool has_long_merges(const Graph& graph);
 /// look_back over tiles of all segments, where they serve better than `plan`, which is legal, as
 /// far as rules can tell.
 std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,

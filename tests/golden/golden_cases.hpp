@@ -220,6 +220,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
      "look_back warps=2 depth=3 staged=2 across=4 tile=0 blocks=2 bytes=4 simt"},
     {"scan_sum_i32", 0, "sm_90", "look_ahead warps=2 depth=1 stages=3 blocks=2 bytes=16 simt"},
     {"scan_back_out_f32", 5000, "sm_90", "propagate warps=2 depth=1 tile=0 blocks=0 bytes=4 simt"},
+    {"scan_decay_f32", 64, "sm_90", "scan_tile warps=4 depth=1 blocks=0 bytes=16 simt"},
     {"scan_share_f32", 0, "sm_90", "propagate warps=2 depth=1 tile=0 blocks=0 bytes=4 simt"},
     // Segments that begin and end within loads.
     {"scan_share_f32", 1001, "sm_90", "propagate warps=2 depth=2 tile=0 blocks=0 bytes=16 simt"},

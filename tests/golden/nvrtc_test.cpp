@@ -146,7 +146,9 @@ TEST_P(NvrtcScans, SpillNothing) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, NvrtcScans,
     testing::Combine(testing::Values("scan_sum_f16", "scan_several_f16", "scan_widths",
-                                     "scan_longest_run_f32", "scan_backward_i64"),
+                                     "scan_longest_run_f32", "scan_backward_i64", "scan_decay_f32",
+                                     "scan_recurrence_f32", "scan_recurrence_back_f32",
+                                     "scan_recurrence_f64"),
                      testing::Values(std::int64_t{0}, std::int64_t{37}, std::int64_t{4096},
                                      std::int64_t{33'001})),
     [](const auto& info) {
@@ -180,7 +182,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, NvrtcClasses,
                          testing::Values("scan_sum_f16", "scan_sum_f32", "scan_sum_i32",
                                          "scan_sum_f64", "scan_back_out_i64", "scan_several_f16",
                                          "sum_f16", "sum_f64", "variance_f16", "basics_f32",
-                                         "dot_f16", "longest_run_f32", "argmax_f32"),
+                                         "dot_f16", "longest_run_f32", "argmax_f32",
+                                         "scan_recurrence_f32"),
                          [](const auto& info) { return std::string(info.param); });
 
 /// Segments of one element: accesses are wide, whatever is computed of them.
