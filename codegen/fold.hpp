@@ -125,8 +125,21 @@ Fold make_all();
 /// The sum of squared deviations from the mean over the count (population variance) in `type` (f32
 /// or f64), or in f64 of i64: states (count, mean, M2) merged by Chan, Golub and LeVeque's formula
 /// (1979) in f64, where the mean of i64 and f64 is one of them and a difference from it. Of
-/// nothing: NaN.
+/// nothing: NaN. That of f32 has a second result, the same in f64.
 Fold make_variance(DType type);
+/// The root of the variance of f64, whatever the variance: deviations are counted in units.
+Fold make_deviation();
+/// Two variables in one type (f32, f64 or i64): their covariance over the count and their
+/// correlation, within [-1, 1], in f64. NaN of nothing, and the correlation where one variable has
+/// one value alone. States (count, means, sums of products of deviations) are merged pairwise
+/// (Chan, Golub and LeVeque, 1979), in f64; f64 and i64 from the first element on, deviations of
+/// f64 in units, so that a correlation does not leave the range on its way.
+Fold make_comoments(DType type);
+/// The skewness and the excess kurtosis of a population in f64: sums of powers of deviations up to
+/// the fourth, merged pairwise (Pebay, "Formulas for robust, one-pass parallel computation of
+/// covariances and arbitrary-order statistical moments", 2008, section 2.1), as above. NaN where
+/// all values are the same.
+Fold make_shape(DType type);
 
 /// The product in `type` (a sum_type); 1 of nothing. Integers wrap.
 Fold make_product(DType type);

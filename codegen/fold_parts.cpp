@@ -25,6 +25,15 @@ Fold plain(std::string_view name, DType type, Op op, Bits neutral) {
   return fold;
 }
 
+int difference(Lambda& m, int a, int b) {
+  auto apply = [&m](Op op, int x, int y) { return m.apply(op, {x, y}); };
+  const int wrapped = apply(Op::sub, b, a);
+  const int other_signs = apply(Op::bit_xor, a, b), left = apply(Op::bit_xor, wrapped, b);
+  const int wraps = apply(Op::lt, apply(Op::bit_and, other_signs, left), m.constant(DType::i64, 0));
+  const int wide = apply(Op::sub, m.convert(b, DType::f64), m.convert(a, DType::f64));
+  return m.apply(Op::select, {wraps, wide, m.convert(wrapped, DType::f64)});
+}
+
 void require(bool legal, std::string_view fold, DType type) {
   if (!legal) throw InternalError(fmt::format("no {} in {}", fold, name_of(type)));
 }

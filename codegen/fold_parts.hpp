@@ -14,6 +14,9 @@ void require(bool legal, std::string_view fold, DType type);
 /// The constant as an f64.
 int real(Lambda& lambda, double value);
 
+/// b - a of i64 as an f64, rounded once: differences of up to 2^63 are exact before.
+int difference(Lambda& lambda, int a, int b);
+
 /// a + b, rounded, and what rounding took away (Knuth's TwoSum).
 struct TwoSum {
   int sum, error;

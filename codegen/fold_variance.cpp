@@ -46,7 +46,7 @@ Lambda moments_merge(DType type) {
   return m;
 }
 
-/// squares / count as a `type`, NaN of nothing.
+/// squares / count as a `type`, and, if that is narrower, in f64; NaN of nothing.
 Lambda moments_finalize(const std::vector<DType>& state, DType type) {
   Lambda f;
   f.params = state;
@@ -55,18 +55,10 @@ Lambda moments_finalize(const std::vector<DType>& state, DType type) {
   const int nothing =
       f.constant(DType::f64, bits_of_double(DType::f64, std::numeric_limits<double>::quiet_NaN()));
   const int mean = f.apply(Op::div, {squares, f.convert(0, DType::f64)});
-  f.results = {f.convert(f.apply(Op::select, {none, nothing, mean}), type)};
+  const int wide = f.apply(Op::select, {none, nothing, mean});
+  f.results = {f.convert(wide, type)};
+  if (type != DType::f64) f.results.push_back(wide);
   return f;
-}
-
-/// b - a of i64 as an f64, rounded once: differences of up to 2^63 are exact before.
-int difference(Lambda& m, int a, int b) {
-  auto apply = [&m](Op op, int x, int y) { return m.apply(op, {x, y}); };
-  const int wrapped = apply(Op::sub, b, a);
-  const int other_signs = apply(Op::bit_xor, a, b), left = apply(Op::bit_xor, wrapped, b);
-  const int wraps = apply(Op::lt, apply(Op::bit_and, other_signs, left), m.constant(DType::i64, 0));
-  const int wide = apply(Op::sub, m.convert(b, DType::f64), m.convert(a, DType::f64));
-  return m.apply(Op::select, {wraps, wide, m.convert(wrapped, DType::f64)});
 }
 
 Fold integer_variance() {

@@ -170,7 +170,15 @@ class GraphBuilder {
   /// is rounded once, of floats of equal elements it is that element.
   NodeId mean(NodeId value, NodeId filter = kNoNode);
   NodeId mean(NodeId value, NodeId filter, DType to);
-  NodeId variance(NodeId value, NodeId filter = kNoNode);
+  /// The variance, its root, and the covariance of two values, over n - ddof (i64, uniform;
+  /// kNoNode: 0), NaN where that is not positive; correlation, skewness and excess kurtosis of a
+  /// population, NaN of values that are all the same. In mean_type of the operands' types.
+  NodeId variance(NodeId value, NodeId filter = kNoNode, NodeId ddof = kNoNode);
+  NodeId stddev(NodeId value, NodeId filter = kNoNode, NodeId ddof = kNoNode);
+  NodeId covariance(NodeId x, NodeId y, NodeId filter = kNoNode, NodeId ddof = kNoNode);
+  NodeId correlation(NodeId x, NodeId y, NodeId filter = kNoNode);
+  NodeId skewness(NodeId value, NodeId filter = kNoNode);
+  NodeId kurtosis(NodeId value, NodeId filter = kNoNode);
   /// sqrt(sum(value * value)) in `to`, by default mean_type of the operand's type.
   NodeId norm(NodeId value, NodeId filter = kNoNode);
   NodeId norm(NodeId value, NodeId filter, DType to);
@@ -231,6 +239,14 @@ class GraphBuilder {
   Digits sum_digits(NodeId value, NodeId filter);
   /// `total` / `elements` (i64), rounded once; NaN of nothing.
   NodeId quotient(const Digits& total, NodeId elements);
+  /// A value whose deviations are those of `value`, as a `type` of statistics (f32, f64, i64).
+  NodeId deviating(NodeId value, DType type);
+  /// The variance in f64.
+  NodeId wide_variance(NodeId value, NodeId filter);
+  /// A statistic over n (of its `root`) as one over n - ddof, in f64.
+  NodeId with_freedom(NodeId statistic, NodeId ddof, NodeId filter, bool root);
+  /// A result of make_comoments().
+  NodeId comoment(NodeId x, NodeId y, NodeId filter, int part);
   NodeId unless_nothing(NodeId elements, NodeId value);
   [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
     return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;

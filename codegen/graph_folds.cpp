@@ -148,18 +148,6 @@ NodeId GraphBuilder::norm(NodeId value, NodeId filter, DType to) {
                  to);
 }
 
-NodeId GraphBuilder::variance(NodeId value, NodeId filter) {
-  const DType from = type(value);
-  if (from == DType::u64) {  // all moved by 2^63
-    const NodeId top = constant(from, Bits{1} << 63);
-    value = convert(compute(Op::bit_xor, {value, top}), DType::i64);
-  }
-  if (is_integer(from) && size_of(from) == 8)
-    return fold(make_variance(DType::i64), {value}, filter);
-  const DType in = mean_type(from);
-  return fold(make_variance(in), {convert(value, in)}, filter);
-}
-
 NodeId GraphBuilder::min(NodeId value, NodeId filter) {
   const DType kept = type(value), in = is_float(kept) ? compute_type(kept) : kept;
   return convert(fold(make_min(in), {convert(value, in)}, filter), kept);

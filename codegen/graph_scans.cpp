@@ -99,8 +99,15 @@ NodeId GraphBuilder::recomputed(NodeId id, const std::vector<NodeId>& now) {
 }
 
 GraphBuilder::Running GraphBuilder::as_running(const Node& node) {
-  if (node.part != 0) return {make_running_sum(node.type), {convert(node.operands[0], node.type)}};
   const Fold& fold = graph_.folds[static_cast<std::size_t>(node.index)];
+  if (node.part != 0 && fold.linear)
+    return {make_running_sum(node.type), {convert(node.operands[0], node.type)}};
+  if (fold.finalize.results.size() > 1 && !fold.linear) {
+    Fold one = fold;
+    one.finalize.results = {fold.finalize.results[static_cast<std::size_t>(node.part)]};
+    if (node.part != 0) one.name += "." + std::to_string(node.part);
+    return {std::move(one), node.operands};
+  }
   const bool has_own_state = fold.linear && fold.operands[0] == DType::f64;
   return {has_own_state ? make_running_sum(DType::f64) : fold, node.operands};
 }

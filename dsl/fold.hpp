@@ -132,9 +132,10 @@ auto mean(E&& e, F&&... filter) {
   return dsl::fold_of<dsl::FoldKind::mean>(std::forward<E>(e), std::forward<F>(filter)...);
 }
 
-/// The population variance: the mean of the squared deviations from the mean, in one pass.
+/// The population variance: the mean of the squared deviations from the mean, in one pass. A
+/// sample's: statistics.hpp.
 template <class E, class... F>
-  requires dsl::FoldArguments<E, F...>
+  requires(dsl::FoldArguments<E, F...> && !(dsl::ADdof<F> || ...))
 auto variance(E&& e, F&&... filter) {
   return dsl::fold_of<dsl::FoldKind::variance>(std::forward<E>(e), std::forward<F>(filter)...);
 }

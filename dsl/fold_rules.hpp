@@ -2,7 +2,9 @@
 // its own (ops.hpp says why).
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -10,7 +12,16 @@
 #include "chainfold/dsl/ops.hpp"
 
 namespace chainfold {
+
+/// What cf::ddof returns (statistics.hpp).
+struct Ddof {
+  std::int64_t value = 0;
+};
+
 namespace dsl {
+
+template <class T>
+concept ADdof = std::same_as<std::remove_cvref_t<T>, Ddof>;
 
 enum class FoldKind {
   sum,

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <concepts>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -78,10 +79,18 @@ auto scan_of(E&& e) {
 
 template <class B>
 concept ABackward = std::same_as<std::remove_cvref_t<B>, Backward>;
+/// What a scan may begin with.
+template <class I>
+concept AnInitial = Expression<I> || Scalar<I>;
 
-/// Arguments that cf::inclusive and cf::exclusive do not take.
-template <class E, class... A>
-concept NoScan = !Expression<E> || sizeof...(A) > 1 || (!ABackward<A> || ...);
+/// Whether this may stand behind the expression of a scan.
+template <class... A>
+inline constexpr bool kScanEnds = sizeof...(A) == 0;
+template <class A>
+inline constexpr bool kScanEnds<A> = ABackward<A> || AnInitial<A>;
+template <class I, class B>
+inline constexpr bool kScanEnds<I, B> = AnInitial<I> && ABackward<B>;
+
 template <bool IsExpression>
 struct ScanArgumentsRule {
   static_assert(IsExpression,
@@ -89,119 +98,169 @@ struct ScanArgumentsRule {
                 "an expression of folds, e.g. cf::inclusive(cf::sum(x)) of auto x = "
                 "cf::input<float>(\"x\")");
   static_assert(!IsExpression,
-                "chainfold: behind its expression a scan takes cf::backward alone; a filter is an "
-                "argument of the fold, e.g. cf::inclusive(cf::sum(x, cf::where(x > 0)))");
+                "chainfold: behind its expression a scan takes an initial value and cf::backward "
+                "alone; a filter is an argument of the fold, e.g. "
+                "cf::inclusive(cf::sum(x, cf::where(x > 0)))");
 };
 
 template <class F>
 struct RunningSumRule {
   static_assert(!ABackward<F>,
-                "chainfold: cf::backward is the last argument of a scan, behind the filter");
+                "chainfold: cf::backward is the last argument of a scan, behind the filter and the "
+                "initial value");
 };
-
-/// The sum that runs, of an expression and a filter.
-template <class E, class F>
-auto running_sum(E&& e, F&& filter) {
-  (void)RunningSumRule<F>{};
-  if constexpr (ABackward<F>) {
-    return Refused();
-  } else {
-    return sum(std::forward<E>(e), std::forward<F>(filter));
-  }
-}
-
 template <bool Uniform>
 struct InitialRule {
   static_assert(Uniform,
-                "chainfold: the initial value of cf::exclusive_sum is one for the launch: a "
-                "number, or an expression of parameters");
+                "chainfold: the initial value of a scan is one for the launch: a number, or an "
+                "expression of parameters");
 };
+template <bool Has>
+struct InitialOfRule {
+  static_assert(Has,
+                "chainfold: an initial value goes with a scan of one sum, count, product, minimum, "
+                "maximum, cf::any, cf::all or operation on bits, which it enters as an element "
+                "would; others have none: compute it from the scan");
+};
+
+/// By which operation an initial value enters the fold E.
+template <class E>
+struct EnteredBy {
+  static constexpr bool kHas = false;
+  static constexpr FoldKind kKind = FoldKind::sum;
+};
+template <FoldKind K, class E, class F>
+struct EnteredBy<FoldOf<K, E, F>> {
+  static constexpr bool kHas = K == FoldKind::sum || K == FoldKind::product || K == FoldKind::min ||
+                               K == FoldKind::max || K == FoldKind::any || K == FoldKind::all ||
+                               K == FoldKind::bit_and || K == FoldKind::bit_or ||
+                               K == FoldKind::bit_xor;
+  static constexpr FoldKind kKind = K;
+};
+template <class F>
+struct EnteredBy<Count<F>> {
+  static constexpr bool kHas = true;
+  static constexpr FoldKind kKind = FoldKind::sum;
+};
+
+template <FoldKind K, class S, class I>
+auto enter(S&& scan, I&& initial) {
+  if constexpr (K == FoldKind::product) {
+    return std::forward<S>(scan) * std::forward<I>(initial);
+  } else if constexpr (K == FoldKind::min) {
+    return chainfold::min(std::forward<S>(scan), std::forward<I>(initial));
+  } else if constexpr (K == FoldKind::max) {
+    return chainfold::max(std::forward<S>(scan), std::forward<I>(initial));
+  } else if constexpr (K == FoldKind::any) {
+    return std::forward<S>(scan) || std::forward<I>(initial);
+  } else if constexpr (K == FoldKind::all) {
+    return std::forward<S>(scan) && std::forward<I>(initial);
+  } else if constexpr (K == FoldKind::bit_and) {
+    return std::forward<S>(scan) & std::forward<I>(initial);
+  } else if constexpr (K == FoldKind::bit_or) {
+    return std::forward<S>(scan) | std::forward<I>(initial);
+  } else if constexpr (K == FoldKind::bit_xor) {
+    return std::forward<S>(scan) ^ std::forward<I>(initial);
+  } else {
+    return std::forward<S>(scan) + std::forward<I>(initial);
+  }
+}
+
+/// The scan of `folded` with what stands behind it: an initial value and cf::backward.
+template <bool Exclusive, class E, class... A>
+auto scan_with(E&& folded, A&&... ends) {
+  constexpr bool kReverse = (ABackward<A> || ...);
+  if constexpr (sizeof...(A) == (kReverse ? 1 : 0)) {
+    return scan_of<Exclusive, kReverse>(std::forward<E>(folded));
+  } else {
+    using Entered = EnteredBy<std::remove_cvref_t<E>>;
+    using Initial = std::tuple_element_t<0, std::tuple<A...>>;
+    constexpr bool kUniform = [] {
+      if constexpr (Expression<Initial>) return kLevelOf<Initial> == Level::uniform;
+      return true;
+    }();
+    (void)InitialOfRule<Entered::kHas>{};
+    (void)InitialRule<kUniform>{};
+    auto scan = scan_of<Exclusive, kReverse>(std::forward<E>(folded));
+    if constexpr (Entered::kHas && kUniform) {
+      return enter<Entered::kKind>(std::move(scan), std::get<0>(std::tie(ends...)));
+    } else {
+      return scan;
+    }
+  }
+}
+
+/// A running sum of e; of what stands behind it a filter comes first.
+template <bool Exclusive, class E>
+auto running_sum(E&& e) {
+  return scan_with<Exclusive>(sum(std::forward<E>(e)));
+}
+template <bool Exclusive, class E, class First, class... A>
+auto running_sum(E&& e, First&& first, A&&... ends) {
+  if constexpr (AFilter<First>) {
+    if constexpr (kScanEnds<A...>) {
+      return scan_with<Exclusive>(sum(std::forward<E>(e), std::forward<First>(first)),
+                                  std::forward<A>(ends)...);
+    } else {
+      (void)ScanArgumentsRule<Expression<E>>{};
+      return Refused();
+    }
+  } else if constexpr (is_condition<First>()) {
+    (void)BareConditionRule<is_condition<First>()>{};
+    return scan_with<Exclusive>(sum(std::forward<E>(e)));
+  } else if constexpr (!kScanEnds<First, A...>) {
+    (void)RunningSumRule<First>{};
+    if constexpr (!ABackward<First>) (void)ScanArgumentsRule<Expression<E>>{};
+    return Refused();
+  } else {
+    return scan_with<Exclusive>(sum(std::forward<E>(e)), std::forward<First>(first),
+                                std::forward<A>(ends)...);
+  }
+}
 
 }  // namespace dsl
 
-/// For each element what `e`, an expression of folds, is of the segment up to this element.
-template <Expression E>
-auto inclusive(E&& e) {
-  return dsl::scan_of<false, false>(std::forward<E>(e));
+/// For each element what `e`, an expression of folds, is of the segment up to this element; behind
+/// cf::backward of this element and all behind it. An initial value, a number or an expression of
+/// parameters, enters a sum, a minimum or another fold that has one: cf::inclusive(cf::max(x), 0).
+template <Expression E, class... A>
+  requires dsl::kScanEnds<A...>
+auto inclusive(E&& e, A&&... ends) {
+  return dsl::scan_with<false>(std::forward<E>(e), std::forward<A>(ends)...);
 }
-/// For each element what `e` is of this element and all behind it.
-template <Expression E>
-auto inclusive(E&& e, Backward) {
-  return dsl::scan_of<false, true>(std::forward<E>(e));
-}
-
-/// For each element what `e`, an expression of folds, is of the segment before this element.
-template <Expression E>
-auto exclusive(E&& e) {
-  return dsl::scan_of<true, false>(std::forward<E>(e));
-}
-/// For each element what `e` is of all behind this element.
-template <Expression E>
-auto exclusive(E&& e, Backward) {
-  return dsl::scan_of<true, true>(std::forward<E>(e));
+/// The same of the segment before this element, or of all behind it: an initial value is what the
+/// first element gets.
+template <Expression E, class... A>
+  requires dsl::kScanEnds<A...>
+auto exclusive(E&& e, A&&... ends) {
+  return dsl::scan_with<true>(std::forward<E>(e), std::forward<A>(ends)...);
 }
 
-/// Refused: what is no expression of folds, and more than cf::backward behind it.
+/// Refused: what is no expression of folds, and more than an initial value and cf::backward.
 template <class E, class... A>
-  requires dsl::NoScan<E, A...>
+  requires(!Expression<E> || !dsl::kScanEnds<A...>)
 auto inclusive(E&&, A&&...) {
   (void)dsl::ScanArgumentsRule<Expression<E>>{};
   return dsl::Refused();
 }
 template <class E, class... A>
-  requires dsl::NoScan<E, A...>
+  requires(!Expression<E> || !dsl::kScanEnds<A...>)
 auto exclusive(E&&, A&&...) {
   (void)dsl::ScanArgumentsRule<Expression<E>>{};
   return dsl::Refused();
 }
 
-/// The running sum, cf::inclusive(cf::sum(e)), with a filter and cf::backward as those take them.
-template <class E>
-auto inclusive_sum(E&& e) {
-  return inclusive(sum(std::forward<E>(e)));
+/// The running sum, cf::inclusive(cf::sum(e)); behind it, each if wanted and in this order, a
+/// filter, an initial value and cf::backward.
+template <class E, class... A>
+auto inclusive_sum(E&& e, A&&... ends) {
+  return dsl::running_sum<false>(std::forward<E>(e), std::forward<A>(ends)...);
 }
-template <class E>
-auto inclusive_sum(E&& e, Backward) {
-  return inclusive(sum(std::forward<E>(e)), backward);
-}
-template <class E, class F>
-  requires(!dsl::ABackward<F>)
-auto inclusive_sum(E&& e, F&& filter) {
-  return inclusive(dsl::running_sum(std::forward<E>(e), std::forward<F>(filter)));
-}
-template <class E, class F>
-auto inclusive_sum(E&& e, F&& filter, Backward) {
-  return inclusive(dsl::running_sum(std::forward<E>(e), std::forward<F>(filter)), backward);
-}
-
-/// The sum of what lies before each element, cf::exclusive(cf::sum(e)): 0 at the first one.
-template <class E>
-auto exclusive_sum(E&& e) {
-  return exclusive(sum(std::forward<E>(e)));
-}
-template <class E>
-auto exclusive_sum(E&& e, Backward) {
-  return exclusive(sum(std::forward<E>(e)), backward);
-}
-template <class E, dsl::AFilter F>
-auto exclusive_sum(E&& e, F&& filter) {
-  return exclusive(sum(std::forward<E>(e), std::forward<F>(filter)));
-}
-template <class E, class F>
-auto exclusive_sum(E&& e, F&& filter, Backward) {
-  return exclusive(dsl::running_sum(std::forward<E>(e), std::forward<F>(filter)), backward);
-}
-/// The same plus `initial`, a number or an expression of parameters: what the first element gets.
-template <class E, class I>
-  requires(Expression<I> || dsl::Scalar<I>)
-auto exclusive_sum(E&& e, I&& initial) {
-  (void)dsl::BareConditionRule<dsl::is_condition<I>()>{};
-  if constexpr (dsl::is_condition<I>()) {
-    return exclusive(sum(std::forward<E>(e)));
-  } else {
-    if constexpr (Expression<I>) (void)dsl::InitialRule<kLevelOf<I> == Level::uniform>{};
-    return exclusive(sum(std::forward<E>(e))) + std::forward<I>(initial);
-  }
+/// The sum of what lies before each element, cf::exclusive(cf::sum(e)), with the same behind it: 0
+/// at the first one, or the initial value.
+template <class E, class... A>
+auto exclusive_sum(E&& e, A&&... ends) {
+  return dsl::running_sum<true>(std::forward<E>(e), std::forward<A>(ends)...);
 }
 
 }  // namespace chainfold

@@ -1,4 +1,4 @@
-// expect: chainfold: the initial value of cf::exclusive_sum
+// expect: chainfold: the initial value of a scan is one
 #include "chainfold/dsl/fold.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/dsl/scan.hpp"

@@ -1,4 +1,4 @@
-// expect: chainfold: behind its expression a scan takes cf::backward alone
+// expect: chainfold: behind its expression a scan takes an initial value and cf::backward
 #include "chainfold/chainfold.hpp"
 
 namespace cf = chainfold;

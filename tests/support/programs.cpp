@@ -37,6 +37,31 @@ void add_folds(Programs& list) {
   add("norm", [](const P& p) { return cf::over(p, cf::norm(cf::input<T>("x"))); });
 }
 
+template <class T>
+void add_statistics(Programs& list) {
+  const std::string type(name_of(kDType<T>));
+  list.push_back(
+      {.name = "statistics_" + type,
+       .over =
+           [](const P& p) {
+             auto x = cf::input<T>("x"), y = cf::input<T>("y");
+             return cf::over(p, cf::stddev(x), cf::variance(x, cf::ddof(1)),
+                             cf::covariance(x, y, cf::ddof(2)), cf::correlation(x, y),
+                             cf::skewness(x), cf::kurtosis(x));
+           },
+       .fills = {Fill::uniform, Fill::normal, Fill::constant, Fill::near_ends, Fill::nonfinite}});
+  list.push_back({.name = "statistics_filtered_" + type,
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<T>("x"), y = cf::input<T>("y");
+                        auto keep = cf::where(y > x);
+                        return cf::over(p, cf::stddev(x, cf::ddof(1), keep),
+                                        cf::covariance(x, y, keep), cf::correlation(x, y, keep),
+                                        cf::skewness(y, keep), cf::kurtosis(y, keep));
+                      },
+                  .fills = {Fill::uniform, Fill::whole}});
+}
+
 /// Arithmetic, comparisons and bits in one element type.
 template <class T>
 void add_integer_ops(Programs& list) {

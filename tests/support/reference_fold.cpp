@@ -80,14 +80,28 @@ Accumulator::Accumulator(const codegen::Fold& fold) : fold_(&fold), state_(fold.
   is_product_ = is("product.") && is_float(fold.result());
   is_logsumexp_ = is("logsumexp.");
   is_recurrence_ = is("recurrence.");
+  is_statistic_ = is("comoments.") || is("shape.") || is("deviation.");
 }
 
 void Accumulator::add(const std::vector<Bits>& operands, bool front) {
   ++count_;
-  if (is_variance_ && fold_->operands[0] == DType::i64) {  // of 64 bits in two exact halves
-    const auto value = static_cast<std::int64_t>(operands[0]);
-    const auto low = static_cast<double>(value & 0xffff);
-    add_number(static_cast<double>(value - (value & 0xffff)), low);
+  const bool is_wide = fold_->operands[0] == DType::i64;  // of 64 bits in two exact halves
+  const auto low_of = [](Bits bits) { return static_cast<double>(bits & 0xffff); };
+  const auto high_of = [](Bits bits) {
+    return static_cast<double>(static_cast<std::int64_t>(bits & ~Bits{0xffff}));
+  };
+  if (is_statistic_) {
+    for (std::size_t v = 0; v < operands.size(); ++v) {
+      const Parts parts = is_wide
+                              ? Parts{high_of(operands[v]), low_of(operands[v])}
+                              : Parts{codegen::double_of_bits(fold_->operands[v], operands[v]), 0};
+      has_infinity_ = has_infinity_ || !std::isfinite(parts.high);
+      variables_[v].push_back(parts);
+    }
+    return;
+  }
+  if (is_variance_ && is_wide) {
+    add_number(high_of(operands[0]), low_of(operands[0]));
   } else if (is_recurrence_) {  // in its direction whatever lies at the front
     step(codegen::double_of_bits(fold_->operands[0], operands[0]),
          codegen::double_of_bits(fold_->operands[1], operands[1]));
@@ -148,7 +162,8 @@ Value Accumulator::result(const Asked& asked) const {
   const double slack = asked.slack;
   if (is_sum_) return sum_result(asked);
   if (is_mean_) return mean_result(slack);
-  if (is_variance_) return variance_result(asked.levels, slack);
+  if (is_variance_) return variance_result(asked);
+  if (is_statistic_) return statistic_result(asked);
   if (is_product_) return product_result();
   if (is_logsumexp_) return logsumexp_result(asked.levels);
   if (is_recurrence_) return recurrence_result(asked.given);
@@ -280,8 +295,125 @@ Value Accumulator::sum_result(const Asked& asked) const {
   return value;
 }
 
-Value Accumulator::variance_result(int levels, double slack) const {
-  const DType type = fold_->result();
+namespace {
+
+/// A variable's deviations from its mean, and what the library's mean may be off by.
+struct Deviations {
+  std::vector<Real> values;
+  std::vector<long double> sizes;  // their absolute values
+  long double shift = 0;
+};
+
+}  // namespace
+
+Value Accumulator::statistic_result(const Asked& asked) const {
+  const DType type = DType::f64;
+  const auto nothing = Value::exactly(type, codegen::bits_of_double(type, std::nan("")));
+  if (count_ == 0 || has_infinity_) return nothing;
+  const auto n = static_cast<double>(count_);
+  const bool from_first = fold_->operands[0] != DType::f32;
+  // Every merge takes some roundings of each sum.
+  const long double u = 0x1p-53L, eps = 32 * asked.levels * u + asked.slack;
+  Deviations of[2];
+  for (int v = 0; v < 2; ++v) {
+    Real sum(0, kVarianceBits);
+    const auto exact = [&](const Parts& parts) {
+      Real value(parts.high, kVarianceBits);
+      value += Real(parts.low, kVarianceBits);
+      return value;
+    };
+    for (const Parts& parts : variables_[v]) sum += exact(parts);
+    sum /= Real(n, kVarianceBits);
+    long double largest = 0;
+    for (const Parts& parts : variables_[v]) {
+      Real deviation = exact(parts);
+      deviation -= sum;
+      of[v].sizes.push_back(std::fabs(deviation.to_long_double()));
+      largest = std::max(largest, of[v].sizes.back());
+      if (!from_first) largest = std::max(largest, static_cast<long double>(std::fabs(parts.high)));
+      of[v].values.push_back(std::move(deviation));
+    }
+    of[v].shift = eps * 2 * largest;
+  }
+  // The sum of products of deviations, and what it may be off by.
+  struct Sum {
+    long double value = 0, absolute = 0, error = 0;
+  };
+  const auto product = [&](const Deviations& a, const Deviations& b) {
+    Real sum(0, kVarianceBits);
+    Sum result;
+    long double sizes_a = 0, sizes_b = 0;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+      Real term = a.values[i];
+      term *= b.values[i];
+      sum += term;
+      result.absolute += a.sizes[i] * b.sizes[i];
+      sizes_a += a.sizes[i];
+      sizes_b += b.sizes[i];
+    }
+    result.value = sum.to_long_double();
+    result.error =
+        eps * (result.absolute + a.shift * sizes_b + b.shift * sizes_a) + n * a.shift * b.shift;
+    return result;
+  };
+  const Sum xx = product(of[0], of[0]);
+  const auto around = [&](long double value, long double error) {
+    error += 0x1p-50L * std::fabs(value) + 4 * static_cast<long double>(smallest(type));
+    Real lo(static_cast<double>(value), kVarianceBits), hi = lo;
+    const double half = static_cast<double>(error / 2) * (1 + 0x1p-40);
+    for (int i = 0; i < 2; ++i) {
+      lo -= Real(half, kVarianceBits);
+      hi += Real(half, kVarianceBits);
+    }
+    return rounded_between(type, lo, hi, false);
+  };
+  if (is("deviation.")) {
+    const long double root = std::sqrt(xx.value / n);
+    if (root == 0) return Value::between(type, 0, 0);
+    return around(root, xx.error / n / (2 * root));
+  }
+  if (is("comoments.")) {
+    const Sum yy = product(of[1], of[1]), xy = product(of[0], of[1]);
+    if (asked.part == 0) return around(xy.value / n, xy.error / n);
+    if (xx.value == 0 || yy.value == 0) return nothing;
+    if (xx.error > xx.value / 2 || yy.error > yy.value / 2) return Value::nothing_promised();
+    const long double scale = std::sqrt(xx.value) * std::sqrt(yy.value), r = xy.value / scale;
+    const Value value =
+        around(r, xy.error / scale + std::fabs(r) * (xx.error / xx.value + yy.error / yy.value));
+    return value.interval ? Value::between(type, std::max(value.lo, -1.0), std::min(value.hi, 1.0))
+                          : value;
+  }
+  if (xx.value == 0) return nothing;
+  if (xx.error > xx.value / 2) return Value::nothing_promised();
+  Real cubes(0, kVarianceBits);
+  long double fourths = 0, absolute = 0;
+  for (std::size_t i = 0; i < of[0].values.size(); ++i) {
+    const Real& d = of[0].values[i];
+    Real cube = d;
+    cube *= d;
+    cube *= d;
+    cubes += cube;
+    const long double size = of[0].sizes[i];
+    absolute += size * size * size;
+    fourths += size * size * size * size;
+  }
+  const long double m2 = xx.value, shift = of[0].shift, relative = xx.error / m2;
+  if (asked.part == 0) {
+    const long double by = std::sqrt(static_cast<long double>(n)) / (m2 * std::sqrt(m2));
+    const long double value = cubes.to_long_double() * by;
+    const long double off = eps * absolute + 3 * shift * m2 + n * shift * shift * shift;
+    return around(value, off * by + 3 * relative * std::fabs(value));
+  }
+  const long double by = n / m2 / m2, off = eps * fourths + 4 * shift * absolute +
+                                            6 * shift * shift * m2 +
+                                            n * shift * shift * shift * shift;
+  return around(fourths * by - 3, off * by + (3 * relative + 0x1p-50L) * (fourths * by + 3));
+}
+
+Value Accumulator::variance_result(const Asked& asked) const {
+  const int levels = asked.levels;
+  const double slack = asked.slack;
+  const DType type = fold_->result(asked.part);
   if (count_ == 0 || has_nan_ || has_infinity_)
     return Value::exactly(type, codegen::bits_of_double(type, std::nan("")));
   const auto n = static_cast<double>(count_);
@@ -293,7 +425,7 @@ Value Accumulator::variance_result(int levels, double slack) const {
   // Every merge rounds M2 a few times and shifts the mean by some u of the largest value, which
   // the next merges square.
   // Both of a mean, so that those of squares that a double cannot hold can be told.
-  const long double u = rounding_unit(type), depth = levels,
+  const long double u = rounding_unit(fold_->operands[0]), depth = levels,
                     m2 = std::max(0.0L, deviations.to_long_double() / n);
   const long double squares = sum_of_squares_ / n;
   const long double error = u * depth * 8 * (m2 + std::sqrt(m2) * std::sqrt(squares)) +

@@ -65,16 +65,18 @@ class Accumulator {
   /// One element of a recurrence in whose direction it comes last.
   void step(double factor, double value);
   [[nodiscard]] Value recurrence_result(const std::vector<Bits>& given) const;
+  /// Statistics of one or two variables, in two passes over all values.
+  [[nodiscard]] Value statistic_result(const Asked& asked) const;
   [[nodiscard]] Value product_result() const;
   [[nodiscard]] Value logsumexp_result(int levels) const;
   [[nodiscard]] Value sum_result(const Asked& asked) const;
   [[nodiscard]] Value mean_result(double slack) const;
-  [[nodiscard]] Value variance_result(int levels, double slack) const;
+  [[nodiscard]] Value variance_result(const Asked& asked) const;
 
   static constexpr mpfr_prec_t kProductBits = 300, kVarianceBits = 1200, kRecurrenceBits = 300;
   const codegen::Fold* fold_;
   bool is_sum_ = false, is_mean_ = false, is_variance_ = false, is_product_ = false,
-       is_logsumexp_ = false, is_recurrence_ = false;
+       is_logsumexp_ = false, is_recurrence_ = false, is_statistic_ = false;
   std::int64_t count_ = 0;
   std::vector<Bits> state_;
   ExactSum sum_;
@@ -83,6 +85,11 @@ class Accumulator {
   bool has_nan_ = false, has_infinity_ = false;
   double up_ = 0, down_ = 0;  // product: binary digits that factors above and below 1 add
   Real product_ = Real(1, kProductBits);
+  /// Statistics: each element's value of each variable, in two parts.
+  struct Parts {
+    double high = 0, low = 0;
+  };
+  std::vector<Parts> variables_[2];
   /// Recurrence: the product of the factors, y from 0, and the same of absolute values.
   Real factors_ = Real(1, kRecurrenceBits), y_ = Real(0, kRecurrenceBits),
        sizes_ = Real(0, kRecurrenceBits);

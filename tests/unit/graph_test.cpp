@@ -295,7 +295,7 @@ TEST(Graph, VerifyFindsWhatIsBroken) {
   broken([](Graph& g) { g.nodes[4].filter = 0; }, "no fold but has a filter");
   broken([](Graph& g) { g.nodes[5].index = 1; }, "names no fold");
   broken([](Graph& g) { g.nodes[5].filter = 2; }, "not a condition");
-  broken([](Graph& g) { g.nodes[5].operands[0] = 3; }, "not an element-level f32");
+  broken([](Graph& g) { g.nodes[5].operands[0] = 3; }, "no operand of elements");
   broken([](Graph& g) { g.folds.push_back(make_any()); }, "fold 1 has no node");
   broken([](Graph& g) { g.outputs = {2}; }, "neither a value of a segment");
   broken([](Graph& g) { g.outputs = {9}; }, "does not exist");

@@ -1,0 +1,66 @@
+// Functions of numbers alone, which C++ computes: refused with what to write. Each takes a pack, so
+// that a function of numbers that is in scope beside it is the better match.
+#pragma once
+
+#include "chainfold/dsl/expr.hpp"
+
+namespace chainfold {
+namespace dsl {
+
+template <bool Any>
+struct NumbersAloneRule {
+  static_assert(Any,
+                "chainfold: a function of numbers alone, which have no part in a kernel; use that "
+                "of C++, e.g. std::sqrt, or make one operand an expression, e.g. of "
+                "auto x = cf::input<float>(\"x\")");
+};
+/// Arguments without an expression among them.
+template <class... A>
+concept NumbersAlone = sizeof...(A) > 0 && !(Expression<A> || ...);
+
+/// Tells so.
+template <class... A>
+double refused_numbers() {
+  (void)NumbersAloneRule<(Expression<A> || ...)>{};
+  return 0;
+}
+
+}  // namespace dsl
+
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto abs(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto sqrt(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto exp(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto log(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto floor(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto pow(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+template <class... A>
+  requires dsl::NumbersAlone<A...>
+auto fma(const A&...) {
+  return dsl::refused_numbers<A...>();
+}
+
+}  // namespace chainfold
