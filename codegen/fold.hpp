@@ -85,18 +85,21 @@ struct Fold {
   }
 };
 
-/// A fold of the same operands and results whose states are of another form.
+/// Folds of the same operands whose states are of other forms, for elements that they serve.
 struct QuickFold {
-  Fold fold;
-  /// Operands -> boolean: whether it serves such an element. It gives the same up to rounding where
-  /// it serves all, and what comes before them is below the limit.
-  Lambda serves;
-  Lambda widen;  ///< a state of it -> a state
-  /// state, given -> a state of it, of what comes before elements, so that nothing is given to it
-  /// any more; its field that tells what is below the limit.
+  Lambda serves;  ///< operands -> boolean: whether both serve such an element
+  /// For scans: from what comes before, below the limit, each result is the same up to rounding.
+  /// What elements leave behind them is not, and comes from their total.
+  Fold scans;
+  /// state, given -> a state of `scans`, of what comes before elements, so that nothing is given to
+  /// it any more; its field that tells what is below the limit.
   Lambda narrow;
   int field = 0;
   double limit = 0;
+  /// For the state of all elements: whether it holds (boolean), and what it is if it does. It has
+  /// no results.
+  Fold total;
+  Lambda holds, widen;
 };
 
 /// Sum in `type` (a sum_type, or i32 for the low bits of one). Integers wrap. Sums of f32 have

@@ -54,10 +54,11 @@ std::string print(const Fold& fold) {
   if (fold.quick) {
     const QuickFold& quick = *fold.quick;
     print_lambda(out, "quick serves", quick.serves);
-    print_lambda(out, "quick widen", quick.widen);
     print_lambda(out, "quick narrow", quick.narrow);
     out += fmt::format("  quick state {} below {:g}\n", quick.field, quick.limit);
-    out += print(quick.fold);
+    print_lambda(out, "quick holds", quick.holds);
+    print_lambda(out, "quick widen", quick.widen);
+    out += print(quick.scans) + print(quick.total);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 // a value, each with an exponent of its own.
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -109,12 +110,11 @@ class Arithmetic {
   bool pairs_;
 };
 
-/// Plain f64 hold what f32 with factors of at most 1 come to: nothing is larger than the elements'
-/// absolute sum, and what becomes 0 is too small for any f32.
-QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
+/// What f32 come to whose factors are at most 1, in plain f64: nothing is larger than the elements'
+/// absolute sum, and what vanishes is below any f32.
+Fold quick_scan(const Fold& of, const RecurrenceForm& form) {
   constexpr DType kReal = DType::f64;
-  QuickFold quick;
-  Fold& fold = quick.fold;
+  Fold fold;
   fold.name = of.name + ".quick";
   fold.commutative = false;
   fold.operands = of.operands;
@@ -135,26 +135,86 @@ QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
     value = f.apply(Op::fma, {0, f.convert(2, kReal), 1});
   }
   f.results = {f.convert(value, of.result())};
+  return fold;
+}
 
+/// The same of whole runs, whose product may be scaled up again by what follows: it counts in
+/// 2^256. A y that decays so far that digits are lost, without elements that outweigh it, is NaN.
+constexpr double kTotalDown = 0x1p-256, kTotalUp = 0x1p256, kVanishing = 0x1p-300;
+
+Fold quick_total(const Fold& of, const RecurrenceForm& form) {
+  constexpr DType kReal = DType::f64, kExponent = DType::i32;
+  Fold fold;
+  fold.name = of.name + ".total";
+  fold.commutative = false;
+  fold.operands = of.operands;
+  fold.state = {kReal, kExponent, kReal};
+  fold.init = {bits_of_double(kReal, 1), 0, 0};
+  Lambda& lift = fold.lift;
+  lift.params = fold.operands;
+  lift.results = {lift.convert(0, kReal), lift.constant(kExponent, 0), lift.convert(1, kReal)};
+  Lambda& m = fold.merge;
+  m.params = fold.state;
+  m.params.insert(m.params.end(), fold.state.begin(), fold.state.end());
+  Arithmetic w(m, false);
+  const int first = form.reverse ? 3 : 0, then = form.reverse ? 0 : 3;
+  const int product = w.apply(Op::mul, first, then), size = m.apply(Op::abs, {product});
+  const int small = w.apply(Op::bit_and, w.apply(Op::lt, size, w.number(kTotalDown)),
+                            w.apply(Op::gt, size, w.number(0)));
+  const int factor = w.apply(Op::mul, product, w.choose(small, w.number(kTotalUp), w.number(1)));
+  const int exponent = w.apply(Op::add, w.apply(Op::add, first + 1, then + 1),
+                               w.choose(small, w.whole(-1), w.whole(0)));
+  // Below 2^-768 nothing is left of any f32's sum.
+  const auto at_least = [&](int steps) { return w.apply(Op::ge, then + 1, w.whole(-steps)); };
+  const int scale =
+      w.choose(at_least(0), w.number(1),
+               w.choose(at_least(1), w.number(kTotalDown),
+                        w.choose(at_least(2), w.number(kTotalDown * kTotalDown), w.number(0))));
+  const int sum = m.apply(Op::fma, {w.apply(Op::mul, then, scale), first + 2, then + 2});
+  const int vanishing = w.apply(Op::lt, m.apply(Op::abs, {sum}), w.number(kVanishing));
+  const int some = w.apply(Op::bit_or, w.apply(Op::ne, first + 2, w.number(0)),
+                           w.apply(Op::ne, then + 2, w.number(0)));
+  const int lost = w.apply(Op::bit_and, vanishing, some);
+  const int nothing = w.number(std::numeric_limits<double>::quiet_NaN());
+  m.results = {factor, exponent, w.choose(lost, nothing, sum)};
+  fold.finalize.params = fold.state;
+  fold.finalize.results = {2};
+  return fold;
+}
+
+QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
+  QuickFold quick{.serves = {},
+                  .scans = quick_scan(of, form),
+                  .narrow = of.finalize,
+                  .field = 1,
+                  .limit = kMost,
+                  .total = quick_total(of, form),
+                  .holds = {},
+                  .widen = {}};
   Lambda& serves = quick.serves;
-  serves.params = fold.operands;
+  serves.params = of.operands;
   const int one = serves.constant(DType::f32, bits_of_double(DType::f32, 1));
   serves.results = {serves.apply(Op::le, {serves.apply(Op::abs, {0}), one})};  // NaN is not
 
-  Arithmetic widen(quick.widen, false);
-  quick.widen.params = fold.state;
-  const Scaled factor = widen.normalised(widen.normalised(widen.from(0)));
-  const Scaled sum = widen.normalised(
-      widen.normalised(widen.from(widen.apply(Op::add, 1, widen.number(0)))));  // never -0
-  const Scaled carried = widen.with_zero(sum);
-  quick.widen.results = {factor.high, factor.exponent, carried.high, carried.exponent};
-
+  // Whatever finalize gives but for its rounding, with a product of 0.
   Lambda& narrow = quick.narrow;
-  narrow = of.finalize;
   const int before_rounding = narrow.steps.back().operands[0];
-  narrow.results = {narrow.constant(kReal, 0), before_rounding};
-  quick.field = 1;
-  quick.limit = kMost;
+  narrow.results = {narrow.constant(DType::f64, 0), before_rounding};
+
+  quick.holds.params = quick.total.state;
+  quick.holds.results = {quick.holds.apply(Op::eq, {2, 2})};
+
+  Arithmetic widen(quick.widen, false);
+  quick.widen.params = quick.total.state;
+  // Exponents of 2^256 become those of 2^512 below them.
+  const int odd = widen.apply(Op::bit_and, 1, widen.whole(1));
+  const int is_odd = widen.apply(Op::ne, odd, widen.whole(0));
+  const int factor =
+      widen.apply(Op::mul, 0, widen.choose(is_odd, widen.number(kTotalUp), widen.number(1)));
+  const int exponent = widen.apply(Op::shr, 1, widen.whole(1));
+  const int positive_zero = widen.apply(Op::add, 2, widen.number(0));
+  const Scaled sum = widen.with_zero(widen.normalised(widen.from(positive_zero)));
+  quick.widen.results = {factor, exponent, sum.high, sum.exponent};
   return quick;
 }
 

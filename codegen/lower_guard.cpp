@@ -39,7 +39,7 @@ ValueId TileLowering::exceeding(const Partials& partials) {
   ValueId exceeding = kNoValue;
   for (std::size_t f = 0; f < partials.size(); ++f) {
     if (!guarded_[f]) continue;
-    const Fold::Guard& guard = *folds()[f].guard;
+    const Fold::Guard& guard = *fold_of(f).guard;
     const Partial& part = partials[f];
     const ValueId value =
         part.lifted ? part.fields[static_cast<std::size_t>(guard.field)] : part.fields.back();

@@ -25,7 +25,7 @@ ValueId TileLowering::has_lane_bit(int mask) {
 
 Partial TileLowering::merge_across(std::size_t fold, const Partial& mine, const Partial& other,
                                    int mask) {
-  if (folds()[fold].commutative) return merge(fold, mine, other);
+  if (fold_of(fold).commutative) return merge(fold, mine, other);
   const ValueId upper = has_lane_bit(mask);
   Partial left = mine, right = other;
   for (std::size_t i = 0; i < mine.fields.size(); ++i) {
@@ -62,7 +62,7 @@ Partials TileLowering::reduce_lanes(Partials a, int first, int lanes) {
 
 Partials TileLowering::reduce_ordered(Partials a, int first) {
   for (std::size_t f = 0; f < a.size(); ++f) {
-    if (folds()[f].commutative || a[f].complete) continue;
+    if (fold_of(f).commutative || a[f].complete) continue;
     a[f] = reduce(f, std::move(a[f]), bits_between(first, kWarpWidth));
     a[f].complete = true;
   }
@@ -143,7 +143,8 @@ std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width, bo
 Partials TileLowering::unflatten(const std::vector<ValueId>& fields, bool reduced) {
   Partials partials;
   std::size_t next = 0;
-  for (const Fold& fold : folds()) {
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    const Fold& fold = fold_of(f);
     Partial partial{.fields = {}, .lifted = true, .complete = reduced && !fold.commutative};
     for (std::size_t i = 0; i < fold.state.size(); ++i) partial.fields.push_back(fields[next++]);
     partials.push_back(std::move(partial));
@@ -154,12 +155,12 @@ Partials TileLowering::unflatten(const std::vector<ValueId>& fields, bool reduce
 void TileLowering::append_given(std::size_t fold, std::vector<ValueId>& state) {
   Scope of_launch;
   const std::vector<NodeId>& operands = fold_node(fold).operands;
-  for (std::size_t i = folds()[fold].operands.size(); i < operands.size(); ++i)
+  for (std::size_t i = fold_of(fold).operands.size(); i < operands.size(); ++i)
     state.push_back(node_value(operands[i], of_launch));
 }
 
 ValueId TileLowering::finalize(std::size_t fold, const Partial& partial, int part) {
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   if (!partial.lifted && sums_wide(f)) {  // in its own type, and never -0
     const ValueId value = b_.add(partial.fields[0], b_.constant(f.operands[0], 0));
     return b_.convert(value, f.result(part));

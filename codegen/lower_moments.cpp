@@ -39,11 +39,11 @@ bool TileLowering::has_few_digits(std::size_t fold) const {
 }
 
 bool TileLowering::group_knows_count(std::size_t fold) const {
-  return folds()[fold].moments && fold_node(fold).filter == kNoNode;
+  return fold_of(fold).moments && fold_node(fold).filter == kNoNode;
 }
 
 bool TileLowering::knows_count(std::size_t fold) const {
-  return folds()[fold].counts && fold_node(fold).filter == kNoNode;
+  return fold_of(fold).counts && fold_node(fold).filter == kNoNode;
 }
 
 /// Halves are added up until one element a lane is left.
@@ -204,7 +204,7 @@ Partial TileLowering::lift_moments(std::size_t fold, const Partial& near) {
   state.lifted = true;
   const ValueId squares = b_.convert(near.fields.back(), kWide),
                 mean = b_.convert(near.fields[near.fields.size() - 2], kWide);
-  const DType type = folds()[fold].operands[0];
+  const DType type = fold_of(fold).operands[0];
   if (type == DType::f32) {  // the pilot is exact in a mean's digits
     const ValueId whole =
         near.has_pilot() ? b_.add(b_.convert(near.fields[Partial::kPilot], kWide), mean) : mean;
@@ -227,7 +227,7 @@ Partial TileLowering::merge_near(std::size_t fold, const Partial& a, const Parti
   }
   Partial merged = a;
   merged.complete = a.complete && b.complete;
-  merged.fields = call(folds()[fold].merge_near, arguments);
+  merged.fields = call(fold_of(fold).merge_near, arguments);
   if (a.has_pilot())
     merged.fields.insert(merged.fields.begin() + Partial::kPilot, a.fields[Partial::kPilot]);
   return merged;

@@ -1,4 +1,4 @@
-// A part of TileLowering: folds of less cost, whose states are of another form, for ordinary
+// A part of TileLowering: folds of less cost, whose states are of other forms, for ordinary
 // elements. A vote tells for a warp's elements, all of which are folded one way or the other.
 #include "chainfold/codegen/lower_tile.hpp"
 
@@ -12,71 +12,109 @@ ValueId TileLowering::quick_serves(const std::vector<Loaded>& rows) {
       if (!graph_.folds[f].quick) continue;
       std::vector<ValueId> operands;
       for (const NodeId operand : operands_of(f)) operands.push_back(node_value(operand, scope));
-      const ValueId elements = call(graph_.folds[f].quick->serves, operands)[0];
-      for (int i = 0; i < b_.type(elements).width; ++i) {
-        const ValueId element = b_.splat(b_.extract(elements, i));
-        serves = serves == kNoValue ? element : b_.both(serves, element);
+      ValueId elements = call(graph_.folds[f].quick->serves, operands)[0];
+      // Whatever is in the place of others.
+      for (const ValueId exists : {row.mask, row.valid}) {
+        if (exists == kNoValue) continue;
+        elements = b_.compute(Op::bit_or, {elements, b_.compute(Op::bit_not, {exists})});
       }
+      for (int i = 0; i < b_.type(elements).width; ++i)
+        serves = b_.both(serves, b_.splat(b_.extract(elements, i)));
     }
   }
   return serves;
 }
 
-Partials TileLowering::widened(Partials quick) {
-  for (std::size_t f = 0; f < quick.size(); ++f) {
+Partials TileLowering::quick_totals(ValueId& serves, const std::function<Partials()>& body) {
+  const Partials totals = quickly(Form::total, [&] { return lift(body()); });
+  for (std::size_t f = 0; f < totals.size(); ++f) {
     if (graph_.folds[f].quick)
-      quick[f].fields = call(graph_.folds[f].quick->widen, quick[f].fields);
+      serves = b_.both(serves, b_.splat(call(graph_.folds[f].quick->holds, totals[f].fields)[0]));
   }
-  return quick;
+  return totals;
 }
 
-OptionalPartials TileLowering::narrowed(const OptionalPartials& before, ValueId& serves) {
-  OptionalPartials narrow = before;
-  for (std::size_t f = 0; f < before.size(); ++f) {
-    const auto& quick = graph_.folds[f].quick;
-    if (!quick || !before[f]) continue;
-    std::vector<ValueId> arguments = before[f]->fields;
-    append_given(f, arguments);
-    narrow[f]->fields = call(quick->narrow, arguments);
-    const ValueId size =
-        b_.compute(Op::abs, {narrow[f]->fields[static_cast<std::size_t>(quick->field)]});
-    const DType type = b_.type(size).elem;
-    const ValueId limit = b_.constant(type, bits_of_double(type, quick->limit));
-    serves = b_.both(serves, b_.splat(b_.lt(size, limit)));
+Partials TileLowering::widened(Partials totals) {
+  for (std::size_t f = 0; f < totals.size(); ++f) {
+    if (graph_.folds[f].quick)
+      totals[f].fields = call(graph_.folds[f].quick->widen, totals[f].fields);
   }
-  return narrow;
+  return totals;
+}
+
+Partials TileLowering::chosen_totals(ValueId serves, const Partials& totals,
+                                     const std::function<Partials()>& slow) {
+  const auto fields_of = [&](const Partials& states) {
+    Builder::Values fields;
+    for (std::size_t f = 0; f < states.size(); ++f) {
+      if (!graph_.folds[f].quick) continue;
+      for (const ValueId field : states[f].fields) fields.push_back(b_.splat(field));
+    }
+    return fields;
+  };
+  const Builder::Values fields = b_.branch(
+      b_.all(serves), [&] { return fields_of(widened(totals)); },
+      [&] { return fields_of(lift(slow())); });
+  Partials chosen = totals;
+  std::size_t next = 0;
+  for (std::size_t f = 0; f < chosen.size(); ++f) {
+    if (!graph_.folds[f].quick) continue;
+    chosen[f].fields.assign(graph_.folds[f].state.size(), kNoValue);
+    for (ValueId& field : chosen[f].fields) field = fields[next++];
+  }
+  return chosen;
+}
+
+Partials TileLowering::either(const std::vector<Loaded>& rows,
+                              const std::function<Partials()>& body,
+                              const std::function<Partials()>& slow) {
+  if (!has_quick() || is_quick()) return body();
+  ValueId serves = quick_serves(rows);
+  const Partials totals = quick_totals(serves, body);
+  return chosen_totals(serves, totals, slow ? slow : body);
 }
 
 TileLowering::Scanned TileLowering::either(ValueId serves, const OptionalPartials& before,
-                                           const std::function<Scanned(OptionalPartials)>& quick,
-                                           const std::function<Scanned(OptionalPartials)>& slow) {
-  const OptionalPartials narrow = narrowed(before, serves);
-  OptionalPartials states;
-  std::size_t count = 0;
-  const auto values_of = [&](const Scanned& scanned, bool is_quick) {
+                                           const Scan& quick,
+                                           const std::function<Partial(std::size_t)>& behind,
+                                           const Scan& slow) {
+  OptionalPartials narrow = before;
+  for (std::size_t f = 0; f < before.size(); ++f) {
+    const auto& of = graph_.folds[f].quick;
+    if (!of || !before[f]) continue;
+    std::vector<ValueId> arguments = before[f]->fields;
+    append_given(f, arguments);
+    narrow[f]->fields = call(of->narrow, arguments);
+    const ValueId size =
+        b_.compute(Op::abs, {narrow[f]->fields[static_cast<std::size_t>(of->field)]});
+    const DType type = b_.type(size).elem;
+    const ValueId limit = b_.constant(type, bits_of_double(type, of->limit));
+    serves = b_.both(serves, b_.splat(b_.lt(size, limit)));
+  }
+  Scanned result;
+  const auto values_of = [&](Scanned scanned) {
     Builder::Values all;
-    count = scanned.values.size();
     for (const ValueId value : scanned.values) all.push_back(b_.splat(value));
-    states = scanned.states;
-    for (std::size_t f = 0; f < states.size(); ++f) {
-      if (!states[f]) continue;
-      const auto& of = graph_.folds[f].quick;
-      if (is_quick && of) states[f]->fields = call(of->widen, states[f]->fields);
-      for (const ValueId field : lift(f, *states[f]).fields)
-        all.push_back(of ? b_.splat(field) : field);  // others are the same either way
+    for (std::size_t f = 0; f < scanned.states.size(); ++f) {
+      if (!scanned.states[f]) continue;
+      // Those of other folds are made alike, so that they are of one shape.
+      for (const ValueId field : lift(f, *scanned.states[f]).fields)
+        all.push_back(graph_.folds[f].quick ? b_.splat(field) : field);
     }
+    result = std::move(scanned);
     return all;
   };
   const Builder::Values all = b_.branch_as_is(
       b_.all(serves),
       [&] {
-        const Scanned scanned = quickly([&] { return quick(narrow); });
-        return values_of(scanned, true);
+        Scanned scanned = quickly(Form::scans, [&] { return quick(narrow); });
+        for (std::size_t f = 0; f < scanned.states.size(); ++f)
+          if (graph_.folds[f].quick && scanned.states[f]) scanned.states[f] = behind(f);
+        return values_of(std::move(scanned));
       },
-      [&] { return values_of(slow(before), false); });
-  Scanned result{.values = {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)},
-                 .states = std::move(states)};
-  std::size_t next = count;
+      [&] { return values_of(slow(before)); });
+  std::size_t next = 0;
+  for (ValueId& value : result.values) value = all[next++];
   for (std::size_t f = 0; f < result.states.size(); ++f) {
     if (!result.states[f]) continue;
     Partial state = identity(f);
@@ -85,30 +123,6 @@ TileLowering::Scanned TileLowering::either(ValueId serves, const OptionalPartial
     result.states[f] = std::move(state);
   }
   return result;
-}
-
-Partials TileLowering::either(const std::vector<Loaded>& rows,
-                              const std::function<Partials()>& body,
-                              std::function<Partials()> slow) {
-  if (!has_quick() || is_quick_) return body();
-  if (!slow) slow = body;
-  const auto scanned = [this](const std::function<Partials()>& fold) {
-    return [this, &fold](const OptionalPartials&) {
-      const Partials states = lift(fold());
-      return Scanned{.states = {states.begin(), states.end()}};
-    };
-  };
-  const Scanned folded = either(quick_serves(rows), {}, scanned(body), scanned(slow));
-  Partials states;
-  for (const std::optional<Partial>& state : folded.states) states.push_back(*state);
-  return states;
-}
-
-TileLowering::Scanned TileLowering::either(const std::vector<Loaded>& rows,
-                                           const OptionalPartials& before,
-                                           const std::function<Scanned(OptionalPartials)>& body) {
-  if (!has_quick() || is_quick_) return body(before);
-  return either(quick_serves(rows), before, body, body);
 }
 
 }  // namespace chainfold::codegen

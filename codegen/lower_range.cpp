@@ -22,12 +22,12 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-      if (!folds()[f].moments && !takes_elements(f))
+      if (!fold_of(f).moments && !takes_elements(f))
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    const bool neighbours = vector_lanes() && !folds()[f].commutative && !batch.front().across;
+    const bool neighbours = vector_lanes() && !fold_of(f).commutative && !batch.front().across;
     result.push_back(takes_elements(f)  ? accumulate(f, batch)
                      : parts[f].empty() ? fold_moments(f, batch, group)
                      : neighbours       ? tree_in_order(f, std::move(parts[f]))
@@ -64,24 +64,18 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
     const std::vector<Loaded> loads = load_batch(at, tiles, limit, row_mask, origin, whole, runs);
     const auto fold_all = [&] { return reduce_ordered(fold_batch(loads)); };
-    if (tiles == 1 || runs.loads > 0 || !has_quick()) return either(loads, fold_all);
-    const bool same = same_counts && limit == kNoValue;
-    const auto carried_form = [&](const Partials& states) {
-      return flatten(lift(states), 1, same);
-    };
-    return either(
-        loads, [&] { return unflatten(carried_form(fold_all()), true); },
-        [&] {
-          const auto add_tile = [&](ValueId j, const Builder::Values& carried) {
-            const ValueId tile_at = b_.add(at, b_.mul(j, b_.i64(step)));
-            const Partials next =
-                reduce_ordered(fold_batch(load_batch(tile_at, 1, limit, row_mask, origin)));
-            return carried_form(merge(unflatten(carried, true), next));
-          };
-          return unflatten(b_.loop(b_.i64(0), b_.i64(tiles), b_.i64(1),
-                                   flatten(identities(), 1, same), add_tile),
-                           true);
-        });
+    // Strands are no run of tiles.
+    if (tiles == 1 || runs.loads > 0) return either(loads, fold_all);
+    return either(loads, fold_all, [&] {
+      const auto add_tile = [&](ValueId j, const Builder::Values& carried) {
+        const ValueId tile_at = b_.add(at, b_.mul(j, b_.i64(step)));
+        const Partials next =
+            reduce_ordered(fold_batch(load_batch(tile_at, 1, limit, row_mask, origin)));
+        return flatten(lift(merge(unflatten(carried, true), next)));
+      };
+      return unflatten(
+          b_.loop(b_.i64(0), b_.i64(tiles), b_.i64(1), flatten(identities()), add_tile), true);
+    });
   };
   auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit,
                        const LoadRuns& runs = {}) {

@@ -149,19 +149,33 @@ class ScanTile::Range {
     const auto scan = [&](const Carry& carry) {
       return TileLowering::Scanned{.states = scan_rows(all, carry)};
     };
-    Carry behind;
-    if (rows == 1 || from != kNoValue || limit != kNoValue || !tile.has_quick()) {
-      behind = seam_ && tile.has_quick() ? scan_rows(all, before)  // rows wait for the next ones
-                                         : tile.either(all.loaded, before, scan).states;
-    } else {
-      const ValueId serves = tile.quick_serves(all.loaded);
-      behind = tile.either(serves, before, scan,
-                           [&](const Carry& carry) {
-                             return TileLowering::Scanned{.states = one_by_one(at, rows, carry)};
-                           })
-                   .states;
-    }
+    // Rows at a seam wait for each other's values, so that no branch ends between them.
+    const bool at_seam = seam_ && (from != kNoValue || limit != kNoValue);
+    if (!tile.has_quick() || at_seam)
+      return tile.flatten(tile.lift(ScanTile::states_of(scan(before).states)));
+    ValueId serves = tile.quick_serves(all.loaded);
+    const Partials totals = tile.widened(tile.quick_totals(serves, [&] { return total_of(all); }));
+    const bool is_loop = rows > 1 && from == kNoValue && limit == kNoValue;
+    const Carry behind =
+        tile.either(
+                serves, before, scan,
+                [&](std::size_t f) { return scan_.behind(f, before, totals); },
+                [&](const Carry& carry) {
+                  return is_loop ? TileLowering::Scanned{.states = one_by_one(at, rows, carry)}
+                                 : scan(carry);
+                })
+            .states;
     return tile.flatten(tile.lift(ScanTile::states_of(behind)));
+  }
+
+  /// The fold of rows, which come in the scan's order.
+  Partials total_of(const Rows& rows) {
+    TileLowering& tile = scan_.range_tile_;
+    std::vector<Partials> folded;
+    for (const Loaded& row : rows.loaded)
+      folded.push_back(tile.reduce_ordered(tile.fold_tile(row)));
+    if (reverse_) std::reverse(folded.begin(), folded.end());
+    return tile.reduce_lanes(tile.merge_all(std::move(folded)), 1, kWarpWidth);
   }
 
   /// Whole rows by the graph's own folds, which are much code.

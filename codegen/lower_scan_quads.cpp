@@ -40,7 +40,7 @@ ScanRow::Prefixes ScanRow::within_quads(std::size_t fold, const Loaded& row, std
   // Lanes of a segment, within a quad.
   const int lanes =
       quads.alone ? static_cast<int>(std::max<std::int64_t>(1, segment_ / width)) : kLanes;
-  const DType type = tile_.folds()[fold].operands[0];
+  const DType type = tile_.fold_of(fold).operands[0];
   const QuadPrefixes sums = quad_prefixes(b_, tile_.how(fold).mma_row, tile_.quads_of(fold, row),
                                           quads.alone ? segment_ : 0, reverse);
   Builder::Values values;

@@ -12,7 +12,7 @@ std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Loaded>&
   for (const Loaded& row : loaded) rows.push_back({tile_.fold_elements(row), row.width});
   std::vector<std::vector<ValueId>> values(rows.size(), std::vector<ValueId>(states.size()));
   for (std::size_t f = 0; f < states.size(); ++f) {
-    if (batched && tile_.folds()[f].tile &&
+    if (batched && tile_.fold_of(f).tile &&
         std::none_of(rows.begin(), rows.end(),
                      [&](const Row& row) { return row.elements[f].lifted; })) {
       const std::vector<ValueId> of_fold = scan_batch(f, rows, states[f]);

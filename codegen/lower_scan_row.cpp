@@ -255,18 +255,18 @@ std::optional<Partial> ScanRow::settled(std::size_t fold, const RowCarry& carry)
 }
 
 bool ScanRow::has_wider_state(std::size_t fold) const {
-  const Fold& f = tile_.folds()[fold];
+  const Fold& f = tile_.fold_of(fold);
   return f.tile && f.linear && f.state.size() == 1 && f.state != f.operands;
 }
 
 bool ScanRow::adds_values(std::size_t fold) const {
-  const Fold& f = tile_.folds()[fold];
+  const Fold& f = tile_.fold_of(fold);
   // Values that a matrix instruction has rounded have no error left for more plain additions.
   return f.tile && (tile_.how(fold).unit == Unit::simt || !is_float(f.result()));
 }
 
 bool ScanRow::states_cost_more(std::size_t fold) const {
-  const Fold& f = tile_.folds()[fold];
+  const Fold& f = tile_.fold_of(fold);
   return adds_values(fold) && f.state != f.operands;
 }
 
@@ -350,7 +350,7 @@ ValueId ScanRow::join(std::size_t fold, Prefixes within, int width, std::int64_t
       }
     }
     if (crosses) pass(fold, carry, broadcast_last(total, reverse), first, row);
-    if (tile_.folds()[fold].tile) before = tile_.collapse(fold, std::move(before));
+    if (tile_.fold_of(fold).tile) before = tile_.collapse(fold, std::move(before));
     if (with_own) {
       prefixes[0] = std::move(before);
       return finished(fold, prefixes, reverse, behind_state);

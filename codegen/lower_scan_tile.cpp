@@ -102,11 +102,13 @@ Partials ScanTile::fold_row(const Loaded& row) {
 }
 
 Partials ScanTile::total(const std::vector<Loaded>& rows) {
-  return tile_.either(rows, [&] {
-    std::vector<Partials> folded;
-    for (const Loaded& row : rows) folded.push_back(fold_row(row));
-    return total(std::move(folded));
-  });
+  return tile_.either(rows, [&] { return fold_rows(rows); });
+}
+
+Partials ScanTile::fold_rows(const std::vector<Loaded>& rows) {
+  std::vector<Partials> folded;
+  for (const Loaded& row : rows) folded.push_back(fold_row(row));
+  return total(std::move(folded));
 }
 
 Partials ScanTile::states_of(const Carry& carry) {
@@ -159,13 +161,22 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
 
 Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry, ValueId extent,
                      const std::vector<ValueId>& folded, ValueId count, ValueId before) {
+  const auto scan = [&](Carry from) {
+    return TileLowering::Scanned{
+        .states = scan_either(rows, begin, std::move(from), extent, folded, count, before)};
+  };
+  if (!tile_.has_quick() || tile_.is_quick()) return scan(std::move(carry)).states;
+  ValueId serves = tile_.quick_serves(rows);
+  const Partials totals =
+      tile_.widened(tile_.quick_totals(serves, [&] { return fold_rows(rows); }));
   return tile_
-      .either(rows, carry,
-              [&](Carry of_form) {
-                return TileLowering::Scanned{.states = scan_either(rows, begin, std::move(of_form),
-                                                                   extent, folded, count, before)};
-              })
+      .either(
+          serves, carry, scan, [&](std::size_t f) { return behind(f, carry, totals); }, scan)
       .states;
+}
+
+Partial ScanTile::behind(std::size_t fold, const Carry& carry, const Partials& totals) {
+  return carry[fold] ? merge(fold, *carry[fold], totals[fold]) : totals[fold];
 }
 
 Carry ScanTile::scan_either(const std::vector<Loaded>& rows, ValueId begin, Carry carry,
@@ -191,13 +202,14 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
   // Warps that tell each other what segments end with meet at a barrier, whatever serves them.
   if (std::find(spreads_.begin(), spreads_.end(), true) != spreads_.end())
     return scan_segments_either(rows, begin, count, first, std::move(carry));
-  return tile_
-      .either(rows, carry,
-              [&](Carry of_form) {
-                return TileLowering::Scanned{
-                    .states = scan_segments_either(rows, begin, count, first, std::move(of_form))};
-              })
-      .states;
+  if (!tile_.has_quick()) return scan_segments_either(rows, begin, count, first, std::move(carry));
+  // Rows that have quick folds hold all that goes on in them: nobody asks for what is left.
+  const auto scan = [&](Carry from) {
+    scan_segments_either(rows, begin, count, first, std::move(from));
+    return TileLowering::Scanned{};
+  };
+  tile_.either(tile_.quick_serves(rows), carry, scan, nullptr, scan);
+  return no_carry();
 }
 
 Carry ScanTile::scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,

@@ -141,6 +141,9 @@ class ScanTile {
   Carry scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                              ValueId first, Carry carry);
   Partials open_segment_either(const std::vector<Loaded>& rows);
+  Partials fold_rows(const std::vector<Loaded>& rows);
+  /// The state of what comes before a range behind these and `totals`.
+  Partial behind(std::size_t fold, const Carry& carry, const Partials& totals);
   /// The outputs of elements among all, of a row of one element a lane, and their stores to such a
   /// row on a line. `mask`: as for stores.
   Builder::Values of_elements(const std::vector<ValueId>& outputs);

@@ -233,14 +233,11 @@ bool ScanTiles::has_quick_rows() const {
 Partials ScanTiles::fold_quick_rows() {
   TileLowering& tile = scan_.tile();
   serves_ = kNoValue;
-  const Partials quick = tile.quickly([&] { return fold_rows(); });
-  const Builder::Values states = b_.branch(
-      b_.all(serves_), [&] { return tile.flatten(tile.widened(quick)); },
-      [&] {
-        const Run run = whole_run();
-        return tile.flatten(scan_.total_of_range(run.begin, run.count, run.place));
-      });
-  return tile.unflatten(states, true);
+  const Partials totals = tile.quick_totals(serves_, [&] { return fold_rows(); });
+  return tile.chosen_totals(serves_, totals, [&] {
+    const Run run = whole_run();
+    return scan_.total_of_range(run.begin, run.count, run.place);
+  });
 }
 
 ScanTiles::Run ScanTiles::whole_run() {
@@ -445,6 +442,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
           rows(ScanTile::states_of(narrow));
           return TileLowering::Scanned{};
         },
+        nullptr,
         [&](const Carry&) {
           const Run run = whole_run();
           range(run.begin, run.count, run.place);

@@ -42,10 +42,6 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
   }
   ordered_ = needs_order(graph);
   guarded_ = guarded_folds(graph);
-  if (has_quick_folds(graph)) {
-    for (const Fold& fold : graph.folds)
-      quick_folds_.push_back(fold.quick ? fold.quick->fold : fold);
-  }
 }
 
 const Node& TileLowering::fold_node(std::size_t fold) const {
@@ -53,7 +49,7 @@ const Node& TileLowering::fold_node(std::size_t fold) const {
 }
 
 std::span<const NodeId> TileLowering::operands_of(std::size_t fold) const {
-  return std::span(fold_node(fold).operands).first(folds()[fold].operands.size());
+  return std::span(fold_node(fold).operands).first(fold_of(fold).operands.size());
 }
 
 ValueId TileLowering::uniform_value(NodeId id) {
@@ -109,7 +105,7 @@ std::vector<ValueId> TileLowering::call(const Lambda& lambda,
 }
 
 Partial TileLowering::identity(std::size_t fold) {
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   Partial partial{.fields = {}, .lifted = true};
   for (std::size_t i = 0; i < f.state.size(); ++i)
     partial.fields.push_back(b_.constant(f.state[i], f.init[i]));
@@ -124,15 +120,15 @@ Partials TileLowering::identities() {
 
 Partial TileLowering::neutral(std::size_t fold, bool lifted) {
   if (lifted) return identity(fold);
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   if (f.moments) return identity(fold);
   return {.fields = {b_.constant(f.operands[0], f.tile_identity)}};
 }
 
 Partial TileLowering::lift(std::size_t fold, const Partial& a) {
   if (a.lifted) return a;
-  if (folds()[fold].moments) return lift_moments(fold, a);
-  return {.fields = call(folds()[fold].lift, a.fields), .lifted = true, .complete = a.complete};
+  if (fold_of(fold).moments) return lift_moments(fold, a);
+  return {.fields = call(fold_of(fold).lift, a.fields), .lifted = true, .complete = a.complete};
 }
 
 Partials TileLowering::lift(Partials a) {
@@ -141,8 +137,8 @@ Partials TileLowering::lift(Partials a) {
 }
 
 Partial TileLowering::collapse(std::size_t fold, Partial a) {
-  if (!a.lifted || !folds()[fold].tile) return a;
-  a.fields = {call(folds()[fold].finalize, a.fields)[0]};
+  if (!a.lifted || !fold_of(fold).tile) return a;
+  a.fields = {call(fold_of(fold).finalize, a.fields)[0]};
   a.lifted = false;
   return a;
 }
@@ -153,7 +149,7 @@ Partials TileLowering::collapse(Partials a) {
 }
 
 Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b) {
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   const bool complete = a.complete && b.complete;
   if (a.centred && b.centred) {  // of one group: it has one count and one mean
     Partial merged = a;
@@ -231,9 +227,9 @@ Partial TileLowering::fold_one(std::size_t fold, const Loaded& tile, Scope& scop
 
 Partial TileLowering::fold_element(std::size_t fold, const Loaded& tile, Scope& scope) {
   const Node& node = fold_node(fold);
-  Partial part{.fields = {}, .lifted = !folds()[fold].tile};
+  Partial part{.fields = {}, .lifted = !fold_of(fold).tile};
   for (const NodeId operand : operands_of(fold)) part.fields.push_back(node_value(operand, scope));
-  if (part.lifted) part.fields = call(folds()[fold].lift, part.fields);
+  if (part.lifted) part.fields = call(fold_of(fold).lift, part.fields);
   if (node.filter != kNoNode)
     part = keep_where(fold, std::move(part), node_value(node.filter, scope));
   if (tile.valid != kNoValue && !(tile.zeros && zeros_are_harmless(fold)))
@@ -261,12 +257,12 @@ bool TileLowering::keeps_zero(NodeId id) const {
 
 bool TileLowering::zeros_are_harmless(std::size_t fold) const {
   const Node& node = fold_node(fold);
-  return folds()[fold].tile == Op::add && node.filter == kNoNode && keeps_zero(node.operands[0]);
+  return fold_of(fold).tile == Op::add && node.filter == kNoNode && keeps_zero(node.operands[0]);
 }
 
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
   if (takes_elements(fold)) return accumulate(fold, {tile});
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   const Node& node = fold_node(fold);
   const bool any = tile.zeros && zeros_are_harmless(fold);
   const ValueId filter =
@@ -315,7 +311,7 @@ Partial TileLowering::merge_halves(std::size_t fold, Partial part, int width) {
 }
 
 Partial TileLowering::accumulate(std::size_t fold, const std::vector<Loaded>& batch) {
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   const Node& node = fold_node(fold);
   Partial state = identity(fold);
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -347,7 +343,7 @@ NodeId TileLowering::narrow_sum(const Fold& fold, NodeId operand, int width) con
 }
 
 Partial TileLowering::keep_where(std::size_t fold, Partial part, ValueId condition) {
-  const Fold& f = folds()[fold];
+  const Fold& f = fold_of(fold);
   if (f.moments) part = lift(fold, part);
   for (std::size_t i = 0; i < part.fields.size(); ++i) {
     const DType type = b_.type(part.fields[i]).elem;

@@ -189,42 +189,47 @@ class TileLowering {
                       int warps);
 
   // Quick folds (lower_quick.cpp).
-  /// Whether some fold has one that serves ordinary elements.
-  [[nodiscard]] bool has_quick() const { return !quick_folds_.empty(); }
-  /// The folds that partials are of now: the graph's, or within quickly() the quick ones.
-  [[nodiscard]] const std::vector<Fold>& folds() const {
-    return is_quick_ ? quick_folds_ : graph_.folds;
+  /// Whether some fold has those that serve ordinary elements.
+  [[nodiscard]] bool has_quick() const { return has_quick_folds(graph_); }
+  enum class Form : std::uint8_t { own, scans, total };
+  /// The fold that partials are of now: the graph's own, or within quickly() a quick one.
+  [[nodiscard]] const Fold& fold_of(std::size_t fold) const {
+    const Fold& own = graph_.folds[fold];
+    if (!own.quick || form_ == Form::own) return own;
+    return form_ == Form::scans ? own.quick->scans : own.quick->total;
   }
-  [[nodiscard]] bool is_quick() const { return is_quick_; }
-  /// What `body` does by the quick folds.
+  [[nodiscard]] bool is_quick() const { return form_ != Form::own; }
+  /// What `body` does by quick folds of a form.
   template <class Body>
-  auto quickly(const Body& body) {
-    is_quick_ = true;
+  auto quickly(Form form, const Body& body) {
+    form_ = form;
     auto result = body();
-    is_quick_ = false;
+    form_ = Form::own;
     return result;
   }
   /// Of each lane whether quick folds serve what elements it has of loaded rows.
   ValueId quick_serves(const std::vector<Loaded>& rows);
-  /// States of quick folds as those of the graph's, and those of what comes before elements as
-  /// quick ones. `serves`: becomes false (lanes) where that does not hold.
-  Partials widened(Partials quick);
-  OptionalPartials narrowed(const OptionalPartials& before, ValueId& serves);
-  /// What a body makes of what comes before: values, and states behind these.
+  /// The states of whole runs as `body` folds them by the quick folds' totals. `serves` becomes
+  /// false (lanes) where one does not hold.
+  Partials quick_totals(ValueId& serves, const std::function<Partials()>& body);
+  /// Those of quick folds as the graph's own.
+  Partials widened(Partials totals);
+  /// quick_totals() where they serve, else what `slow` folds; of folds without a quick one theirs.
+  Partials chosen_totals(ValueId serves, const Partials& totals,
+                         const std::function<Partials()>& slow);
+  /// All of that for loaded rows; `slow` is `body` unless it is given.
+  Partials either(const std::vector<Loaded>& rows, const std::function<Partials()>& body,
+                  const std::function<Partials()>& slow = nullptr);
+  /// What comes of a scan: values, and states of what comes before the next elements.
   struct Scanned {
     std::vector<ValueId> values{};
     OptionalPartials states{};
   };
-  /// By the quick folds if they serve all of a warp's lanes, else by the graph's.
-  Scanned either(const std::vector<Loaded>& rows, const OptionalPartials& before,
-                 const std::function<Scanned(OptionalPartials)>& body);
-  /// The same of what comes first. `slow` (as `body` by default) folds by the graph's.
-  Partials either(const std::vector<Loaded>& rows, const std::function<Partials()>& body,
-                  std::function<Partials()> slow = nullptr);
-  /// The same of two ways, where `serves` (lanes) tells.
-  Scanned either(ValueId serves, const OptionalPartials& before,
-                 const std::function<Scanned(OptionalPartials)>& quick,
-                 const std::function<Scanned(OptionalPartials)>& slow);
+  using Scan = std::function<Scanned(OptionalPartials before)>;
+  /// `quick`, by the quick folds' scans from what comes before as theirs, if all lanes are served,
+  /// else `slow` by the graph's own. The states of quick folds are those that `behind` gives.
+  Scanned either(ValueId serves, const OptionalPartials& before, const Scan& quick,
+                 const std::function<Partial(std::size_t)>& behind, const Scan& slow);
 
   // Guards (lower_guard.cpp).
   /// Whether some fold has values for which only a fold by elements holds (Fold::guard).
@@ -296,7 +301,7 @@ class TileLowering {
   Partial fold_simt(std::size_t fold, const Loaded& tile, Scope& scope);
   /// Whether states take elements one by one, since no operation combines these first.
   [[nodiscard]] bool takes_elements(std::size_t fold) const {
-    const Fold& f = folds()[fold];
+    const Fold& f = fold_of(fold);
     return f.accumulate && !f.tile && f.commutative;
   }
   /// The same of loads one behind the other, by such states: one for each element of a load, until
@@ -385,9 +390,8 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  std::vector<bool> guarded_;      // one a fold
-  std::vector<Fold> quick_folds_;  // one a fold, or none at all
-  bool is_quick_ = false;
+  std::vector<bool> guarded_;  // one a fold
+  Form form_ = Form::own;
   ValueId ahead_ = kNoValue;
   std::vector<NodeId> fold_nodes_;
   std::vector<bool> input_used_;

@@ -23,7 +23,7 @@ int TileLowering::lanes_alike() const {
 
 /// Ones alone multiply the data, so a NaN stays where it belongs.
 Partial TileLowering::fold_quads(std::size_t fold, const Loaded& tile) {
-  const DType type = folds()[fold].operands[0];
+  const DType type = fold_of(fold).operands[0];
   const ValueId sum = b_.convert(quad_total(b_, how(fold).mma_row, quads_of(fold, tile)), type);
   if (lanes_alike() > 1) return {.fields = {sum}};
   const ValueId t = b_.compute(Op::bit_and, {b_.lane(), b_.i32(3)});
@@ -81,7 +81,7 @@ Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
       b_.compute(Op::ne, {b_.compute(Op::bit_and, {lane, b_.i32(4)}), b_.i32(0)});
   const ValueId half_quad = b_.compute(Op::shr, {lane, b_.i32(3)});
   const ValueId t = b_.compute(Op::bit_and, {lane, b_.i32(3)});
-  const DType type = folds()[fold].operands[0];
+  const DType type = fold_of(fold).operands[0];
   if (!small) {
     const ValueId own = b_.select(odd_quad, c1, c0);
     const ValueId value = b_.convert(own, type);

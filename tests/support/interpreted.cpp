@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <random>
 #include <stdexcept>
 
 #include "chainfold/runtime/arguments.hpp"
@@ -301,6 +302,27 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
                                    .params = params,
                                    .plan = as_written(compiled.plan, graph, written)});
   return judge(expected, outputs);
+}
+
+Executor plan_interpreter(const codegen::Target& target, std::uint64_t seed) {
+  return [target, seed](const Computation& computation, const std::vector<Column>& inputs,
+                        std::int64_t row) {
+    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    InterpCase run{.segment = row,
+                   .columns = graph.partition.kind == codegen::Partition::Kind::columns,
+                   .elements = inputs[0].count()};
+    if (target.arch > 0) run.options.arch = target.arch;
+    const codegen::PlanRequest request{.segment = row};
+    run.choice = codegen::default_choice(graph, target, request);
+    if (seed > 0) {
+      std::mt19937_64 random(seed);
+      const auto space = codegen::plan_space(graph, target, request);
+      run.choice = space[random() % space.size()];
+    }
+    auto plan = codegen::make_plan(graph, target, request, *run.choice);
+    const auto compiled = codegen::compile_plan(graph, target, *std::move(plan));
+    return interpret_graph(graph, compiled, inputs, {}, run);
+  };
 }
 
 }  // namespace chainfold::test

@@ -9,6 +9,7 @@
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/interp.hpp"
 #include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/tests/support/end_values.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"
 
@@ -48,6 +49,9 @@ std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::
 
 /// Bytes that every row of every input is aligned to.
 int alignment_of(const codegen::Graph& graph, const InterpCase& what);
+
+/// Computations in the interpreter by the default plan, or (`seed` > 0) any.
+Executor plan_interpreter(const codegen::Target& target, std::uint64_t seed);
 
 /// Compiles, interprets and compares: what went wrong, empty if nothing did.
 Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,

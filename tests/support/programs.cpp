@@ -450,6 +450,10 @@ Programs make() {
   add_logsumexp<double>(list);
   add_index(list);
   add_monoids(list);
+  add_statistics<float>(list);
+  add_statistics<double>(list);
+  add_statistics<std::uint8_t>(list);
+  add_statistics<std::int64_t>(list);
   return list;
 }
 

@@ -260,12 +260,16 @@ class Evaluator {
     const DType type = graph_.node(node.operands.back()).type;
     std::vector<const Value*> in;
     bool exact = true;
+    if (node.op == Op::select) {
+      const Value& condition = values[at(node.operands[0])];
+      if (!condition.any && !condition.interval)
+        return values[at(node.operands[condition.bits != 0 ? 1 : 2])];
+    }
     for (NodeId operand : node.operands) {
       in.push_back(&values[at(operand)]);
       if (in.back()->any) return Value::nothing_promised();
       exact = exact && !in.back()->interval;
     }
-    if (node.op == Op::select && !in[0]->interval) return *in[in[0]->bits ? 1 : 2];
     if (!exact && (node.op == Op::eq || node.op == Op::ne)) {
       // Known where what is exact lies outside of what is not.
       const std::size_t which = in[0]->interval ? 0 : 1;

@@ -310,6 +310,8 @@ Value Accumulator::statistic_result(const Asked& asked) const {
   const DType type = DType::f64;
   const auto nothing = Value::exactly(type, codegen::bits_of_double(type, std::nan("")));
   if (count_ == 0 || has_infinity_) return nothing;
+  // Beside scans a fold has one result, which its name tells.
+  const int part = fold_->name.ends_with(".1") ? 1 : asked.part;
   const auto n = static_cast<double>(count_);
   const bool from_first = fold_->operands[0] != DType::f32;
   // Every merge takes some roundings of each sum.
@@ -359,12 +361,17 @@ Value Accumulator::statistic_result(const Asked& asked) const {
   const Sum xx = product(of[0], of[0]);
   const auto around = [&](long double value, long double error) {
     error += 0x1p-50L * std::fabs(value) + 4 * static_cast<long double>(smallest(type));
-    Real lo(static_cast<double>(value), kVarianceBits), hi = lo;
-    const double half = static_cast<double>(error / 2) * (1 + 0x1p-40);
-    for (int i = 0; i < 2; ++i) {
-      lo -= Real(half, kVarianceBits);
-      hi += Real(half, kVarianceBits);
-    }
+    // A long double, which may be beyond a double's range.
+    const auto exact = [](long double x) {
+      const bool large = std::fabs(x) > 0x1p1000L;
+      Real scaled(static_cast<double>(large ? x * 0x1p-4000L : x), kVarianceBits);
+      for (int i = 0; large && i < 5; ++i) scaled *= Real(0x1p800, kVarianceBits);
+      return scaled;
+    };
+    Real lo = exact(value), hi = lo;
+    const Real off = exact(error * (1 + 0x1p-40L));
+    lo -= off;
+    hi += off;
     return rounded_between(type, lo, hi, false);
   };
   if (is("deviation.")) {
@@ -374,7 +381,7 @@ Value Accumulator::statistic_result(const Asked& asked) const {
   }
   if (is("comoments.")) {
     const Sum yy = product(of[1], of[1]), xy = product(of[0], of[1]);
-    if (asked.part == 0) return around(xy.value / n, xy.error / n);
+    if (part == 0) return around(xy.value / n, xy.error / n);
     if (xx.value == 0 || yy.value == 0) return nothing;
     if (xx.error > xx.value / 2 || yy.error > yy.value / 2) return Value::nothing_promised();
     const long double scale = std::sqrt(xx.value) * std::sqrt(yy.value), r = xy.value / scale;
@@ -398,7 +405,7 @@ Value Accumulator::statistic_result(const Asked& asked) const {
     fourths += size * size * size * size;
   }
   const long double m2 = xx.value, shift = of[0].shift, relative = xx.error / m2;
-  if (asked.part == 0) {
+  if (part == 0) {
     const long double by = std::sqrt(static_cast<long double>(n)) / (m2 * std::sqrt(m2));
     const long double value = cubes.to_long_double() * by;
     const long double off = eps * absolute + 3 * shift * m2 + n * shift * shift * shift;
@@ -425,7 +432,8 @@ Value Accumulator::variance_result(const Asked& asked) const {
   // Every merge rounds M2 a few times and shifts the mean by some u of the largest value, which
   // the next merges square.
   // Both of a mean, so that those of squares that a double cannot hold can be told.
-  const long double u = rounding_unit(fold_->operands[0]), depth = levels,
+  const DType in = fold_->operands[0] == DType::f32 ? DType::f32 : DType::f64;
+  const long double u = rounding_unit(in), depth = levels,
                     m2 = std::max(0.0L, deviations.to_long_double() / n);
   const long double squares = sum_of_squares_ / n;
   const long double error = u * depth * 8 * (m2 + std::sqrt(m2) * std::sqrt(squares)) +

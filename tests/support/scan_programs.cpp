@@ -334,6 +334,25 @@ Programs make() {
   add_others(list);
   add_recurrences<float>(list);
   add_recurrences<double>(list);
+  list.push_back({.name = "scan_statistics_f64",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<double>("x"), y = cf::input<double>("y");
+                        return cf::over(p, cf::inclusive(cf::stddev(x, cf::ddof(1)), cf::backward),
+                                        cf::exclusive(cf::correlation(x, y), cf::backward));
+                      },
+                  .fills = {Fill::uniform, Fill::normal, Fill::constant}});
+  list.push_back({.name = "scan_initial_f32",
+                  .over =
+                      [](const P& p) {
+                        auto x = cf::input<float>("x");
+                        auto hit = cf::where(x > 0);
+                        return cf::over(p, cf::inclusive_sum(x, hit, 2.5F),
+                                        cf::exclusive(cf::min(x), 0.25F),
+                                        cf::inclusive(cf::max(x, hit), -0.5F),
+                                        cf::exclusive(cf::count(hit), 7));
+                      },
+                  .fills = {Fill::uniform, Fill::whole, Fill::nonfinite}});
   return list;
 }
 

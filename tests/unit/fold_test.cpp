@@ -467,19 +467,21 @@ TEST(FoldRecurrence, TheQuickOneGivesTheSame) {
       state.insert(state.end(), first.begin(), first.end());
       return double_of_bits(DType::f32, evaluate(of.finalize, state)[0]);
     };
-    State state = fold.init, narrow = quick.fold.init;
+    State state = fold.init, narrow = quick.scans.init, total = quick.total.init;
     for (int i = 0; i < 3000; ++i) {
       const auto number = [&] { return std::ldexp(static_cast<double>(random()), -64); };
       const std::vector<Bits> element = {bits_of_double(DType::f32, number() * 2 - 1),
                                          bits_of_double(DType::f32, number())};
       EXPECT_EQ(evaluate(quick.serves, element)[0], 1u);
       state = merge(fold, state, evaluate(fold.lift, element));
-      narrow = merge(quick.fold, narrow, evaluate(quick.fold.lift, element));
-      EXPECT_NEAR(value(fold, state), value(quick.fold, narrow), 0x1p-22);
-      EXPECT_NEAR(value(fold, state), value(fold, evaluate(quick.widen, narrow)), 0x1p-22);
+      narrow = merge(quick.scans, narrow, evaluate(quick.scans.lift, element));
+      total = merge(quick.total, total, evaluate(quick.total.lift, element));
+      EXPECT_NEAR(value(fold, state), value(quick.scans, narrow), 0x1p-22);
+      EXPECT_EQ(evaluate(quick.holds, total)[0], 1u);
+      EXPECT_NEAR(value(fold, state), value(fold, evaluate(quick.widen, total)), 0x1p-22);
       State given = state;
       given.insert(given.end(), first.begin(), first.end());
-      EXPECT_EQ(value(fold, state), value(quick.fold, evaluate(quick.narrow, given)));
+      EXPECT_EQ(value(fold, state), value(quick.scans, evaluate(quick.narrow, given)));
     }
   }
   const Fold fold = codegen::make_recurrence(DType::f32, {});
@@ -489,6 +491,28 @@ TEST(FoldRecurrence, TheQuickOneGivesTheSame) {
   };
   EXPECT_TRUE(serves(1) && serves(-1) && serves(0));
   EXPECT_FALSE(serves(1.0000002) || serves(-HUGE_VAL) || serves(std::nan("")));
+}
+
+// A product that is below every f64 is there again where the run is scaled up; a value is told to
+// be lost.
+TEST(FoldRecurrence, TotalsKeepWhatVanishes) {
+  const Fold fold = codegen::make_recurrence(DType::f32, {});
+  const codegen::QuickFold& quick = *fold.quick;
+  const auto of = [](const Fold& f, double a, double x) {
+    return evaluate(
+        f.lift, std::vector<Bits>{bits_of_double(DType::f32, a), bits_of_double(DType::f32, x)});
+  };
+  State down = quick.total.init, up = fold.init;
+  for (int i = 0; i < 5001; ++i) {
+    down = merge(quick.total, down, of(quick.total, i % 2 == 0 ? 0.5 : -0.25, 0));
+    up = merge(fold, up, of(fold, i % 2 == 0 ? -2 : 4, 0));
+    EXPECT_EQ(evaluate(quick.holds, down)[0], 1u);
+  }
+  const State back = merge(fold, merge(fold, of(fold, 1, 3), evaluate(quick.widen, down)), up);
+  EXPECT_EQ(double_of_bits(DType::f32, evaluate(fold.finalize, back)[0]), -3);
+  EXPECT_EQ(evaluate(quick.holds, merge(quick.total, of(quick.total, 1, 3), down))[0], 0u);
+  const State some = merge(quick.total, down, of(quick.total, 0.5, 0x1p-149));
+  EXPECT_EQ(evaluate(quick.holds, merge(quick.total, of(quick.total, 1, 3), some))[0], 1u);
 }
 
 TEST(Fold, TilesMayBeCombinedFirst) {
