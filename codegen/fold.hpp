@@ -165,8 +165,8 @@ struct RecurrenceForm {
 /// come to from 0 (Blelloch, "Prefix sums and their applications", 1990, section 1.4), f64 in f32,
 /// and pairs of f64 in f64. Both have an exponent of their own, so that no product overflows, nor
 /// is an infinity multiplied by 0: of n elements whose exact y is below the type's largest number
-/// it is within 2 u of the sum over j of |a_n ... a_(j+1) x_j|, as long as that sum is below an
-/// f64's largest one.
+/// it is within 2 u of the sum over j of |a_n ... a_(j+1) x_j|, and half the smallest number, as
+/// long as that sum is below an f64's largest one.
 Fold make_recurrence(DType type, const RecurrenceForm& form);
 
 /// A fold of the user's own. Its full name is `name` and a hash of all the rest. Throws UserError

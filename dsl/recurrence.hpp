@@ -16,11 +16,12 @@
 // Numbers. No product of many `a` leaves a range, and none that is infinite meets a 0, which a
 // monoid of (a, x) pairs cannot avoid. From finite operands y is never NaN, and within 2 u
 // (u = 2^-24, of f64 2^-53) of the sum over j of |a_i ... a_(j+1) x_j|, the first y among the x,
-// wherever that sum is finite in f64. Behind an operand that is not finite nothing is promised.
+// and half the type's smallest number, wherever that sum is finite in f64. Behind an operand that
+// is not finite nothing is promised.
 #pragma once
 
 #include <algorithm>
-#include <concepts>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -47,17 +48,11 @@ struct RecurrenceLevelRule {
                 "chainfold: a recurrence without elements; one operand of "
                 "cf::linear_recurrence(a, x) is an expression of the inputs");
 };
-template <DType T>
+template <bool OfBool>
 struct RecurrenceTypeRule {
-  static_assert(T != DType::boolean,
+  static_assert(!OfBool,
                 "chainfold: cf::linear_recurrence is not defined on bool; cast it to a number, "
                 "e.g. cf::cast<float>(b), or use cf::select");
-};
-template <bool Uniform>
-struct FirstValueRule {
-  static_assert(Uniform,
-                "chainfold: the first value of cf::linear_recurrence is one for the launch: a "
-                "number, or an expression of parameters; cf::backward comes last");
 };
 template <bool Fits>
 struct RecurrenceArgumentsRule {
@@ -67,31 +62,19 @@ struct RecurrenceArgumentsRule {
                 "cf::linear_recurrence(0.9F, x) of auto x = cf::input<float>(\"x\")");
 };
 
-/// The type that operand E asks for; a number asks for none.
+/// What an expression asks for, of a number what is the least.
 template <class E>
-constexpr DType recurrence_type() noexcept {
-  if constexpr (Expression<E>) {
-    return mean_type(kTypeOf<E>);
-  } else {
-    return DType::f32;
-  }
-}
-template <class E>
-constexpr Level level_or_uniform() noexcept {
-  if constexpr (Expression<E>) {
-    return kLevelOf<E>;
-  } else {
-    return Level::uniform;
-  }
-}
-template <class E>
-constexpr bool is_scan() noexcept {
-  if constexpr (Expression<E>) {
-    return std::remove_cvref_t<E>::kScans;
-  } else {
-    return false;
-  }
-}
+struct OperandOf {
+  static constexpr DType kType = DType::f32;
+  static constexpr Level kLevel = Level::uniform;
+  static constexpr bool kScans = false, kIsBool = false;
+};
+template <Expression E>
+struct OperandOf<E> {
+  static constexpr DType kType = mean_type(E::kType);
+  static constexpr Level kLevel = E::kLevel;
+  static constexpr bool kScans = E::kScans, kIsBool = E::kType == DType::boolean;
+};
 
 /// y = a y + x in T; `initial` before all, or none (NoFilter).
 template <DType T, bool Reverse, class A, class X, class I>
@@ -113,71 +96,51 @@ struct RecurrenceOf : Operation<T, Level::element, A, X, I> {
   I initial;
 };
 
-template <bool Reverse, class A, class X, class I>
-auto recurrence_of(A&& a, X&& x, I&& initial) {
-  (void)RecurrenceLevelRule<level_or_uniform<A>(), level_or_uniform<X>()>{};
-  (void)NoScanRule<is_scan<A>() || is_scan<X>()>{};
-  if constexpr (Expression<A>) (void)RecurrenceTypeRule<kTypeOf<A>>{};
-  if constexpr (Expression<X>) (void)RecurrenceTypeRule<kTypeOf<X>>{};
-  constexpr DType kIn = promote(recurrence_type<A>(), recurrence_type<X>());
+template <class A, class X, class... Ends>
+auto recurrence_of(A&& a, X&& x, Ends&&... ends) {
+  using Factor = OperandOf<std::remove_cvref_t<A>>;
+  using Value = OperandOf<std::remove_cvref_t<X>>;
+  (void)RecurrenceLevelRule<Factor::kLevel, Value::kLevel>{};
+  (void)NoScanRule<Factor::kScans || Value::kScans>{};
+  (void)RecurrenceTypeRule<Factor::kIsBool || Value::kIsBool>{};
+  constexpr DType kIn = promote(Factor::kType, Value::kType);
+  constexpr bool kReverse = (ABackward<Ends> || ...);
   auto factor = as_expression<kIn, kIn>(std::forward<A>(a));
   auto value = as_expression<kIn, kIn>(std::forward<X>(x));
-  if constexpr (std::same_as<std::remove_cvref_t<I>, NoFilter>) {
-    return RecurrenceOf<kIn, Reverse, decltype(factor), decltype(value), NoFilter>(
-        std::move(factor), std::move(value), NoFilter{});
+  const auto from = [&](auto first) {
+    return RecurrenceOf<kIn, kReverse, decltype(factor), decltype(value), decltype(first)>(
+        std::move(factor), std::move(value), std::move(first));
+  };
+  if constexpr (sizeof...(Ends) == (kReverse ? 1 : 0)) {
+    return from(NoFilter{});
   } else {
-    constexpr bool kUniform = level_or_uniform<I>() == Level::uniform;
-    (void)FirstValueRule<kUniform>{};
+    using First = std::remove_cvref_t<std::tuple_element_t<0, std::tuple<Ends...>>>;
+    constexpr bool kUniform = OperandOf<First>::kLevel == Level::uniform;
+    (void)InitialRule<kUniform>{};
     if constexpr (kUniform) {
-      auto first = as_expression<kIn, kIn>(std::forward<I>(initial));
-      return RecurrenceOf<kIn, Reverse, decltype(factor), decltype(value), decltype(first)>(
-          std::move(factor), std::move(value), std::move(first));
+      return from(as_expression<kIn, kIn>(std::get<0>(std::tie(ends...))));
     } else {
       return Refused();
     }
   }
 }
 
-template <class I>
-concept FirstValue = Expression<I> || Scalar<I>;
 /// Whether there is such a call.
 template <class... A>
 inline constexpr bool kRecurrenceArguments = false;
-template <class A, class X>
+template <class A, class X, class... Ends>
   requires Operands<A, X>
-inline constexpr bool kRecurrenceArguments<A, X> = true;
-template <class A, class X, class Last>
-  requires Operands<A, X>
-inline constexpr bool kRecurrenceArguments<A, X, Last> = ABackward<Last> || FirstValue<Last>;
-template <class A, class X, class I, class Last>
-  requires Operands<A, X>
-inline constexpr bool kRecurrenceArguments<A, X, I, Last> = FirstValue<I> && ABackward<Last>;
+inline constexpr bool kRecurrenceArguments<A, X, Ends...> = kScanEnds<Ends...>;
 
 }  // namespace dsl
 
-/// For each element a * y + x, where y is that of the element before it, and 0 at first.
-template <class A, class X>
-  requires dsl::Operands<A, X>
-auto linear_recurrence(A&& a, X&& x) {
-  return dsl::recurrence_of<false>(std::forward<A>(a), std::forward<X>(x), dsl::NoFilter{});
-}
-/// The same from the last element to the first: y is that of the element behind.
-template <class A, class X>
-  requires dsl::Operands<A, X>
-auto linear_recurrence(A&& a, X&& x, Backward) {
-  return dsl::recurrence_of<true>(std::forward<A>(a), std::forward<X>(x), dsl::NoFilter{});
-}
-/// The same where y is `initial` at first, a number or an expression of parameters.
-template <class A, class X, dsl::FirstValue I>
-  requires dsl::Operands<A, X>
-auto linear_recurrence(A&& a, X&& x, I&& initial) {
-  return dsl::recurrence_of<false>(std::forward<A>(a), std::forward<X>(x),
-                                   std::forward<I>(initial));
-}
-template <class A, class X, dsl::FirstValue I>
-  requires dsl::Operands<A, X>
-auto linear_recurrence(A&& a, X&& x, I&& initial, Backward) {
-  return dsl::recurrence_of<true>(std::forward<A>(a), std::forward<X>(x), std::forward<I>(initial));
+/// For each element a * y + x, where y is that of the element before it, and 0 at first; behind
+/// `x`, each if wanted and in this order, y before all elements, a number or an expression of
+/// parameters, and cf::backward: from the last element to the first.
+template <class A, class X, class... Ends>
+  requires dsl::kRecurrenceArguments<A, X, Ends...>
+auto linear_recurrence(A&& a, X&& x, Ends&&... ends) {
+  return dsl::recurrence_of(std::forward<A>(a), std::forward<X>(x), std::forward<Ends>(ends)...);
 }
 /// Refused: other arguments, or in another order.
 template <class... A>

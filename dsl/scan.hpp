@@ -2,7 +2,7 @@
 //
 //     auto total = cf::over(cf::segments(256), cf::inclusive_sum(x));         // running sums
 //     auto start = cf::over(cf::whole(), cf::exclusive_sum(length));          // offsets
-//     auto ema   = cf::over(cf::whole(), cf::inclusive(cf::fold(linear, a, b)));
+//     auto best  = cf::over(cf::whole(), cf::inclusive(cf::max(x), 0));        // from 0 on
 //     auto level = cf::over(cf::segments(1000), cf::inclusive(cf::mean(x)), cf::max(x));
 //
 // cf::inclusive(e) is, for each element, what `e`, an expression of folds, would be if the segment

@@ -1,4 +1,4 @@
-// expect: chainfold: the first value of cf::linear_recurrence is one
+// expect: chainfold: the initial value of a scan is one for the launch
 #include "chainfold/chainfold.hpp"
 
 namespace cf = chainfold;

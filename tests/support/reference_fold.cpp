@@ -363,9 +363,10 @@ Value Accumulator::statistic_result(const Asked& asked) const {
     error += 0x1p-50L * std::fabs(value) + 4 * static_cast<long double>(smallest(type));
     // A long double, which may be beyond a double's range.
     const auto exact = [](long double x) {
-      const bool large = std::fabs(x) > 0x1p1000L;
-      Real scaled(static_cast<double>(large ? x * 0x1p-4000L : x), kVarianceBits);
-      for (int i = 0; large && i < 5; ++i) scaled *= Real(0x1p800, kVarianceBits);
+      int steps = 0;
+      for (; std::fabs(x) > 0x1p1000L; ++steps) x *= 0x1p-800L;
+      Real scaled(static_cast<double>(x), kVarianceBits);
+      for (; steps > 0; --steps) scaled *= Real(0x1p800, kVarianceBits);
       return scaled;
     };
     Real lo = exact(value), hi = lo;
