@@ -74,6 +74,8 @@ Computation query6(const dsl::Partition& partition) {
 Computation computation_of(Op op, DType in, DType out, const dsl::Partition& partition) {
   const auto types = [&](DType a, DType b) { return in == a && out == b; };
   if (op == Op::q6) return query6(partition);
+  if (op == Op::decay && types(DType::f32, DType::f32))
+    return over(partition, linear_recurrence(kDecay, input<float>("x")));
   if (knows_all(op)) {
     if (types(DType::f16, DType::f16)) return scan_that_knows_all<f16, f16>(op, partition);
     if (types(DType::f32, DType::f32)) return scan_that_knows_all<float, float>(op, partition);
@@ -133,6 +135,7 @@ const char* name_of(Op op) {
     case Op::inclusive_max: return "inclusive_max";
     case Op::sum_behind: return "sum_behind";
     case Op::sum_both_ways: return "sum_both_ways";
+    case Op::decay: return "decay";
   }
   return "?";
 }

@@ -266,7 +266,7 @@ class GpuMachine final : public Machine {
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
     if (test.columns > 0) return result;  // CUB folds what is contiguous
-    if (knows_all(test.op)) return result;
+    if (!has_peers(test.op)) return result;
     if (is_scan(test.op)) {
       if (test.segment == 0) {
         result.push_back({.impl = "cub", .kind = {}, .strategy = {}});

@@ -8,7 +8,7 @@ namespace chainfold::bench {
 /// mean_var and min_max have two outputs of one type; dot has two inputs; filtered_sum adds the
 /// elements above zero. From inclusive_sum on they are scans, a value an element: sum_behind is the
 /// running sum less the segment's, sum_both_ways the running sum and that of what follows,
-/// backward.
+/// backward; decay is the recurrence y = kDecay y + x.
 enum class Op : std::uint8_t {
   sum,
   mean_rms,
@@ -22,11 +22,15 @@ enum class Op : std::uint8_t {
   exclusive_sum,
   inclusive_max,
   sum_behind,
-  sum_both_ways
+  sum_both_ways,
+  decay,
 };
 const char* name_of(Op op);
 constexpr bool is_scan(Op op) noexcept { return op >= Op::inclusive_sum; }
-/// Whether elements depend on all of their segment; no call of a peer computes that.
-constexpr bool knows_all(Op op) noexcept { return op >= Op::sum_behind; }
+/// Whether elements depend on all of their segment.
+constexpr bool knows_all(Op op) noexcept { return op == Op::sum_behind || op == Op::sum_both_ways; }
+/// Whether a call of a peer computes it.
+constexpr bool has_peers(Op op) noexcept { return op < Op::sum_behind; }
+inline constexpr float kDecay = 0.875F;
 
 }  // namespace chainfold::bench

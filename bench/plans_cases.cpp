@@ -18,7 +18,7 @@ namespace {
 Op op_of(const std::string& word) {
   for (const Op op : {Op::sum, Op::mean_var, Op::mean_rms, Op::dot, Op::max, Op::min_max,
                       Op::filtered_sum, Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max,
-                      Op::sum_behind, Op::sum_both_ways}) {
+                      Op::sum_behind, Op::sum_both_ways, Op::decay}) {
     if (word == name_of(op)) return op;
   }
   throw std::runtime_error(fmt::format("there is no op '{}'", word));

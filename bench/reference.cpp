@@ -154,6 +154,7 @@ std::vector<Expected> expected_of(const Case& test, const Sums& sums, std::int64
     case Op::exclusive_sum:
     case Op::sum_behind:
     case Op::sum_both_ways:
+    case Op::decay:
     case Op::q6: {
       if (test.out == DType::i32) {  // modulo 2^32
         const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums.sum));
@@ -179,6 +180,19 @@ std::vector<Expected> expected_of(const Case& test, const Sums& sums, std::int64
     }
   }
   return {};
+}
+
+/// The recurrence at an element, from those before it that still count.
+Expected decay_of(const Case& test, std::int64_t begin, std::int64_t index) {
+  constexpr std::int64_t kCounts = 2048;
+  const int scale = scale_of(test.inputs()[0].source);
+  long double y = 0, magnitude = 0;
+  for (std::int64_t i = std::max(begin, index - kCounts); i <= index; ++i) {
+    const long double x = scaled(sums_of_range(test, {.first = i, .count = 1}).sum, scale);
+    y = kDecay * y + x;
+    magnitude = kDecay * magnitude + std::fabs(x);
+  }
+  return {.value = static_cast<double>(y), .magnitude = static_cast<double>(magnitude)};
 }
 
 /// Some numbers below `count`, ascending: the first, the last, and up to `wanted` in all.
@@ -229,6 +243,10 @@ std::vector<std::vector<Expected>> references(const Case& test,
     if (!is_scan(test.op)) {
       const Elements all = test.elements_of(index);
       result.push_back(expected_of(test, sums_of_all(test, all), all.count));
+      continue;
+    }
+    if (test.op == Op::decay) {
+      result.push_back({decay_of(test, index / length * length, index)});
       continue;
     }
     if (begin != index / length * length) {

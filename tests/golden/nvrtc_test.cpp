@@ -149,8 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      "scan_longest_run_f32", "scan_backward_i64", "scan_decay_f32",
                                      "scan_recurrence_f32", "scan_recurrence_back_f32",
                                      "scan_recurrence_f64"),
-                     testing::Values(std::int64_t{0}, std::int64_t{37}, std::int64_t{4096},
-                                     std::int64_t{33'001})),
+                     testing::Values(std::int64_t{0}, std::int64_t{37}, std::int64_t{1001},
+                                     std::int64_t{4096}, std::int64_t{33'001})),
     [](const auto& info) {
       return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param));
     });

@@ -29,8 +29,8 @@ const std::vector<Fold>& own_folds() {
 
 class Writer {
  public:
-  explicit Writer(Dice& dice) : dice_(dice) {
-    const int inputs = dice.pick({0, 1, 1, 1, 1, 2, 2, 3});
+  Writer(Dice& dice, bool plain) : dice_(dice), plain_(plain) {
+    const int inputs = plain ? dice.pick({1, 2}) : dice.pick({0, 1, 1, 1, 1, 2, 2, 3});
     for (int i = 0; i < inputs; ++i) inputs_.push_back(any_type());
   }
 
@@ -41,6 +41,7 @@ class Writer {
 
   /// A value a segment.
   NodeId of_segment() {
+    if (plain_) return of_input();
     const NodeId value = folded();
     const DType type = builder_.type(value);
     if (is_float(type) && dice_.chance(15))
@@ -142,6 +143,28 @@ class Writer {
     }
   }
 
+  /// A fold of elements as they are, whose results are numbers where partial results need not be.
+  NodeId of_input() {
+    const auto input = [&] {
+      const auto which = dice_.below(static_cast<std::int64_t>(inputs_.size()));
+      const DType stored = inputs_[static_cast<std::size_t>(which)];
+      return builder_.input("x" + std::to_string(which), stored);
+    };
+    const NodeId x = input(), filter = dice_.chance(80) ? kNoNode : expression(DType::boolean, 1);
+    const bool is_bool = builder_.type(x) == DType::boolean;
+    const NodeId number = is_bool ? convert(x, DType::f32) : x;
+    switch (dice_.below(8)) {
+      case 0:
+      case 1: return builder_.sum(x, filter);
+      case 2:
+      case 3: return builder_.mean(x, filter);
+      case 4: return builder_.norm(number, filter);
+      case 5: return builder_.variance(number, filter);
+      case 6: return builder_.stddev(number, filter);
+      default: return builder_.correlation(number, convert(input(), builder_.type(number)), filter);
+    }
+  }
+
   NodeId recurrence(bool reverse) {
     const DType type = dice_.pick({DType::f32, DType::f32, DType::f64});
     const NodeId value = expression(type, 1);
@@ -153,7 +176,7 @@ class Writer {
   NodeId folded() {
     const NodeId filter = dice_.chance(75) ? kNoNode : expression(DType::boolean, 2);
     const int depth = dice_.pick({0, 0, 1, 2});
-    switch (dice_.below(15)) {
+    switch (dice_.below(17)) {
       case 0: return builder_.min(expression(number(), depth), filter);
       case 1: return builder_.max(expression(number(), depth), filter);
       case 2: return builder_.mean(expression(any_type(), depth), filter);
@@ -176,6 +199,13 @@ class Writer {
         const Fold& own = dice_.of(own_folds());
         return builder_.fold(own, {expression(own.operands[0], depth)}, filter);
       }
+      case 15: return builder_.stddev(expression(number(), depth), filter);
+      case 16: {
+        const NodeId value = expression(number(), depth), one = builder_.constant(DType::i64, 1);
+        const NodeId other = convert(expression(number(), depth), builder_.type(value));
+        return dice_.chance(50) ? builder_.covariance(value, other, filter, one)
+                                : builder_.skewness(value, filter);
+      }
       case 11: {
         const NodeId value = expression(number(), depth);
         return builder_.norm(value, filter, mean_type(builder_.type(value)));
@@ -185,6 +215,7 @@ class Writer {
   }
 
   Dice& dice_;
+  bool plain_;
   GraphBuilder builder_;
   std::vector<DType> inputs_;
   std::vector<std::pair<std::string, codegen::Bits>> params_;
@@ -192,8 +223,9 @@ class Writer {
 
 }  // namespace
 
-RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& partition) {
-  Writer writer(dice);
+RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& partition,
+                              bool plain) {
+  Writer writer(dice, plain);
   std::vector<NodeId> outputs;
   const int count = dice.pick({1, 1, 2, 3});
   const int direction = dice.pick({0, 0, 1, 2});  // forward, backward, both

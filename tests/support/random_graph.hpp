@@ -38,11 +38,12 @@ class Dice {
 /// A graph of up to three inputs (of any types; seldom none) and one to three outputs: folds of
 /// every kind over expressions of every type, filtered or not, what is computed from them, and, if
 /// `scans`, values an element in one or both directions beside them. `params`: one for each
-/// parameter of the graph.
+/// parameter of the graph. `plain`: sums, means and statistics of the inputs alone.
 struct RandomGraph {
   codegen::Graph graph;
   std::vector<codegen::Bits> params;
 };
-RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& partition);
+RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& partition,
+                              bool plain = false);
 
 }  // namespace chainfold::test

@@ -141,12 +141,12 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
     EXPECT_EQ(named.test.bytes_written(), named.test.elements * size_of(named.test.out));
     EXPECT_TRUE(cases.insert({named.name, named.test}).second) << named.name;
   }
-  EXPECT_EQ(cases.size(), 63u);
+  EXPECT_EQ(cases.size(), 68u);
   for (const char* name :
        {"scan/f16/16", "scan/f16/777", "scan/f16/4099", "scan/f16/16777216", "scan/bf16/whole",
         "scan/f64/whole", "scan_small/f16/65536", "scan_small/f32/4194304", "scan_max/f16/1024",
         "scan_exclusive/f16/whole", "scan_in_place/f16/1024", "scan_behind/f32/37",
-        "scan_both_ways/f16/whole"}) {
+        "scan_both_ways/f16/whole", "recurrence/f32/whole"}) {
     EXPECT_TRUE(cases.contains(name)) << name;
   }
   EXPECT_EQ(cases.at("scan/f16/whole").elements, std::int64_t{1} << 30);
@@ -154,7 +154,26 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
   EXPECT_EQ(cases.at("scan/i8/whole").elements, std::int64_t{1} << 29);  // as i32 is written
   EXPECT_EQ(cases.at("scan/i8/whole").out, DType::i32);
   EXPECT_EQ(cases.at("scan_in_place/f16/whole").op_name(), "inclusive_sum_in_place");
-  EXPECT_EQ(scan_cases(1 << 20).size(), 56u);  // without what is longer than the whole
+  EXPECT_EQ(scan_cases(1 << 20).size(), 61u);  // without what is longer than the whole
+}
+
+TEST(BenchReference, RecurrencesAreALoop) {
+  const Case test = make_case(Op::decay, DType::f32, DType::f32, 9000, 3000);
+  std::vector<std::int64_t> all;
+  std::vector<double> y, magnitude;
+  for (std::int64_t i = 0; i < test.elements; ++i) {
+    const auto x = static_cast<double>(random_f32(static_cast<std::uint64_t>(i)));
+    const bool begins = i % 3000 == 0;
+    y.push_back((begins ? 0 : kDecay * y.back()) + x);
+    magnitude.push_back((begins ? 0 : kDecay * magnitude.back()) + std::fabs(x));
+    all.push_back(i);
+  }
+  const auto expected = references(test, all);
+  const double unit = expected[0][0].magnitude / magnitude[0];  // what the source scales by
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_NEAR(expected[i][0].value, y[i] * unit, 1e-12 * magnitude[i] * unit) << i;
+    EXPECT_NEAR(expected[i][0].magnitude, magnitude[i] * unit, 1e-12 * magnitude[i] * unit) << i;
+  }
 }
 
 /// A run that its budget ends has measured what comes first.

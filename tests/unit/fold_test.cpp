@@ -352,6 +352,17 @@ TEST(FoldMean, IsTheMeanOfAnyNumbers) {
   EXPECT_EQ(both_ways({kBig, -kBig, 3}), 1);
   EXPECT_EQ(both_ways({1, 1, 1 + 0x1p-52}), 1);
   EXPECT_EQ(both_ways({1e16, 1, -1e16}), 1.0 / 3);
+  Random random(16);
+  for (int i = 0; i < 1000; ++i) {  // a little above the subnormals, and among them
+    const auto number = [&] {
+      const double size = std::ldexp(1 + std::ldexp(static_cast<double>(random() >> 12), -52),
+                                     -1023 + static_cast<int>(random() % 6));
+      return random() % 2 == 0 ? size : -size;
+    };
+    const double x = number(), y = number();
+    const long double mean = (static_cast<long double>(x) + y) / 2;  // exact
+    EXPECT_EQ(both_ways({x, y}), static_cast<double>(mean)) << x << ", " << y;
+  }
   EXPECT_EQ(both_ways({1, kInf}), kInf);
   EXPECT_TRUE(std::isnan(both_ways({kInf, -kInf})));
   EXPECT_TRUE(std::isnan(both_ways({1, kNaN})));
