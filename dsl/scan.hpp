@@ -12,8 +12,9 @@
 //
 // Types are those of the folds (fold.hpp). Where cf::exclusive has nothing to fold, at the first
 // element (backward: the last), folds give what they give of nothing: a sum is 0, a mean NaN, a
-// minimum +inf or the largest value, argmin -1. cf::count() within `e` is the number of elements so
-// far; cf::index() stays the position in the segment, so that argmin tells that.
+// minimum +inf or the largest value, argmin -1. An initial value, which a scan of one sum, minimum
+// or the like takes, is folded with them. cf::count() within `e` is the number of elements so far;
+// cf::index() stays the position in the segment, so that argmin tells that.
 //
 // What is computed from scans, inputs, parameters, cf::index(), cf::count() and folds, whose value
 // all elements of a segment share, is again one value an element, and an output of cf::over:

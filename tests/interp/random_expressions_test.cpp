@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/tests/support/exact_sum.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/random_graph.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -119,6 +122,58 @@ std::string words(const Random& random) {
                      to_text(*run.choice));
 }
 
+/// Means and norms of all elements of an input, by a way that knows nothing of graphs: the values
+/// that are not within 64 u, of integers one unit in the last place.
+std::string wrong_plain(const Random& random, const std::vector<Column>& inputs,
+                        const std::vector<Column>& outputs) {
+  const InterpCase& run = random.run;
+  const auto size_of_segment = [&] {
+    if (run.segment == 0) return run.elements;
+    return run.columns ? run.elements / run.segment : run.segment;
+  }();
+  const std::int64_t step = run.columns ? run.segment : 1;
+  for (const RandomGraph::Plain& plain : random.made.plain) {
+    const auto& names = random.graph.inputs;
+    const auto named = [&](const codegen::GraphInput& input) { return input.name == plain.input; };
+    const auto at = std::find_if(names.begin(), names.end(), named) - names.begin();
+    const Column &input = inputs[static_cast<std::size_t>(at)], &output = outputs[plain.output];
+    const DType in = input.type(), out = output.type();
+    for (std::int64_t s = 0; s < output.count() && size_of_segment > 0; ++s) {
+      Real sum, squares;
+      long double absolute = 0;
+      for (std::int64_t i = 0; i < size_of_segment; ++i) {
+        const Bits bits = input.get(run.columns ? s + i * step : s * size_of_segment + i);
+        Real x(codegen::double_of_bits(in, bits));
+        if (is_integer(in) && size_of(in) == 8) {  // of 64 bits in two exact halves
+          x = Real(codegen::double_of_bits(in, bits & ~Bits{0xffff}));
+          x += Real(static_cast<double>(bits & 0xffff));
+        }
+        absolute += std::fabs(x.to_long_double());
+        sum += x;
+        x *= x;
+        squares += x;
+      }
+      if (!std::isfinite(absolute)) continue;  // nothing that is not finite is plain
+      const bool is_mean = plain.kind == RandomGraph::Plain::Kind::mean;
+      const auto n = static_cast<double>(size_of_segment);
+      sum /= Real(n);
+      const long double right = is_mean ? sum.to_long_double() : squares.root().to_long_double();
+      const long double most = out == DType::f32 ? std::numeric_limits<float>::max()
+                                                 : std::numeric_limits<double>::max();
+      if (!(std::fabs(right) < most * (1 - 0x1p-10L))) continue;
+      const long double unit = out == DType::f32 ? 0x1p-24L : 0x1p-53L;
+      const long double least = out == DType::f32 ? 0x1p-149L : 0x1p-1074L;
+      const long double off =
+          is_float(in) ? 64 * unit * (is_mean ? absolute / n : right) : 2 * unit * std::fabs(right);
+      const double got = codegen::double_of_bits(out, output.get(s));
+      if (std::fabs(got - right) <= off + least) continue;
+      return fmt::format("the {} of {} over segment {} is {}, not {}", is_mean ? "mean" : "norm",
+                         plain.input, s, got, static_cast<double>(right));
+    }
+  }
+  return "";
+}
+
 /// Whether there is such a case and the reference can judge it.
 bool agrees_with_the_reference(std::uint64_t seed) {
   Dice dice(seed);
@@ -134,6 +189,7 @@ bool agrees_with_the_reference(std::uint64_t seed) {
     const auto compiled = codegen::compile_plan(graph, random->target, *std::move(plan));
     const auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
     const auto outputs = interpret_graph(graph, compiled, inputs, random->made.params, run);
+    EXPECT_EQ(wrong_plain(*random, inputs, outputs), "");
     const auto expected = reference(written, inputs, run.elements,
                                     {.segment = run.segment,
                                      .params = random->made.params,

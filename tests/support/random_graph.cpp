@@ -1,5 +1,6 @@
 #include "chainfold/tests/support/random_graph.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,8 @@ class Writer {
   }
 
   GraphBuilder& builder() { return builder_; }
+  /// What the last value a segment is, if it is plain.
+  [[nodiscard]] const std::optional<RandomGraph::Plain>& last_plain() const { return last_plain_; }
   [[nodiscard]] const std::vector<std::pair<std::string, codegen::Bits>>& params() const {
     return params_;
   }
@@ -145,11 +148,14 @@ class Writer {
 
   /// A fold of elements as they are, whose results are numbers where partial results need not be.
   NodeId of_input() {
+    std::string name;
     const auto input = [&] {
       const auto which = dice_.below(static_cast<std::int64_t>(inputs_.size()));
       const DType stored = inputs_[static_cast<std::size_t>(which)];
-      return builder_.input("x" + std::to_string(which), stored);
+      name = "x" + std::to_string(which);
+      return builder_.input(name, stored);
     };
+    last_plain_.reset();
     const NodeId x = input(), filter = dice_.chance(80) ? kNoNode : expression(DType::boolean, 1);
     const bool is_bool = builder_.type(x) == DType::boolean;
     const NodeId number = is_bool ? convert(x, DType::f32) : x;
@@ -157,8 +163,14 @@ class Writer {
       case 0:
       case 1: return builder_.sum(x, filter);
       case 2:
-      case 3: return builder_.mean(x, filter);
-      case 4: return builder_.norm(number, filter);
+      case 3:
+        if (filter == kNoNode)
+          last_plain_ = {.kind = RandomGraph::Plain::Kind::mean, .input = name};
+        return builder_.mean(x, filter);
+      case 4:
+        if (filter == kNoNode)
+          last_plain_ = {.kind = RandomGraph::Plain::Kind::norm, .input = name};
+        return builder_.norm(number, filter);
       case 5: return builder_.variance(number, filter);
       case 6: return builder_.stddev(number, filter);
       default: return builder_.correlation(number, convert(input(), builder_.type(number)), filter);
@@ -216,6 +228,7 @@ class Writer {
 
   Dice& dice_;
   bool plain_;
+  std::optional<RandomGraph::Plain> last_plain_;
   GraphBuilder builder_;
   std::vector<DType> inputs_;
   std::vector<std::pair<std::string, codegen::Bits>> params_;
@@ -229,13 +242,21 @@ RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& 
   std::vector<NodeId> outputs;
   const int count = dice.pick({1, 1, 2, 3});
   const int direction = dice.pick({0, 0, 1, 2});  // forward, backward, both
+  std::vector<RandomGraph::Plain> plains;
   for (int i = 0; i < count; ++i) {
     const bool reverse = direction == 2 ? dice.chance(50) : direction == 1;
-    outputs.push_back(scans && (i == 0 || dice.chance(70))
-                          ? writer.of_element(dice.chance(45), reverse)
-                          : writer.of_segment());
+    if (scans && (i == 0 || dice.chance(70))) {
+      outputs.push_back(writer.of_element(dice.chance(45), reverse));
+      continue;
+    }
+    outputs.push_back(writer.of_segment());
+    if (!writer.last_plain()) continue;
+    plains.push_back(*writer.last_plain());
+    plains.back().output = static_cast<std::size_t>(i);
   }
-  RandomGraph made{.graph = writer.builder().finish(outputs, partition), .params = {}};
+  RandomGraph made{.graph = writer.builder().finish(outputs, partition),
+                   .params = {},
+                   .plain = scans ? std::vector<RandomGraph::Plain>{} : std::move(plains)};
   for (const codegen::GraphParam& param : made.graph.params)
     for (const auto& [name, bits] : writer.params())
       if (name == param.name) made.params.push_back(bits);

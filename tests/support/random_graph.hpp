@@ -42,6 +42,13 @@ class Dice {
 struct RandomGraph {
   codegen::Graph graph;
   std::vector<codegen::Bits> params;
+  /// Of plain ones: outputs that are the mean or the norm of all elements of an input.
+  struct Plain {
+    enum class Kind : std::uint8_t { mean, norm } kind = Kind::mean;
+    std::size_t output = 0;
+    std::string input;
+  };
+  std::vector<Plain> plain{};
 };
 RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& partition,
                               bool plain = false);
