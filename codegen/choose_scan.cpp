@@ -75,10 +75,10 @@ bool keeps_lifted_rows(const Graph& graph) {
   });
 }
 
-/// Steps of a merge with which rows are scanned one at a time, each of which has some eleven merges
-/// of its own: recurrences of f64 have 132, of f32, which are quick where rows are many, 84. Of
-/// everything NVRTC compiles four rows of those and the staged ones in 6.4 s, one row in 0.7 s, for
-/// sm_90; others spill.
+/// Steps of a merge, constants among them, with which rows are scanned one at a time, each of which
+/// has some eleven merges of its own: recurrences of f64 have 132, of f32, which are quick where
+/// rows are many, 84. Of everything NVRTC compiles four rows of those and the staged ones in 6.4 s,
+/// one row in 0.7 s, for sm_90; others spill.
 constexpr std::size_t kLongMerge = 100;
 
 /// Rows of the smallest tile of whole segments and whole rows of one element a lane, where a CPU's

@@ -14,11 +14,13 @@ namespace {
 
 constexpr DType kReal = DType::f64, kCount = DType::i64, kExponent = DType::i32;
 
-/// Deviations of f64 count in 2^400 to a power, the one that leaves the largest of them between
-/// 2^-200 and 2^200, so that their fourth powers are within range.
-constexpr int kMostExponent = 2;
+/// Deviations of f64 count in 2^400 to a power from -3 to 2, the one that leaves the largest of
+/// them between 2^-200 and 2^201, so that their fourth powers are within range.
+constexpr int kMostExponent = 3;
 constexpr double kUnit = 0x1p400, kPart = 0x1p-400;
-constexpr double kBounds[] = {0x1p-600, 0x1p-200, 0x1p200, 0x1p600};
+constexpr double kBounds[] = {0x1p-1000, 0x1p-600, 0x1p-200, 0x1p200, 0x1p600};
+/// From here on differences may be beyond the type.
+constexpr double kLarge = 0x1p1000;
 
 /// What a state has of one variable: its mean, or a base and the mean from there, in units.
 struct Variable {
@@ -84,9 +86,14 @@ class Writer {
       const int moved = add(difference(l_, a.base, b.base), b.mean);
       return {.delta = sub(moved, a.mean), .mean = a.mean};
     }
-    // Half of the difference, which as a whole may be beyond the type.
+    // Of large bases half of the difference.
+    const auto is_large = [&](int base) {
+      return op(Op::gt, l_.apply(Op::abs, {base}), number(kLarge));
+    };
+    const int halves = op(Op::bit_or, is_large(a.base), is_large(b.base));
     const int half = sub(mul(b.base, number(0.5)), mul(a.base, number(0.5)));
-    const int size = l_.apply(Op::abs, {half});
+    const int apart = choose(halves, half, sub(b.base, a.base));
+    const int size = l_.apply(Op::abs, {apart});
     int exponent = whole(-kMostExponent);
     for (const double bound : kBounds) {
       const int step = choose(op(Op::gt, size, number(bound)), whole(1), whole(0));
@@ -96,8 +103,8 @@ class Writer {
     const int left = in_larger(sub(exponent, a.exponent)),
               right = in_larger(sub(exponent, b.exponent));
     const int mean = mul(a.mean, left);
-    const int apart = in_units(half, exponent);
-    const int delta = sub(add(add(apart, apart), mul(b.mean, right)), mean);
+    const int moved = mul(in_units(apart, exponent), choose(halves, number(2), number(1)));
+    const int delta = sub(add(moved, mul(b.mean, right)), mean);
     return {.delta = delta, .mean = mean, .exponent = exponent, .left = left, .right = right};
   }
   /// A sum of so many deviations' products in the joined unit; `by`: the factors.

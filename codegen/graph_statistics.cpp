@@ -60,9 +60,9 @@ NodeId GraphBuilder::stddev(NodeId value, NodeId filter, NodeId ddof) {
 
 NodeId GraphBuilder::comoment(NodeId x, NodeId y, NodeId filter, int part) {
   const DType of_x = type(x), of_y = type(y);
-  const DType in = is_of_64_bits(of_x) && is_of_64_bits(of_y)
-                       ? DType::i64
-                       : promote(mean_type(of_x), mean_type(of_y));
+  const bool wide_integers =
+      is_integer(of_x) && is_integer(of_y) && (is_of_64_bits(of_x) || is_of_64_bits(of_y));
+  const DType in = wide_integers ? DType::i64 : promote(mean_type(of_x), mean_type(of_y));
   return fold(make_comoments(in), {deviating(x, in), deviating(y, in)}, filter, part);
 }
 

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "chainfold/codegen/builder.hpp"
@@ -202,9 +203,9 @@ class TileLowering {
   /// What `body` does by quick folds of a form.
   template <class Body>
   auto quickly(Form form, const Body& body) {
-    form_ = form;
+    const Form outer = std::exchange(form_, form);
     auto result = body();
-    form_ = Form::own;
+    form_ = outer;
     return result;
   }
   /// Of each lane whether quick folds serve what elements it has of loaded rows.

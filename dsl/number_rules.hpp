@@ -2,6 +2,8 @@
 // that a function of numbers that is in scope beside it is the better match.
 #pragma once
 
+#include <type_traits>
+
 #include "chainfold/dsl/expr.hpp"
 
 namespace chainfold {
@@ -14,9 +16,9 @@ struct NumbersAloneRule {
                 "of C++, e.g. std::sqrt, or make one operand an expression, e.g. of "
                 "auto x = cf::input<float>(\"x\")");
 };
-/// Arguments without an expression among them.
+/// Numbers of C++ and nothing else.
 template <class... A>
-concept NumbersAlone = sizeof...(A) > 0 && !(Expression<A> || ...);
+concept NumbersAlone = sizeof...(A) > 0 && (std::is_arithmetic_v<A> && ...);
 
 /// Tells so.
 template <class... A>

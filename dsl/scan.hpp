@@ -13,8 +13,9 @@
 // Types are those of the folds (fold.hpp). Where cf::exclusive has nothing to fold, at the first
 // element (backward: the last), folds give what they give of nothing: a sum is 0, a mean NaN, a
 // minimum +inf or the largest value, argmin -1. An initial value, which a scan of one sum, minimum
-// or the like takes, is folded with them. cf::count() within `e` is the number of elements so far;
-// cf::index() stays the position in the segment, so that argmin tells that.
+// or the like takes, is combined with the result, in their common type. cf::count() within `e` is
+// the number of elements so far; cf::index() stays the position in the segment, so that argmin
+// tells that.
 //
 // What is computed from scans, inputs, parameters, cf::index(), cf::count() and folds, whose value
 // all elements of a segment share, is again one value an element, and an output of cf::over:
@@ -120,11 +121,11 @@ template <bool Has>
 struct InitialOfRule {
   static_assert(Has,
                 "chainfold: an initial value goes with a scan of one sum, count, product, minimum, "
-                "maximum, cf::any, cf::all or operation on bits, which it enters as an element "
-                "would; others have none: compute it from the scan");
+                "maximum, dot product, cf::any, cf::all or operation on bits, whose result it is "
+                "combined with; others have none: compute it from the scan");
 };
 
-/// By which operation an initial value enters the fold E.
+/// By which operation an initial value is combined with the fold E.
 template <class E>
 struct EnteredBy {
   static constexpr bool kHas = false;

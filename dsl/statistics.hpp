@@ -11,7 +11,8 @@
 //
 // Types. f32 for types up to 16 bits and f32, else f64, of two expressions the wider. They are
 // computed in f64 from deviations, whatever the offset; of f64 and 64-bit integers from the first
-// element on. Roots, correlations and shapes do not overflow on the way.
+// element on (a 64-bit integer beside a float is converted to f64 before). Roots, correlations and
+// shapes do not overflow on the way.
 #pragma once
 
 #include <algorithm>

@@ -88,6 +88,27 @@ TEST(DslScan, InitialValues) {
                                         cf::ErrorCode::type_mismatch, "", {"0.1", "float"});
 }
 
+TEST(DslScan, InitialValuesEnterEveryForm) {
+  auto x = cf::input<std::int32_t>("x");
+  auto hit = cf::where(x > 0);
+  auto p = cf::param<std::int32_t>("p");
+  EXPECT_EQ(graph(cf::inclusive_sum(x, hit, p, cf::backward)),
+            graph(cf::inclusive_sum(x, hit, cf::backward) + p));
+  EXPECT_EQ(graph(cf::inclusive_sum(x, 3)), graph(cf::inclusive_sum(x) + 3));
+  EXPECT_EQ(graph(cf::exclusive(cf::min(x, hit), p, cf::backward)),
+            graph(cf::min(cf::exclusive(cf::min(x, hit), cf::backward), p)));
+  EXPECT_EQ(graph(cf::inclusive(cf::max(x), 7)), graph(cf::max(cf::inclusive(cf::max(x)), 7)));
+  EXPECT_EQ(graph(cf::inclusive(cf::count(hit), 7)), graph(cf::inclusive(cf::count(hit)) + 7));
+  EXPECT_EQ(graph(cf::exclusive(cf::product(x), 2)), graph(cf::exclusive(cf::product(x)) * 2));
+  EXPECT_EQ(graph(cf::inclusive(cf::any(x > 0), cf::param<bool>("b"))),
+            graph(cf::inclusive(cf::any(x > 0)) || cf::param<bool>("b")));
+  EXPECT_EQ(graph(cf::inclusive(cf::all(x > 0), cf::param<bool>("b"))),
+            graph(cf::inclusive(cf::all(x > 0)) && cf::param<bool>("b")));
+  EXPECT_EQ(graph(cf::inclusive(cf::bit_and(x), p)), graph(cf::inclusive(cf::bit_and(x)) & p));
+  EXPECT_EQ(graph(cf::inclusive(cf::bit_or(x), p)), graph(cf::inclusive(cf::bit_or(x)) | p));
+  EXPECT_EQ(graph(cf::inclusive(cf::bit_xor(x), p)), graph(cf::inclusive(cf::bit_xor(x)) ^ p));
+}
+
 TEST(DslScan, WholeExpressionsOfFoldsRun) {
   auto x = cf::input<float>("x"), y = cf::input<float>("y");
   EXPECT_EQ(expression(cf::inclusive(cf::mean(x))),

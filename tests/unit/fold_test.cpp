@@ -363,6 +363,16 @@ TEST(FoldMean, IsTheMeanOfAnyNumbers) {
     const long double mean = (static_cast<long double>(x) + y) / 2;  // exact
     EXPECT_EQ(both_ways({x, y}), static_cast<double>(mean)) << x << ", " << y;
   }
+  for (int i = 0; i < 1000; ++i) {  // whose mean is subnormal
+    const auto k = [&] {
+      return (std::int64_t{1} << 50) + static_cast<std::int64_t>(random() >> 14);
+    };
+    const std::int64_t a = k(), b = k(), c = k(), total = a + b + c;
+    const auto of = [](std::int64_t units) {
+      return std::ldexp(static_cast<double>(units), -1074);
+    };
+    EXPECT_EQ(both_ways({of(a), of(b), of(c)}), of(total / 3 + (total % 3 == 2 ? 1 : 0)));
+  }
   EXPECT_EQ(both_ways({1, kInf}), kInf);
   EXPECT_TRUE(std::isnan(both_ways({kInf, -kInf})));
   EXPECT_TRUE(std::isnan(both_ways({1, kNaN})));
