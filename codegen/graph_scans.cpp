@@ -105,7 +105,7 @@ GraphBuilder::Running GraphBuilder::as_running(const Node& node) {
   if (fold.finalize.results.size() > 1 && !fold.linear) {
     Fold one = fold;
     one.finalize.results = {fold.finalize.results[static_cast<std::size_t>(node.part)]};
-    if (node.part != 0) one.name += "." + std::to_string(node.part);
+    if (node.part != 0) one.name = fmt::format("{}.{}", fold.name, node.part);
     return {std::move(one), node.operands};
   }
   const bool has_own_state = fold.linear && fold.operands[0] == DType::f64;

@@ -130,14 +130,14 @@ auto filter_among(L&& last, More&&... more) {
     return std::remove_cvref_t<L>(std::forward<L>(last));
   }
 }
-template <class... Last>
-Ddof ddof_among(const Last&... last) {
-  Ddof taken;
-  const auto take = [&](const auto& x) {
-    if constexpr (ADdof<decltype(x)>) taken = x;
-  };
-  (take(last), ...);
-  return taken;
+inline Ddof ddof_among() { return {}; }
+template <class L, class... More>
+Ddof ddof_among(const L& last, const More&... more) {
+  if constexpr (ADdof<L>) {
+    return last;
+  } else {
+    return ddof_among(more...);
+  }
 }
 
 template <Statistic S, class A, class B, class... Last>
