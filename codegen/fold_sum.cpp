@@ -123,33 +123,27 @@ Fold float_sum(DType type) {
   return fold;
 }
 
+/// Below, what a division leaves has fewer digits than its quotient needs, unless that is subnormal
+/// itself: then it is exact.
+constexpr double kSmall = 0x1p-900, kLeastNormal = 0x1p-1022;
+
 /// (high + low) / n to twice an f64's digits, rounded; where that is not finite, the plain
 /// quotient.
-int plain_quotient(Lambda& f, Pair sum, int n) {
+int quotient(Lambda& f, Pair of, int n) {
+  const int size = f.apply(Op::abs, {of.high});
+  const int is_normal = f.apply(Op::ge, {size, f.apply(Op::mul, {n, real(f, kLeastNormal)})});
+  const int is_small = f.apply(Op::bit_and, {f.apply(Op::lt, {size, real(f, kSmall)}), is_normal});
+  const auto scale = [&](double by) {
+    return f.apply(Op::select, {is_small, real(f, by), real(f, 1)});
+  };
+  const int up = scale(kUp);
+  const Pair sum{.high = f.apply(Op::mul, {of.high, up}), .low = f.apply(Op::mul, {of.low, up})};
   const int total = f.apply(Op::add, {sum.high, sum.low});
   const int rest = f.apply(Op::sub, {sum.low, f.apply(Op::sub, {total, sum.high})});
   const int first = f.apply(Op::div, {total, n});
   const int left = f.apply(Op::fma, {f.apply(Op::neg, {first}), n, total});
   const int more = f.apply(Op::div, {f.apply(Op::add, {left, rest}), n});
-  return f.apply(Op::add, {first, if_finite(f, more)});
-}
-
-/// Below, what a division leaves has fewer digits than its quotient needs, unless that is subnormal
-/// itself: then it is exact.
-constexpr double kSmall = 0x1p-900, kLeastNormal = 0x1p-1022;
-
-int quotient(Lambda& f, Pair sum, int n) {
-  const auto below = [&](int value, double limit) {
-    return f.apply(Op::lt, {f.apply(Op::abs, {value}), real(f, limit)});
-  };
-  const int plain = plain_quotient(f, sum, n);
-  const int up = real(f, kUp);
-  const Pair larger{.high = f.apply(Op::mul, {sum.high, up}),
-                    .low = f.apply(Op::mul, {sum.low, up})};
-  const int scaled = f.apply(Op::mul, {plain_quotient(f, larger, n), real(f, kDown)});
-  const int is_small = f.apply(
-      Op::bit_and, {below(sum.high, kSmall), f.apply(Op::bit_not, {below(plain, kLeastNormal)})});
-  return f.apply(Op::select, {is_small, scaled, plain});
+  return f.apply(Op::mul, {f.apply(Op::add, {first, if_finite(f, more)}), scale(kDown)});
 }
 
 }  // namespace
