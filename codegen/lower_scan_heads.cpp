@@ -130,9 +130,7 @@ Carry ScanTile::scan_together(const std::vector<Loaded>& rows, ValueId begin, Va
     row_.know(known);
     const Carry behind = scan_segments(rows, begin, exist, first, carry_of(carry));
     row_.know(ScanRow::Known::nothing);
-    Partials states;
-    for (const std::optional<Partial>& state : behind) states.push_back(*state);
-    return tile_.flatten(tile_.lift(std::move(states)));
+    return tile_.flatten(tile_.lift(states_of(behind)));
   };
   const ValueId of_one = row_.within_one(0, elements + ends, ranges_reverse_);
   const Builder::Values values = b_.branch(

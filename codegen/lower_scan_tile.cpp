@@ -200,9 +200,9 @@ Carry ScanTile::scan_either(const std::vector<Loaded>& rows, ValueId begin, Carr
 Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                               ValueId first, Carry carry) {
   // Warps that tell each other what segments end with meet at a barrier, whatever serves them.
-  if (std::find(spreads_.begin(), spreads_.end(), true) != spreads_.end())
+  const bool meets = std::find(spreads_.begin(), spreads_.end(), true) != spreads_.end();
+  if (meets || !tile_.has_quick())
     return scan_segments_either(rows, begin, count, first, std::move(carry));
-  if (!tile_.has_quick()) return scan_segments_either(rows, begin, count, first, std::move(carry));
   // Rows that have quick folds hold all that goes on in them: nobody asks for what is left.
   const auto scan = [&](Carry from) {
     scan_segments_either(rows, begin, count, first, std::move(from));

@@ -234,10 +234,12 @@ Partials ScanTiles::fold_quick_rows() {
   TileLowering& tile = scan_.tile();
   serves_ = kNoValue;
   const Partials totals = tile.quick_totals(serves_, [&] { return fold_rows(); });
-  return tile.chosen_totals(serves_, totals, [&] {
-    const Run run = whole_run();
-    return scan_.total_of_range(run.begin, run.count, run.place);
-  });
+  return tile.chosen_totals(serves_, totals, [&] { return fold_range(); });
+}
+
+Partials ScanTiles::fold_range() {
+  const Run run = whole_run();
+  return scan_.total_of_range(run.begin, run.count, run.place);
 }
 
 ScanTiles::Run ScanTiles::whole_run() {
@@ -248,7 +250,7 @@ ScanTiles::Run ScanTiles::whole_run() {
 }
 
 Partials ScanTiles::total() {
-  if (!plan_.in_registers) return scan_.total_of_range(begin_, count_, at_);
+  if (!plan_.in_registers) return fold_range();
   auto folded_rows = [&] { return has_quick_rows() ? fold_quick_rows() : fold_rows(); };
   auto whole = [&] { return blocked_ ? fold_blocked() : folded_rows(); };
   if (!plan_.ragged) return whole();
@@ -348,9 +350,7 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
     const std::vector<Loaded> rows = load_staged(
         offset, count == kNoValue ? kNoValue : b_.sub(count, offset), b_.add(place, offset), some);
     const Carry behind = scan_loaded(rows, span, offset, tile.unflatten(states, true), folded);
-    Partials next;
-    for (const std::optional<Partial>& state : behind) next.push_back(*state);
-    return tile.flatten(tile.lift(std::move(next)));
+    return tile.flatten(tile.lift(ScanTile::states_of(behind)));
   };
   auto scan_group = [&](ValueId number, const Builder::Values& states) {
     const ValueId g = scan_.reverse() ? b_.sub(b_.i64(groups - 1), number) : number;
@@ -392,15 +392,15 @@ void ScanTiles::scan_rows(Partials carry, const std::vector<ValueId>& folded) {
     const int first = scan_.reverse() ? span.rows - r - some : r;
     const Carry behind =
         scan_loaded(kept_rows(first, some), {span.first + first, some}, b_.i64(0), carry, folded);
-    for (std::size_t f = 0; f < carry.size(); ++f) carry[f] = *behind[f];
-    carry = scan_.tile().lift(std::move(carry));
+    carry = scan_.tile().lift(ScanTile::states_of(behind));
   }
   if (staged_ > 0) scan_staged(carry, folded);
 }
 
 void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) {
-  auto range = [&](ValueId begin, ValueId count, ValueId place) {
-    scan_.scan_range(begin, count, place, carry, extent(), folded);
+  auto range = [&] {
+    const Run run = whole_run();
+    scan_.scan_range(run.begin, run.count, run.place, carry, extent(), folded);
   };
   auto rows_behind = [&](const Partials& before) {
     if (blocked_ && !of_masked_) {
@@ -432,7 +432,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     }
   };
   if (!plan_.in_registers) {
-    range(begin_, count_, at_);
+    range();
   } else if (!has_quick_rows()) {
     rows(carry);
   } else {
@@ -444,8 +444,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
         },
         nullptr,
         [&](const Carry&) {
-          const Run run = whole_run();
-          range(run.begin, run.count, run.place);
+          range();
           return TileLowering::Scanned{};
         });
   }

@@ -129,6 +129,8 @@ class ScanTiles {
     ValueId begin = kNoValue, count = kNoValue, place = kNoValue;
   };
   Run whole_run();
+  /// Their fold as a range.
+  Partials fold_range();
   /// Brings the run's rows, leaves those of registers in rows_, and folds all.
   Partials fold_rows();
   /// The same of a whole run in a blocked arrangement, which leaves before_lanes_, too.
