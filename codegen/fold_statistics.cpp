@@ -2,8 +2,10 @@
 // means, merged pairwise.
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <limits>
-#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "chainfold/codegen/fold_parts.hpp"
@@ -188,143 +190,128 @@ int merge_products(Writer& w, const Counts& c, const Writer::Joined& u, const Wr
   return choose_side(w, c, a, b, sum);
 }
 
-void require_statistic(DType type, std::string_view name) {
-  require(type == DType::f32 || type == DType::f64 || type == DType::i64, name, type);
-}
+/// A fold of variables of one form: its states are a count, the variables, and sums in f64, which
+/// begin at field `sums`.
+struct Statistic {
+  Form form;
+  std::vector<Variable> variables{};
+  int sums = 1, fields = 1;
+  Fold fold{};
+
+  Statistic(std::string_view name, DType type, int variable_count, int sum_count) : form{type} {
+    require(type == DType::f32 || type == DType::f64 || type == DType::i64, name, type);
+    fold.name = fmt::format("{}.{}", name, name_of(type));
+    fold.counts = true;
+    fold.state = {kCount};
+    for (int v = 0; v < variable_count; ++v, sums += form.count()) {
+      fold.operands.push_back(type);
+      variables.push_back(form.at(sums));
+      for (const DType field : form.fields()) fold.state.push_back(field);
+    }
+    fold.state.insert(fold.state.end(), static_cast<std::size_t>(sum_count), kReal);
+    fold.init.assign(fold.state.size(), 0);
+    fields = static_cast<int>(fold.state.size());
+    fold.lift.params = fold.operands;
+    fold.merge.params = fold.state;
+    fold.merge.params.insert(fold.merge.params.end(), fold.state.begin(), fold.state.end());
+    fold.finalize.params = fold.state;
+  }
+  [[nodiscard]] Writer lift() { return Writer(fold.lift, form); }
+  [[nodiscard]] Writer merge() { return Writer(fold.merge, form); }
+  [[nodiscard]] Writer finalize() { return Writer(fold.finalize, form); }
+
+  /// Lifts elements: one, themselves, and sums that are 0; gives the deviation of each from itself.
+  std::vector<int> lift_elements(Writer& l) {
+    fold.lift.results = {fold.lift.constant(kCount, 1)};
+    std::vector<int> none;
+    const auto count = static_cast<int>(variables.size());
+    for (int v = 0; v < count; ++v) none.push_back(l.no_deviation(v));
+    for (int v = 0; v < count; ++v) lift_variable(l.lifted(v), fold.lift);
+    return none;
+  }
+  /// Merges the count and the variables; gives these as they were joined.
+  std::vector<Writer::Joined> merge_variables(Writer& w, const Counts& c) {
+    std::vector<Writer::Joined> joined;
+    for (const Variable& v : variables) joined.push_back(w.joined(v, moved(v, fields)));
+    fold.merge.results = {c.sum};
+    for (std::size_t v = 0; v < variables.size(); ++v)
+      merge_variable(w, c, variables[v], moved(variables[v], fields), joined[v], fold.merge);
+    return joined;
+  }
+};
 
 }  // namespace
 
 Fold make_comoments(DType type) {
-  require_statistic(type, "covariance");
-  const Form form{type};
-  Fold fold;
-  fold.name = fmt::format("comoments.{}", name_of(type));
-  fold.counts = true;
-  fold.operands = {type, type};
-  fold.state = {kCount};
-  for (int variable = 0; variable < 2; ++variable)
-    for (const DType field : form.fields()) fold.state.push_back(field);
-  const int sums = static_cast<int>(fold.state.size());  // where xx, yy and xy begin
-  fold.state.insert(fold.state.end(), {kReal, kReal, kReal});
-  fold.init.assign(fold.state.size(), 0);
-  const int fields = static_cast<int>(fold.state.size());
-  const Variable x = form.at(1), y = form.at(1 + form.count());
+  Statistic of("comoments", type, 2, 3);
+  Fold& fold = of.fold;
+  const int xx = of.sums, yy = of.sums + 1, xy = of.sums + 2;
 
-  Lambda& lift = fold.lift;
-  lift.params = fold.operands;
-  Writer l(lift, form);
-  lift.results = {lift.constant(kCount, 1)};
-  const int none_x = l.no_deviation(0), none_y = l.no_deviation(1);
-  for (const int operand : {0, 1}) lift_variable(l.lifted(operand), lift);
-  lift.results.insert(lift.results.end(), {none_x, none_y, l.add(none_x, none_y)});
+  Writer l = of.lift();
+  const std::vector<int> none = of.lift_elements(l);
+  fold.lift.results.insert(fold.lift.results.end(), {none[0], none[1], l.add(none[0], none[1])});
 
-  Lambda& m = fold.merge;
-  m.params = fold.state;
-  m.params.insert(m.params.end(), fold.state.begin(), fold.state.end());
-  Writer w(m, form);
-  const Counts c = counts_of(w, m, 0, fields);
-  const Variable bx = moved(x, fields), by = moved(y, fields);
-  const Writer::Joined dx = w.joined(x, bx), dy = w.joined(y, by);
-  m.results = {c.sum};
-  merge_variable(w, c, x, bx, dx, m);
-  merge_variable(w, c, y, by, dy, m);
+  Writer w = of.merge();
+  const Counts c = counts_of(w, fold.merge, 0, of.fields);
+  const std::vector<Writer::Joined> d = of.merge_variables(w, c);
   const auto merged = [&](const Writer::Joined& u, const Writer::Joined& v, int sum) {
-    m.results.push_back(merge_products(w, c, u, v, sum, sum + fields, m));
+    fold.merge.results.push_back(merge_products(w, c, u, v, sum, sum + of.fields, fold.merge));
   };
-  merged(dx, dx, sums);
-  merged(dy, dy, sums + 1);
-  merged(dx, dy, sums + 2);
+  merged(d[0], d[0], xx);
+  merged(d[1], d[1], yy);
+  merged(d[0], d[1], xy);
 
-  Lambda& f = fold.finalize;
-  f.params = fold.state;
-  Writer e(f, form);
-  const int empty = e.is_zero(0), xx = sums, yy = sums + 1, xy = sums + 2;
+  Writer e = of.finalize();
+  const int empty = e.is_zero(0);
   int covariance = e.div(xy, e.convert(0));
-  if (form.has_units()) {
-    covariance = e.out_of_units(covariance, e.add(x.exponent, y.exponent), 2 * kMostExponent);
+  if (of.form.has_units()) {
+    const int exponent = e.add(of.variables[0].exponent, of.variables[1].exponent);
+    covariance = e.out_of_units(covariance, exponent, 2 * kMostExponent);
   }
   const int constant = e.op(Op::bit_or, e.is_zero(xx), e.is_zero(yy));
   const int quotient = e.div(e.div(xy, e.sqrt(xx)), e.sqrt(yy));
   const int correlation = e.op(Op::min, e.op(Op::max, quotient, e.number(-1)), e.number(1));
-  f.results = {e.unless(empty, covariance), e.unless(constant, correlation)};
-  return fold;
+  fold.finalize.results = {e.unless(empty, covariance), e.unless(constant, correlation)};
+  return std::move(fold);
 }
 
 Fold make_deviation() {
-  const Form form{DType::f64};
-  Fold fold;
-  fold.name = "deviation.f64";
-  fold.counts = true;
-  fold.operands = {form.type};
-  fold.state = {kCount};
-  for (const DType field : form.fields()) fold.state.push_back(field);
-  fold.state.push_back(kReal);
-  fold.init.assign(fold.state.size(), 0);
-  const int fields = static_cast<int>(fold.state.size()), squares = fields - 1;
-  const Variable x = form.at(1);
+  Statistic of("deviation", DType::f64, 1, 1);
+  Fold& fold = of.fold;
+  const int squares = of.sums;
 
-  Lambda& lift = fold.lift;
-  lift.params = fold.operands;
-  Writer l(lift, form);
-  lift.results = {lift.constant(kCount, 1)};
-  const int none = l.no_deviation(0);
-  lift_variable(l.lifted(0), lift);
-  lift.results.push_back(none);
+  Writer l = of.lift();
+  fold.lift.results.push_back(of.lift_elements(l)[0]);
 
-  Lambda& m = fold.merge;
-  m.params = fold.state;
-  m.params.insert(m.params.end(), fold.state.begin(), fold.state.end());
-  Writer w(m, form);
-  const Variable b = moved(x, fields);
-  const Counts c = counts_of(w, m, 0, fields);
-  const Writer::Joined d = w.joined(x, b);
-  m.results = {c.sum};
-  merge_variable(w, c, x, b, d, m);
-  m.results.push_back(merge_products(w, c, d, d, squares, squares + fields, m));
+  Writer w = of.merge();
+  const Counts c = counts_of(w, fold.merge, 0, of.fields);
+  const Writer::Joined d = of.merge_variables(w, c)[0];
+  fold.merge.results.push_back(
+      merge_products(w, c, d, d, squares, squares + of.fields, fold.merge));
 
-  Lambda& f = fold.finalize;
-  f.params = fold.state;
-  Writer e(f, form);
+  Writer e = of.finalize();
   const int root = e.sqrt(e.div(squares, e.convert(0)));
-  f.results = {e.unless(e.is_zero(0), e.out_of_units(root, x.exponent, kMostExponent))};
-  return fold;
+  const int deviation = e.out_of_units(root, of.variables[0].exponent, kMostExponent);
+  fold.finalize.results = {e.unless(e.is_zero(0), deviation)};
+  return std::move(fold);
 }
 
 Fold make_shape(DType type) {
-  require_statistic(type, "skewness");
-  const Form form{type};
-  Fold fold;
-  fold.name = fmt::format("shape.{}", name_of(type));
-  fold.counts = true;
-  fold.operands = {type};
-  fold.state = {kCount};
-  for (const DType field : form.fields()) fold.state.push_back(field);
-  const int second = static_cast<int>(fold.state.size());
-  fold.state.insert(fold.state.end(), {kReal, kReal, kReal});
-  fold.init.assign(fold.state.size(), 0);
-  const int fields = static_cast<int>(fold.state.size());
-  const Variable x = form.at(1);
+  Statistic of("shape", type, 1, 3);
+  Fold& fold = of.fold;
+  const int second = of.sums, third = of.sums + 1, fourth = of.sums + 2;
 
-  Lambda& lift = fold.lift;
-  lift.params = fold.operands;
-  Writer l(lift, form);
-  lift.results = {lift.constant(kCount, 1)};
-  const int none = l.no_deviation(0);
-  lift_variable(l.lifted(0), lift);
-  lift.results.insert(lift.results.end(), {none, none, none});
+  Writer l = of.lift();
+  const int none = of.lift_elements(l)[0];
+  fold.lift.results.insert(fold.lift.results.end(), {none, none, none});
 
   Lambda& m = fold.merge;
-  m.params = fold.state;
-  m.params.insert(m.params.end(), fold.state.begin(), fold.state.end());
-  Writer w(m, form);
-  const Variable b = moved(x, fields);
-  const Counts c = counts_of(w, m, 0, fields);
-  const Writer::Joined d = w.joined(x, b);
-  m.results = {c.sum};
-  merge_variable(w, c, x, b, d, m);
+  Writer w = of.merge();
+  const Counts c = counts_of(w, m, 0, of.fields);
+  const Writer::Joined d = of.merge_variables(w, c)[0];
   // The sums of either side in the joined unit.
   const auto joined_sum = [&](int order, bool left) {
-    const int sum = second + order - 2 + (left ? 0 : fields), by = left ? d.left : d.right;
+    const int sum = second + order - 2 + (left ? 0 : of.fields), by = left ? d.left : d.right;
     return order == 2   ? w.in_joined(sum, {by, by})
            : order == 3 ? w.in_joined(sum, {by, by, by})
                         : w.in_joined(sum, {by, by, by, by});
@@ -340,27 +327,28 @@ Fold make_shape(DType type) {
   const auto around = [&](int n, int shift, int square, int s2, int s3, int s4) {
     const int minus = m.apply(Op::neg, {shift}), three = w.number(3), six = w.number(6),
               four = w.number(4);
-    const int cube = w.mul(square, minus), fourth = w.mul(square, square);
+    const int cube = w.mul(square, minus), power = w.mul(square, square);
     const int of3 = w.add(w.add(s3, w.mul(w.mul(three, minus), s2)), w.mul(n, cube));
     const int of4 = w.add(w.add(s4, w.mul(w.mul(four, minus), s3)),
-                          w.add(w.mul(w.mul(six, square), s2), w.mul(n, fourth)));
+                          w.add(w.mul(w.mul(six, square), s2), w.mul(n, power)));
     return std::pair{of3, of4};
   };
   const auto [left3, left4] = around(c.left, p, pp, a2, a3, a4);
   const auto [right3, right4] = around(c.right, q, qq, b2, b3, b4);
-  m.results.push_back(choose_side(w, c, second, second + fields, second_sum));
-  m.results.push_back(choose_side(w, c, second + 1, second + 1 + fields, w.add(left3, right3)));
-  m.results.push_back(choose_side(w, c, second + 2, second + 2 + fields, w.add(left4, right4)));
+  const auto push = [&](int sum, int both) {
+    m.results.push_back(choose_side(w, c, sum, sum + of.fields, both));
+  };
+  push(second, second_sum);
+  push(third, w.add(left3, right3));
+  push(fourth, w.add(left4, right4));
 
-  Lambda& f = fold.finalize;
-  f.params = fold.state;
-  Writer e(f, form);
-  const int n = e.convert(0), m2 = second, none_apart = e.is_zero(m2);
-  const int spread = e.mul(m2, e.sqrt(m2));
-  const int skewness = e.mul(e.div(second + 1, spread), e.sqrt(n));
-  const int kurtosis = e.sub(e.mul(e.div(e.div(second + 2, m2), m2), n), e.number(3));
-  f.results = {e.unless(none_apart, skewness), e.unless(none_apart, kurtosis)};
-  return fold;
+  Writer e = of.finalize();
+  const int n = e.convert(0), none_apart = e.is_zero(second);
+  const int spread = e.mul(second, e.sqrt(second));
+  const int skewness = e.mul(e.div(third, spread), e.sqrt(n));
+  const int kurtosis = e.sub(e.mul(e.div(e.div(fourth, second), second), n), e.number(3));
+  fold.finalize.results = {e.unless(none_apart, skewness), e.unless(none_apart, kurtosis)};
+  return std::move(fold);
 }
 
 }  // namespace chainfold::codegen

@@ -245,8 +245,11 @@ class GraphBuilder {
   NodeId wide_variance(NodeId value, NodeId filter);
   /// A statistic over n (of its `root`) as one over n - ddof, in f64.
   NodeId with_freedom(NodeId statistic, NodeId ddof, NodeId filter, bool root);
-  /// A result of make_comoments().
+  /// A result of make_comoments() and of make_shape().
   NodeId comoment(NodeId x, NodeId y, NodeId filter, int part);
+  NodeId shape(NodeId value, NodeId filter, int part);
+  /// NaN where the condition is true.
+  NodeId nan_where(NodeId condition, NodeId value);
   NodeId unless_nothing(NodeId elements, NodeId value);
   [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
     return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;

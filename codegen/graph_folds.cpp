@@ -85,12 +85,15 @@ NodeId GraphBuilder::quotient(const Digits& total, NodeId elements) {
   return unless_nothing(elements, compute(Op::add, {first, more}));
 }
 
-/// NaN as programs write it: what 0 / 0 gives has another sign on some processors.
 NodeId GraphBuilder::unless_nothing(NodeId elements, NodeId value) {
+  return nan_where(compute(Op::eq, {elements, constant(DType::i64, 0)}), value);
+}
+
+/// NaN as programs write it: what 0 / 0 gives has another sign on some processors.
+NodeId GraphBuilder::nan_where(NodeId condition, NodeId value) {
   const DType in = type(value);
-  const NodeId none = compute(Op::eq, {elements, constant(DType::i64, 0)});
   const NodeId nothing = constant(in, bits_of_double(in, std::numeric_limits<double>::quiet_NaN()));
-  return compute(Op::select, {none, nothing, value});
+  return compute(Op::select, {condition, nothing, value});
 }
 
 NodeId GraphBuilder::norm(NodeId value, NodeId filter) {

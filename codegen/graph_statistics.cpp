@@ -1,8 +1,5 @@
 // GraphBuilder's statistics of deviations from the mean: variance, its root, and those of higher
 // order and of two variables.
-#include <limits>
-#include <utility>
-
 #include "chainfold/codegen/graph.hpp"
 
 namespace chainfold::codegen {
@@ -13,6 +10,8 @@ namespace {
 constexpr int kWideVariance = 1, kCovariance = 0, kCorrelation = 1, kSkewness = 0, kKurtosis = 1;
 
 bool is_of_64_bits(DType type) { return is_integer(type) && size_of(type) == 8; }
+/// What statistics of elements of a type are computed of.
+DType statistic_type(DType type) { return is_of_64_bits(type) ? DType::i64 : mean_type(type); }
 
 }  // namespace
 
@@ -29,33 +28,29 @@ NodeId GraphBuilder::with_freedom(NodeId statistic, NodeId ddof, NodeId filter, 
   NodeId factor = compute(Op::div, {convert(n, DType::f64), convert(free, DType::f64)});
   if (root) factor = compute(Op::sqrt, {factor});
   const NodeId none = compute(Op::le, {free, constant(DType::i64, 0)});
-  const NodeId nothing =
-      constant(DType::f64, bits_of_double(DType::f64, std::numeric_limits<double>::quiet_NaN()));
-  return compute(Op::select, {none, nothing, compute(Op::mul, {statistic, factor})});
+  return nan_where(none, compute(Op::mul, {statistic, factor}));
 }
 
 NodeId GraphBuilder::wide_variance(NodeId value, NodeId filter) {
-  const DType from = type(value);
-  const DType in = is_of_64_bits(from) ? DType::i64 : mean_type(from);
+  const DType in = statistic_type(type(value));
   return fold(make_variance(in), {deviating(value, in)}, filter,
               in == DType::f32 ? kWideVariance : 0);
 }
 
 NodeId GraphBuilder::variance(NodeId value, NodeId filter, NodeId ddof) {
-  const DType from = type(value), to = mean_type(from);
   if (ddof == kNoNode || is_constant(ddof, 0)) {
-    const DType in = is_of_64_bits(from) ? DType::i64 : to;
+    const DType in = statistic_type(type(value));
     return fold(make_variance(in), {deviating(value, in)}, filter);
   }
-  return convert(with_freedom(wide_variance(value, filter), ddof, filter, false), to);
+  const NodeId variance = with_freedom(wide_variance(value, filter), ddof, filter, false);
+  return convert(variance, mean_type(type(value)));
 }
 
 NodeId GraphBuilder::stddev(NodeId value, NodeId filter, NodeId ddof) {
-  const DType from = type(value), to = mean_type(from);
-  const NodeId deviation = to == DType::f64 && !is_of_64_bits(from)
-                               ? fold(make_deviation(), {convert(value, to)}, filter)
-                               : compute(Op::sqrt, {wide_variance(value, filter)});
-  return convert(with_freedom(deviation, ddof, filter, true), to);
+  const DType from = type(value), in = statistic_type(from);
+  const NodeId deviation = in == DType::f64 ? fold(make_deviation(), {convert(value, in)}, filter)
+                                            : compute(Op::sqrt, {wide_variance(value, filter)});
+  return convert(with_freedom(deviation, ddof, filter, true), mean_type(from));
 }
 
 NodeId GraphBuilder::comoment(NodeId x, NodeId y, NodeId filter, int part) {
@@ -76,14 +71,17 @@ NodeId GraphBuilder::correlation(NodeId x, NodeId y, NodeId filter) {
   return convert(comoment(x, y, filter, kCorrelation), to);
 }
 
+NodeId GraphBuilder::shape(NodeId value, NodeId filter, int part) {
+  const DType from = type(value), in = statistic_type(from);
+  return convert(fold(make_shape(in), {deviating(value, in)}, filter, part), mean_type(from));
+}
+
 NodeId GraphBuilder::skewness(NodeId value, NodeId filter) {
-  const DType from = type(value), in = is_of_64_bits(from) ? DType::i64 : mean_type(from);
-  return convert(fold(make_shape(in), {deviating(value, in)}, filter, kSkewness), mean_type(from));
+  return shape(value, filter, kSkewness);
 }
 
 NodeId GraphBuilder::kurtosis(NodeId value, NodeId filter) {
-  const DType from = type(value), in = is_of_64_bits(from) ? DType::i64 : mean_type(from);
-  return convert(fold(make_shape(in), {deviating(value, in)}, filter, kKurtosis), mean_type(from));
+  return shape(value, filter, kKurtosis);
 }
 
 }  // namespace chainfold::codegen
