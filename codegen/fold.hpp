@@ -89,16 +89,16 @@ struct Fold {
 struct QuickFold {
   Lambda serves;  ///< operands -> boolean: whether both serve such an element
   /// For scans: from what comes before, below the limit, each result is the same up to rounding.
-  /// What elements leave behind them is not, and comes from their total.
+  /// What elements leave behind them may not be.
   Fold scans;
   /// state, given -> a state of `scans`, of what comes before elements, so that nothing is given to
   /// it any more; its field that tells what is below the limit.
   Lambda narrow;
   int field = 0;
   double limit = 0;
-  /// For the state of all elements: whether it holds (boolean), and what it is if it does. It has
-  /// no results.
-  Fold total;
+  /// What the state of all elements has besides that of `scans`: commutative, without results.
+  Fold rest;
+  /// States of `scans` and of `rest` -> whether they hold (boolean), and the state they are then.
   Lambda holds, widen;
 };
 

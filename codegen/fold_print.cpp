@@ -58,7 +58,7 @@ std::string print(const Fold& fold) {
     out += fmt::format("  quick state {} below {:g}\n", quick.field, quick.limit);
     print_lambda(out, "quick holds", quick.holds);
     print_lambda(out, "quick widen", quick.widen);
-    out += print(quick.scans) + print(quick.total);
+    out += print(quick.scans) + print(quick.rest);
   }
   return out;
 }

@@ -138,47 +138,36 @@ Fold quick_scan(const Fold& of, const RecurrenceForm& form) {
   return fold;
 }
 
-/// The same of whole runs, whose product may be scaled up again by what follows: it counts in
-/// 2^256. A y that decays so far that digits are lost, without elements that outweigh it, is NaN.
-constexpr double kTotalDown = 0x1p-256, kTotalUp = 0x1p256, kVanishing = 0x1p-300;
+/// What a run leaves behind it is the scan's value, but its product may be scaled up again by what
+/// follows: it counts in 2^256. And whether some x is not 0, so that a value which has decayed too
+/// far is told from none.
+constexpr double kRestDown = 0x1p-256, kRestUp = 0x1p256, kVanishing = 0x1p-300;
 
-Fold quick_total(const Fold& of, const RecurrenceForm& form) {
+Fold quick_rest(const Fold& of) {
   constexpr DType kReal = DType::f64, kExponent = DType::i32;
   Fold fold;
-  fold.name = of.name + ".total";
-  fold.commutative = false;
+  fold.name = of.name + ".rest";
   fold.operands = of.operands;
-  fold.state = {kReal, kExponent, kReal};
+  fold.state = {kReal, kExponent, DType::boolean};
   fold.init = {bits_of_double(kReal, 1), 0, 0};
   Lambda& lift = fold.lift;
   lift.params = fold.operands;
-  lift.results = {lift.convert(0, kReal), lift.constant(kExponent, 0), lift.convert(1, kReal)};
+  const int none = lift.constant(fold.operands[1], 0);
+  lift.results = {lift.convert(0, kReal), lift.constant(kExponent, 0),
+                  lift.apply(Op::ne, {1, none})};
   Lambda& m = fold.merge;
   m.params = fold.state;
   m.params.insert(m.params.end(), fold.state.begin(), fold.state.end());
   Arithmetic w(m, false);
-  const int first = form.reverse ? 3 : 0, then = form.reverse ? 0 : 3;
-  const int product = w.apply(Op::mul, first, then), size = m.apply(Op::abs, {product});
-  const int small = w.apply(Op::bit_and, w.apply(Op::lt, size, w.number(kTotalDown)),
-                            w.apply(Op::gt, size, w.number(0)));
-  const int factor = w.apply(Op::mul, product, w.choose(small, w.number(kTotalUp), w.number(1)));
-  const int exponent = w.apply(Op::add, w.apply(Op::add, first + 1, then + 1),
-                               w.choose(small, w.whole(-1), w.whole(0)));
-  // Below 2^-768 nothing is left of any f32's sum.
-  const auto at_least = [&](int steps) { return w.apply(Op::ge, then + 1, w.whole(-steps)); };
-  const int scale =
-      w.choose(at_least(0), w.number(1),
-               w.choose(at_least(1), w.number(kTotalDown),
-                        w.choose(at_least(2), w.number(kTotalDown * kTotalDown), w.number(0))));
-  const int sum = m.apply(Op::fma, {w.apply(Op::mul, then, scale), first + 2, then + 2});
-  const int vanishing = w.apply(Op::lt, m.apply(Op::abs, {sum}), w.number(kVanishing));
-  const int some = w.apply(Op::bit_or, w.apply(Op::ne, first + 2, w.number(0)),
-                           w.apply(Op::ne, then + 2, w.number(0)));
-  const int lost = w.apply(Op::bit_and, vanishing, some);
-  const int nothing = w.number(std::numeric_limits<double>::quiet_NaN());
-  m.results = {factor, exponent, w.choose(lost, nothing, sum)};
+  const int product = w.apply(Op::mul, 0, 3);
+  // A product of 0 is one with any exponent.
+  const int small = w.apply(Op::lt, m.apply(Op::abs, {product}), w.number(kRestDown));
+  const int factor = w.apply(Op::mul, product, w.choose(small, w.number(kRestUp), w.number(1)));
+  const int exponent =
+      w.apply(Op::add, w.apply(Op::add, 1, 4), w.choose(small, w.whole(-1), w.whole(0)));
+  m.results = {factor, exponent, w.apply(Op::bit_or, 2, 5)};
   fold.finalize.params = fold.state;
-  fold.finalize.results = {2};
+  fold.finalize.results = {0};
   return fold;
 }
 
@@ -188,7 +177,7 @@ QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
                   .narrow = of.finalize,
                   .field = 1,
                   .limit = kMost,
-                  .total = quick_total(of, form),
+                  .rest = quick_rest(of),
                   .holds = {},
                   .widen = {}};
   Lambda& serves = quick.serves;
@@ -201,18 +190,25 @@ QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
   const int before_rounding = narrow.steps.back().operands[0];
   narrow.results = {narrow.constant(DType::f64, 0), before_rounding};
 
-  quick.holds.params = quick.total.state;
-  quick.holds.results = {quick.holds.apply(Op::eq, {2, 2})};
+  // A y that is small beside what it comes from may have lost digits, and be scaled up again.
+  std::vector<DType> total = quick.scans.state;
+  total.insert(total.end(), quick.rest.state.begin(), quick.rest.state.end());
+  constexpr int kValue = 1, kFactor = 2, kExponent = 3, kSome = 4;
+  Lambda& h = quick.holds;
+  h.params = total;
+  const int none = h.apply(Op::bit_not, {kSome});
+  const int stays = h.apply(Op::ge, {h.apply(Op::abs, {kValue}), real(h, kVanishing)});
+  h.results = {h.apply(Op::bit_or, {none, stays})};  // NaN does not
 
   Arithmetic widen(quick.widen, false);
-  quick.widen.params = quick.total.state;
+  quick.widen.params = total;
   // Exponents of 2^256 become those of 2^512 below them.
-  const int odd = widen.apply(Op::bit_and, 1, widen.whole(1));
+  const int odd = widen.apply(Op::bit_and, kExponent, widen.whole(1));
   const int is_odd = widen.apply(Op::ne, odd, widen.whole(0));
   const int factor =
-      widen.apply(Op::mul, 0, widen.choose(is_odd, widen.number(kTotalUp), widen.number(1)));
-  const int exponent = widen.apply(Op::shr, 1, widen.whole(1));
-  const int positive_zero = widen.apply(Op::add, 2, widen.number(0));
+      widen.apply(Op::mul, kFactor, widen.choose(is_odd, widen.number(kRestUp), widen.number(1)));
+  const int exponent = widen.apply(Op::shr, kExponent, widen.whole(1));
+  const int positive_zero = widen.apply(Op::add, kValue, widen.number(0));
   const Scaled sum = widen.with_zero(widen.normalised(widen.from(positive_zero)));
   quick.widen.results = {factor, exponent, sum.high, sum.exponent};
   return quick;

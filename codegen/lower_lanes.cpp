@@ -57,14 +57,21 @@ Partials TileLowering::reduce_lanes(Partials a, const std::vector<int>& bits) {
 }
 
 Partials TileLowering::reduce_lanes(Partials a, int first, int lanes) {
-  return reduce_lanes(std::move(a), bits_between(first, lanes));
+  Partials all = reduce_lanes(std::move(a), bits_between(first, lanes));
+  for (Partial& each : all) each.complete = each.complete || lanes == kWarpWidth;
+  return all;
+}
+
+Partial TileLowering::of_warp(std::size_t fold, Partial a, int first) {
+  if (a.complete) return a;
+  a = reduce(fold, std::move(a), bits_between(first, kWarpWidth));
+  a.complete = true;
+  return a;
 }
 
 Partials TileLowering::reduce_ordered(Partials a, int first) {
   for (std::size_t f = 0; f < a.size(); ++f) {
-    if (fold_of(f).commutative || a[f].complete) continue;
-    a[f] = reduce(f, std::move(a[f]), bits_between(first, kWarpWidth));
-    a[f].complete = true;
+    if (!fold_of(f).commutative) a[f] = of_warp(f, std::move(a[f]), first);
   }
   return a;
 }
@@ -143,7 +150,7 @@ std::vector<ValueId> TileLowering::flatten(const Partials& lifted, int width, bo
 Partials TileLowering::unflatten(const std::vector<ValueId>& fields, bool reduced) {
   Partials partials;
   std::size_t next = 0;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+  for (std::size_t f = 0; f < count(); ++f) {
     const Fold& fold = fold_of(f);
     Partial partial{.fields = {}, .lifted = true, .complete = reduced && !fold.commutative};
     for (std::size_t i = 0; i < fold.state.size(); ++i) partial.fields.push_back(fields[next++]);

@@ -26,19 +26,21 @@ ValueId TileLowering::quick_serves(const std::vector<Loaded>& rows) {
 }
 
 Partials TileLowering::quick_totals(ValueId& serves, const std::function<Partials()>& body) {
-  const Partials totals = quickly(Form::total, [&] { return lift(body()); });
-  for (std::size_t f = 0; f < totals.size(); ++f) {
-    if (graph_.folds[f].quick)
-      serves = b_.both(serves, b_.splat(call(graph_.folds[f].quick->holds, totals[f].fields)[0]));
+  const std::size_t folds = graph_.folds.size();
+  Partials totals = quickly(Form::total, [&] {
+    Partials all = lift(body());
+    for (std::size_t f = folds; f < all.size(); ++f) all[f] = of_warp(f, std::move(all[f]), 1);
+    return all;
+  });
+  for (std::size_t i = 0; i < quick_.size(); ++i) {
+    const QuickFold& quick = *graph_.folds[quick_[i]].quick;
+    std::vector<ValueId> fields = totals[quick_[i]].fields;
+    const std::vector<ValueId>& rest = totals[folds + i].fields;
+    fields.insert(fields.end(), rest.begin(), rest.end());
+    serves = b_.both(serves, b_.splat(call(quick.holds, fields)[0]));
+    totals[quick_[i]].fields = call(quick.widen, fields);
   }
-  return totals;
-}
-
-Partials TileLowering::widened(Partials totals) {
-  for (std::size_t f = 0; f < totals.size(); ++f) {
-    if (graph_.folds[f].quick)
-      totals[f].fields = call(graph_.folds[f].quick->widen, totals[f].fields);
-  }
+  totals.resize(folds);
   return totals;
 }
 
@@ -53,8 +55,7 @@ Partials TileLowering::chosen_totals(ValueId serves, const Partials& totals,
     return fields;
   };
   const Builder::Values fields = b_.branch(
-      b_.all(serves), [&] { return fields_of(widened(totals)); },
-      [&] { return fields_of(lift(slow())); });
+      b_.all(serves), [&] { return fields_of(totals); }, [&] { return fields_of(lift(slow())); });
   Partials chosen = totals;
   std::size_t next = 0;
   for (std::size_t f = 0; f < chosen.size(); ++f) {

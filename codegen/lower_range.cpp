@@ -18,15 +18,15 @@ std::int64_t TileLowering::least_batches(std::int64_t chunk) const {
 }
 
 Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
-  std::vector<std::vector<Partial>> parts(graph_.folds.size());
+  std::vector<std::vector<Partial>> parts(count());
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
-    for (std::size_t f = 0; f < graph_.folds.size(); ++f)
+    for (std::size_t f = 0; f < count(); ++f)
       if (!fold_of(f).moments && !takes_elements(f))
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+  for (std::size_t f = 0; f < count(); ++f) {
     const bool neighbours = vector_lanes() && !fold_of(f).commutative && !batch.front().across;
     result.push_back(takes_elements(f)  ? accumulate(f, batch)
                      : parts[f].empty() ? fold_moments(f, batch, group)
@@ -38,7 +38,7 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
 
 Partials TileLowering::merge_all(std::vector<Partials> tiles) {
   Partials result;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+  for (std::size_t f = 0; f < count(); ++f) {
     std::vector<Partial> parts;
     for (const Partials& partials : tiles) parts.push_back(partials[f]);
     result.push_back(tree(f, std::move(parts)));

@@ -30,7 +30,7 @@ Partials ScanTile::total_of_open_segment(const std::vector<Loaded>& rows) {
 }
 
 Partials ScanTile::open_segment_either(const std::vector<Loaded>& rows) {
-  Partials totals(graph_.folds.size());
+  Partials totals(tile_.count());
   for (const bool backward : {false, true}) {
     if (std::find(reverse_.begin(), reverse_.end(), backward) == reverse_.end()) continue;
     std::vector<Partials> folded;
@@ -40,7 +40,7 @@ Partials ScanTile::open_segment_either(const std::vector<Loaded>& rows) {
     }
     Partials total = this->total(std::move(folded));
     for (std::size_t f = 0; f < totals.size(); ++f)
-      if (reverse_[f] == backward) totals[f] = std::move(total[f]);
+      if (reverse(f) == backward) totals[f] = std::move(total[f]);
   }
   return totals;
 }
@@ -88,9 +88,10 @@ std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, 
     folded.clear();
     for (const std::size_t r : wanted) {
       folded.push_back(of_row(r));
-      for (std::size_t f = 0; f < reverse_.size(); ++f) {
+      for (std::size_t f = 0; f < folded.back().size(); ++f) {
         const std::vector<ValueId>& of_fold = folded.back()[f].fields;
-        if (reverse_[f] == reverse) values.insert(values.end(), of_fold.begin(), of_fold.end());
+        if (this->reverse(f) == reverse)
+          values.insert(values.end(), of_fold.begin(), of_fold.end());
       }
     }
     return values;
@@ -111,7 +112,7 @@ std::vector<Partials> ScanTile::fold_open_rows(const std::vector<Loaded>& rows, 
   std::size_t next = 0;
   for (Partials& form : folded) {
     for (std::size_t f = 0; f < form.size(); ++f) {
-      if (reverse_[f] != reverse)
+      if (this->reverse(f) != reverse)
         form[f] = tile_.identity(f);
       else
         for (ValueId& field : form[f].fields) field = values[next++];

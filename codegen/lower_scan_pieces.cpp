@@ -154,7 +154,7 @@ class ScanTile::Range {
     if (!tile.has_quick() || at_seam)
       return tile.flatten(tile.lift(ScanTile::states_of(scan(before).states)));
     ValueId serves = tile.quick_serves(all.loaded);
-    const Partials totals = tile.widened(tile.quick_totals(serves, [&] { return total_of(all); }));
+    const Partials totals = tile.quick_totals(serves, [&] { return total_of(all); });
     const bool is_loop = rows > 1 && from == kNoValue && limit == kNoValue;
     const Carry behind =
         tile.either(

@@ -167,8 +167,7 @@ Carry ScanTile::scan(const std::vector<Loaded>& rows, ValueId begin, Carry carry
   };
   if (!tile_.has_quick() || tile_.is_quick()) return scan(std::move(carry)).states;
   ValueId serves = tile_.quick_serves(rows);
-  const Partials totals =
-      tile_.widened(tile_.quick_totals(serves, [&] { return fold_rows(rows); }));
+  const Partials totals = tile_.quick_totals(serves, [&] { return fold_rows(rows); });
   return tile_
       .either(
           serves, carry, scan, [&](std::size_t f) { return behind(f, carry, totals); }, scan)

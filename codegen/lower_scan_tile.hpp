@@ -34,7 +34,7 @@ class ScanTile {
   /// Whether elements have a fold's running value.
   [[nodiscard]] bool is_scan(std::size_t fold) const { return is_scan_[fold]; }
   /// The direction of a fold's scan.
-  [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[fold]; }
+  [[nodiscard]] bool reverse(std::size_t fold) const { return reverse_[tile_.own(fold)]; }
   /// The direction of ranges, whose scans have one, and in which tiles are counted: forward where
   /// there are scans of both directions.
   [[nodiscard]] bool reverse() const { return ranges_reverse_; }

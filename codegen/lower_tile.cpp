@@ -42,10 +42,12 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
   }
   ordered_ = needs_order(graph);
   guarded_ = guarded_folds(graph);
+  for (std::size_t f = 0; f < graph.folds.size(); ++f)
+    if (graph.folds[f].quick) quick_.push_back(f);
 }
 
 const Node& TileLowering::fold_node(std::size_t fold) const {
-  return graph_.node(fold_nodes_[fold]);
+  return graph_.node(fold_nodes_[own(fold)]);
 }
 
 std::span<const NodeId> TileLowering::operands_of(std::size_t fold) const {
@@ -114,7 +116,7 @@ Partial TileLowering::identity(std::size_t fold) {
 
 Partials TileLowering::identities() {
   Partials states;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) states.push_back(identity(f));
+  for (std::size_t f = 0; f < count(); ++f) states.push_back(identity(f));
   return states;
 }
 
@@ -161,7 +163,7 @@ Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b
     return {.fields = {b_.compute(*f.tile, {a.fields[0], b.fields[0]})}, .complete = complete};
   }
   // One more rounding has no room in the bound of values that a matrix instruction has rounded.
-  const bool accumulates = f.accumulate && plan_.folds[fold].unit == Unit::simt;
+  const bool accumulates = f.accumulate && how(fold).unit == Unit::simt;
   if (accumulates && a.lifted != b.lifted && (a.lifted || f.commutative)) {
     std::vector<ValueId> arguments = a.lifted ? a.fields : b.fields;
     arguments.push_back(a.lifted ? b.fields[0] : a.fields[0]);
@@ -182,10 +184,10 @@ Partials TileLowering::merge(const Partials& a, const Partials& b) {
 Partial TileLowering::tree(std::size_t fold, std::vector<Partial> parts) {
   // Values that a matrix instruction has already rounded are summed with compensation: its own
   // error takes up most of the bound.
-  const FoldPlan& how = plan_.folds[fold];
+  const FoldPlan& by = how(fold);
   const bool rounded =
-      how.unit != Unit::simt && how.mma_row >= 0 &&
-      mma_table()[static_cast<std::size_t>(how.mma_row)].rounding == MmaRounding::toward_zero;
+      by.unit != Unit::simt && by.mma_row >= 0 &&
+      mma_table()[static_cast<std::size_t>(by.mma_row)].rounding == MmaRounding::toward_zero;
   if (rounded && parts.size() > 1) {
     for (Partial& part : parts) part = lift(fold, part);
   }
@@ -213,15 +215,14 @@ TileLowering::Scope TileLowering::scope_of(const Loaded& tile) const {
 Partials TileLowering::fold_tile(const Loaded& tile) {
   Scope scope = scope_of(tile);
   Partials partials;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-    partials.push_back(fold_one(f, tile, scope));
+  for (std::size_t f = 0; f < count(); ++f) partials.push_back(fold_one(f, tile, scope));
   return partials;
 }
 
 Partial TileLowering::fold_one(std::size_t fold, const Loaded& tile, Scope& scope) {
   const bool whole_vector = tile.width == plan_.load_width;  // edges come one element a lane
   if (by_quads(fold, tile)) return fold_quads(fold, tile);
-  if (plan_.folds[fold].unit != Unit::simt && whole_vector) return fold_mma(fold, tile);
+  if (how(fold).unit != Unit::simt && whole_vector) return fold_mma(fold, tile);
   return fold_simt(fold, tile, scope);
 }
 
@@ -242,8 +243,7 @@ Partial TileLowering::fold_element(std::size_t fold, const Loaded& tile, Scope& 
 Partials TileLowering::fold_elements(const Loaded& tile) {
   Scope scope = scope_of(tile);
   Partials partials;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f)
-    partials.push_back(fold_element(f, tile, scope));
+  for (std::size_t f = 0; f < count(); ++f) partials.push_back(fold_element(f, tile, scope));
   return partials;
 }
 

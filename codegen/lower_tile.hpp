@@ -147,7 +147,7 @@ class TileLowering {
   /// elements a lane, from its element `first` (uniform i64) on.
   ValueId positions(ValueId first, int group, int lane_stride);
   [[nodiscard]] bool uses_index() const { return uses_index_; }
-  [[nodiscard]] const FoldPlan& how(std::size_t fold) const { return plan_.folds[fold]; }
+  [[nodiscard]] const FoldPlan& how(std::size_t fold) const { return plan_.folds[own(fold)]; }
   /// Whether lanes are elements of vectors (Target::vector_lanes).
   [[nodiscard]] bool vector_lanes() const { return plan_.vector_lanes; }
   /// Whether what a matrix instruction gives is tested for NaN and infinities.
@@ -192,12 +192,21 @@ class TileLowering {
   // Quick folds (lower_quick.cpp).
   /// Whether some fold has those that serve ordinary elements.
   [[nodiscard]] bool has_quick() const { return has_quick_folds(graph_); }
+  /// `total`: the folds of `scans`, and behind all folds the quick ones' QuickFold::rest.
   enum class Form : std::uint8_t { own, scans, total };
+  /// How many folds partials are of now.
+  [[nodiscard]] std::size_t count() const {
+    return graph_.folds.size() + (form_ == Form::total ? quick_.size() : 0);
+  }
+  /// The graph's fold that one of them belongs to.
+  [[nodiscard]] std::size_t own(std::size_t fold) const {
+    return fold < graph_.folds.size() ? fold : quick_[fold - graph_.folds.size()];
+  }
   /// The fold that partials are of now: the graph's own, or within quickly() a quick one.
   [[nodiscard]] const Fold& fold_of(std::size_t fold) const {
-    const Fold& own = graph_.folds[fold];
-    if (!own.quick || form_ == Form::own) return own;
-    return form_ == Form::scans ? own.quick->scans : own.quick->total;
+    const Fold& own_fold = graph_.folds[own(fold)];
+    if (!own_fold.quick || form_ == Form::own) return own_fold;
+    return fold < graph_.folds.size() ? own_fold.quick->scans : own_fold.quick->rest;
   }
   [[nodiscard]] bool is_quick() const { return form_ != Form::own; }
   /// What `body` does by quick folds of a form.
@@ -210,11 +219,9 @@ class TileLowering {
   }
   /// Of each lane whether quick folds serve what elements it has of loaded rows.
   ValueId quick_serves(const std::vector<Loaded>& rows);
-  /// The states of whole runs as `body` folds them by the quick folds' totals. `serves` becomes
-  /// false (lanes) where one does not hold.
+  /// The states of whole runs as `body` folds them by quick folds, as the graph's own. `serves`
+  /// becomes false (lanes) where one does not hold.
   Partials quick_totals(ValueId& serves, const std::function<Partials()>& body);
-  /// Those of quick folds as the graph's own.
-  Partials widened(Partials totals);
   /// quick_totals() where they serve, else what `slow` folds; of folds without a quick one theirs.
   Partials chosen_totals(ValueId serves, const Partials& totals,
                          const std::function<Partials()>& slow);
@@ -354,6 +361,8 @@ class TileLowering {
   /// other) and by the others as (other, mine) if the fold needs its order.
   Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);
   Partial reduce(std::size_t fold, Partial a, const std::vector<int>& bits);
+  /// Over lane bits from `first` on, whose lanes all hold it then.
+  Partial of_warp(std::size_t fold, Partial a, int first);
   Partial pair_by_patterns(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
   Partial pair_by_exchange(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
   ValueId has_lane_bit(int mask);
@@ -391,7 +400,8 @@ class TileLowering {
   Builder& b_;
   const Graph& graph_;
   const Plan& plan_;
-  std::vector<bool> guarded_;  // one a fold
+  std::vector<bool> guarded_;       // one a fold
+  std::vector<std::size_t> quick_;  // folds that have quick ones
   Form form_ = Form::own;
   ValueId ahead_ = kNoValue;
   std::vector<NodeId> fold_nodes_;

@@ -488,7 +488,7 @@ TEST(FoldRecurrence, TheQuickOneGivesTheSame) {
       state.insert(state.end(), first.begin(), first.end());
       return double_of_bits(DType::f32, evaluate(of.finalize, state)[0]);
     };
-    State state = fold.init, narrow = quick.scans.init, total = quick.total.init;
+    State state = fold.init, narrow = quick.scans.init, rest = quick.rest.init;
     for (int i = 0; i < 3000; ++i) {
       const auto number = [&] { return std::ldexp(static_cast<double>(random()), -64); };
       const std::vector<Bits> element = {bits_of_double(DType::f32, number() * 2 - 1),
@@ -496,7 +496,9 @@ TEST(FoldRecurrence, TheQuickOneGivesTheSame) {
       EXPECT_EQ(evaluate(quick.serves, element)[0], 1u);
       state = merge(fold, state, evaluate(fold.lift, element));
       narrow = merge(quick.scans, narrow, evaluate(quick.scans.lift, element));
-      total = merge(quick.total, total, evaluate(quick.total.lift, element));
+      rest = merge(quick.rest, rest, evaluate(quick.rest.lift, element));
+      State total = narrow;
+      total.insert(total.end(), rest.begin(), rest.end());
       EXPECT_NEAR(value(fold, state), value(quick.scans, narrow), 0x1p-22);
       EXPECT_EQ(evaluate(quick.holds, total)[0], 1u);
       EXPECT_NEAR(value(fold, state), value(fold, evaluate(quick.widen, total)), 0x1p-22);
@@ -523,17 +525,34 @@ TEST(FoldRecurrence, TotalsKeepWhatVanishes) {
     return evaluate(
         f.lift, std::vector<Bits>{bits_of_double(DType::f32, a), bits_of_double(DType::f32, x)});
   };
-  State down = quick.total.init, up = fold.init;
+  // A state of `scans`, and behind it one of `rest`.
+  const auto behind = [](State all, const State& rest) {
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+  };
+  const auto total = [&](double a, double x) {
+    return behind(of(quick.scans, a, x), of(quick.rest, a, x));
+  };
+  const auto merged = [&](const State& a, const State& b) {
+    const auto part = [&](const State& state, bool rest) {
+      const auto middle = state.begin() + static_cast<std::ptrdiff_t>(quick.scans.state.size());
+      return rest ? State(middle, state.end()) : State(state.begin(), middle);
+    };
+    return behind(merge(quick.scans, part(a, false), part(b, false)),
+                  merge(quick.rest, part(b, true), part(a, true)));
+  };
+  State down = behind(quick.scans.init, quick.rest.init), up = fold.init;
   for (int i = 0; i < 5001; ++i) {
-    down = merge(quick.total, down, of(quick.total, i % 2 == 0 ? 0.5 : -0.25, 0));
+    down = merged(down, total(i % 2 == 0 ? 0.5 : -0.25, 0));
     up = merge(fold, up, of(fold, i % 2 == 0 ? -2 : 4, 0));
     EXPECT_EQ(evaluate(quick.holds, down)[0], 1u);
   }
   const State back = merge(fold, merge(fold, of(fold, 1, 3), evaluate(quick.widen, down)), up);
   EXPECT_EQ(double_of_bits(DType::f32, evaluate(fold.finalize, back)[0]), -3);
-  EXPECT_EQ(evaluate(quick.holds, merge(quick.total, of(quick.total, 1, 3), down))[0], 0u);
-  const State some = merge(quick.total, down, of(quick.total, 0.5, 0x1p-149));
-  EXPECT_EQ(evaluate(quick.holds, merge(quick.total, of(quick.total, 1, 3), some))[0], 1u);
+  EXPECT_EQ(evaluate(quick.holds, merged(total(1, 3), down))[0], 0u);
+  const State some = merged(down, total(0.5, 0x1p-149));
+  EXPECT_EQ(evaluate(quick.holds, merged(total(1, 3), some))[0], 1u);
+  EXPECT_EQ(evaluate(quick.holds, total(1, std::nan("")))[0], 0u);
 }
 
 TEST(Fold, TilesMayBeCombinedFirst) {
