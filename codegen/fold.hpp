@@ -87,7 +87,9 @@ struct Fold {
 
 /// Folds of the same operands whose states are of other forms, for elements that they serve.
 struct QuickFold {
-  Lambda serves;  ///< operands -> boolean: whether both serve such an element
+  /// operands -> boolean: whether they serve such an element; whether they do if nothing asks their
+  /// total whether it holds.
+  Lambda serves, serves_alone;
   /// For scans: from what comes before, below the limit, each result is the same up to rounding.
   /// What elements leave behind them may not be.
   Fold scans;

@@ -14,6 +14,7 @@ bool sums_wide(const Fold& fold) {
 }
 
 std::vector<DType> carried_fields(const Fold& fold) {
+  if (fold.quick) return carried_fields(fold.quick->scans);
   const DType type = fold.operands[0];
   if (fold.moments) {
     const DType real = type == DType::f32 ? DType::f32 : DType::f64;

@@ -54,6 +54,7 @@ std::string print(const Fold& fold) {
   if (fold.quick) {
     const QuickFold& quick = *fold.quick;
     print_lambda(out, "quick serves", quick.serves);
+    print_lambda(out, "quick serves alone", quick.serves_alone);
     print_lambda(out, "quick narrow", quick.narrow);
     out += fmt::format("  quick state {} below {:g}\n", quick.field, quick.limit);
     print_lambda(out, "quick holds", quick.holds);

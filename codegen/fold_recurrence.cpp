@@ -173,6 +173,7 @@ Fold quick_rest(const Fold& of) {
 
 QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
   QuickFold quick{.serves = {},
+                  .serves_alone = {},
                   .scans = quick_scan(of, form),
                   .narrow = of.finalize,
                   .field = 1,
@@ -180,10 +181,16 @@ QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
                   .rest = quick_rest(of),
                   .holds = {},
                   .widen = {}};
-  Lambda& serves = quick.serves;
-  serves.params = of.operands;
-  const int one = serves.constant(DType::f32, bits_of_double(DType::f32, 1));
-  serves.results = {serves.apply(Op::le, {serves.apply(Op::abs, {0}), one})};  // NaN is not
+  quick.serves.params = of.operands;
+  const auto below = [](Lambda& l, Op op, int operand, double limit) {
+    const int bound = l.constant(DType::f32, bits_of_double(DType::f32, limit));
+    return l.apply(op, {l.apply(Op::abs, {operand}), bound});  // NaN is not
+  };
+  quick.serves.results = {below(quick.serves, Op::le, 0, 1)};
+  // A product that vanishes must not meet an infinity, which a total shows.
+  Lambda& alone = quick.serves_alone = quick.serves;
+  const int finite = below(alone, Op::lt, 1, std::numeric_limits<double>::infinity());
+  alone.results = {alone.apply(Op::bit_and, {alone.results[0], finite})};
 
   // Whatever finalize gives but for its rounding, with a product of 0.
   Lambda& narrow = quick.narrow;
@@ -196,9 +203,10 @@ QuickFold quick_recurrence(const Fold& of, const RecurrenceForm& form) {
   constexpr int kValue = 1, kFactor = 2, kExponent = 3, kSome = 4;
   Lambda& h = quick.holds;
   h.params = total;
-  const int none = h.apply(Op::bit_not, {kSome});
-  const int stays = h.apply(Op::ge, {h.apply(Op::abs, {kValue}), real(h, kVanishing)});
-  h.results = {h.apply(Op::bit_or, {none, stays})};  // NaN does not
+  const int none = h.apply(Op::bit_not, {kSome}), size = h.apply(Op::abs, {kValue});
+  const int stays = h.apply(Op::ge, {size, real(h, kVanishing)});
+  const int ends = h.apply(Op::lt, {size, real(h, std::numeric_limits<double>::infinity())});
+  h.results = {h.apply(Op::bit_or, {none, h.apply(Op::bit_and, {stays, ends})})};
 
   Arithmetic widen(quick.widen, false);
   quick.widen.params = total;

@@ -123,14 +123,17 @@ Partial TileLowering::tree_in_order(std::size_t fold, std::vector<Partial> parts
   return parts[0];
 }
 
+Partial TileLowering::pair_rows(std::size_t fold, const Partial& a, const Partial& b,
+                                LanePair pair) {
+  const bool lifted = a.lifted || b.lifted;
+  const Partial x = lifted ? lift(fold, a) : a, y = lifted ? lift(fold, b) : b;
+  return plan_.vector_lanes ? pair_by_patterns(fold, x, y, pair)
+                            : pair_by_exchange(fold, x, y, pair);
+}
+
 Partials TileLowering::pair_rows(const Partials& a, const Partials& b, LanePair pair) {
   Partials paired;
-  for (std::size_t f = 0; f < a.size(); ++f) {
-    const bool lifted = a[f].lifted || b[f].lifted;
-    const Partial x = lifted ? lift(f, a[f]) : a[f], y = lifted ? lift(f, b[f]) : b[f];
-    paired.push_back(plan_.vector_lanes ? pair_by_patterns(f, x, y, pair)
-                                        : pair_by_exchange(f, x, y, pair));
-  }
+  for (std::size_t f = 0; f < a.size(); ++f) paired.push_back(pair_rows(f, a[f], b[f], pair));
   return paired;
 }
 

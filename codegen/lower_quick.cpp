@@ -4,7 +4,7 @@
 
 namespace chainfold::codegen {
 
-ValueId TileLowering::quick_serves(const std::vector<Loaded>& rows) {
+ValueId TileLowering::quick_serves(const std::vector<Loaded>& rows, bool alone) {
   ValueId serves = kNoValue;
   for (const Loaded& row : rows) {
     Scope scope = scope_of(row);
@@ -12,7 +12,8 @@ ValueId TileLowering::quick_serves(const std::vector<Loaded>& rows) {
       if (!graph_.folds[f].quick) continue;
       std::vector<ValueId> operands;
       for (const NodeId operand : operands_of(f)) operands.push_back(node_value(operand, scope));
-      ValueId elements = call(graph_.folds[f].quick->serves, operands)[0];
+      const QuickFold& quick = *graph_.folds[f].quick;
+      ValueId elements = call(alone ? quick.serves_alone : quick.serves, operands)[0];
       // Whatever is in the place of others.
       for (const ValueId exists : {row.mask, row.valid}) {
         if (exists == kNoValue) continue;

@@ -114,18 +114,29 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
     scan_rows(scan.load(begin, count, b.i64(0)), count);
     return program;
   }
+  const auto one_by_one = [&] {
+    scan_segments(b, graph, plan, scan, first, b.min(behind, exist));
+    return Builder::Values{};
+  };
+  const auto load_all = [&](const auto& body) {
+    const std::int64_t elements = plan.tile_segments * plan.segment;
+    const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
+    return body(scan.load(begin, count, b.i64(0)), count);
+  };
+  const ValueId full = b.compute(Op::le, {behind, exist});
+  if (scan.leaves_segments()) {
+    const auto served = [&](const std::vector<Loaded>& rows, ValueId count) {
+      return Builder::Values{scan.scan_quick_segments(rows, begin, count, first)};
+    };
+    const auto not_served = [&]() -> Builder::Values { return {b.constant(DType::boolean, 0)}; };
+    const ValueId done = b.branch(full, [&] { return load_all(served); }, not_served)[0];
+    b.branch(b.all(done), [] { return Builder::Values{}; }, one_by_one);
+    return program;
+  }
   b.branch(
-      b.compute(Op::le, {behind, exist}),
-      [&] {
-        const std::int64_t elements = plan.tile_segments * plan.segment;
-        const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
-        return scan_rows(scan.load(begin, count, b.i64(0)), count);
-      },
+      full, [&] { return load_all(scan_rows); },
       [&] {  // of the last tile some segments are missing
-        if (!both_ways) {
-          scan_segments(b, graph, plan, scan, first, b.min(behind, exist));
-          return Builder::Values{};
-        }
+        if (!both_ways) return one_by_one();
         const ValueId count = b.mul(b.sub(exist, first), size);
         return scan_rows(scan.load_whole(begin, count), count);
       });

@@ -33,10 +33,10 @@ Partials ScanTile::open_segment_either(const std::vector<Loaded>& rows) {
   Partials totals(tile_.count());
   for (const bool backward : {false, true}) {
     if (std::find(reverse_.begin(), reverse_.end(), backward) == reverse_.end()) continue;
-    std::vector<Partials> folded;
+    RowTotals folded(tile_);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      for (Partials& of_row : fold_open_rows({rows[r]}, static_cast<int>(r), backward))
-        folded.push_back(std::move(of_row));
+      for (const Partials& of_row : fold_open_rows({rows[r]}, static_cast<int>(r), backward))
+        folded.add(of_row);
     }
     Partials total = this->total(std::move(folded));
     for (std::size_t f = 0; f < totals.size(); ++f)

@@ -96,18 +96,13 @@ std::vector<Loaded> ScanTile::load(ValueId begin, ValueId count, ValueId place, 
   return loaded;
 }
 
-Partials ScanTile::fold_row(const Loaded& row) {
-  // A row's lanes follow each other: what needs order is merged across them row by row.
-  return tile_.reduce_ordered(tile_.fold_tile(row));
-}
-
 Partials ScanTile::total(const std::vector<Loaded>& rows) {
   return tile_.either(rows, [&] { return fold_rows(rows); });
 }
 
 Partials ScanTile::fold_rows(const std::vector<Loaded>& rows) {
-  std::vector<Partials> folded;
-  for (const Loaded& row : rows) folded.push_back(fold_row(row));
+  RowTotals folded(tile_);
+  for (const Loaded& row : rows) folded.add(tile_.fold_tile(row));
   return total(std::move(folded));
 }
 
@@ -117,8 +112,8 @@ Partials ScanTile::states_of(const Carry& carry) {
   return states;
 }
 
-Partials ScanTile::total(std::vector<Partials> folded) {
-  Partials total = tile_.merge_all(std::move(folded));
+Partials ScanTile::total(RowTotals folded) {
+  Partials total = folded.merged();
   if (plan_.combine_states) total = tile_.lift(std::move(total));
   return tile_.lift(tile_.reduce_lanes(std::move(total), tile_.lanes_alike(), kWarpWidth));
 }
@@ -207,8 +202,28 @@ Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, Va
     scan_segments_either(rows, begin, count, first, std::move(from));
     return TileLowering::Scanned{};
   };
-  tile_.either(tile_.quick_serves(rows), carry, scan, nullptr, scan);
+  tile_.either(tile_.quick_serves(rows, true), carry, scan, nullptr, scan);
   return no_carry();
+}
+
+bool ScanTile::leaves_segments() const {
+  return tile_.has_quick() && segment_ > row_elements() && !scans_both_ways(graph_) &&
+         !broadcasts(graph_);
+}
+
+ValueId ScanTile::scan_quick_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                                      ValueId first) {
+  const ValueId all = b_.all(tile_.quick_serves(rows, true));
+  b_.branch(
+      all,
+      [&] {
+        return tile_.quickly(TileLowering::Form::scans, [&] {
+          scan_segments_either(rows, begin, count, first, no_carry());
+          return Builder::Values{};
+        });
+      },
+      [] { return Builder::Values{}; });
+  return all;
 }
 
 Carry ScanTile::scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "chainfold/codegen/lower_row_totals.hpp"
 #include "chainfold/codegen/lower_scan_row.hpp"
 
 namespace chainfold::codegen {
@@ -64,10 +65,9 @@ class ScanTile {
   ValueId row_position(ValueId place, int r);
   /// The lanes of row r of the same that hold elements.
   ValueId row_mask(ValueId count, int r);
-  /// The fold of loaded rows; the same in two steps, of which the first needs one row at a time.
+  /// The fold of loaded rows, or of what they are folded to.
   Partials total(const std::vector<Loaded>& rows);
-  Partials fold_row(const Loaded& row);
-  Partials total(std::vector<Partials> folded);
+  Partials total(RowTotals folded);
   /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(): whole
   /// loads, and the elements of the one that is not all there one by one. The first `before` (i32;
   /// kNoValue: 0) of them are none of the run's: fewer than a load, of runs with a whole one.
@@ -110,6 +110,13 @@ class ScanTile {
   /// which become those of what comes behind them.
   Carry scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
                       Carry carry);
+  /// Whether segments of loaded rows that quick folds do not serve are scanned as ranges, since
+  /// their rows are much code.
+  [[nodiscard]] bool leaves_segments() const;
+  /// scan_segments() from nothing by quick folds where these serve all lanes. Whether they do, a
+  /// boolean: else nothing is stored.
+  ValueId scan_quick_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
+                              ValueId first);
   /// The same of rows that one question serves: most of them have no heads, nor the memory's end.
   Carry scan_together(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
                       const Partials& carry);

@@ -179,15 +179,13 @@ std::vector<Loaded> ScanTiles::load_kept() {
   return rows;
 }
 
-void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first,
-                            std::vector<Partials>& folded) {
+void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first, RowTotals& folded) {
   if (!plan_.heads) {
-    for (const Loaded& row : rows) folded.push_back(scan_.fold_row(row));
+    for (const Loaded& row : rows) folded.add(scan_.tile().fold_tile(row));
     if (scan_.tile().is_quick()) serves_ = b_.both(serves_, scan_.tile().quick_serves(rows));
     return;
   }
-  for (Partials& open : scan_.fold_open_rows(rows, first, scan_.reverse()))
-    folded.push_back(std::move(open));
+  for (const Partials& open : scan_.fold_open_rows(rows, first, scan_.reverse())) folded.add(open);
 }
 
 Partials ScanTiles::fold_rows() {
@@ -198,7 +196,7 @@ Partials ScanTiles::fold_rows() {
   // Behind ScanRing::read loads are those of the stage.
   rows_.clear();
   if (kept().rows > 0) rows_ = load_kept();
-  std::vector<Partials> folded, of_stage;
+  RowTotals folded(scan_.tile()), of_stage(scan_.tile());
   const int step = plan_.heads ? together(plan_.depth) : 1;
   for (int r = 0; r < kept().rows; r += step)
     fold_loaded(kept_rows(r, std::min(step, kept().rows - r)), kept().first + r, folded);
@@ -211,9 +209,9 @@ Partials ScanTiles::fold_rows() {
     fold_loaded(load_staged(b_.i64(elements_of(r)), count_from(rows), place_of(rows), rows.rows),
                 rows.first, of_stage);
   }
-  const auto where = scan_.reverse() ? folded.begin() : folded.end();
-  folded.insert(where, of_stage.begin(), of_stage.end());
-  return scan_.total(std::move(folded));
+  RowTotals& earlier = scan_.reverse() ? of_stage : folded;
+  earlier.append(std::move(scan_.reverse() ? folded : of_stage));
+  return scan_.total(std::move(earlier));
 }
 
 Builder::Values ScanTiles::of_masked(const std::function<Builder::Values()>& rows) {
@@ -229,12 +227,9 @@ bool ScanTiles::has_quick_rows() const {
          !blocked_ && !scans_both_ways(graph_) && has_quick_folds(graph_);
 }
 
-/// By quick folds, and where these do not serve once more, as a range.
 Partials ScanTiles::fold_quick_rows() {
-  TileLowering& tile = scan_.tile();
   serves_ = kNoValue;
-  const Partials totals = tile.quick_totals(serves_, [&] { return fold_rows(); });
-  return tile.chosen_totals(serves_, totals, [&] { return fold_range(); });
+  return scan_.tile().quick_totals(serves_, [&] { return fold_rows(); });
 }
 
 Partials ScanTiles::fold_range() {
@@ -253,9 +248,14 @@ Partials ScanTiles::total() {
   if (!plan_.in_registers) return fold_range();
   auto folded_rows = [&] { return has_quick_rows() ? fold_quick_rows() : fold_rows(); };
   auto whole = [&] { return blocked_ ? fold_blocked() : folded_rows(); };
-  if (!plan_.ragged) return whole();
-  // Values of a branch end with it: the rows are handed out one input after the other.
   TileLowering& tile = scan_.tile();
+  // Where quick folds do not serve, once more, as a range.
+  auto holds = [&](const Partials& totals) {
+    if (!has_quick_rows()) return totals;
+    return tile.chosen_totals(serves_, totals, [&] { return fold_range(); });
+  };
+  if (!plan_.ragged) return holds(whole());
+  // Values of a branch end with it: the rows are handed out one input after the other.
   auto values_of = [&](const Partials& folded) {
     Builder::Values values = tile.flatten(folded);
     for (const Loaded& row : rows_) {
@@ -286,7 +286,8 @@ Partials ScanTiles::total() {
   }
   if (has_quick_rows()) serves_ = both[next++];
   before_lanes_.assign(both.begin() + static_cast<std::ptrdiff_t>(next), both.end());
-  return tile.unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)}, true);
+  return holds(
+      tile.unflatten({both.begin(), both.begin() + static_cast<std::ptrdiff_t>(fields)}, true));
 }
 
 Partials ScanTiles::fold_blocked() {

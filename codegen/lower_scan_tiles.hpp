@@ -123,7 +123,7 @@ class ScanTiles {
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
   /// Whether rows in registers are folded and scanned by quick folds first.
   [[nodiscard]] bool has_quick_rows() const;
-  Partials fold_quick_rows();
+  Partials fold_quick_rows();  ///< whether these serve becomes known
   /// The warp's elements.
   struct Run {
     ValueId begin = kNoValue, count = kNoValue, place = kNoValue;
@@ -145,7 +145,7 @@ class ScanTiles {
   /// Of so many rows those that one question about heads serves.
   [[nodiscard]] int together(int rows) const;
   /// Adds the folds of the run's rows from `first` on.
-  void fold_loaded(const std::vector<Loaded>& rows, int first, std::vector<Partials>& folded);
+  void fold_loaded(const std::vector<Loaded>& rows, int first, RowTotals& folded);
   /// Scans the rows behind `carry`.
   void scan_rows(Partials carry, const std::vector<ValueId>& folded);
   /// Scans loaded rows, from element `offset` (i64) of the span on.

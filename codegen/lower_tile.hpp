@@ -172,6 +172,7 @@ class TileLowering {
                                  ValueId origin, int whole = 0, const LoadRuns& runs = {});
   /// The merge of partials of runs that follow each other, neighbours first.
   Partials merge_all(std::vector<Partials> parts);
+  Partial tree(std::size_t fold, std::vector<Partial> parts);
   /// Moments of rows: what follows is taken relative to the first element of the segment that a
   /// group of lanes shares, of which `first` is the first load; but for filtered ones, whose first
   /// element may be none, and those of f16 and bytes.
@@ -217,8 +218,9 @@ class TileLowering {
     form_ = outer;
     return result;
   }
-  /// Of each lane whether quick folds serve what elements it has of loaded rows.
-  ValueId quick_serves(const std::vector<Loaded>& rows);
+  /// Of each lane whether quick folds serve what elements it has of loaded rows; `alone`: whose
+  /// totals nobody asks for.
+  ValueId quick_serves(const std::vector<Loaded>& rows, bool alone = false);
   /// The states of whole runs as `body` folds them by quick folds, as the graph's own. `serves`
   /// becomes false (lanes) where one does not hold.
   Partials quick_totals(ValueId& serves, const std::function<Partials()>& body);
@@ -268,12 +270,16 @@ class TileLowering {
   Partials reduce_lanes(Partials a, int first, int lanes);
   /// Over the given bits of the lane's number, in their order.
   Partials reduce_lanes(Partials a, const std::vector<int>& bits);
+  Partial reduce(std::size_t fold, Partial a, const std::vector<int>& bits);
+  /// Over lane bits from `first` on, after which it is complete.
+  Partial of_warp(std::size_t fold, Partial a, int first);
   /// Folds that are not commutative become complete: their warp's lanes are merged in order, over
   /// lane bits from `first` on.
   Partials reduce_ordered(Partials a, int first = 1);
   /// Two rows in, one out: lanes of the result belong to a or b as `pair` says. By exchanges of
   /// lanes (`pair` moves no bit), or by patterns that take lanes of both, if the plan says so.
   Partials pair_rows(const Partials& a, const Partials& b, LanePair pair);
+  Partial pair_rows(std::size_t fold, const Partial& a, const Partial& b, LanePair pair);
   /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields of
   /// `width` elements; one where all of a lane's have the same, the count of moments. That may stay
   /// uniform (`same_counts`) where it always is.
@@ -360,9 +366,6 @@ class TileLowering {
   /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
   /// other) and by the others as (other, mine) if the fold needs its order.
   Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);
-  Partial reduce(std::size_t fold, Partial a, const std::vector<int>& bits);
-  /// Over lane bits from `first` on, whose lanes all hold it then.
-  Partial of_warp(std::size_t fold, Partial a, int first);
   Partial pair_by_patterns(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
   Partial pair_by_exchange(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
   ValueId has_lane_bit(int mask);
@@ -377,7 +380,6 @@ class TileLowering {
   /// What finalize is given behind a state.
   void append_given(std::size_t fold, std::vector<ValueId>& state);
   [[nodiscard]] std::span<const NodeId> operands_of(std::size_t fold) const;  ///< of its lift
-  Partial tree(std::size_t fold, std::vector<Partial> parts);
   /// Of loads side by side, in order: lane l of the result has the l-th run of their elements.
   Partial tree_in_order(std::size_t fold, std::vector<Partial> parts);
 

@@ -60,6 +60,12 @@ std::vector<RecurrenceCase> make() {
        [=](std::int64_t i) { return step(i % 97 == 0 ? 0 : 0x1p100, i % 97 == 0 ? 0x1p-60 : 0); },
        0, true},
       {"from a value on", [=](std::int64_t i) { return step(i % 2 == 0 ? 4 : 0.25, 0); }, 3, true},
+      // Products vanish within a row; no infinity meets them.
+      {"an infinity stays",
+       [=](std::int64_t i) {
+         return step(0x1p-20, i == 70 ? HUGE_VAL : i == 80 ? -1 : 0);
+       },
+       0, true},
       {"ordinary", [=](std::int64_t i) { return step(2 * noise(i) - 1, noise(i + 1) - 0.5); }, 0.5},
       {"of one sign, nearly 1",
        [=](std::int64_t i) { return step(1 - noise(i) / 4096, noise(i + 1)); }, 7},

@@ -553,6 +553,14 @@ TEST(FoldRecurrence, TotalsKeepWhatVanishes) {
   const State some = merged(down, total(0.5, 0x1p-149));
   EXPECT_EQ(evaluate(quick.holds, merged(total(1, 3), some))[0], 1u);
   EXPECT_EQ(evaluate(quick.holds, total(1, std::nan("")))[0], 0u);
+  EXPECT_EQ(evaluate(quick.holds, total(1, HUGE_VAL))[0], 0u);
+  const auto serves_alone = [&](double x) {
+    const std::vector<Bits> element = {bits_of_double(DType::f32, 0.5),
+                                       bits_of_double(DType::f32, x)};
+    return evaluate(quick.serves_alone, element)[0] != 0;
+  };
+  EXPECT_TRUE(serves_alone(3e38));
+  EXPECT_FALSE(serves_alone(-HUGE_VAL) || serves_alone(std::nan("")));
 }
 
 TEST(Fold, TilesMayBeCombinedFirst) {
