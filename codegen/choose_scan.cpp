@@ -151,7 +151,8 @@ int most_quick_rows(const Graph& graph, int width) {
   constexpr int kBytes = 512;  // of a lane's registers
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  return std::min(kMostRunRows, kBytes / (std::max(1, bytes) * width));
+  const int folds = static_cast<int>(graph.folds.size());
+  return std::min(kMostRunRows, kBytes / (std::max(1, bytes) * width)) / folds;
 }
 
 /// Elements of a segment that is no multiple of a load up to which a warp scans it by itself where
@@ -424,9 +425,9 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
     // Segments that fill a warp's rows have no use for heads among them.
     const bool fill_rows =
         s % widest == 0 && s > std::int64_t{kTileRows - 1} * Plan::kWarp * widest;
-    if (has_quick_folds(graph) && !values_wait(graph)) {
+    if (has_quick_folds(graph) && !values_wait(graph) && !has_long_merges(graph)) {
       order.push_back({Strategy::scan_tile, most_quick_rows(graph, widest)});
-      if (s % widest != 0)
+      if (s % widest != 0 && request.most_elements == 0)
         order.push_back({s <= kLongestQuickRun ? Strategy::scan_run : Strategy::propagate});
     } else {
       if (fill_rows) order.push_back({Strategy::scan_block});

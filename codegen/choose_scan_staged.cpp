@@ -56,7 +56,7 @@ constexpr Shape kSegmentsWide{2, 16, 24, 4, 1};
 constexpr Shape kSeveral{4, 0, 16, 4, 0};
 /// States that tiles take long to merge and look for. An H200, of a copy, recurrences of f32 of
 /// everything by 16 and 24 rows: 0.58 and 0.68.
-constexpr Shape kQuick{2, 0, 24, 4, 1}, kQuickSegments{2, 0, 24, 4, 0};
+constexpr Shape kQuick{2, 0, 24, 4, 1}, kQuickSegments{2, 0, 24, 1, 0};
 /// Elements that are states of several f64 each want all the registers that there are.
 constexpr Shape kMoments{1, 0, 16, 4, 0};
 

@@ -87,8 +87,8 @@ struct Fold {
 
 /// Folds of the same operands whose states are of other forms, for elements that they serve.
 struct QuickFold {
-  /// operands -> boolean: whether they serve such an element; whether they do if nothing asks their
-  /// total whether it holds.
+  /// operands -> boolean: whether they serve such an element, where a total is asked whether it
+  /// holds, and where none is.
   Lambda serves, serves_alone;
   /// For scans: from what comes before, below the limit, each result is the same up to rounding.
   /// What elements leave behind them may not be.

@@ -76,23 +76,29 @@ Partials TileLowering::either(const std::vector<Loaded>& rows,
   return chosen_totals(serves, totals, slow ? slow : body);
 }
 
+OptionalPartials TileLowering::narrowed(ValueId& serves, const OptionalPartials& before) {
+  OptionalPartials narrow = before;
+  for (std::size_t f = 0; f < before.size(); ++f) {
+    const Fold& own = graph_.folds[f];
+    if (!own.quick || (!before[f] && own.given.empty())) continue;
+    std::vector<ValueId> arguments = (before[f] ? *before[f] : identity(f)).fields;
+    append_given(f, arguments);
+    std::vector<ValueId> fields = call(own.quick->narrow, arguments);
+    const ValueId size = b_.compute(Op::abs, {fields[static_cast<std::size_t>(own.quick->field)]});
+    const DType type = b_.type(size).elem;
+    const ValueId limit = b_.constant(type, bits_of_double(type, own.quick->limit));
+    serves = b_.both(serves, b_.splat(b_.lt(size, limit)));
+    // What is given alone stays what finalize is given.
+    if (before[f]) narrow[f]->fields = std::move(fields);
+  }
+  return narrow;
+}
+
 TileLowering::Scanned TileLowering::either(ValueId serves, const OptionalPartials& before,
                                            const Scan& quick,
                                            const std::function<Partial(std::size_t)>& behind,
                                            const Scan& slow) {
-  OptionalPartials narrow = before;
-  for (std::size_t f = 0; f < before.size(); ++f) {
-    const auto& of = graph_.folds[f].quick;
-    if (!of || !before[f]) continue;
-    std::vector<ValueId> arguments = before[f]->fields;
-    append_given(f, arguments);
-    narrow[f]->fields = call(of->narrow, arguments);
-    const ValueId size =
-        b_.compute(Op::abs, {narrow[f]->fields[static_cast<std::size_t>(of->field)]});
-    const DType type = b_.type(size).elem;
-    const ValueId limit = b_.constant(type, bits_of_double(type, of->limit));
-    serves = b_.both(serves, b_.splat(b_.lt(size, limit)));
-  }
+  OptionalPartials narrow = narrowed(serves, before);
   Scanned result;
   const auto values_of = [&](Scanned scanned) {
     Builder::Values all;

@@ -171,11 +171,11 @@ class ScanTile::Range {
   /// The fold of rows, which come in the scan's order.
   Partials total_of(const Rows& rows) {
     TileLowering& tile = scan_.range_tile_;
-    std::vector<Partials> folded;
-    for (const Loaded& row : rows.loaded)
-      folded.push_back(tile.reduce_ordered(tile.fold_tile(row)));
-    if (reverse_) std::reverse(folded.begin(), folded.end());
-    return tile.reduce_lanes(tile.merge_all(std::move(folded)), 1, kWarpWidth);
+    std::vector<Loaded> loaded = rows.loaded;
+    if (reverse_) std::reverse(loaded.begin(), loaded.end());
+    RowTotals folded(tile);
+    for (const Loaded& row : loaded) folded.add(tile.fold_tile(row));
+    return tile.reduce_lanes(folded.merged(), 1, kWarpWidth);
   }
 
   /// Whole rows by the graph's own folds, which are much code.

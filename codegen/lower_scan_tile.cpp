@@ -213,7 +213,9 @@ bool ScanTile::leaves_segments() const {
 
 ValueId ScanTile::scan_quick_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                                       ValueId first) {
-  const ValueId all = b_.all(tile_.quick_serves(rows, true));
+  ValueId serves = tile_.quick_serves(rows, true);
+  static_cast<void>(tile_.narrowed(serves, no_carry()));
+  const ValueId all = b_.all(serves);
   b_.branch(
       all,
       [&] {

@@ -227,11 +227,6 @@ bool ScanTiles::has_quick_rows() const {
          !blocked_ && !scans_both_ways(graph_) && has_quick_folds(graph_);
 }
 
-Partials ScanTiles::fold_quick_rows() {
-  serves_ = kNoValue;
-  return scan_.tile().quick_totals(serves_, [&] { return fold_rows(); });
-}
-
 Partials ScanTiles::fold_range() {
   const Run run = whole_run();
   return scan_.total_of_range(run.begin, run.count, run.place);
@@ -246,7 +241,12 @@ ScanTiles::Run ScanTiles::whole_run() {
 
 Partials ScanTiles::total() {
   if (!plan_.in_registers) return fold_range();
-  auto folded_rows = [&] { return has_quick_rows() ? fold_quick_rows() : fold_rows(); };
+  // By quick folds, and whether these serve.
+  auto folded_rows = [&] {
+    if (!has_quick_rows()) return fold_rows();
+    serves_ = kNoValue;
+    return scan_.tile().quick_totals(serves_, [&] { return fold_rows(); });
+  };
   auto whole = [&] { return blocked_ ? fold_blocked() : folded_rows(); };
   TileLowering& tile = scan_.tile();
   // Where quick folds do not serve, once more, as a range.

@@ -123,7 +123,6 @@ class ScanTiles {
   ValueId place_of(Span span) { return b_.add(at_, b_.i64(elements_of(span.first))); }
   /// Whether rows in registers are folded and scanned by quick folds first.
   [[nodiscard]] bool has_quick_rows() const;
-  Partials fold_quick_rows();  ///< whether these serve becomes known
   /// The warp's elements.
   struct Run {
     ValueId begin = kNoValue, count = kNoValue, place = kNoValue;

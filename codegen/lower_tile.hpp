@@ -222,7 +222,8 @@ class TileLowering {
   /// totals nobody asks for.
   ValueId quick_serves(const std::vector<Loaded>& rows, bool alone = false);
   /// The states of whole runs as `body` folds them by quick folds, as the graph's own. `serves`
-  /// becomes false (lanes) where one does not hold.
+  /// becomes false (lanes) where one does not hold. What is beside the scans' states `body` leaves
+  /// a partial a lane, or complete, but for unflatten(), which would not tell.
   Partials quick_totals(ValueId& serves, const std::function<Partials()>& body);
   /// quick_totals() where they serve, else what `slow` folds; of folds without a quick one theirs.
   Partials chosen_totals(ValueId serves, const Partials& totals,
@@ -230,6 +231,9 @@ class TileLowering {
   /// All of that for loaded rows; `slow` is `body` unless it is given.
   Partials either(const std::vector<Loaded>& rows, const std::function<Partials()>& body,
                   const std::function<Partials()>& slow = nullptr);
+  /// What comes before elements as the quick folds' scans take it. `serves` becomes false (lanes)
+  /// where that, or what is given, is not below their limit.
+  OptionalPartials narrowed(ValueId& serves, const OptionalPartials& before);
   /// What comes of a scan: values, and states of what comes before the next elements.
   struct Scanned {
     std::vector<ValueId> values{};

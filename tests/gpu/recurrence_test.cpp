@@ -16,9 +16,10 @@ TEST_P(GpuRecurrences, AreRight) {
   struct Shape {
     std::int64_t n, segment;
   };
-  constexpr Shape kShapes[] = {{4'000'001, 0},       {30'000, 0},           {7 * 3001, 7},
-                               {64 * 999, 64},       {500 * 1001, 1001},    {256 * 4096, 4096},
-                               {9 * 20'000, 20'000}, {3 * 500'001, 500'001}};
+  constexpr Shape kShapes[] = {
+      {4'000'001, 0},     {30'000, 0},        {7 * 3001, 7},        {64 * 999, 64},
+      {500 * 1001, 1001}, {256 * 4096, 4096}, {9 * 20'000, 20'000}, {3 * 500'001, 500'001},
+      {600 * 1000, 1000}, {501 * 260, 260}};
   for (std::size_t s = 0; s < std::size(kShapes); ++s) {
     const bool backward = (s + GetParam()) % 2 == 1;
     const DType type = (s + GetParam()) % 4 == 3 ? DType::f64 : DType::f32;

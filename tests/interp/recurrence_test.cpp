@@ -16,7 +16,8 @@ TEST_P(RecurrencesInterpreted, AreRight) {
   struct Shape {
     std::int64_t n, segment;
   };
-  constexpr Shape kShapes[] = {{14'001, 0}, {5 * 7, 7}, {3 * 1001, 1001}, {2 * 6500, 6500}};
+  constexpr Shape kShapes[] = {{14'001, 0},      {5 * 7, 7},       {3 * 1001, 1001},
+                               {2 * 6500, 6500}, {3 * 1000, 1000}, {5 * 260, 260}};
   for (const char* name : {"sm_75", "sm_90", "cpu"}) {
     const codegen::Target target = codegen::parse_target(name);
     SCOPED_TRACE(name);

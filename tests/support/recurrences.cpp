@@ -66,6 +66,7 @@ std::vector<RecurrenceCase> make() {
          return step(0x1p-20, i == 70 ? HUGE_VAL : i == 80 ? -1 : 0);
        },
        0, true},
+      {"begins at infinity", [=](std::int64_t) { return step(0x1p-60, 0); }, HUGE_VAL, true},
       {"ordinary", [=](std::int64_t i) { return step(2 * noise(i) - 1, noise(i + 1) - 0.5); }, 0.5},
       {"of one sign, nearly 1",
        [=](std::int64_t i) { return step(1 - noise(i) / 4096, noise(i + 1)); }, 7},
