@@ -58,25 +58,66 @@ std::string OpWriter::compute(Op op, DType type, DType result, std::span<const s
   return is_float(type) ? floating(op, type, args) : integer(op, type, args);
 }
 
+// No vector instruction divides integers: spelled out, 32 divisions are as many blocks of code,
+// and of 64 bits, with what a compiler makes of a constant divisor, far more. A loop is as fast.
+std::string OpWriter::quotient(std::string_view instruction, std::string_view element,
+                               const std::string& a, const std::string& b) {
+  const bool by_constant = b.starts_with("splat");
+  const bool is_known = !a.starts_with('%');
+  if (lanes_ == 0 || is_known || (by_constant && element != "i64"))
+    return binary(instruction, element, a, b);
+  const std::string vector = of(element);
+  std::string name = fmt::format("@chainfold.{}.{}.{}", instruction, lanes_, element);
+  std::string divisor = "%v", parameter = fmt::format(", {} %b", vector);
+  std::string place = fmt::format("  %y = alloca {0}\n  store {0} %b, ptr %y\n", vector);
+  std::string load =
+      fmt::format("  %q = getelementptr {0}, ptr %y, i64 %i\n  %v = load {0}, ptr %q\n", element);
+  if (by_constant) {
+    const std::size_t from = b.rfind(' ') + 1;
+    divisor = b.substr(from, b.size() - from - 1);
+    name += ".by." + divisor;
+    parameter = place = load = "";
+  }
+  out_.declare(
+      fmt::format("define internal {0} {1}({0} %a{2}) noinline nounwind memory(none) {{\n"
+                  "entry:\n  %x = alloca {0}\n  store {0} %a, ptr %x\n{3}  br label %each\n"
+                  "each:\n  %i = phi i64 [ 0, %entry ], [ %next, %each ]\n"
+                  "  %p = getelementptr {4}, ptr %x, i64 %i\n  %u = load {4}, ptr %p\n{5}"
+                  "  %w = {6} {4} %u, {7}\n  store {4} %w, ptr %p\n"
+                  "  %next = add nuw nsw i64 %i, 1\n  %more = icmp ult i64 %next, {8}\n"
+                  "  br i1 %more, label %each, label %done, !llvm.loop !1\n"
+                  "done:\n  %all = load {0}, ptr %x\n  ret {0} %all\n}}\n",
+                  vector, name, parameter, place, element, load, instruction, divisor, lanes_));
+  out_.declare(
+      "!1 = distinct !{!1, !2, !3}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n"
+      "!3 = !{!\"llvm.loop.vectorize.enable\", i1 false}\n");
+  const std::string second = by_constant ? "" : fmt::format(", {} {}", vector, b);
+  return out_.let(fmt::format("call {0} {1}({0} {2}{3})", vector, name, a, second));
+}
+
 // The divisor that would trap is replaced before, its result afterwards.
 std::string OpWriter::divide(Op op, DType type, const std::string& a, const std::string& b) {
   const std::string_view e = register_type(type);
-  const std::string zero = k(e, "0"), one = k(e, "1");
+  const std::string zero = k(e, "0"), one = k(e, "1"), minus_one = k(e, "-1");
+  if (b.starts_with("splat") && b != zero && b != minus_one) {
+    const std::string_view sign = is_signed(type) ? "s" : "u";
+    return quotient(fmt::format("{}{}", sign, op == Op::div ? "div" : "rem"), e, a, b);
+  }
   const std::string by_zero = binary("icmp eq", e, b, zero);
   if (!is_signed(type)) {
     const std::string safe = select(e, by_zero, one, b);
-    const std::string result = binary(op == Op::div ? "udiv" : "urem", e, a, safe);
+    const std::string result = quotient(op == Op::div ? "udiv" : "urem", e, a, safe);
     return select(e, by_zero, op == Op::div ? zero : a, result);
   }
-  const std::string by_minus_one = binary("icmp eq", e, b, k(e, "-1"));
+  const std::string by_minus_one = binary("icmp eq", e, b, minus_one);
   const std::string traps = binary("or", "i1", by_zero, by_minus_one);
   const std::string safe = select(e, traps, one, b);
   if (op == Op::div) {
-    const std::string result = binary("sdiv", e, a, safe);
+    const std::string result = quotient("sdiv", e, a, safe);
     const std::string negated = select(e, by_minus_one, binary("sub", e, zero, a), result);
     return select(e, by_zero, zero, negated);
   }
-  const std::string result = binary("srem", e, a, safe);  // by 1 instead of -1: 0 as well
+  const std::string result = quotient("srem", e, a, safe);  // by 1 instead of -1: 0 as well
   return select(e, by_zero, a, result);
 }
 

@@ -125,19 +125,19 @@ std::string Kernel::device_name() const {
 
 std::string Kernel::plan_summary() const {
   const std::lock_guard lock(state_->mutex);
-  const auto* variant = state_->last.variant;
-  return variant ? codegen::print(variant->compiled.plan, *state_->graph) : std::string();
+  const std::optional<codegen::Plan>& plan = state_->last.plan;
+  return plan ? codegen::print(*plan, *state_->graph) : std::string();
 }
 
 std::string Kernel::plan() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->last.variant ? to_text(state_->last.choice.plan) : std::string();
+  return state_->last.plan ? to_text(state_->last.choice.plan) : std::string();
 }
 
 PlanFacts Kernel::plan_facts() const {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->last.variant) return {};
-  const codegen::Plan& plan = state_->last.variant->compiled.plan;
+  if (!state_->last.plan) return {};
+  const codegen::Plan& plan = *state_->last.plan;
   PlanFacts facts{.plan = to_text(state_->last.choice.plan),
                   .strategy = std::string(codegen::name_of(plan.strategy)),
                   .launches = plan.launches};
@@ -215,8 +215,12 @@ Kernel compile(const Computation& computation, const Options& options) {
   state->options = options;
   runtime::roomy([&] { prepare_state(*state, graph); });
   const codegen::Partition& partition = state->graph->partition;
-  if (partition.kind == codegen::Partition::Kind::whole || partition.size > 0)
+  if (partition.kind == codegen::Partition::Kind::whole) {
+    // Of several codes the number of elements tells which one is wanted.
+    state->classes.empty() ? void(state->variant({}, kWidestLoad)) : state->foresee({});
+  } else if (partition.size > 0) {
     state->variant({.segment = partition.size}, kWidestLoad);
+  }
   return Kernel(std::move(state));
 }
 

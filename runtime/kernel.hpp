@@ -127,9 +127,10 @@ struct KernelStats {
 
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
 /// compiled for a segment size when it is first needed: at compile() where the expression fixes the
-/// size, else at the first run, launch or prepare() with that size; folds and scans over
+/// size, else at the first run, launch or prepare() with that size. Folds and scans over
 /// everything, partial last segments, and on a GPU launches of up to 128 MiB of segments may have
-/// code of their own for few elements, which is compiled at the first run or launch of so few. The
+/// code of their own for few elements, which is compiled at the first run, launch or prepare() of
+/// so few; over everything nothing is compiled before the number of elements is known then. The
 /// code is unloaded with the last copy: keep one until what launch() queued has run, and as long as
 /// a CUDA graph holds it.
 class Kernel {
@@ -204,7 +205,8 @@ class Kernel {
   [[nodiscard]] const Target& target() const;
   /// "NVIDIA H200" or "CPU sapphirerapids, 16 threads, 512-bit vectors".
   [[nodiscard]] std::string device_name() const;
-  /// The text of the plan of the variant compiled last: strategy, lanes, loads, units, error
+  /// The text of the plan of the variant compiled last, or of the one for any number of elements
+  /// where compile() compiles none: strategy, lanes, loads, units, error
   /// bounds.
   [[nodiscard]] std::string plan_summary() const;
   /// The decisions behind it in a line that Options::plan takes: "rows warps=8 depth=1 ...".

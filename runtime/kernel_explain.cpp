@@ -99,6 +99,10 @@ std::string Kernel::explain() const {
       return explanation(graph, state_->target, last.choice.plan, why(last.choice),
                          last.variant->compiled);
     }
+    if (last.plan) {
+      return explanation(graph, state_->target, last.choice.plan, why(last.choice),
+                         codegen::compile_plan(graph, state_->target, *last.plan));
+    }
     const std::int64_t segment = graph.partition.size_param >= 0 ? kExample : graph.partition.size;
     return explain_choice(graph, state_->target,
                           state_->request({.segment = segment}, runtime::kWidestLoad),

@@ -48,6 +48,8 @@ struct Kernel::State {
     std::int64_t most_elements = 0;  ///< PlanRequest::most_elements
     auto operator<=>(const Shape&) const = default;
   };
+  /// Chooses the plan of a shape, and compiles nothing. What no plan can meet is told.
+  void foresee(const Shape& shape);
   /// The variant for a shape in memory aligned to `alignment`.
   const runtime::KernelVariant& variant(const Shape& shape, int alignment);
 
@@ -104,11 +106,13 @@ struct Kernel::State {
   };
   std::map<Shape, std::unique_ptr<ChoiceSlot>> choices;
   KernelStats stats;
-  /// The variant compiled last that is no tail's.
+  /// The variant compiled last that is no tail's, or, before any is, that of any number of elements
+  /// (foresee).
   struct Last {
     Shape shape;
     Choice choice;
-    const runtime::KernelVariant* variant = nullptr;
+    std::optional<codegen::Plan> plan;
+    const runtime::KernelVariant* variant = nullptr;  ///< compiled
   };
   Last last;
 };

@@ -127,6 +127,14 @@ const Kernel::State::Choice& Kernel::State::choice(const Shape& shape) {
   return slot->choice;
 }
 
+void Kernel::State::foresee(const Shape& shape) {
+  const Choice& chosen = choice(shape);
+  std::optional<codegen::Plan> plan = runtime::roomy(
+      [&] { return make_plan(*graph, target, request(shape, runtime::kWidestLoad), chosen.plan); });
+  const std::lock_guard lock(mutex);
+  if (last.variant == nullptr) last = {.shape = shape, .choice = chosen, .plan = std::move(plan)};
+}
+
 const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int alignment) {
   std::atomic<const Slot*>& last_used = recent[shape.tail ? 1 : 0];
   const Slot* const same = last_used.load(std::memory_order_acquire);
@@ -160,8 +168,12 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
                                        : stats.compiled);
     if (!fresh.reused) stats.compile_ms += fresh.executable->compile_ms();
     slot->variant = std::move(fresh);
-    if (!shape.tail)
-      last = {.shape = shape, .choice = std::move(chosen), .variant = &slot->variant};
+    if (!shape.tail) {
+      last = {.shape = shape,
+              .choice = std::move(chosen),
+              .plan = slot->variant.compiled.plan,
+              .variant = &slot->variant};
+    }
   });
   last_used.store(slot, std::memory_order_release);
   return slot->variant;

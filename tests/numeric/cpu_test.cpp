@@ -445,6 +445,27 @@ TEST_F(CpuNumeric, ColumnsGivenAtLaunchAndWithoutRows) {
   EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 3) << "one kernel a number";
 }
 
+/// Scans of everything have code of their own for few elements: what runs is compiled, once.
+TEST_F(CpuNumeric, NothingIsCompiledBeforeTheNumberIsKnown) {
+  const auto x = input<std::int32_t>("x");
+  const Kernel kernel = compile(over(whole(), inclusive_sum(x)), {.target = cpu()});
+  const auto variants = [&] { return kernel.stats().compiled + kernel.stats().reused; };
+  EXPECT_EQ(variants(), 0);
+  EXPECT_FALSE(kernel.plan().empty());
+  EXPECT_FALSE(kernel.plan_summary().empty());
+  EXPECT_FALSE(kernel.plan_facts().strategy.empty());
+  EXPECT_NE(kernel.explain().find(kernel.plan_facts().strategy), std::string::npos);
+  const std::vector<std::int32_t> few(100, 2), many(3'000'000, 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(std::get<0>(kernel.run<std::int64_t>({{"x", few}})).back(), 200);
+    EXPECT_EQ(variants(), 1);
+  }
+  EXPECT_EQ(std::get<0>(kernel.run<std::int64_t>({{"x", many}})).back(), 6'000'000);
+  EXPECT_EQ(variants(), 2);
+  // Of folds one code serves any number: it is there at once.
+  EXPECT_EQ(compile(over(whole(), sum(x)), {.target = cpu()}).stats().compiled, 1);
+}
+
 TEST_F(CpuNumeric, SegmentsWithGaps) {
   bool taken = false;
   for (const char* name : {"sum_f16", "sum_i8", "frames", "q6", "index_i16", "longest_run_f32"}) {

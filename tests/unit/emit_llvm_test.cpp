@@ -195,6 +195,35 @@ TEST(EmitLlvm, TextIsAPureFunctionOfTheProgram) {
   EXPECT_EQ(emit_llvm(program).text, emit_llvm(program).text);
 }
 
+/// Spelled out, 32 divisions are as many blocks of scalar code.
+TEST(EmitLlvm, IntegersOfLanesAreDividedByALoop) {
+  Program program = copy_program();
+  program.buffers[0].type = program.buffers[1].type = DType::u64;
+  Builder b(program);
+  const Address at{.base = b.block(), .group = kWarpWidth};
+  const ValueId x = b.load(0, at);
+  const auto all = [&](ValueId divisor) {
+    return b.compute(Op::add, {b.compute(Op::div, {x, divisor}), b.compute(Op::rem, {x, divisor})});
+  };
+  const ValueId by_seven = all(b.constant(DType::u64, 7)), by_lanes = all(b.load(0, at));
+  b.store(1, at, b.compute(Op::add, {by_seven, by_lanes}));
+  const std::string text = emit_llvm(program).text;
+  EXPECT_FALSE(contains(text, "div <32"));
+  EXPECT_FALSE(contains(text, "rem <32"));
+  for (const char* name : {"@chainfold.udiv.32.i64(", "@chainfold.urem.32.i64(",
+                           "@chainfold.udiv.32.i64.by.7(", "@chainfold.urem.32.i64.by.7("})
+    EXPECT_TRUE(contains(text, std::string("define internal <32 x i64> ") + name)) << name;
+}
+
+TEST(EmitLlvm, DivisionsByShortConstantsAreMultiplications) {
+  Program program = copy_program();
+  program.buffers[0].type = program.buffers[1].type = DType::u32;
+  Builder b(program);
+  const Address at{.base = b.block(), .group = kWarpWidth};
+  b.store(1, at, b.compute(Op::div, {b.load(0, at), b.constant(DType::u32, 7)}));
+  EXPECT_TRUE(contains(emit_llvm(program).text, "udiv <32 x i32>"));
+}
+
 TEST(EmitLlvm, RefusesSeveralWarps) {
   Program program = copy_program();
   program.launches[0].warps = 8;
