@@ -7,6 +7,7 @@
 #include "chainfold/codegen/fold_kinds.hpp"
 #include "chainfold/codegen/mma_table.hpp"
 #include "chainfold/codegen/strands.hpp"
+#include "chainfold/codegen/vector_cost.hpp"
 
 namespace chainfold::codegen {
 
@@ -105,12 +106,10 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   plan.range_width = range_width_of(graph, target);
   plan.range_load = range_load_of(graph, target);
   plan.vector_lanes = target.vector_lanes;
-  // Segments of recurrences, and of states with long merges, do not wait for memory: code that
-  // passes the caches by would be as much again. Recurrences of f32, two threads of a Zen 4, ms
-  // with and without: segments of 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5;
-  // of everything 20.4 and 22.7.
-  const bool computes = has_quick_folds(graph) || has_long_merges(graph);
-  plan.stream_from = s > 0 && computes ? 0 : target.stream_bytes;
+  // Segments of what computes slowly do not wait for memory: code that passes the caches by would
+  // be as much again. Recurrences of f32, two threads of a Zen 4, ms with and without: segments of
+  // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of everything 20.4 and 22.7.
+  plan.stream_from = s > 0 && computes_slowly(graph) ? 0 : target.stream_bytes;
   plan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
   // Segments of several tiles may begin within loads. Memory of a CPU's target is accessed

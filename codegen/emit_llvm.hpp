@@ -2,7 +2,7 @@
 //
 // A block is one warp of 32 lanes, so a lane value is a vector of 32 elements (one vector an
 // element of a wide value) and a uniform value a scalar; masks are vectors of i1. The text is meant
-// for the CPU plugin, which compiles it for the host, and holds no fast-math flag and no
+// for the CPU plugin, which compiles it for the host at O3, and holds no fast-math flag and no
 // llvm.fmuladd: results do not depend on the host.
 #pragma once
 

@@ -43,7 +43,7 @@ struct CpuObject {
   double compile_ms = 0;  ///< wall-clock, within the plugin
 };
 
-/// Compiles textual LLVM IR for this host.
+/// Compiles textual LLVM IR for this host at O3.
 /// \throws JitError with the refused line, LLVM's log and the source; DeviceError (missing_library)
 ///         without the plugin.
 CpuObject compile_cpu_object(const std::string& ir);

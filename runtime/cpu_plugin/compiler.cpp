@@ -16,14 +16,6 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
-#include <llvm/Transforms/Scalar/ADCE.h>
-#include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
-#include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Scalar/SROA.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
-#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include <mutex>
 
@@ -128,12 +120,10 @@ void target_host(llvm::Module& module) {
     if (!function.isDeclaration()) target_function(function);
 }
 
-/// What the text leaves to do: it has no calls to inline, its loops test at their end, and what
-/// they do not change stands before them. LLVM's O3 makes the same code of it (of 59 expressions 2
-/// % more instructions in the median, docs/decisions/0019-first-results.md) in three times as long;
-/// hoisting more out of loops fills the stack with constants.
 void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::PassBuilder builder(&machine);  // registers the host's TargetIRAnalysis
+  llvm::PipelineTuningOptions tuning;
+  tuning.SLPVectorization = true;
+  llvm::PassBuilder builder(&machine, tuning);  // registers the host's TargetIRAnalysis
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -143,21 +133,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  const auto combine = [] {
-    return llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false));
-  };
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(combine());
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::GVNPass());  // rows of ranges that two loops read
-  passes.addPass(llvm::CorrelatedValuePropagationPass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::SLPVectorizerPass());
-  passes.addPass(combine());
-  passes.addPass(llvm::ADCEPass());
-  llvm::createModuleToFunctionPassAdaptor(std::move(passes)).run(module, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
 /// One compilation; owned apart so that it can be given up whole after a fatal error.

@@ -18,7 +18,7 @@ struct Failure {
   std::int32_t line = 0;
 };
 
-/// Parses, verifies, optimises (no fast-math, no contraction) and compiles `ir`. Null, with
+/// Parses, verifies, optimises (O3, no fast-math, no contraction) and compiles `ir`. Null, with
 /// `failure` filled, when any step fails, including LLVM's own fatal errors. Thread-safe; `ir` must
 /// be followed by a null byte.
 std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, Failure& failure);
