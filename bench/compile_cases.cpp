@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "chainfold/tests/support/monoids.hpp"
+
 namespace chainfold::bench {
 namespace {
 
@@ -29,24 +31,6 @@ class Cases {
  private:
   std::vector<CompileCase> all_;
 };
-
-auto longest_run() {
-  using I = std::int64_t;
-  return monoid(
-      "longest_run", state<I, I, I, I>(0, 0, 0, 0),
-      [](auto hit) {
-        auto one = cast<I>(hit);
-        return fields(one, one, one, 1);
-      },
-      [](auto a, auto b) {
-        auto [a_first, a_best, a_last, a_count] = a;
-        auto [b_first, b_best, b_last, b_count] = b;
-        return fields(select(a_first == a_count, a_count + b_first, a_first),
-                      max(max(a_best, b_best), a_last + b_first),
-                      select(b_last == b_count, b_count + a_last, b_last), a_count + b_count);
-      },
-      [](auto s) { return get<1>(s); });
-}
 
 /// x -> a x + b modulo a prime, composed; the value at 1.
 auto affine_maps() {
@@ -77,19 +61,6 @@ auto drawdown() {
                       max(max(a_fall, b_fall), a_high - b_low));
       },
       [](auto s) { return get<2>(s); });
-}
-
-/// A polynomial hash.
-auto hash_of_all() {
-  using U = std::uint64_t;
-  return monoid(
-      "hash_of_all", state<U, U>(0, 1), [](auto x) { return fields(x, 1000003); },
-      [](auto a, auto b) {
-        auto [a_hash, a_factor] = a;
-        auto [b_hash, b_factor] = b;
-        return fields(a_hash * b_factor + b_hash, a_factor * b_factor);
-      },
-      [](auto s) { return get<0>(s); });
 }
 
 void add_folds(Cases& cases) {
@@ -164,10 +135,10 @@ void add_scans(Cases& cases) {
 void add_monoids(Cases& cases) {
   const auto x = input<float>("x");
   const auto keys = input<std::uint64_t>("k");
-  cases.segments(1000, "longest run", fold(longest_run(), x > 0));
-  cases.whole("running longest run", inclusive(fold(longest_run(), x > 0)));
+  cases.segments(1000, "longest run", fold(test::longest_run(), x > 0));
+  cases.whole("running longest run", inclusive(fold(test::longest_run(), x > 0)));
   cases.whole("drawdown f32", fold(drawdown(), x));
-  cases.whole("hash u64", fold(hash_of_all(), keys));
+  cases.whole("hash u64", fold(test::horner(), keys));
   cases.whole("affine maps u64", fold(affine_maps(), keys));
   cases.whole("running affine maps u64", inclusive(fold(affine_maps(), keys)));
 }

@@ -152,7 +152,7 @@ int most_quick_rows(const Graph& graph, int width) {
   int bytes = 0;
   for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
   const int folds = static_cast<int>(graph.folds.size());
-  return std::min(kMostRunRows, kBytes / (std::max(1, bytes) * width)) / folds;
+  return std::max(1, std::min(kMostRunRows, kBytes / (std::max(1, bytes) * width)) / folds);
 }
 
 /// Elements of a segment that is no multiple of a load up to which a warp scans it by itself where

@@ -58,14 +58,14 @@ std::string OpWriter::compute(Op op, DType type, DType result, std::span<const s
   return is_float(type) ? floating(op, type, args) : integer(op, type, args);
 }
 
-// No vector instruction divides integers: spelled out, 32 divisions are as many blocks of code,
-// and of 64 bits, with what a compiler makes of a constant divisor, far more. A loop is as fast.
+// No vector instruction divides 64-bit integers: spelled out, 32 divisions take seconds to compile
+// where a fold's merge has some. A loop over lanes is somewhat slower (docs/decisions/0019); of
+// shorter integers, which compile sooner, more so.
 std::string OpWriter::quotient(std::string_view instruction, std::string_view element,
                                const std::string& a, const std::string& b) {
   const bool by_constant = b.starts_with("splat");
   const bool is_known = !a.starts_with('%');
-  if (lanes_ == 0 || is_known || (by_constant && element != "i64"))
-    return binary(instruction, element, a, b);
+  if (lanes_ == 0 || is_known || element != "i64") return binary(instruction, element, a, b);
   const std::string vector = of(element);
   std::string name = fmt::format("@chainfold.{}.{}.{}", instruction, lanes_, element);
   std::string divisor = "%v", parameter = fmt::format(", {} %b", vector);

@@ -217,7 +217,10 @@ Kernel compile(const Computation& computation, const Options& options) {
   const codegen::Partition& partition = state->graph->partition;
   if (partition.kind == codegen::Partition::Kind::whole) {
     // Of several codes the number of elements tells which one is wanted.
-    state->classes.empty() ? void(state->variant({}, kWidestLoad)) : state->foresee({});
+    if (state->classes.empty())
+      state->variant({}, kWidestLoad);
+    else
+      state->foresee({});
   } else if (partition.size > 0) {
     state->variant({.segment = partition.size}, kWidestLoad);
   }

@@ -200,18 +200,17 @@ class Kernel {
 
   /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain. It
   /// tells of the variant compiled last and of the plan that it runs, pinned, tuned or by rules;
-  /// before anything is compiled, of the plan for segments (or columns) of 256.
+  /// before that, of the one that compile() chose, or of that for segments (or columns) of 256.
   [[nodiscard]] std::string explain() const;
   [[nodiscard]] const Target& target() const;
   /// "NVIDIA H200" or "CPU sapphirerapids, 16 threads, 512-bit vectors".
   [[nodiscard]] std::string device_name() const;
   /// The text of the plan of the variant compiled last, or of the one for any number of elements
-  /// where compile() compiles none: strategy, lanes, loads, units, error
-  /// bounds.
+  /// where compile() compiles none: strategy, lanes, loads, units, error bounds.
   [[nodiscard]] std::string plan_summary() const;
   /// The decisions behind it in a line that Options::plan takes: "rows warps=8 depth=1 ...".
   [[nodiscard]] std::string plan() const;
-  /// The same in figures; empty before anything is compiled.
+  /// The same in figures; empty before a plan is chosen.
   [[nodiscard]] PlanFacts plan_facts() const;
   /// What tuning found for the variant compiled last; nothing where none was used.
   [[nodiscard]] std::optional<TuningResult> tuning() const;
