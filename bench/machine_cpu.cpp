@@ -114,6 +114,7 @@ class CpuContest final : public Contest {
     }
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
+    kernel.prepare(args);
     entrant.plan = kernel.plan();  // of the variant for so many elements
     runs_.back() = [kernel, args, scratch] { kernel.launch(args); };
     return plans.bound_u(test_, way, kernel);

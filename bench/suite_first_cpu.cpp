@@ -81,6 +81,7 @@ void run_case(const Case& test, const SuiteOptions& options, const CpuCeilings& 
   const Kernel kernel = compile(test.computation, options.compile_options("cpu", test.elements));
   const Buffer scratch(kernel.scratch_bytes(args));
   args.scratch = {scratch.as<void>(), scratch.bytes()};
+  kernel.prepare(args);
 
   std::vector<Implementation> ways = {{.name = "chainfold",
                                        .bound_u = kernel.plan_facts().error_bound_u,
@@ -115,6 +116,7 @@ void measure_launch(Report& report) {
   std::vector<float> out(64);
   const Kernel kernel = compile(test.computation, {.target = target("cpu")});
   const LaunchArgs args{.elements = 4096, .inputs = {{"x", x}}, .outputs = {{out.data(), 64}}};
+  kernel.prepare(args);
   std::vector<double> times;
   for (int r = -1; r < kRounds; ++r) {
     const auto start = Clock::now();

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 3u
+#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 4u
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +35,15 @@ typedef struct chainfold_cpu_object {
   size_t size;
 } chainfold_cpu_object;
 
+/* What a compilation spends on its code, which computes the same, bit for bit. */
+typedef enum chainfold_cpu_effort {
+  CHAINFOLD_CPU_BASELINE,  /* about a third of the time: values live in memory, more stack */
+  CHAINFOLD_CPU_OPTIMISED, /* O3 */
+} chainfold_cpu_effort;
+
+/* What became of a call that may be given up. */
+enum { CHAINFOLD_CPU_DONE = 0, CHAINFOLD_CPU_FAILED = 1, CHAINFOLD_CPU_GIVEN_UP = 2 };
+
 typedef struct chainfold_cpu_plugin {
   uint32_t abi_version; /* CHAINFOLD_CPU_PLUGIN_ABI_VERSION */
   uint32_t struct_size; /* sizeof(chainfold_cpu_plugin) */
@@ -44,28 +53,33 @@ typedef struct chainfold_cpu_plugin {
   int32_t vector_bits;       /* widest vector registers worth using: 512, 256 or 128 */
   int32_t threads;           /* what parallel_for uses at most */
 
-  /* Compiles a module of textual LLVM IR for this host at O3.
-   * 0 on success; otherwise `error` is filled. Thread-safe. */
-  int (*compile)(const char* ir, size_t length, chainfold_cpu_object* object,
+  /* Compiles a module of textual LLVM IR for this host. A compilation that nobody waits for has
+   * `given_up`: where another thread makes it (atomically) other than 0, it ends at its next step.
+   * CHAINFOLD_CPU_DONE, _FAILED (`error` is filled) or _GIVEN_UP. Thread-safe. */
+  int (*compile)(const char* ir, size_t length, chainfold_cpu_effort effort,
+                 const int32_t* given_up, chainfold_cpu_object* object,
                  chainfold_cpu_error* error);
   void (*free_object)(chainfold_cpu_object* object);
 
   /* Links the bytes of an object and looks `count` symbols up in it. The bytes must be what compile
-   * made: the linker trusts them. 0 on success; otherwise `error` is filled. Thread-safe. */
+   * made: the linker trusts them. `stack_bytes`: of the function whose frame has most.
+   * 0 on success; otherwise `error` is filled. Thread-safe. */
   int (*load)(const void* data, size_t size, const char* const* symbols, size_t count,
-              chainfold_cpu_launch* functions, chainfold_cpu_module** module,
-              chainfold_cpu_error* error);
+              chainfold_cpu_launch* functions, uint64_t* stack_bytes,
+              chainfold_cpu_module** module, chainfold_cpu_error* error);
   void (*destroy)(chainfold_cpu_module* module);
   void (*free_error)(chainfold_cpu_error* error);
 
-  /* Runs launch(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all cores;
+  /* Runs (*launch)(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all cores;
    * returns when all have run. A shorter range comes first, alone: it tells whether the others are
    * worth the cores' waking. Which thread runs which range varies; the set of blocks does not. With
    * a grain of 0 blocks share the work out among themselves: all threads are asked for at once, and
    * each runs a block; a block that starts late finds less to do, or nothing.
+   * Each range runs what `launch` points to when it begins (another thread may put another compilation
+   * of the same function there, atomically).
    * Each range runs in the default floating-point environment: to nearest, subnormals kept.
    * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
-  int (*parallel_for)(chainfold_cpu_launch launch, int64_t blocks, int64_t grain,
+  int (*parallel_for)(const chainfold_cpu_launch* launch, int64_t blocks, int64_t grain,
                       const uint64_t* args);
 } chainfold_cpu_plugin;
 

@@ -1,6 +1,7 @@
 #include "chainfold/runtime/executable.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <limits>
 #include <map>
@@ -11,8 +12,9 @@
 
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/error.hpp"
+#include "chainfold/runtime/background.hpp"
+#include "chainfold/runtime/cpu_tiers.hpp"
 #include "chainfold/runtime/disk_cache.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/machine_code.hpp"
 #include "chainfold/runtime/module.hpp"
 
@@ -59,20 +61,43 @@ class CudaExecutable final : public Executable {
 class CpuExecutable final : public Executable {
  public:
   CpuExecutable(const codegen::Program& program, const MachineCode& code,
-                const std::vector<std::string>& symbols)
-      : Executable(code.compile_ms, code.from_disk), module_(CpuModule::load(code.bytes, symbols)) {
+                const codegen::Source& source, const CacheKey& key, DiskCache& cache,
+                std::string_view description)
+      : Executable(code.compile_ms, code.from_disk) {
     for (const codegen::Launch& launch : program.launches) grains_.push_back(launch.grain);
+    auto module = CpuModule::load(code.bytes, source.symbols);
+    const std::size_t count = source.symbols.size();
+    if (code.effort == Effort::optimised) {
+      tiers_ = std::make_shared<CpuTiers>(std::move(module), count);
+      return;
+    }
+    auto optimise = [source, key, &cache, description = std::string(description)](
+                        const std::int32_t* given_up) -> CpuTiers::Optimised {
+      const auto better = optimised_code(key, source.text, cache, description, given_up);
+      if (!better) return {};
+      return {.module = CpuModule::load(better->bytes, source.symbols),
+              .compile_ms = better->compile_ms};
+    };
+    tiers_ = std::make_shared<CpuTiers>(std::move(module), count, std::move(optimise));
+    if (tiering_of_process() == Tiering::baseline) return;
+    // Who is gone by then was not worth it. What comes from disk is used again.
+    const std::chrono::duration<double, std::milli> proof(code.compile_ms);
+    using Clock = std::chrono::steady_clock;
+    run_in_background(tiers_, Clock::now() + std::chrono::duration_cast<Clock::duration>(proof));
   }
   void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots, std::size_t,
               void*, bool) const override {
     // Many blocks are shared out in runs.
     constexpr std::int64_t kRuns = 512;
     const std::int64_t grain = grains_[index];
-    module_->run(index, blocks, grain == 0 ? 0 : std::max(grain, blocks / kRuns), slots);
+    tiers_->launch(index, blocks, grain == 0 ? 0 : std::max(grain, blocks / kRuns), slots);
   }
+  void optimise() const override { tiers_->optimise(); }
+  [[nodiscard]] bool optimised() const override { return tiers_->optimised(); }
+  [[nodiscard]] double optimise_ms() const override { return tiers_->optimise_ms(); }
 
  private:
-  std::shared_ptr<const CpuModule> module_;
+  std::shared_ptr<CpuTiers> tiers_;
   std::vector<std::int64_t> grains_;
 };
 
@@ -105,15 +130,15 @@ Residents& residents() {
 
 Shared make_executable(const CacheKey& key, const codegen::Program& program,
                        const codegen::Source& source, const codegen::Target& target, int device,
-                       std::string_view description) {
+                       std::string_view description, Effort least) {
   DiskCache& cache = DiskCache::of_process();
   const auto load = [&](const MachineCode& code) -> Shared {
     if (target.backend == codegen::Backend::cuda) {
       return std::make_shared<CudaExecutable>(program, code, source.symbols, device);
     }
-    return std::make_shared<CpuExecutable>(program, code, source.symbols);
+    return std::make_shared<CpuExecutable>(program, code, source, key, cache, description);
   };
-  const MachineCode code = machine_code(key, source.text, target, cache, description);
+  const MachineCode code = machine_code(key, source.text, target, cache, description, least);
   try {
     return load(code);
   } catch (const Error& error) {
@@ -123,15 +148,16 @@ Shared make_executable(const CacheKey& key, const codegen::Program& program,
     cache.warn(std::string("a kernel from disk was refused and is compiled again: ") +
                error.what());
   }
-  return load(machine_code(key, source.text, target, cache, description, /*anew=*/true));
+  return load(machine_code(key, source.text, target, cache, description, least, /*anew=*/true));
 }
 
 }  // namespace
 
 Shared load_executable(const codegen::Program& program, const codegen::Target& target, int device,
-                       bool& reused, std::string_view description) {
+                       bool& reused, std::string_view description, Effort least) {
   const codegen::Source source = codegen::emit(program, target);
   const CacheKey key = kernel_key(source.text, target);
+  Shared alive;
   std::promise<Shared> promise;
   std::shared_future<Shared> in_flight;
   Residents& all = residents();
@@ -140,20 +166,24 @@ Shared load_executable(const codegen::Program& program, const codegen::Target& t
     all.sweep();
     Resident& resident = all.entries[{device, key}];
     reused = true;
-    if (Shared alive = resident.alive.lock()) return alive;
-    in_flight = resident.in_flight;
-    if (!in_flight.valid()) {
+    alive = resident.alive.lock();
+    if (!alive) in_flight = resident.in_flight;
+    if (!alive && !in_flight.valid()) {
       reused = false;
       resident.in_flight = promise.get_future().share();
     }
   }
-  if (reused) return in_flight.get();
+  if (reused) {
+    if (!alive) alive = in_flight.get();
+    if (least == Effort::optimised) alive->optimise();
+    return alive;
+  }
   const auto settle = [&](const Shared& made) {
     const std::lock_guard lock(all.mutex);
     all.entries[{device, key}] = {.in_flight = {}, .alive = made};
   };
   try {
-    Shared made = make_executable(key, program, source, target, device, description);
+    Shared made = make_executable(key, program, source, target, device, description, least);
     settle(made);
     promise.set_value(made);
     return made;

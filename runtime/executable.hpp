@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/program.hpp"
 #include "chainfold/codegen/target.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
 
 namespace chainfold::runtime {
 
@@ -21,6 +22,12 @@ class Executable {
   /// first one behind any.
   virtual void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots,
                       std::size_t count, void* stream, bool after) const = 0;
+  /// Returns when the code is as good as it gets, which is compiled beside launches else. Throws
+  /// what the compilers throw.
+  virtual void optimise() const {}
+  [[nodiscard]] virtual bool optimised() const { return true; }
+  /// Milliseconds in the compiler for code that took the place of other code.
+  [[nodiscard]] virtual double optimise_ms() const { return 0; }
   /// Milliseconds in the compiler; 0 for what came from the disk.
   [[nodiscard]] double compile_ms() const { return compile_ms_; }
   /// Whether the code came from the cache on disk.
@@ -36,10 +43,13 @@ class Executable {
 
 /// The executable of `program` on a device (`device` < 0: the CPU): one that is alive in this
 /// process (`reused` tells), else one from the disk, else a compiled one, which is then kept on
-/// disk with `description` for people. A compilation in flight is waited for, not repeated. The
-/// code is unloaded with the last owner. Throws what the compilers throw.
+/// disk with `description` for people. A compilation in flight is waited for, not repeated. Where
+/// `least` is baseline, the CPU's code may be that at first; it is optimised in the background once
+/// it has lived for as long as its compilation took. The code is unloaded with the last owner.
+/// Throws what the compilers throw.
 std::shared_ptr<const Executable> load_executable(const codegen::Program& program,
                                                   const codegen::Target& target, int device,
-                                                  bool& reused, std::string_view description = {});
+                                                  bool& reused, std::string_view description = {},
+                                                  Effort least = Effort::optimised);
 
 }  // namespace chainfold::runtime

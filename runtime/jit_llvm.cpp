@@ -182,18 +182,44 @@ namespace {
 
 }  // namespace
 
-CpuObject compile_cpu_object(const std::string& ir) {
+namespace {
+
+std::optional<CpuObject> compile_object(const std::string& ir, chainfold_cpu_effort effort,
+                                        const std::int32_t* given_up) {
   const chainfold_cpu_plugin& plugin = cpu_plugin();
   chainfold_cpu_error error{};
   chainfold_cpu_object object{};
   const auto start = std::chrono::steady_clock::now();
-  const int status = plugin.compile(ir.data(), ir.size(), &object, &error);
+  const int status = plugin.compile(ir.data(), ir.size(), effort, given_up, &object, &error);
   const auto end = std::chrono::steady_clock::now();
-  if (status != 0) throw_refused(plugin, error, ir);
+  if (status == CHAINFOLD_CPU_GIVEN_UP) return std::nullopt;
+  if (status != CHAINFOLD_CPU_DONE) throw_refused(plugin, error, ir);
   const std::unique_ptr<chainfold_cpu_object, void (*)(chainfold_cpu_object*)> guard(
       &object, plugin.free_object);
-  return {.bytes = std::string(static_cast<const char*>(object.data), object.size),
-          .compile_ms = std::chrono::duration<double, std::milli>(end - start).count()};
+  return CpuObject{.bytes = std::string(static_cast<const char*>(object.data), object.size),
+                   .compile_ms = std::chrono::duration<double, std::milli>(end - start).count()};
+}
+
+}  // namespace
+
+CpuObject compile_cpu_object(const std::string& ir, Effort effort) {
+  return *compile_object(
+      ir, effort == Effort::baseline ? CHAINFOLD_CPU_BASELINE : CHAINFOLD_CPU_OPTIMISED, nullptr);
+}
+
+std::optional<CpuObject> compile_cpu_object_beside(const std::string& ir,
+                                                   const std::int32_t& given_up) {
+  return compile_object(ir, CHAINFOLD_CPU_OPTIMISED, &given_up);
+}
+
+void run_on_cpu(const chainfold_cpu_launch* launch, std::int64_t blocks, std::int64_t grain,
+                const std::uint64_t* args) {
+  if (cpu_plugin().parallel_for(launch, blocks, grain, args) != 0) {
+    throw DeviceError(
+        ErrorCode::out_of_memory,
+        "the CPU scheduler could not run a launch for lack of memory or threads: free "
+        "some memory, or raise the process's thread limit");
+  }
 }
 
 std::shared_ptr<CpuModule> CpuModule::link(const std::string& object,
@@ -206,7 +232,8 @@ std::shared_ptr<CpuModule> CpuModule::link(const std::string& object,
   for (const std::string& symbol : symbols) names.push_back(symbol.c_str());
   chainfold_cpu_error error{};
   if (plugin.load(object.data(), object.size(), names.data(), names.size(),
-                  module->functions_.data(), &module->module_, &error) != 0) {
+                  module->functions_.data(), &module->stack_bytes_, &module->module_,
+                  &error) != 0) {
     throw_refused(plugin, error, source);
   }
   return module;
@@ -239,12 +266,8 @@ chainfold_cpu_launch CpuModule::function(std::size_t i) const {
 
 void CpuModule::run(std::size_t i, std::int64_t blocks, std::int64_t grain,
                     const std::uint64_t* args) const {
-  if (plugin_.parallel_for(function(i), blocks, grain, args) != 0) {
-    throw DeviceError(
-        ErrorCode::out_of_memory,
-        "the CPU scheduler could not run a launch for lack of memory or threads: free "
-        "some memory, or raise the process's thread limit");
-  }
+  const chainfold_cpu_launch launch = function(i);
+  run_on_cpu(&launch, blocks, grain, args);
 }
 
 }  // namespace chainfold::runtime

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,10 +44,26 @@ struct CpuObject {
   double compile_ms = 0;  ///< wall-clock, within the plugin
 };
 
-/// Compiles textual LLVM IR for this host at O3.
+/// What a compilation spends: baseline code takes about a third of the time, and computes the same,
+/// bit for bit.
+enum class Effort : std::uint8_t { baseline, optimised };
+
+/// Compiles textual LLVM IR for this host.
 /// \throws JitError with the refused line, LLVM's log and the source; DeviceError (missing_library)
 ///         without the plugin.
-CpuObject compile_cpu_object(const std::string& ir);
+CpuObject compile_cpu_object(const std::string& ir, Effort effort = Effort::optimised);
+/// The same, optimised, while others run. Nothing where another thread makes `given_up` other than
+/// 0, atomically, before it is done.
+std::optional<CpuObject> compile_cpu_object_beside(const std::string& ir,
+                                                   const std::int32_t& given_up);
+
+/// Runs the function that `launch` points to over [0, blocks) on all cores, in ranges of at least
+/// `grain` blocks (0: which share the work out among themselves, parallel_for of the plugin), with
+/// one 8-byte slot of `args` a kernel parameter; returns when all have run. Nothing for blocks
+/// <= 0. While it runs another thread may put other code of the same function there, atomically.
+/// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
+void run_on_cpu(const chainfold_cpu_launch* launch, std::int64_t blocks, std::int64_t grain,
+                const std::uint64_t* args);
 
 /// A loaded module; its functions are valid while it lives. Immutable and thread-safe.
 class CpuModule {
@@ -66,11 +83,10 @@ class CpuModule {
   /// The i-th of the symbols given to compile().
   /// \throws InternalError when there is none.
   [[nodiscard]] chainfold_cpu_launch function(std::size_t i) const;
+  /// Of the function whose frame has most.
+  [[nodiscard]] std::uint64_t stack_bytes() const noexcept { return stack_bytes_; }
 
-  /// Runs function(i) over [0, blocks) on all cores, in ranges of at least `grain` blocks (0: which
-  /// share the work out among themselves, parallel_for of the plugin), with one 8-byte slot of
-  /// `args` a kernel parameter; returns when all have run. Nothing for blocks <= 0.
-  /// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
+  /// run_on_cpu() of function(i).
   void run(std::size_t i, std::int64_t blocks, std::int64_t grain, const std::uint64_t* args) const;
 
   /// Wall-clock milliseconds that compile() took in the plugin; 0 for a module that was only
@@ -88,6 +104,7 @@ class CpuModule {
   const chainfold_cpu_plugin& plugin_;
   chainfold_cpu_module* module_ = nullptr;
   std::vector<chainfold_cpu_launch> functions_;
+  std::uint64_t stack_bytes_ = 0;
   double compile_ms_ = 0;
 };
 

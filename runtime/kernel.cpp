@@ -157,7 +157,14 @@ std::optional<TuningResult> Kernel::tuning() const {
 
 KernelStats Kernel::stats() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->stats;
+  KernelStats stats = state_->stats;
+  for (const auto& [key, slot] : state_->variants) {
+    const runtime::Executable* const code = slot->variant.executable.get();
+    if (code == nullptr) continue;  // being compiled, or refused
+    if (code->optimised()) ++stats.optimised;
+    stats.optimise_ms += code->optimise_ms();
+  }
+  return stats;
 }
 
 namespace {

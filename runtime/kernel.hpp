@@ -98,6 +98,11 @@ struct Options {
   /// is told nothing. What it throws ends this tuning, leaves no record, and comes out of the call
   /// that asked for the kernel; others who waited for the same tuning measure themselves.
   std::function<void(const TuningProgress&)> on_tuning{};
+  /// On a CPU: whether code is compiled twice, in a third of the time before its first launch and
+  /// well beside the launches, by a thread of the library's own, once it has lived for as long as
+  /// that. Results are the same, bit for bit. Else it is compiled well at once, as what tuning
+  /// measures is.
+  bool tiered = true;
 };
 
 /// The vector that run() returns for an output type: std::vector<T>, bytes for bool.
@@ -123,6 +128,8 @@ struct KernelStats {
   std::int64_t reused = 0;     ///< variants found in the process's cache
   double compile_ms = 0;       ///< spent in NVRTC or LLVM
   std::int64_t from_disk = 0;  ///< variants found in the cache on disk; see cache_statistics()
+  std::int64_t optimised = 0;  ///< variants whose code is as good as it gets (Options::tiered)
+  double optimise_ms = 0;      ///< spent in LLVM beside launches for that
 };
 
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
@@ -195,7 +202,8 @@ class Kernel {
   /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
   /// launch. What they hold is for the same computation and build of this library.
   [[nodiscard]] std::int64_t carry_bytes() const;
-  /// Compiles and loads what launch would need for these elements, parameters and alignments.
+  /// Compiles and loads what launch would need for these elements, parameters and alignments, and
+  /// returns when a launch takes no longer than any later one (Options::tiered).
   void prepare(const LaunchArgs& args) const;
 
   /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain. It

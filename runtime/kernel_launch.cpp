@@ -277,6 +277,7 @@ std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const {
 void Kernel::prepare(const LaunchArgs& args) const {
   State::Pieces pieces;
   add_pieces(*state_, args, true, pieces);
+  for (const auto& piece : pieces) piece.variant->executable->optimise();
 }
 std::int64_t Kernel::carry_bytes() const { return runtime::carry_bytes(*state_->graph); }
 

@@ -53,6 +53,9 @@ struct Kernel::State {
   /// The variant for a shape in memory aligned to `alignment`.
   const runtime::KernelVariant& variant(const Shape& shape, int alignment);
 
+  /// Of the code that variants have at first.
+  [[nodiscard]] runtime::Effort least_effort() const;
+
   /// The decisions behind the plans of a segment size, and what a tuning found for them.
   enum class Source : std::uint8_t { rules, tuned, pinned };
   struct Choice {

@@ -4,6 +4,7 @@
 #include "chainfold/codegen/error.hpp"
 #include "chainfold/codegen/plan_reasons.hpp"
 #include "chainfold/runtime/autotune.hpp"
+#include "chainfold/runtime/cpu_tiers.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 #include "chainfold/runtime/roomy_thread.hpp"
 
@@ -26,7 +27,8 @@ codegen::Compiled lower_choice(const codegen::Graph& graph, const Target& target
 }
 
 KernelVariant load_lowered(const codegen::Graph& graph, const Target& target, int device,
-                           codegen::Compiled lowered, const codegen::PlanChoice& choice) {
+                           codegen::Compiled lowered, const codegen::PlanChoice& choice,
+                           Effort least) {
   KernelVariant variant;
   variant.compiled = std::move(lowered);
   const codegen::Program& program = variant.compiled.program;
@@ -40,13 +42,15 @@ KernelVariant load_lowered(const codegen::Graph& graph, const Target& target, in
   }
   variant.executable = load_executable(
       program, target, device, variant.reused,
-      fmt::format("{} for {}, {}", print_expression(graph), target.name, to_text(choice)));
+      fmt::format("{} for {}, {}", print_expression(graph), target.name, to_text(choice)), least);
   return variant;
 }
 
 KernelVariant load_variant(const codegen::Graph& graph, const Target& target, int device,
-                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice) {
-  return load_lowered(graph, target, device, lower_choice(graph, target, request, choice), choice);
+                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice,
+                           Effort least) {
+  return load_lowered(graph, target, device, lower_choice(graph, target, request, choice), choice,
+                      least);
 }
 
 }  // namespace runtime
@@ -127,6 +131,13 @@ const Kernel::State::Choice& Kernel::State::choice(const Shape& shape) {
   return slot->choice;
 }
 
+runtime::Effort Kernel::State::least_effort() const {
+  using runtime::Tiering;
+  const bool tiered =
+      device < 0 && options.tiered && runtime::tiering_of_process() != Tiering::optimised;
+  return tiered ? runtime::Effort::baseline : runtime::Effort::optimised;
+}
+
 void Kernel::State::foresee(const Shape& shape) {
   const Choice& chosen = choice(shape);
   std::optional<codegen::Plan> plan = runtime::roomy(
@@ -160,7 +171,7 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
       } else {
         chosen.plan = codegen::choice_for_alignment(g, target, wanted, chosen.plan);
       }
-      return runtime::load_variant(g, target, device, wanted, chosen.plan);
+      return runtime::load_variant(g, target, device, wanted, chosen.plan, least_effort());
     });
     const std::lock_guard lock(mutex);
     ++(fresh.reused                    ? stats.reused

@@ -44,12 +44,15 @@ codegen::PlanChoice pinned_choice(const codegen::Graph& graph, const codegen::Ta
 codegen::Compiled lower_choice(const codegen::Graph& graph, const codegen::Target& target,
                                const codegen::PlanRequest& request,
                                const codegen::PlanChoice& choice);
-/// Compiles and loads for a device (< 0: the CPU) what lower_choice gave. Throws
-/// UserError(unsupported) for more arguments than a launch takes, and what the compilers throw.
+/// Compiles and loads for a device (< 0: the CPU) what lower_choice gave, as load_executable()
+/// does. Throws UserError(unsupported) for more arguments than a launch takes, and what the
+/// compilers throw.
 KernelVariant load_lowered(const codegen::Graph& graph, const codegen::Target& target, int device,
-                           codegen::Compiled lowered, const codegen::PlanChoice& choice);
+                           codegen::Compiled lowered, const codegen::PlanChoice& choice,
+                           Effort least = Effort::optimised);
 /// Both: plans by the choice, compiles and loads.
 KernelVariant load_variant(const codegen::Graph& graph, const codegen::Target& target, int device,
-                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice);
+                           const codegen::PlanRequest& request, const codegen::PlanChoice& choice,
+                           Effort least = Effort::optimised);
 
 }  // namespace chainfold::runtime

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 #include "chainfold/runtime/kernel_key.hpp"
 
@@ -16,19 +15,58 @@ CacheKey kernel_key(const std::string& source, const codegen::Target& target) {
   return cuda_kernel_key(source, {.arch = target.arch}, nvrtc_identity());
 }
 
+namespace {
+
+// The cache's bytes of code for the CPU begin with one that tells its effort.
+constexpr char kBaselineByte = 'b', kOptimisedByte = 'o';
+
+void keep(DiskCache& cache, const CacheKey& key, char effort, const std::string& object,
+          std::string_view description) {
+  cache.store(kKernelKind, key, effort + object, description);
+}
+
+std::optional<MachineCode> kept(DiskCache& cache, const CacheKey& key, bool on_cpu, Effort least) {
+  std::optional<std::string> bytes = cache.load(kKernelKind, key);
+  if (!bytes) return std::nullopt;
+  MachineCode code;
+  code.from_disk = true;
+  if (on_cpu) {
+    if (bytes->starts_with(kBaselineByte)) code.effort = Effort::baseline;
+    if (code.effort < least) return std::nullopt;
+    bytes->erase(0, 1);  // what was none of ours the linker refuses
+  }
+  code.bytes = *std::move(bytes);
+  return code;
+}
+
+}  // namespace
+
+std::optional<MachineCode> optimised_code(const CacheKey& key, const std::string& source,
+                                          DiskCache& cache, std::string_view description,
+                                          const std::int32_t* given_up) {
+  std::optional<CpuObject> object = given_up != nullptr
+                                        ? compile_cpu_object_beside(source, *given_up)
+                                        : compile_cpu_object(source);
+  if (!object) return std::nullopt;
+  keep(cache, key, kOptimisedByte, object->bytes, description);
+  return MachineCode{.bytes = std::move(object->bytes), .compile_ms = object->compile_ms};
+}
+
 MachineCode machine_code(const CacheKey& key, const std::string& source,
                          const codegen::Target& target, DiskCache& cache,
-                         std::string_view description, bool anew) {
+                         std::string_view description, Effort least, bool anew) {
+  const bool on_cpu = target.backend == codegen::Backend::llvm;
   if (!anew) {
-    if (auto bytes = cache.load(kKernelKind, key)) {
-      return {.bytes = std::move(*bytes), .from_disk = true};
-    }
+    if (auto code = kept(cache, key, on_cpu, least)) return *std::move(code);
   }
-  if (target.backend == codegen::Backend::llvm) {
-    CpuObject object = compile_cpu_object(source);
-    cache.store(kKernelKind, key, object.bytes, description);
-    return {.bytes = std::move(object.bytes), .compile_ms = object.compile_ms};
+  if (on_cpu && least == Effort::baseline) {
+    CpuObject object = compile_cpu_object(source, Effort::baseline);
+    keep(cache, key, kBaselineByte, object.bytes, description);
+    return {.bytes = std::move(object.bytes),
+            .compile_ms = object.compile_ms,
+            .effort = Effort::baseline};
   }
+  if (on_cpu) return *optimised_code(key, source, cache, description, nullptr);
   const Cubin cubin = compile_cubin(source, {.arch = target.arch});
   MachineCode code{.bytes = {reinterpret_cast<const char*>(cubin.image.data()), cubin.image.size()},
                    .compile_ms = cubin.compile_ms};

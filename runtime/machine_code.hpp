@@ -1,11 +1,14 @@
 // Machine code of a kernel: from the disk where it is there, else from the compiler.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "chainfold/codegen/target.hpp"
 #include "chainfold/runtime/disk_cache.hpp"
+#include "chainfold/runtime/jit_llvm.hpp"
 
 namespace chainfold::runtime {
 
@@ -14,6 +17,7 @@ struct MachineCode {
   std::string bytes;      ///< a cubin, or an object file for this host
   double compile_ms = 0;  ///< in the compiler; 0 from disk
   bool from_disk = false;
+  Effort effort = Effort::optimised;
 };
 
 /// The key of `source` for `target`. Opens the CPU plugin for the CPU, and nothing for a GPU.
@@ -21,10 +25,17 @@ struct MachineCode {
 CacheKey kernel_key(const std::string& source, const codegen::Target& target);
 
 /// The code of `source` for `target`, whose key is `key`. It is looked up in `cache` unless `anew`;
-/// what had to be compiled is kept there. `description` is for people. Throws what the compilers
-/// throw; from the disk nothing.
+/// what had to be compiled is kept there. For the CPU it may be `least` baseline code, which is
+/// what is compiled then. `description` is for people. Throws what the compilers throw; from the
+/// disk nothing.
 MachineCode machine_code(const CacheKey& key, const std::string& source,
                          const codegen::Target& target, DiskCache& cache,
-                         std::string_view description, bool anew = false);
+                         std::string_view description, Effort least = Effort::optimised,
+                         bool anew = false);
+/// Optimised code for the CPU, compiled and kept in `cache`, in place of baseline code; `given_up`
+/// as for compile_cpu_object_beside(), if it is not null. Throws what the compiler throws.
+std::optional<MachineCode> optimised_code(const CacheKey& key, const std::string& source,
+                                          DiskCache& cache, std::string_view description,
+                                          const std::int32_t* given_up);
 
 }  // namespace chainfold::runtime

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <memory>
 
 #include "chainfold/codegen/float_environment.hpp"
 
@@ -19,8 +20,8 @@ struct Job {
 void* run_job(void* argument) {
   const codegen::DefaultFloatEnvironment environment;  // a thread begins with its maker's
   is_roomy = true;
-  const Job& job = *static_cast<const Job*>(argument);
-  job.call(job.argument);
+  const std::unique_ptr<Job> job(static_cast<Job*>(argument));
+  job->call(job->argument);
   return nullptr;
 }
 
@@ -42,22 +43,23 @@ class NoSignals {
   sigset_t saved_{};
 };
 
-bool start(pthread_t& thread, Job& job) {
+}  // namespace
+
+bool start_roomy(pthread_t& thread, void (*call)(void*) noexcept, void* argument) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   const NoSignals none;
+  auto job = std::make_unique<Job>(Job{.call = call, .argument = argument});
   const bool started = pthread_attr_setstacksize(&attributes, kRoomyStack) == 0 &&
-                       pthread_create(&thread, &attributes, run_job, &job) == 0;
+                       pthread_create(&thread, &attributes, run_job, job.get()) == 0;
+  if (started) static_cast<void>(job.release());  // the thread's
   pthread_attr_destroy(&attributes);
   return started;
 }
 
-}  // namespace
-
 void run_roomy(void (*call)(void*) noexcept, void* argument) {
-  Job job{.call = call, .argument = argument};
   pthread_t thread{};
-  if (!is_roomy && start(thread, job)) {
+  if (!is_roomy && start_roomy(thread, call, argument)) {
     pthread_join(thread, nullptr);
     return;
   }

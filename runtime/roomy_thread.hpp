@@ -4,6 +4,8 @@
 // KiB, and any floating-point environment.
 #pragma once
 
+#include <pthread.h>
+
 #include <exception>
 #include <memory>
 #include <optional>
@@ -19,6 +21,10 @@ inline constexpr std::size_t kRoomyStack = std::size_t{16} << 20;
 /// default floating-point environment, and waits for it. On such a thread, or where the system has
 /// no thread left, runs it right here, in the default environment.
 void run_roomy(void (*call)(void*) noexcept, void* argument);
+
+/// Starts a roomy thread that runs call(argument), which throws nothing; whoever starts it joins
+/// it. False where the system has no thread left.
+bool start_roomy(pthread_t& thread, void (*call)(void*) noexcept, void* argument);
 
 /// What work() returns or throws, from a roomy thread.
 template <class Work>

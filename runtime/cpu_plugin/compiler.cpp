@@ -16,6 +16,9 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
 
 #include <mutex>
 
@@ -27,6 +30,7 @@
 #include "masked.hpp"
 #include "masks.hpp"
 #include "minima.hpp"
+#include "opaque_functions.hpp"
 #include "order.hpp"
 #include "schedule.hpp"
 #include "vector_calls.hpp"
@@ -120,7 +124,7 @@ void target_host(llvm::Module& module) {
     if (!function.isDeclaration()) target_function(function);
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, chainfold_cpu_effort tier) {
   llvm::PipelineTuningOptions tuning;
   tuning.SLPVectorization = true;
   llvm::PassBuilder builder(&machine, tuning);  // registers the host's TargetIRAnalysis
@@ -133,7 +137,29 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  const auto run = [&](llvm::FunctionPassManager passes) {
+    llvm::ModulePassManager all;
+    all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+    all.run(module, modules);
+  };
+  // Values out of memory, and each once.
+  const auto few_passes = [] {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass());
+    return passes;
+  };
+  if (has_powers(module)) {  // squares and roots among them, in both tiers
+    llvm::FunctionPassManager passes = few_passes();
+    passes.addPass(llvm::InstCombinePass());
+    run(std::move(passes));
+  }
+  hide_functions(module);
+  if (tier == CHAINFOLD_CPU_OPTIMISED)
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  else  // what follows takes its time by instructions, of which these leave few
+    run(few_passes());
+  show_functions(module);
 }
 
 /// One compilation; owned apart so that it can be given up whole after a fatal error.
@@ -144,15 +170,21 @@ struct Compilation {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
 
-  std::unique_ptr<llvm::MemoryBuffer> run(std::string_view ir, Failure& failure) {
+  std::unique_ptr<llvm::MemoryBuffer> run(std::string_view ir, const Effort& effort,
+                                          Failure& failure) {
+    const auto is_given_up = [&] {
+      return failure.given_up = effort.given_up != nullptr &&
+                                __atomic_load_n(effort.given_up, __ATOMIC_RELAXED) != 0;
+    };
     context.setDiagnosticHandlerCallBack(collect_diagnostic, &diagnostics);
     machine = make_target_machine(failure.message);
     if (!machine) return nullptr;
+    if (effort.tier == CHAINFOLD_CPU_BASELINE) machine->setOptLevel(llvm::CodeGenOptLevel::None);
     module = parse(ir, *machine, context, failure);
-    if (!module) return nullptr;
+    if (!module || is_given_up()) return nullptr;
     target_host(*module);
     sum_bytes(*module);
-    optimize(*module, *machine);
+    optimize(*module, *machine, effort.tier);
     call_vector_functions(*module);
     split_masked(*module);
     rewrite_minima(*module);
@@ -166,6 +198,7 @@ struct Compilation {
       kept_order.look_at(function);
     }
     context.setOptPassGate(kept_order);
+    if (is_given_up()) return nullptr;
     auto object = llvm::orc::SimpleCompiler(*machine)(*module);
     if (!object) {
       failure.message = llvm::toString(object.takeError());
@@ -181,7 +214,8 @@ struct Compilation {
 
 }  // namespace
 
-std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, Failure& failure) {
+std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, const Effort& effort,
+                                                      Failure& failure) {
   static std::once_flag installed;
   std::call_once(installed, [] {
     llvm::install_fatal_error_handler(throw_fatal_error);
@@ -190,7 +224,7 @@ std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, Failu
   auto compilation = std::make_unique<Compilation>();
   const void* stack_state = llvm::SavePrettyStackState();
   try {
-    return compilation->run(ir, failure);
+    return compilation->run(ir, effort, failure);
   } catch (const FatalError& error) {
     failure.message = error.reason;
   } catch (const std::bad_alloc&) {

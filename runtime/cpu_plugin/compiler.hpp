@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "chainfold/runtime/cpu_plugin_abi.h"
+
 namespace llvm {
 class MemoryBuffer;
 }
@@ -16,11 +18,21 @@ namespace chainfold::runtime::cpu {
 struct Failure {
   std::string message;
   std::int32_t line = 0;
+  bool given_up = false;  ///< by whoever asked; no message
 };
 
-/// Parses, verifies, optimises (O3, no fast-math, no contraction) and compiles `ir`. Null, with
-/// `failure` filled, when any step fails, including LLVM's own fatal errors. Thread-safe; `ir` must
-/// be followed by a null byte.
-std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, Failure& failure);
+/// How a compilation goes about.
+struct Effort {
+  chainfold_cpu_effort tier = CHAINFOLD_CPU_OPTIMISED;
+  const std::int32_t* given_up = nullptr;  ///< looked at between steps, atomically; may be null
+};
+
+/// Parses, verifies, optimises (no fast-math, no contraction) and compiles `ir`. Baseline code has
+/// its memory made values and common expressions joined, and is then made as by O0: instructions
+/// are selected one by one, registers hold values within a block alone. Optimised code is O3's.
+/// Null, with `failure` filled, when any step fails, including LLVM's own fatal errors.
+/// Thread-safe; `ir` must be followed by a null byte.
+std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, const Effort& effort,
+                                                      Failure& failure);
 
 }  // namespace chainfold::runtime::cpu

@@ -138,6 +138,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
   llvm::TargetOptions options;
   // Contraction is explicit in the IR (llvm.fma): every executor must round alike.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.EmitStackSizeSection = true;  // stack_bytes_of() reads it
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       host().triple, host().cpu, host().features, options, llvm::Reloc::PIC_,
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));

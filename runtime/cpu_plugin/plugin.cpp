@@ -22,6 +22,7 @@
 #include "compiler.hpp"
 #include "host.hpp"
 #include "linker.hpp"
+#include "stack_sizes.hpp"
 #include "vector_calls.hpp"
 
 struct chainfold_cpu_module {
@@ -40,11 +41,16 @@ int fail(chainfold_cpu_error* error, const char* message, std::int32_t line) {
   return 1;
 }
 
-/// A compilation holds tens of megabytes and a core: more of them than cores only costs memory.
+/// A compilation holds tens of megabytes and a core: more of them than cores only costs memory. One
+/// that nobody waits for takes no turn of those that somebody does.
 class CompileSlot {
  public:
-  CompileSlot() { slots().acquire(); }
-  ~CompileSlot() { slots().release(); }
+  explicit CompileSlot(bool awaited) : awaited_(awaited) {
+    if (awaited_) slots().acquire();
+  }
+  ~CompileSlot() {
+    if (awaited_) slots().release();
+  }
   CompileSlot(const CompileSlot&) = delete;
   CompileSlot& operator=(const CompileSlot&) = delete;
 
@@ -54,6 +60,7 @@ class CompileSlot {
         new std::counting_semaphore<>(std::max(1, tbb::info::default_concurrency()));
     return *instance;
   }
+  bool awaited_;
 };
 
 /// Runs `work`, which returns 0 or a failure; no exception leaves.
@@ -68,19 +75,21 @@ int guarded(chainfold_cpu_error* error, Work work) {
   }
 }
 
-int compile(const char* ir, std::size_t length, chainfold_cpu_object* object,
+int compile(const char* ir, std::size_t length, chainfold_cpu_effort effort,
+            const std::int32_t* given_up, chainfold_cpu_object* object,
             chainfold_cpu_error* error) {
   return guarded(error, [&] {
     const std::string text(ir, length);  // LLVM's lexer needs the closing null byte
     cpu::Failure failure;
-    const CompileSlot slot;
-    const auto code = cpu::compile_to_object(text, failure);
+    const CompileSlot slot(given_up == nullptr);
+    const auto code = cpu::compile_to_object(text, {.tier = effort, .given_up = given_up}, failure);
+    if (failure.given_up) return int{CHAINFOLD_CPU_GIVEN_UP};
     if (!code) return fail(error, failure.message.c_str(), failure.line);
     void* data = std::malloc(code->getBufferSize());
     if (data == nullptr) return fail(error, "out of memory for the object file", 0);
     std::memcpy(data, code->getBufferStart(), code->getBufferSize());
     *object = {data, code->getBufferSize()};
-    return 0;
+    return int{CHAINFOLD_CPU_DONE};
   });
 }
 
@@ -90,12 +99,13 @@ void free_object(chainfold_cpu_object* object) {
 }
 
 int load(const void* data, std::size_t size, const char* const* symbols, std::size_t count,
-         chainfold_cpu_launch* functions, chainfold_cpu_module** module,
+         chainfold_cpu_launch* functions, std::uint64_t* stack_bytes, chainfold_cpu_module** module,
          chainfold_cpu_error* error) {
   return guarded(error, [&] {
     cpu::Failure failure;
     // A copy: the linker needs the object aligned, and may hold it longer than this call.
     auto object = llvm::MemoryBuffer::getMemBufferCopy({static_cast<const char*>(data), size});
+    *stack_bytes = cpu::stack_bytes_of(*object);
     auto code = cpu::LinkedObject::link(std::move(object), symbols, count, functions, failure);
     if (!code) return fail(error, failure.message.c_str(), failure.line);
     *module = new chainfold_cpu_module{std::move(code)};
@@ -282,13 +292,15 @@ Shared run_alone(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t 
   return {.first = blocks, .threads = 1};
 }
 
-int parallel_for(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
+int parallel_for(const chainfold_cpu_launch* function, std::int64_t blocks, std::int64_t grain,
                  const std::uint64_t* args) {
   if (blocks <= 0) return 0;
+  const auto current = [&] { return __atomic_load_n(function, __ATOMIC_ACQUIRE); };
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     const DefaultFloatEnvironment environment;
-    launch(begin, end, args);
+    current()(begin, end, args);
   };
+  const chainfold_cpu_launch launch = current();  // of which times are noted
   const bool stays = grain == 0;
   grain = std::clamp<std::int64_t>(grain, 1, blocks);
   const std::int64_t threads =

@@ -172,29 +172,59 @@ int ulps_of(const Buffer& buffer) {
 std::string difference(const Program& program, const std::vector<GuardedArray>& arrays,
                        const std::vector<std::uint64_t>& params, int ulps, double least) {
   verify(program);
-  std::vector<GuardedArray> copies;
+  const auto copies_of = [](const std::vector<GuardedArray>& all) {
+    std::vector<GuardedArray> copies;
+    for (const GuardedArray& array : all) {
+      GuardedArray& copy = copies.emplace_back(array.type(), array.elements());
+      std::memcpy(copy.data(), array.data(),
+                  static_cast<std::size_t>(array.elements() * size_of(array.type())));
+    }
+    return copies;
+  };
+  const auto args_of = [&](const std::vector<GuardedArray>& all) {
+    std::vector<std::uint64_t> args;
+    for (const GuardedArray& array : all)
+      args.push_back(reinterpret_cast<std::uint64_t>(array.data()));
+    args.insert(args.end(), params.begin(), params.end());
+    return args;
+  };
+  const std::vector<GuardedArray> copies = copies_of(arrays), of_baseline = copies_of(arrays);
   std::vector<InterpBuffer> buffers;
-  std::vector<std::uint64_t> args;
-  for (const GuardedArray& array : arrays) {
-    GuardedArray& copy = copies.emplace_back(array.type(), array.elements());
-    std::memcpy(copy.data(), array.data(),
-                static_cast<std::size_t>(array.elements() * size_of(array.type())));
-    buffers.push_back({copy.data(), copy.elements()});
-    args.push_back(reinterpret_cast<std::uint64_t>(array.data()));
-  }
-  args.insert(args.end(), params.begin(), params.end());
+  for (const GuardedArray& copy : copies) buffers.push_back({copy.data(), copy.elements()});
   interpret(program, buffers, params);
 
   const LlvmSource source = emit_llvm(program);
   // Shapes of a test often differ in their data alone, and compiling takes longest.
-  static std::pair<std::string, std::shared_ptr<const runtime::CpuModule>> last;
-  if (last.first != source.text)
-    last = {source.text, runtime::CpuModule::compile(source.text, source.symbols)};
-  const auto& module = last.second;
-  for (std::size_t i = 0; i < program.launches.size(); ++i) {
-    const std::int64_t blocks = program.launches[i].grid.evaluate(params), half = blocks / 2;
-    module->function(i)(0, half, args.data());
-    module->function(i)(half, blocks, args.data());
+  struct Last {
+    std::string text;
+    std::shared_ptr<const runtime::CpuModule> baseline, optimised;
+  };
+  static Last last;
+  if (last.text != source.text) {
+    const auto object = runtime::compile_cpu_object(source.text, runtime::Effort::baseline);
+    last = {.text = source.text,
+            .baseline = runtime::CpuModule::load(object.bytes, source.symbols),
+            .optimised = runtime::CpuModule::compile(source.text, source.symbols)};
+  }
+  const auto run = [&](const runtime::CpuModule& module, const std::vector<GuardedArray>& on) {
+    const std::vector<std::uint64_t> args = args_of(on);
+    for (std::size_t i = 0; i < program.launches.size(); ++i) {
+      const std::int64_t blocks = program.launches[i].grid.evaluate(params), half = blocks / 2;
+      module.function(i)(0, half, args.data());
+      module.function(i)(half, blocks, args.data());
+    }
+  };
+  run(*last.baseline, of_baseline);
+  run(*last.optimised, arrays);
+  for (std::size_t b = 0; b < arrays.size(); ++b) {
+    const DType type = arrays[b].type();
+    for (std::int64_t i = 0; i < arrays[b].elements(); ++i) {
+      const Bits baseline = of_baseline[b].get(i), optimised = arrays[b].get(i);
+      if (agree(type, baseline, optimised)) continue;
+      return fmt::format("{}[{}]: baseline code gives {} (0x{:x}), optimised code {} (0x{:x})",
+                         program.buffers[b].name, i, text_of_bits(type, baseline), baseline,
+                         text_of_bits(type, optimised), optimised);
+    }
   }
   for (std::size_t b = 0; b < arrays.size(); ++b) {
     const BufferRole role = program.buffers[b].role;

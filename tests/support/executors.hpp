@@ -50,12 +50,13 @@ bool agree(DType type, codegen::Bits a, codegen::Bits b, int ulps = 0, double le
 /// whole vectors are of 4 ulp (glibc, libmvec).
 inline constexpr int kTranscendentalUlps = 4;
 
-/// Executes all launches of `program` by the interpreter and by the code of emit_llvm, over copies
-/// of `arrays` (one a buffer), and compares every array that is not an input as agree() does (with
-/// a `least` outputs alone: what blocks tell each other is the bits of such values), and what
-/// is named after exp, log and pow ("exp_...") to kTranscendentalUlps. Returns what differs:
-/// the buffer, the element and both values of the first difference; empty if nothing does. The
-/// compiled blocks run in two ranges.
+/// Executes all launches of `program` by the interpreter and by the code of emit_llvm, baseline
+/// code (whose results are to be the same, bit for bit) and optimised code, over copies of `arrays`
+/// (one a buffer), and compares every array that is not an input as agree() does (with a `least`
+/// outputs alone: what blocks tell each other is the bits of such values), and what is named after
+/// exp, log and pow ("exp_...") to kTranscendentalUlps. Returns what differs: the buffer, the
+/// element and both values of the first difference; empty if nothing does. The compiled blocks run
+/// in two ranges.
 std::string difference(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
                        const std::vector<std::uint64_t>& params, int ulps = 0, double least = 0);
 

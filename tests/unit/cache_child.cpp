@@ -1,6 +1,6 @@
 // A process of its own for the tests of the cache: compiles a kernel and prints what it took.
 //
-// usage: chainfold_cache_child cpu | cpu_whole | tune | cuda | cuda_80 | resident
+// usage: chainfold_cache_child cpu | cpu_whole | tune | cuda | cuda_80 | resident | tiers | ends MS
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
@@ -88,10 +89,31 @@ void compile_thrice() {
   fmt::print("{},{} compiled={}\n", line, third.stats().reused, third.stats().compiled);
 }
 
+/// Whether a kernel's code is optimised at once, and some time later.
+void tell_tiers() {
+  const cf::Kernel kernel = cf::compile(sums(), {.target = cf::target("cpu")});
+  const std::int64_t at_first = kernel.stats().optimised;
+  for (int i = 0; i < 1000 && kernel.stats().optimised == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  fmt::print("optimised={} later={}\n", at_first, kernel.stats().optimised);
+}
+
+/// Leaves while code may be compiled in the background.
+void end_after(int milliseconds) {
+  const auto x = cf::input<float>("x");
+  static const cf::Kernel one =
+      cf::compile(cf::over(cf::segments(100), cf::variance(x)), {.target = cf::target("cpu")});
+  static const cf::Kernel other =
+      cf::compile(cf::over(cf::whole(), cf::sum(x)), {.target = cf::target("cpu")});
+  const auto [sum] = other.run<float>({{"x", std::vector<float>(1000, 1)}});
+  fmt::print("sum={}\n", sum[0]);
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string mode = argc == 2 ? argv[1] : "";
+  const std::string mode = argc >= 2 ? argv[1] : "";
   try {
     if (mode == "cpu") {
       compile_for_cpu(sums());
@@ -105,10 +127,15 @@ int main(int argc, char** argv) {
       compile_for_cuda(80);
     } else if (mode == "resident") {
       compile_thrice();
+    } else if (mode == "tiers") {
+      tell_tiers();
+    } else if (mode == "ends" && argc == 3) {
+      end_after(std::stoi(argv[2]));
     } else {
-      fmt::print(
-          stderr,
-          "usage: chainfold_cache_child cpu | cpu_whole | tune | cuda | cuda_80 | resident\n");
+      fmt::print(stderr,
+                 "usage: chainfold_cache_child cpu | cpu_whole | tune | cuda | cuda_80 | resident "
+                 "| tiers | "
+                 "ends MILLISECONDS\n");
       return 2;
     }
     print_cache();

@@ -160,7 +160,8 @@ TEST_F(JitLlvm, RangesBehindTheFirstAreAtLeastTheGrain) {
   for (const std::int64_t blocks : {63, 64, 127, 128, 129, 1000, 100003}) {
     g_shortest = std::numeric_limits<std::int64_t>::max();
     g_covered = 0;
-    EXPECT_EQ(cpu_plugin().parallel_for(note_range, blocks, 64, nullptr), 0);
+    const chainfold_cpu_launch function = note_range;
+    EXPECT_EQ(cpu_plugin().parallel_for(&function, blocks, 64, nullptr), 0);
     EXPECT_EQ(g_covered, blocks);
     EXPECT_GE(g_shortest, std::min<std::int64_t>(64, blocks)) << blocks;
   }
