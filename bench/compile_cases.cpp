@@ -145,6 +145,44 @@ void add_monoids(Cases& cases) {
 
 }  // namespace
 
+namespace {
+
+/// All of one type.
+template <class T>
+void add_type(Cases& cases, const std::string& type) {
+  const auto x = input<T>("x");
+  const auto add = [&](const std::string& name, auto out) {
+    for (const std::int64_t size : {7, 64, 1000, 4099, 65536})
+      cases.segments(size, name + " " + type, out);
+    cases.whole(name + " " + type, out);
+  };
+  add("sum", sum(x));
+  add("mean", mean(x));
+  add("norm", norm(x));
+  add("dot", dot(x, input<T>("y")));
+  add("max", max(x));
+  add("argmax", argmax(x));
+  add("any", any(x > T(1)));
+  add("variance", variance(x));
+  if constexpr (is_float(kDType<T>)) add("logsumexp", logsumexp(x));
+  add("running sum", inclusive_sum(x));
+  add("running max", inclusive(max(x)));
+  add("running argmax", inclusive(argmax(x)));
+  add("running count", inclusive(count(where(x > T(1)))));
+}
+
+}  // namespace
+
+std::vector<CompileCase> compile_grid() {
+  Cases cases;
+  add_type<f16>(cases, "f16");
+  add_type<float>(cases, "f32");
+  add_type<double>(cases, "f64");
+  add_type<std::int8_t>(cases, "i8");
+  add_type<std::int32_t>(cases, "i32");
+  return cases.take();
+}
+
 std::vector<CompileCase> compile_cases() {
   Cases cases;
   add_folds(cases);

@@ -17,6 +17,9 @@ struct CompileCase {
   std::int64_t columns = 0;  ///< 0: none
 };
 
+/// Of every kind, mostly of f32.
 std::vector<CompileCase> compile_cases();
+/// Thirteen folds and scans of five types in segments of five sizes and of everything.
+std::vector<CompileCase> compile_grid();
 
 }  // namespace chainfold::bench

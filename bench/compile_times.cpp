@@ -14,10 +14,13 @@
 #include <regex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chainfold/bench/compile_cases.hpp"
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/plan.hpp"
+#include "chainfold/runtime/device.hpp"
 #include "chainfold/runtime/jit_llvm.hpp"
 #include "chainfold/runtime/jit_nvrtc.hpp"
 
@@ -88,13 +91,40 @@ Times on_cpu(const CompileCase& what, std::int64_t about) {
   return times;
 }
 
-/// What NVRTC takes for the code of a launch; no device is needed.
-Times by_nvrtc(const CompileCase& what, int arch) {
+/// cf::compile() and prepare() for device 0; nothing is launched.
+Times on_gpu(const CompileCase& what, std::int64_t about) {
   const codegen::Graph& graph = what.computation.graph();
-  const codegen::Target gpu = codegen::gpu_target(arch);
+  const std::int64_t n = elements_of(what, about);
+  // Addresses as those of the device's memory, which nobody looks behind.
+  constexpr std::uint64_t kApart = std::uint64_t{1} << 40;
+  std::uint64_t next = kApart;
+  const auto place = [&] { return reinterpret_cast<void*>(std::exchange(next, next + kApart)); };
   const auto start = Clock::now();
+  const Kernel kernel = compile(what.computation, {.target = target("gpu")});
+  Times times;
+  times.compile_ms = since(start);
+  LaunchArgs args{.elements = n};
+  for (const auto& input : graph.inputs)
+    args.inputs.push_back(Binding(input.name, static_cast<const void*>(place()), input.type, n));
+  for (const auto output : graph.outputs)
+    args.outputs.push_back(OutputBinding(place(), graph.node(output).type, n));
+  kernel.prepare(args);
+  times.first_ms = times.full_speed_ms = since(start);
+  times.in_compiler_ms = kernel.stats().compile_ms;
+  times.compiled = kernel.stats().compiled;
+  return times;
+}
+
+/// What NVRTC takes for the code of a launch; no device is needed.
+Times by_nvrtc(const CompileCase& what, int arch, std::int64_t about) {
+  const codegen::Target gpu = codegen::gpu_target(arch);
+  const std::int64_t segment = what.columns > 0 ? what.columns : what.segment;
+  const auto start = Clock::now();
+  const codegen::Graph graph = codegen::graph_for(what.computation.graph(), gpu);
   const codegen::Compiled compiled = codegen::compile_graph(
-      graph, gpu, {.segment = what.columns > 0 ? what.columns : what.segment});
+      graph, gpu,
+      {.segment = segment,
+       .most_elements = codegen::most_elements_of(graph, gpu, segment, elements_of(what, about))});
   const codegen::Source source = codegen::emit(compiled.program, gpu);
   const runtime::Cubin cubin = runtime::compile_cubin(source.text, {.arch = arch});
   Times times;
@@ -104,8 +134,11 @@ Times by_nvrtc(const CompileCase& what, int arch) {
   return times;
 }
 
-/// The times of one expression, in a process of its own, as what was compiled once is remembered.
+/// The times of one expression; on a CPU in a process of its own, since compilers there make what
+/// they need once and keep it.
 Times timed(const CompileCase& what, const std::string& on, int arch, std::int64_t elements) {
+  if (on == "gpu")
+    return runtime::device_count() > 0 ? on_gpu(what, elements) : by_nvrtc(what, arch, elements);
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("there is no pipe");
   const pid_t child = fork();
@@ -115,8 +148,8 @@ Times timed(const CompileCase& what, const std::string& on, int arch, std::int64
     try {
       // The compiler is loaded.
       const CompileCase first{"first", over(whole(), sum(input<std::int16_t>("first"))), 0, 0};
-      static_cast<void>(on == "cpu" ? on_cpu(first, 1000) : by_nvrtc(first, arch));
-      const Times times = on == "cpu" ? on_cpu(what, elements) : by_nvrtc(what, arch);
+      static_cast<void>(on_cpu(first, 1000));
+      const Times times = on_cpu(what, elements);
       status = write(ends[1], &times, sizeof times) == sizeof times ? 0 : 1;
     } catch (const std::exception& error) {
       fmt::print(stderr, "{}: {}\n", what.name, error.what());
@@ -143,12 +176,16 @@ double at_share(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-int run(const std::string& on, int arch, const std::string& only, int repeats,
-        std::int64_t elements, const std::string& out, bool list) {
+int run(const std::string& cases, const std::string& on, int arch, const std::string& only,
+        int repeats, std::int64_t elements, const std::string& out, bool list) {
   const std::regex wanted(only);
+  if (on == "gpu" && !list) {  // the compiler is loaded
+    const CompileCase first{"first", over(whole(), sum(input<std::int16_t>("first"))), 0, 0};
+    static_cast<void>(timed(first, on, arch, 1000));
+  }
   nlohmann::json rows = nlohmann::json::array();
   std::vector<double> firsts;
-  for (const CompileCase& what : bench::compile_cases()) {
+  for (const CompileCase& what : cases == "grid" ? bench::compile_grid() : bench::compile_cases()) {
     if (!std::regex_search(what.name, wanted)) continue;
     if (list) {
       fmt::print("{}\n", what.name);
@@ -188,8 +225,11 @@ int run(const std::string& on, int arch, const std::string& only, int repeats,
   if (!out.empty()) {
     std::ofstream file(out);
     file << nlohmann::json{{"target", on},
+                           {"cases", cases},
                            {"processor", on == "cpu" ? runtime::cpu_text(runtime::cpu_plugin())
-                                                     : fmt::format("sm_{}", arch)},
+                                         : runtime::device_count() > 0
+                                             ? runtime::device_info(0).name
+                                             : fmt::format("NVRTC alone, sm_{}", arch)},
                            {"repeats", repeats},
                            {"elements", elements},
                            {"rows", rows}}
@@ -206,8 +246,9 @@ int run(const std::string& on, int arch, const std::string& only, int repeats,
 }  // namespace
 
 int main(int argc, char** argv) {
-  setenv("CHAINFOLD_CACHE_DIR", "", 1);  // what is compiled once is compiled again
+  setenv("CHAINFOLD_CACHE", "off", 1);  // what is compiled once is compiled again
   setenv("CUDA_CACHE_DISABLE", "1", 1);
+  std::string cases = "kinds";
   std::string on = "cpu", only = ".", out;
   int repeats = 3, arch = 90;
   std::int64_t elements = 100'000;
@@ -215,7 +256,12 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Times the first result of each of some expressions, with nothing in any cache: "
       "cf::compile() and a\n"
-      "launch on a processor, or what NVRTC takes for the launch's code (no device is needed).");
+      "launch on a processor, or cf::compile() and prepare() for the first GPU, or, where there "
+      "is\n"
+      "none, what NVRTC takes for the launch's code.");
+  app.add_option("--cases", cases, "kinds of everything, or a grid of folds, types and sizes")
+      ->check(CLI::IsMember({"kinds", "grid"}))
+      ->capture_default_str();
   app.add_option("--target", on, "cpu or gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
@@ -231,7 +277,7 @@ int main(int argc, char** argv) {
   app.add_flag("--list", list, "print the expressions' names and time nothing");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run(on, arch, only, repeats, elements, out, list);
+    return run(cases, on, arch, only, repeats, elements, out, list);
   } catch (const std::exception& error) {
     fmt::print(stderr, "chainfold_compile_times: error: {}\n", error.what());
   }

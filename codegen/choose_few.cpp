@@ -340,6 +340,11 @@ std::int64_t most_elements_of(const Graph& graph, const Target& target,
   return found == classes.end() ? 0 : *found;
 }
 
+bool has_few_class(const Graph& graph, const Target& target,
+                   const std::vector<std::int64_t>& classes, std::int64_t segment) {
+  return most_elements_of(graph, target, classes, segment, std::max<std::int64_t>(1, segment)) != 0;
+}
+
 std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
                               std::int64_t elements) {
   return most_elements_of(graph, target, element_classes(graph, target), segment, elements);

@@ -20,6 +20,8 @@ constexpr int kSlowWarps = 16, kSlowWarpsOfSeveral = 8;
 bool gains_from_tiles(const Plan& plan, const Graph& graph, int widest) {
   // Few of the tiles that are resident wait for each other.
   if (plan.across > 0) return false;
+  // Whole tiles have no code for others.
+  if (plan.staged > 0 && !plan.ragged && scans_extreme(graph)) return false;
   // States of 64 bits beside heads take more registers than rows of as wide elements would.
   if (plan.staged > 0 && plan.load_width == widest && has_wide_states(graph) &&
       widest_input(graph) == widest_of_scan(graph))

@@ -172,6 +172,17 @@ void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
     return declare(id, words);
   }
 
+  // Words have few instructions, or one, for all of their elements; half of one is not worth them.
+  const bool whole_words = same_layout && t.width % elements_per_word(t) == 0;
+  if (whole_words && (op.op == Op::min || op.op == Op::max) && is_integer(t.elem)) {
+    std::vector<std::string> words;
+    for (int w = 0; w < variable_count(t); ++w)
+      words.push_back(fmt::format("cf_{}_{}x{}({}, {})", name_of(op.op), name_of(t.elem),
+                                  elements_per_word(t), word_of(op.operands[0], w),
+                                  word_of(op.operands[1], w)));
+    return declare(id, words);
+  }
+
   // Two conversions to 16 bits are one instruction.
   if (op.op == Op::convert && operand_type == DType::f32 && is_packed(t) && is_float(t.elem)) {
     std::vector<std::string> words;

@@ -119,6 +119,9 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 bool share_fold(const Node& a, const Node& b);
 /// Whether a scan names this entry of the graph's folds.
 bool is_scanned(const Graph& graph, int fold);
+/// The same graph, whose scans by min and max of integers of one or two bytes are of words: for
+/// targets whose lanes have words (Target::lane_words).
+Graph with_wide_scans(const Graph& graph);
 /// Which folds elements are told the value of, for their whole segment.
 std::vector<bool> asked_by_elements(const Graph& graph);
 /// Whether any are.

@@ -248,6 +248,7 @@ class Rewriter {
 }  // namespace
 
 Graph graph_for(const Graph& graph, const Target& target) {
+  if (target.lane_words) return with_wide_scans(graph);
   const bool any = std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
     return fold.name == kSmallest || fold.name == kLargest;
   });

@@ -347,6 +347,10 @@ std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int
 std::int64_t most_elements_of(const Graph& graph, const Target& target,
                               const std::vector<std::int64_t>& classes, std::int64_t segment,
                               std::int64_t elements);
+/// Whether launches of few elements, a segment of `segment` (or as many columns) or more, are of a
+/// class of their own; `classes` as element_classes() gave them.
+bool has_few_class(const Graph& graph, const Target& target,
+                   const std::vector<std::int64_t>& classes, std::int64_t segment);
 /// The classes of launches without segments, or of a CPU's folds: how many elements each has at
 /// most, ascending.
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);

@@ -96,6 +96,8 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
 /// Elements of everything up to which smaller tiles serve better (PlanRequest::most_elements); 0:
 /// no such class.
 std::int64_t most_of_small_tiles(const Graph& graph, const Target& target);
+/// Whether a minimum or a maximum is all that is scanned.
+bool scans_extreme(const Graph& graph);
 /// Whether a field of a state takes more than a register.
 bool has_wide_states(const Graph& graph);
 /// Whether merges of states are so long that one row of them is enough code.

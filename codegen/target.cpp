@@ -69,6 +69,7 @@ Target gpu_target(int arch, int processors) {
     target.processors = processors > 0 ? processors : row.processors;
     target.resident_warps = row.resident_warps;
     target.processor_shared_bytes = row.shared_kib * 1024;
+    target.lane_words = true;
     target.async_copies = arch >= kFirstAsyncCopies;
     target.overlaps = arch >= kFirstOverlaps;
     target.wide_sums = arch == 80 || arch == 90 || arch == 100;

@@ -41,6 +41,8 @@ struct Target {
   /// integers is one operation, that of two floats several (NaN, zeros of both signs), and of f16
   /// also their conversions.
   bool integer_order = false;
+  /// Lanes compute with 32 bits, whatever a narrower integer has.
+  bool lane_words = false;
   int max_warps = 32;            ///< warps a block at most (1: no shared memory, no barrier)
   int resident_warps = 64;       ///< warps a processor holds at once
   int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most

@@ -222,14 +222,18 @@ Kernel compile(const Computation& computation, const Options& options) {
   state->options = options;
   runtime::roomy([&] { prepare_state(*state, graph); });
   const codegen::Partition& partition = state->graph->partition;
-  if (partition.kind == codegen::Partition::Kind::whole) {
-    // Of several codes the number of elements tells which one is wanted.
-    if (state->classes.empty())
-      state->variant({}, kWidestLoad);
+  const bool whole = partition.kind == codegen::Partition::Kind::whole;
+  if (whole || partition.size > 0) {
+    const Kernel::State::Shape shape{.segment = whole ? 0 : partition.size};
+    // Of several codes the number of elements tells which one is wanted; a pinned plan of segments
+    // is one for any number.
+    const bool one_code =
+        (!whole && !options.plan.empty()) ||
+        !codegen::has_few_class(*state->graph, state->target, state->classes, shape.segment);
+    if (one_code)
+      state->variant(shape, kWidestLoad);
     else
-      state->foresee({});
-  } else if (partition.size > 0) {
-    state->variant({.segment = partition.size}, kWidestLoad);
+      state->foresee(shape);
   }
   return Kernel(std::move(state));
 }

@@ -135,11 +135,10 @@ struct KernelStats {
 /// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
 /// compiled for a segment size when it is first needed: at compile() where the expression fixes the
 /// size, else at the first run, launch or prepare() with that size. Folds and scans over
-/// everything, partial last segments, and on a GPU launches of up to 128 MiB of segments may have
-/// code of their own for few elements, which is compiled at the first run, launch or prepare() of
-/// so few; over everything nothing is compiled before the number of elements is known then. The
-/// code is unloaded with the last copy: keep one until what launch() queued has run, and as long as
-/// a CUDA graph holds it.
+/// everything, columns, partial last segments, and on a GPU launches of up to 128 MiB of segments
+/// may have code of their own for few elements: then compile() compiles nothing, and the first run,
+/// launch or prepare() of a number of elements what that needs. The code is unloaded with the last
+/// copy: keep one until what launch() queued has run, and as long as a CUDA graph holds it.
 class Kernel {
  public:
   struct State;  ///< opaque

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "chainfold/codegen/ops.hpp"
@@ -22,7 +23,8 @@ using codegen::Op;
 float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
-long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
+int __float_as_int(float x) { return std::bit_cast<int>(x); }
+int __double2hiint(double x) { return static_cast<int>(std::bit_cast<long long>(x) >> 32); }
 
 // cvt.rzi saturates; NaN gives 0 from f32 to 32 bits and the bits of the lowest signed value
 // elsewhere.
@@ -138,6 +140,35 @@ void check_integer_helpers() {
       }
     }
   }
+}
+
+/// Every element of words of them, against the operation on one.
+template <class T>
+void check_packed(Op op, unsigned (*packed)(unsigned, unsigned)) {
+  constexpr int kBits = 8 * sizeof(T);
+  constexpr DType t = kDType<T>;
+  std::mt19937 random(5);
+  for (int round = 0; round < 20000; ++round) {
+    unsigned a = static_cast<unsigned>(random()), b = static_cast<unsigned>(random());
+    if (round % 4 == 1) b = a ^ (1U << random() % 32);  // mostly equal elements
+    if (round % 4 == 2) a &= 0x80808080U, b &= 0xff80ff80U;
+    const unsigned got = packed(a, b);
+    for (int at = 0; at < 32; at += kBits) {
+      const Bits x = bits_of(static_cast<T>(a >> at)), y = bits_of(static_cast<T>(b >> at));
+      expect_same(t, evaluate(op, t, t, x, y), bits_of(static_cast<T>(got >> at)), op, x, y);
+    }
+  }
+}
+
+TEST(EmitCudaPrelude, ExtremesOfPackedElements) {
+  check_packed<std::int8_t>(Op::min, cf_min_i8x4);
+  check_packed<std::int8_t>(Op::max, cf_max_i8x4);
+  check_packed<std::uint8_t>(Op::min, cf_min_u8x4);
+  check_packed<std::uint8_t>(Op::max, cf_max_u8x4);
+  check_packed<std::int16_t>(Op::min, cf_min_i16x2);
+  check_packed<std::int16_t>(Op::max, cf_max_i16x2);
+  check_packed<std::uint16_t>(Op::min, cf_min_u16x2);
+  check_packed<std::uint16_t>(Op::max, cf_max_u16x2);
 }
 
 TEST(CudaPrelude, integer_arithmetic_is_the_definition) {
