@@ -52,6 +52,11 @@ Computation scan_that_knows_all(Op op, const dsl::Partition& partition) {
   return over(partition, as<Out>(inclusive_sum(x) + exclusive_sum(x, backward)));
 }
 
+template <class T>
+Computation running_max_of(const dsl::Partition& partition) {
+  return over(partition, inclusive(max(input<T>("x"))));
+}
+
 Computation half_scan(Op op, const dsl::Partition& partition) {
   const auto x = input<f16>("x");
   if (op == Op::exclusive_sum) return over(partition, as<f16>(exclusive_sum(x)));
@@ -82,6 +87,12 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
   } else if (is_scan(op) && types(DType::f16, DType::f16)) {
     return half_scan(op, partition);
   }
+  if (op == Op::inclusive_max) {
+    if (types(DType::i8, DType::i8)) return running_max_of<std::int8_t>(partition);
+    if (types(DType::i32, DType::i32)) return running_max_of<std::int32_t>(partition);
+    if (types(DType::f32, DType::f32)) return running_max_of<float>(partition);
+    if (types(DType::f64, DType::f64)) return running_max_of<double>(partition);
+  }
   if (op == Op::inclusive_sum) {
     if (types(DType::f16, DType::f32)) return running_sum_of<f16, float>(partition);
     if (types(DType::bf16, DType::bf16)) return running_sum_of<bf16, bf16>(partition);
@@ -92,6 +103,10 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
   }
   if (!is_scan(op) && types(DType::f16, DType::f16)) return float_fold<f16, f16>(op, partition);
   if (!is_scan(op) && types(DType::f16, DType::f32)) return float_fold<f16, float>(op, partition);
+  if (op == Op::max) {
+    if (types(DType::i8, DType::i8)) return over(partition, max(input<std::int8_t>("x")));
+    if (types(DType::f64, DType::f64)) return over(partition, max(input<double>("x")));
+  }
   if (op == Op::sum) {
     if (types(DType::bf16, DType::bf16)) return sum_of<bf16, bf16>(partition);
     if (types(DType::bf16, DType::f32)) return sum_of<bf16, float>(partition);

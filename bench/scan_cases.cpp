@@ -42,6 +42,10 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes) {
             add("scan_in_place", Op::inclusive_sum, DType::f16, DType::f16, halves, s))
       in_place->test.in_place = true;
   }
+  for (const DType type : {DType::i8, DType::f32, DType::f64}) {
+    for (const std::int64_t s : {64, 1000, 4099, 65536, 0})
+      add("scan_max", Op::inclusive_max, type, type, bytes / size_of(type), s);
+  }
   for (const std::int64_t s : {64, 1000, 4096, 65536, 0})
     add("recurrence", Op::decay, DType::f32, DType::f32, bytes / 4, s);
   for (const Op op : {Op::sum_behind, Op::sum_both_ways}) {
