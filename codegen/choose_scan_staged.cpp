@@ -144,6 +144,11 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
   const bool is_long = is_one && row.width <= target.vector_bytes / kLongElement;
   const bool by_lanes = request.segment == 0 && !mma && target.wide_sums && copies_out(graph) &&
                         sums_wide(graph.folds[0]);
+  const Everything& everything = is_short  ? kEverythingShort
+                                 : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
+                                 : is_long ? kEverythingLong
+                                 : is_one  ? (by_lanes ? kEverythingBlocked : kEverything)
+                                           : kEverythingSeveral;
   if (scans_extreme(graph)) {
     const int element = widest_input(graph);
     const bool is_narrow = element < kLongElement && is_integer(graph.inputs[0].type);
@@ -151,13 +156,9 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
         request.segment > 0 && request.segment % tile_of(kExtremes, row.elements) == 0;
     if (request.segment == 0 && request.most_elements == 0 && (is_wide || is_narrow))
       return kEverythingExtremes;
-    if (heads ? !is_wide && element > 1 : whole_tiles) return kExtremes;
+    if (heads && !is_wide && element > 1) return kExtremes;
+    if (!heads && whole_tiles) return of_one_segment(kExtremes, everything.many);
   }
-  const Everything& everything = is_short  ? kEverythingShort
-                                 : is_wide ? (is_one ? kEverythingWide : kEverythingWideSeveral)
-                                 : is_long ? kEverythingLong
-                                 : is_one  ? (by_lanes ? kEverythingBlocked : kEverything)
-                                           : kEverythingSeveral;
   if (request.segment == 0) return request.most_elements > 0 ? everything.few : everything.many;
   if (!heads) {
     return of_one_segment(is_wide && is_one ? kSegmentsWide : kSegments, everything.many);

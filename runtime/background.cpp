@@ -41,7 +41,7 @@ class Queue {
 
  private:
   Queue() {
-    // Behind the statics of the compilers that are open by now, so before these are destroyed.
+    // Before this library's own statics are destroyed; compilers have none that are.
     std::atexit([] { of_process().end(); });
     pthread_atfork([] { of_process().before_fork(); }, [] { of_process().after_fork(); },
                    [] { of_process().in_child(); });
@@ -66,11 +66,11 @@ class Queue {
         {
           const std::lock_guard busy(busy_);
           current_->run();
+          lock.lock();
+          std::shared_ptr<BackgroundWork> done = std::exchange(current_, nullptr);
+          lock.unlock();
+          done.reset();  // which may be the last owner's, and unload code
         }
-        lock.lock();
-        std::shared_ptr<BackgroundWork> done = std::exchange(current_, nullptr);
-        lock.unlock();
-        done.reset();  // which may be the last owner's, and unload code
         lock.lock();
       }
     }
@@ -97,7 +97,11 @@ class Queue {
   }
   void in_child() {
     has_thread_ = false;
-    current_.reset();
+    if (current_) {  // which was about to begin; unloading code is no work for here
+      items_.push_back({.due = Clock::now(), .work = current_});
+      static_cast<void>(new std::shared_ptr<BackgroundWork>(std::move(current_)));
+      current_.reset();
+    }
     new (&changed_) std::condition_variable;  // its waiter is not here
     after_fork();
   }

@@ -81,6 +81,8 @@ typedef struct chainfold_cpu_plugin {
    * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
   int (*parallel_for)(const chainfold_cpu_launch* launch, int64_t blocks, int64_t grain,
                       const uint64_t* args);
+  /* Bytes of stack that the threads have which parallel_for takes besides the caller's. Thread-safe. */
+  uint64_t (*worker_stack)(void);
 } chainfold_cpu_plugin;
 
 /* The plugin's one exported symbol. */

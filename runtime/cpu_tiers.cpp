@@ -18,9 +18,10 @@ constexpr std::uint64_t kSmallFrame = std::uint64_t{16} << 10;
 /// For what functions call, and the scheduler above them.
 constexpr std::uint64_t kReserve = std::uint64_t{32} << 10;
 
-/// Whether this thread has so many bytes of stack left. False where it runs on a stack that is not
-/// the one it was given: then nobody knows.
+/// Whether this thread has so many bytes of stack left, and those that help it have them. False
+/// where it runs on a stack that is not the one it was given: then nobody knows.
 bool has_stack(std::uint64_t bytes) {
+  if (cpu_plugin().worker_stack() < bytes + kReserve) return false;
   struct Stack {
     std::uintptr_t begin = 0, end = 0;
     Stack() {
@@ -74,7 +75,6 @@ void CpuTiers::launch(std::size_t i, std::int64_t blocks, std::int64_t grain,
 }
 
 void CpuTiers::make(const std::int32_t* given_up) {
-  const std::lock_guard lock(mutex_);
   if (optimised()) return;
   Optimised made = make_optimised_(given_up);
   if (!made.module) return;
@@ -88,10 +88,16 @@ void CpuTiers::make(const std::int32_t* given_up) {
 
 void CpuTiers::optimise() {
   if (optimised()) return;
-  roomy([&] { make(nullptr); });
+  roomy([&] {
+    const std::lock_guard lock(mutex_);
+    make(nullptr);
+  });
 }
 
 void CpuTiers::run() noexcept {
+  // Somebody who waits makes it, or, in a child, did when the process was forked.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
   try {
     make(&given_up_);
   } catch (...) {  // who asks for it by optimise() is told

@@ -1,5 +1,6 @@
 // A program's code for the processor in two tiers: baseline code, which is there soon, and
-// optimised code, which takes its place while it runs. Both compute the same, bit for bit.
+// optimised code, which takes its place while it runs. Both compute the same, bit for bit, but for
+// which NaN.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ namespace chainfold::runtime {
 /// Which tiers kernels have that may have both (Options::tiered).
 enum class Tiering : std::uint8_t { both, optimised, baseline };
 /// As the environment's CHAINFOLD_TIERED says: "on" or nothing, "off" (optimised code at once),
-/// "baseline" (nothing is optimised but by prepare()). Throws UserError (invalid_argument) for
+/// "baseline" (nothing is optimised in the background). Throws UserError (invalid_argument) for
 /// other values.
 Tiering tiering_of_process();
 
@@ -51,7 +52,7 @@ class CpuTiers final : public BackgroundWork {
   void give_up() noexcept override;
 
  private:
-  void make(const std::int32_t* given_up);
+  void make(const std::int32_t* given_up);  // with mutex_
 
   std::shared_ptr<const CpuModule> first_, second_;  // of functions_: launches may run either
   std::vector<chainfold_cpu_launch> functions_;      // read and written atomically

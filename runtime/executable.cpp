@@ -80,8 +80,8 @@ class CpuExecutable final : public Executable {
     };
     tiers_ = std::make_shared<CpuTiers>(std::move(module), count, std::move(optimise));
     if (tiering_of_process() == Tiering::baseline) return;
-    // Who is gone by then was not worth it. What comes from disk is used again.
-    const std::chrono::duration<double, std::milli> proof(code.compile_ms);
+    // Who is gone by then was not worth it.
+    const std::chrono::duration<double, std::milli> proof(code.proof_ms);
     using Clock = std::chrono::steady_clock;
     run_in_background(tiers_, Clock::now() + std::chrono::duration_cast<Clock::duration>(proof));
   }

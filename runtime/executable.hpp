@@ -12,7 +12,7 @@
 
 namespace chainfold::runtime {
 
-/// Immutable and thread-safe.
+/// Thread-safe. What it computes does not change, but for which NaN; how fast it does may.
 class Executable {
  public:
   virtual ~Executable() = default;

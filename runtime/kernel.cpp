@@ -162,7 +162,7 @@ KernelStats Kernel::stats() const {
     const runtime::Executable* const code = slot->variant.executable.get();
     if (code == nullptr) continue;  // being compiled, or refused
     if (code->optimised()) ++stats.optimised;
-    stats.optimise_ms += code->optimise_ms();
+    if (!slot->variant.reused) stats.optimise_ms += code->optimise_ms();
   }
   return stats;
 }

@@ -100,8 +100,8 @@ struct Options {
   std::function<void(const TuningProgress&)> on_tuning{};
   /// On a CPU: whether code is compiled twice, in a third of the time before its first launch and
   /// well beside the launches, by a thread of the library's own, once it has lived for as long as
-  /// that. Results are the same, bit for bit. Else it is compiled well at once, as what tuning
-  /// measures is.
+  /// that. Results are the same, bit for bit, but for which NaN. Else it is compiled well at once,
+  /// as what tuning measures is.
   bool tiered = true;
 };
 
@@ -199,7 +199,7 @@ class Kernel {
   /// folds. More elements may need less: ask for every size that is launched.
   [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
   /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
-  /// launch. What they hold is for the same computation and build of this library.
+  /// launch. What they hold is for the same computation, target and build of this library.
   [[nodiscard]] std::int64_t carry_bytes() const;
   /// Compiles and loads what launch would need for these elements, parameters and alignments, and
   /// returns when a launch takes no longer than any later one (Options::tiered).

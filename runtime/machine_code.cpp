@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
 #include <utility>
 
 #include "chainfold/runtime/jit_nvrtc.hpp"
@@ -17,12 +20,18 @@ CacheKey kernel_key(const std::string& source, const codegen::Target& target) {
 
 namespace {
 
-// The cache's bytes of code for the CPU begin with one that tells its effort.
+// The cache's bytes of code for the CPU begin with one that tells its effort, and four that tell
+// how many microseconds its compilation took.
 constexpr char kBaselineByte = 'b', kOptimisedByte = 'o';
+constexpr std::size_t kHead = 1 + sizeof(std::uint32_t);
 
-void keep(DiskCache& cache, const CacheKey& key, char effort, const std::string& object,
+void keep(DiskCache& cache, const CacheKey& key, Effort effort, const CpuObject& object,
           std::string_view description) {
-  cache.store(kKernelKind, key, effort + object, description);
+  constexpr double kMost = std::numeric_limits<std::uint32_t>::max();
+  const auto took = static_cast<std::uint32_t>(std::min(object.compile_ms * 1e3, kMost));
+  std::string bytes(kHead, effort == Effort::baseline ? kBaselineByte : kOptimisedByte);
+  std::memcpy(bytes.data() + 1, &took, sizeof took);
+  cache.store(kKernelKind, key, bytes + object.bytes, description);
 }
 
 std::optional<MachineCode> kept(DiskCache& cache, const CacheKey& key, bool on_cpu, Effort least) {
@@ -33,7 +42,10 @@ std::optional<MachineCode> kept(DiskCache& cache, const CacheKey& key, bool on_c
   if (on_cpu) {
     if (bytes->starts_with(kBaselineByte)) code.effort = Effort::baseline;
     if (code.effort < least) return std::nullopt;
-    bytes->erase(0, 1);  // what was none of ours the linker refuses
+    std::uint32_t took = 0;
+    if (bytes->size() >= kHead) std::memcpy(&took, bytes->data() + 1, sizeof took);
+    code.proof_ms = took / 1e3;
+    bytes->erase(0, kHead);  // what was none of ours the linker refuses
   }
   code.bytes = *std::move(bytes);
   return code;
@@ -48,7 +60,7 @@ std::optional<MachineCode> optimised_code(const CacheKey& key, const std::string
                                         ? compile_cpu_object_beside(source, *given_up)
                                         : compile_cpu_object(source);
   if (!object) return std::nullopt;
-  keep(cache, key, kOptimisedByte, object->bytes, description);
+  keep(cache, key, Effort::optimised, *object, description);
   return MachineCode{.bytes = std::move(object->bytes), .compile_ms = object->compile_ms};
 }
 
@@ -61,9 +73,10 @@ MachineCode machine_code(const CacheKey& key, const std::string& source,
   }
   if (on_cpu && least == Effort::baseline) {
     CpuObject object = compile_cpu_object(source, Effort::baseline);
-    keep(cache, key, kBaselineByte, object.bytes, description);
+    keep(cache, key, Effort::baseline, object, description);
     return {.bytes = std::move(object.bytes),
             .compile_ms = object.compile_ms,
+            .proof_ms = object.compile_ms,
             .effort = Effort::baseline};
   }
   if (on_cpu) return *optimised_code(key, source, cache, description, nullptr);

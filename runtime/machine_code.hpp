@@ -16,6 +16,7 @@ namespace chainfold::runtime {
 struct MachineCode {
   std::string bytes;      ///< a cubin, or an object file for this host
   double compile_ms = 0;  ///< in the compiler; 0 from disk
+  double proof_ms = 0;    ///< of baseline code: what its compilation took, from disk, too
   bool from_disk = false;
   Effort effort = Effort::optimised;
 };

@@ -8,6 +8,7 @@
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -124,10 +125,14 @@ void target_host(llvm::Module& module) {
     if (!function.isDeclaration()) target_function(function);
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine, chainfold_cpu_effort tier) {
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Effort& effort) {
   llvm::PipelineTuningOptions tuning;
   tuning.SLPVectorization = true;
-  llvm::PassBuilder builder(&machine, tuning);  // registers the host's TargetIRAnalysis
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [&](llvm::StringRef, llvm::Any) { return !effort.is_given_up(); });
+  // Registers the host's TargetIRAnalysis.
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -155,7 +160,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, chainfold_cpu_
     run(std::move(passes));
   }
   hide_functions(module);
-  if (tier == CHAINFOLD_CPU_OPTIMISED)
+  if (effort.tier == CHAINFOLD_CPU_OPTIMISED)
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   else  // what follows takes its time by instructions, of which these leave few
     run(few_passes());
@@ -164,18 +169,17 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, chainfold_cpu_
 
 /// One compilation; owned apart so that it can be given up whole after a fatal error.
 struct Compilation {
+  explicit Compilation(const Effort& how) : effort(how), kept_order(how) {}
+
+  const Effort effort;
   Diagnostics diagnostics;
   KeptOrder kept_order;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
 
-  std::unique_ptr<llvm::MemoryBuffer> run(std::string_view ir, const Effort& effort,
-                                          Failure& failure) {
-    const auto is_given_up = [&] {
-      return failure.given_up = effort.given_up != nullptr &&
-                                __atomic_load_n(effort.given_up, __ATOMIC_RELAXED) != 0;
-    };
+  std::unique_ptr<llvm::MemoryBuffer> run(std::string_view ir, Failure& failure) {
+    const auto is_given_up = [&] { return failure.given_up = effort.is_given_up(); };
     context.setDiagnosticHandlerCallBack(collect_diagnostic, &diagnostics);
     machine = make_target_machine(failure.message);
     if (!machine) return nullptr;
@@ -184,7 +188,7 @@ struct Compilation {
     if (!module || is_given_up()) return nullptr;
     target_host(*module);
     sum_bytes(*module);
-    optimize(*module, *machine, effort.tier);
+    optimize(*module, *machine, effort);
     call_vector_functions(*module);
     split_masked(*module);
     rewrite_minima(*module);
@@ -200,6 +204,10 @@ struct Compilation {
     context.setOptPassGate(kept_order);
     if (is_given_up()) return nullptr;
     auto object = llvm::orc::SimpleCompiler(*machine)(*module);
+    if (is_given_up()) {  // passes were left out
+      if (!object) llvm::consumeError(object.takeError());
+      return nullptr;
+    }
     if (!object) {
       failure.message = llvm::toString(object.takeError());
       return nullptr;
@@ -221,10 +229,10 @@ std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, const
     llvm::install_fatal_error_handler(throw_fatal_error);
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
   });
-  auto compilation = std::make_unique<Compilation>();
+  auto compilation = std::make_unique<Compilation>(effort);
   const void* stack_state = llvm::SavePrettyStackState();
   try {
-    return compilation->run(ir, effort, failure);
+    return compilation->run(ir, failure);
   } catch (const FatalError& error) {
     failure.message = error.reason;
   } catch (const std::bad_alloc&) {

@@ -24,7 +24,11 @@ struct Failure {
 /// How a compilation goes about.
 struct Effort {
   chainfold_cpu_effort tier = CHAINFOLD_CPU_OPTIMISED;
-  const std::int32_t* given_up = nullptr;  ///< looked at between steps, atomically; may be null
+  const std::int32_t* given_up = nullptr;  ///< looked at between passes, atomically; may be null
+
+  [[nodiscard]] bool is_given_up() const {
+    return given_up != nullptr && __atomic_load_n(given_up, __ATOMIC_RELAXED) != 0;
+  }
 };
 
 /// Parses, verifies, optimises (no fast-math, no contraction) and compiles `ir`. Baseline code has

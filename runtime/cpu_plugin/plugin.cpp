@@ -1,6 +1,7 @@
 // The table behind chainfold_cpu_plugin_get: no exception and no C++ type crosses it.
 #include <llvm/Config/llvm-config.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
@@ -333,6 +334,10 @@ int parallel_for(const chainfold_cpu_launch* function, std::int64_t blocks, std:
   }
 }
 
+std::uint64_t worker_stack() {
+  return tbb::global_control::active_value(tbb::global_control::thread_stack_size);
+}
+
 chainfold_cpu_plugin make_table() {
   const cpu::Host& host = cpu::host();
   // Objects that call the library's functions are none for machines without it.
@@ -350,7 +355,8 @@ chainfold_cpu_plugin make_table() {
           .load = load,
           .destroy = destroy,
           .free_error = free_error,
-          .parallel_for = parallel_for};
+          .parallel_for = parallel_for,
+          .worker_stack = worker_stack};
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <llvm/ADT/StringSet.h>
 #include <llvm/IR/OptBisect.h>
 
+#include "compiler.hpp"
+
 namespace llvm {
 class Function;
 }  // namespace llvm
@@ -22,9 +24,12 @@ namespace chainfold::runtime::cpu {
 /// Nor does any processor that kernels are for need instructions in order behind the allocation of
 /// registers: that scheduler takes a tenth of code generation, and gains nothing that is measured.
 ///
+/// What is given up runs no pass that can be left out.
+///
 /// One a compilation, as the gate of its LLVMContext, which asks before passes of code generation.
 class KeptOrder final : public llvm::OptPassGate {
  public:
+  explicit KeptOrder(const Effort& effort) : effort_(effort) {}
   /// Looks at a function as it goes to code generation.
   void look_at(const llvm::Function& function);
 
@@ -32,6 +37,7 @@ class KeptOrder final : public llvm::OptPassGate {
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef description) override;
 
  private:
+  const Effort effort_;
   llvm::StringSet<> functions_;  // as passes describe them
 };
 

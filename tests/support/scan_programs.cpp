@@ -46,6 +46,27 @@ void add_forms(Programs& list) {
                   .fills = fills<T>()});
 }
 
+/// Of one or two bytes: alone, and beside folds that share their states.
+void add_extremes(Programs& list) {
+  const auto add = [&](const char* name, auto over, std::vector<Fill> fills = kIntegerFills) {
+    list.push_back({.name = name, .over = over, .fills = std::move(fills)});
+  };
+  add("scan_max_i8",
+      [](const P& p) { return cf::over(p, cf::inclusive(cf::max(cf::input<std::int8_t>("x")))); });
+  add("scan_min_back_u16", [](const P& p) {
+    return cf::over(p, cf::exclusive(cf::min(cf::input<std::uint16_t>("x")), cf::backward));
+  });
+  add("scan_extremes_u8", [](const P& p) {
+    auto x = cf::input<std::uint8_t>("x");
+    auto large = cf::where(x > std::uint8_t{40});
+    return cf::over(p, cf::max(x), cf::inclusive(cf::max(x)), cf::exclusive(cf::min(x, large)),
+                    cf::min(x, large), cf::min(x));
+  });
+  add("scan_max_f64",
+      [](const P& p) { return cf::over(p, cf::inclusive(cf::max(cf::input<double>("x")))); },
+      {Fill::uniform, Fill::nonfinite});
+}
+
 void add_floats(Programs& list) {
   list.push_back({.name = "scan_max_f32",
                   .over =
@@ -245,21 +266,6 @@ void add_others(Programs& list) {
                         cf::inclusive(cf::max(x)) - cf::inclusive(cf::min(x), cf::backward));
       },
       {Fill::uniform});
-  // Of one or two bytes: alone, and beside folds that share their states.
-  add("scan_max_i8",
-      [](const P& p) { return cf::over(p, cf::inclusive(cf::max(cf::input<std::int8_t>("x")))); });
-  add("scan_min_back_u16", [](const P& p) {
-    return cf::over(p, cf::exclusive(cf::min(cf::input<std::uint16_t>("x")), cf::backward));
-  });
-  add("scan_extremes_u8", [](const P& p) {
-    auto x = cf::input<std::uint8_t>("x");
-    auto large = cf::where(x > std::uint8_t{40});
-    return cf::over(p, cf::max(x), cf::inclusive(cf::max(x)), cf::exclusive(cf::min(x, large)),
-                    cf::min(x, large), cf::min(x));
-  });
-  add("scan_max_f64",
-      [](const P& p) { return cf::over(p, cf::inclusive(cf::max(cf::input<double>("x")))); },
-      {Fill::uniform, Fill::nonfinite});
   // The order of merges shows in the results.
   add("scan_longest_run_f32",
       [](const P& p) {
@@ -368,6 +374,7 @@ Programs make() {
                                         cf::exclusive(cf::count(hit), 7));
                       },
                   .fills = {Fill::uniform, Fill::whole, Fill::nonfinite}});
+  add_extremes(list);
   return list;
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -214,15 +215,29 @@ TEST_F(CpuTiersTest, AForkWhileItWorksLeavesBothProcessesAbleToCompile) {
 }
 #endif
 
+// Where baseline code is on disk, code generation first runs on the background's thread: the
+// compiler's tables, made there, must outlive it.
 TEST_F(CpuTiersTest, AProcessMayEndAtAnyTime) {
+  namespace fs = std::filesystem;
   const test::TemporaryFolder folder;
-  for (int milliseconds = 0; milliseconds < 60; milliseconds += 6) {
+  const fs::path filled = folder.path() / "filled", used = folder.path() / "used";
+  const auto child = [&](const fs::path& cache, const char* tiered, int milliseconds) {
     int status = -1;
     const std::string text = test::output_of(
-        fmt::format("env CHAINFOLD_CACHE=off '{}' ends {}", CHAINFOLD_CACHE_CHILD, milliseconds),
+        fmt::format(
+            "env CHAINFOLD_CACHE=on CHAINFOLD_CACHE_DIR='{}' CHAINFOLD_TIERED={} '{}' ends {}",
+            cache.string(), tiered, CHAINFOLD_CACHE_CHILD, milliseconds),
         status);
-    EXPECT_EQ(status, 0) << text;
+    EXPECT_EQ(status, 0) << "after " << milliseconds << " ms: " << text;
     EXPECT_NE(text.find("sum=1000"), std::string::npos) << text;
+  };
+  child(filled, "baseline", 0);
+  for (int milliseconds = 0; milliseconds < 140; milliseconds += 10) {
+    fs::remove_all(used);
+    child(used, "on", milliseconds);  // nothing is there
+    fs::remove_all(used);
+    fs::copy(filled, used, fs::copy_options::recursive);
+    child(used, "on", milliseconds);
   }
 }
 

@@ -142,7 +142,8 @@ void check_integer_helpers() {
   }
 }
 
-/// Every element of words of them, against the operation on one.
+/// Every element of words of them, against the operation on one. Here that is the code for before
+/// sm_90; from there on the tests on GPUs tell.
 template <class T>
 void check_packed(Op op, unsigned (*packed)(unsigned, unsigned)) {
   constexpr int kBits = 8 * sizeof(T);
