@@ -100,6 +100,7 @@ double read_value(const std::vector<std::byte>& bytes, DType type) {
     case DType::bf16: return static_cast<float>(as(bf16{}));
     case DType::f32: return as(float{});
     case DType::f64: return as(double{});
+    case DType::i8: return as(std::int8_t{});
     case DType::i32: return as(std::int32_t{});
     case DType::i64: return static_cast<double>(as(std::int64_t{}));
     default: throw std::logic_error("an output type that the benchmark does not check");
