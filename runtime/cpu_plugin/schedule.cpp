@@ -37,7 +37,6 @@ void KeptOrder::look_at(const llvm::Function& function) {
 
 bool KeptOrder::shouldRunPass(llvm::StringRef pass, llvm::StringRef description) {
   if (effort_.is_given_up()) return false;
-  if (pass == "Post RA top-down list latency scheduler") return false;
   return pass != "Machine Instruction Scheduler" || !functions_.contains(description);
 }
 

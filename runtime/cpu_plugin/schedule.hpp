@@ -21,9 +21,6 @@ namespace chainfold::runtime::cpu {
 /// Zen 4, of 64 f32 38 -> 48 GB/s, of 512 34 -> 59, of 64 f64 29 -> 51. Elsewhere it stays: sums of
 /// 4096 f16 and scans lose 4 % without it.
 ///
-/// Nor does any processor that kernels are for need instructions in order behind the allocation of
-/// registers: that scheduler takes a tenth of code generation, and gains nothing that is measured.
-///
 /// What is given up runs no pass that can be left out.
 ///
 /// One a compilation, as the gate of its LLVMContext, which asks before passes of code generation.
