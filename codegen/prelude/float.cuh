@@ -22,12 +22,12 @@ CF_DEVICE float cf_min(float a, float b) {
   return y;
 #else
   const bool beyond = __float_as_int(a) < __float_as_int(b);
-  return (a < b) | ((a == b) & beyond) | !(a == a) ? a : b;
+  return ((a < b) | ((a == b) & beyond) | !(a == a)) ? a : b;
 #endif
 }
 CF_DEVICE double cf_min(double a, double b) {
   const bool beyond = __double2hiint(a) < __double2hiint(b);
-  return (a < b) | ((a == b) & beyond) | !(a == a) ? a : b;
+  return ((a < b) | ((a == b) & beyond) | !(a == a)) ? a : b;
 }
 
 // @helper cf_max
@@ -38,12 +38,12 @@ CF_DEVICE float cf_max(float a, float b) {
   return y;
 #else
   const bool beyond = __float_as_int(a) > __float_as_int(b);
-  return (a > b) | ((a == b) & beyond) | !(a == a) ? a : b;
+  return ((a > b) | ((a == b) & beyond) | !(a == a)) ? a : b;
 #endif
 }
 CF_DEVICE double cf_max(double a, double b) {
   const bool beyond = __double2hiint(a) > __double2hiint(b);
-  return (a > b) | ((a == b) & beyond) | !(a == a) ? a : b;
+  return ((a > b) | ((a == b) & beyond) | !(a == a)) ? a : b;
 }
 
 // powf errs by up to 4 ulp; through f64 it stays within the 2 that are promised.
