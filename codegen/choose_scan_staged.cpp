@@ -168,7 +168,7 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
   const int rows = staged_rows(target, kSegments, kSegments.blocks, row.bytes) + kSegments.kept;
   if (row.elements * kSegments.warps * rows % request.segment == 0) return kSegments;
   const Shape& tall = kAllSegmentsLong;
-  const std::int64_t tile = row.elements * tall.warps * (tall.kept + tall.staged);
+  const std::int64_t tile = tile_of(tall, row.elements);
   return is_long && request.segment > Plan::kWarp * tile ? tall : kAllSegments;
 }
 

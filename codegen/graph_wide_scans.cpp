@@ -40,10 +40,10 @@ std::optional<Fold> widened(const Fold& fold) {
 }  // namespace
 
 Graph with_wide_scans(const Graph& graph) {
-  std::vector<bool> wide(graph.folds.size(), false);
+  std::vector<std::optional<Fold>> wide(graph.folds.size());
   bool any = false;
   for (std::size_t f = 0; f < wide.size(); ++f) {
-    wide[f] = is_scanned(graph, static_cast<int>(f)) && widened(graph.folds[f]).has_value();
+    if (is_scanned(graph, static_cast<int>(f))) wide[f] = widened(graph.folds[f]);
     any = any || wide[f];
   }
   if (!any) return graph;
@@ -51,7 +51,7 @@ Graph with_wide_scans(const Graph& graph) {
   if (made.written.empty()) made.written = output_expressions(graph);
   made.nodes.clear();
   for (std::size_t f = 0; f < wide.size(); ++f)
-    if (wide[f]) made.folds[f] = *widened(graph.folds[f]);
+    if (wide[f]) made.folds[f] = *wide[f];
   std::vector<NodeId> now;  // one a node of the graph: what stands for it
   // Equal conversions are one node: what shares a fold has the same operands.
   std::map<std::pair<NodeId, DType>, NodeId> conversions;

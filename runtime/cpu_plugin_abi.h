@@ -35,7 +35,7 @@ typedef struct chainfold_cpu_object {
   size_t size;
 } chainfold_cpu_object;
 
-/* What a compilation spends on its code, which computes the same, bit for bit. */
+/* What a compilation spends on its code, which computes the same, bit for bit, but for which NaN. */
 typedef enum chainfold_cpu_effort {
   CHAINFOLD_CPU_BASELINE,  /* about a third of the time: values live in memory, more stack */
   CHAINFOLD_CPU_OPTIMISED, /* O3 */

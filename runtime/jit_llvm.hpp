@@ -45,7 +45,7 @@ struct CpuObject {
 };
 
 /// What a compilation spends: baseline code takes about a third of the time, and computes the same,
-/// bit for bit.
+/// bit for bit, but for which NaN.
 enum class Effort : std::uint8_t { baseline, optimised };
 
 /// Compiles textual LLVM IR for this host.

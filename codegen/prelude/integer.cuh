@@ -63,137 +63,67 @@ CF_DEVICE unsigned cf_pack4(unsigned char a, unsigned char b, unsigned char c, u
 // Minima and maxima of packed elements. From sm_90 on one instruction has two of 16 bits. Of bytes
 // it compares the odd ones, whose neighbours below only tell between equal ones, and once more the
 // even ones, moved up.
-// @helper cf_min_i8x4
-CF_DEVICE unsigned cf_min_i8x4(unsigned a, unsigned b) {
+// @helper CF_EXTREME_X4
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned odd, even;
-  asm("min.s16x2 %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));
-  asm("min.s16x2 %0, %1, %2;" : "=r"(even) : "r"(a << 8), "r"(b << 8));
-  return __byte_perm(even, odd, 0x7351);
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 8) {
-    const signed char x = (signed char)(a >> at), y = (signed char)(b >> at);
-    word |= (unsigned)(unsigned char)(x < y ? x : y) << at;
+#define CF_EXTREME_X4(NAME, INSTRUCTION, TYPE, ORDER)                         \
+  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {                           \
+    unsigned odd, even;                                                       \
+    asm(INSTRUCTION " %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));             \
+    asm(INSTRUCTION " %0, %1, %2;" : "=r"(even) : "r"(a << 8), "r"(b << 8)); \
+    return __byte_perm(even, odd, 0x7351);                                    \
   }
-  return word;
+#else
+#define CF_EXTREME_X4(NAME, INSTRUCTION, TYPE, ORDER) CF_EXTREME_OF(NAME, TYPE, ORDER)
 #endif
-}
+
+// @helper CF_EXTREME_X2
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define CF_EXTREME_X2(NAME, INSTRUCTION, TYPE, ORDER)              \
+  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {                \
+    unsigned word;                                                 \
+    asm(INSTRUCTION " %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b)); \
+    return word;                                                   \
+  }
+#else
+#define CF_EXTREME_X2(NAME, INSTRUCTION, TYPE, ORDER) CF_EXTREME_OF(NAME, TYPE, ORDER)
+#endif
+
+// Before sm_90, one element after the other.
+// @helper CF_EXTREME_OF
+#define CF_EXTREME_OF(NAME, TYPE, ORDER)                        \
+  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {             \
+    const unsigned ones = sizeof(TYPE) == 1 ? 0xffu : 0xffffu;  \
+    unsigned word = 0;                                          \
+    for (int at = 0; at < 32; at += 8 * (int)sizeof(TYPE)) {    \
+      const TYPE x = (TYPE)(a >> at), y = (TYPE)(b >> at);      \
+      word |= ((unsigned)(x ORDER y ? x : y) & ones) << at;     \
+    }                                                           \
+    return word;                                                \
+  }
+
+// @helper cf_min_i8x4
+CF_EXTREME_X4(cf_min_i8x4, "min.s16x2", signed char, <)
 
 // @helper cf_min_u8x4
-CF_DEVICE unsigned cf_min_u8x4(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned odd, even;
-  asm("min.u16x2 %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));
-  asm("min.u16x2 %0, %1, %2;" : "=r"(even) : "r"(a << 8), "r"(b << 8));
-  return __byte_perm(even, odd, 0x7351);
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 8) {
-    const unsigned char x = (unsigned char)(a >> at), y = (unsigned char)(b >> at);
-    word |= (unsigned)(unsigned char)(x < y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X4(cf_min_u8x4, "min.u16x2", unsigned char, <)
 
 // @helper cf_min_i16x2
-CF_DEVICE unsigned cf_min_i16x2(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned word;
-  asm("min.s16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
-  return word;
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 16) {
-    const short x = (short)(a >> at), y = (short)(b >> at);
-    word |= (unsigned)(unsigned short)(x < y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X2(cf_min_i16x2, "min.s16x2", short, <)
 
 // @helper cf_min_u16x2
-CF_DEVICE unsigned cf_min_u16x2(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned word;
-  asm("min.u16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
-  return word;
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 16) {
-    const unsigned short x = (unsigned short)(a >> at), y = (unsigned short)(b >> at);
-    word |= (unsigned)(unsigned short)(x < y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X2(cf_min_u16x2, "min.u16x2", unsigned short, <)
 
 // @helper cf_max_i8x4
-CF_DEVICE unsigned cf_max_i8x4(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned odd, even;
-  asm("max.s16x2 %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));
-  asm("max.s16x2 %0, %1, %2;" : "=r"(even) : "r"(a << 8), "r"(b << 8));
-  return __byte_perm(even, odd, 0x7351);
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 8) {
-    const signed char x = (signed char)(a >> at), y = (signed char)(b >> at);
-    word |= (unsigned)(unsigned char)(x > y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X4(cf_max_i8x4, "max.s16x2", signed char, >)
 
 // @helper cf_max_u8x4
-CF_DEVICE unsigned cf_max_u8x4(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned odd, even;
-  asm("max.u16x2 %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));
-  asm("max.u16x2 %0, %1, %2;" : "=r"(even) : "r"(a << 8), "r"(b << 8));
-  return __byte_perm(even, odd, 0x7351);
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 8) {
-    const unsigned char x = (unsigned char)(a >> at), y = (unsigned char)(b >> at);
-    word |= (unsigned)(unsigned char)(x > y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X4(cf_max_u8x4, "max.u16x2", unsigned char, >)
 
 // @helper cf_max_i16x2
-CF_DEVICE unsigned cf_max_i16x2(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned word;
-  asm("max.s16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
-  return word;
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 16) {
-    const short x = (short)(a >> at), y = (short)(b >> at);
-    word |= (unsigned)(unsigned short)(x > y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X2(cf_max_i16x2, "max.s16x2", short, >)
 
 // @helper cf_max_u16x2
-CF_DEVICE unsigned cf_max_u16x2(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned word;
-  asm("max.u16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
-  return word;
-#else
-  unsigned word = 0;
-  for (int at = 0; at < 32; at += 16) {
-    const unsigned short x = (unsigned short)(a >> at), y = (unsigned short)(b >> at);
-    word |= (unsigned)(unsigned short)(x > y ? x : y) << at;
-  }
-  return word;
-#endif
-}
+CF_EXTREME_X2(cf_max_u16x2, "max.u16x2", unsigned short, >)
 
 // Lane l's word of a constant fragment: `bits` in the lanes that `lanes` names, else 0.
 // @helper cf_lanes
