@@ -35,7 +35,8 @@ typedef struct chainfold_cpu_object {
   size_t size;
 } chainfold_cpu_object;
 
-/* What a compilation spends on its code, which computes the same, bit for bit, but for which NaN. */
+/* What a compilation spends on its code, which computes the same, bit for bit, but for which NaN.
+ */
 typedef enum chainfold_cpu_effort {
   CHAINFOLD_CPU_BASELINE,  /* about a third of the time: values live in memory, more stack */
   CHAINFOLD_CPU_OPTIMISED, /* O3 */
@@ -57,31 +58,31 @@ typedef struct chainfold_cpu_plugin {
    * `given_up`: where another thread makes it (atomically) other than 0, it ends at its next step.
    * CHAINFOLD_CPU_DONE, _FAILED (`error` is filled) or _GIVEN_UP. Thread-safe. */
   int (*compile)(const char* ir, size_t length, chainfold_cpu_effort effort,
-                 const int32_t* given_up, chainfold_cpu_object* object,
-                 chainfold_cpu_error* error);
+                 const int32_t* given_up, chainfold_cpu_object* object, chainfold_cpu_error* error);
   void (*free_object)(chainfold_cpu_object* object);
 
   /* Links the bytes of an object and looks `count` symbols up in it. The bytes must be what compile
    * made: the linker trusts them. `stack_bytes`: of the function whose frame has most.
    * 0 on success; otherwise `error` is filled. Thread-safe. */
   int (*load)(const void* data, size_t size, const char* const* symbols, size_t count,
-              chainfold_cpu_launch* functions, uint64_t* stack_bytes,
-              chainfold_cpu_module** module, chainfold_cpu_error* error);
+              chainfold_cpu_launch* functions, uint64_t* stack_bytes, chainfold_cpu_module** module,
+              chainfold_cpu_error* error);
   void (*destroy)(chainfold_cpu_module* module);
   void (*free_error)(chainfold_cpu_error* error);
 
-  /* Runs (*launch)(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all cores;
-   * returns when all have run. A shorter range comes first, alone: it tells whether the others are
-   * worth the cores' waking. Which thread runs which range varies; the set of blocks does not. With
-   * a grain of 0 blocks share the work out among themselves: all threads are asked for at once, and
-   * each runs a block; a block that starts late finds less to do, or nothing.
-   * Each range runs what `launch` points to when it begins (another thread may put another compilation
+  /* Runs (*launch)(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all
+   * cores; returns when all have run. A shorter range comes first, alone: it tells whether the
+   * others are worth the cores' waking. Which thread runs which range varies; the set of blocks
+   * does not. With a grain of 0 blocks share the work out among themselves: all threads are asked
+   * for at once, and each runs a block; a block that starts late finds less to do, or nothing. Each
+   * range runs what `launch` points to when it begins (another thread may put another compilation
    * of the same function there, atomically).
    * Each range runs in the default floating-point environment: to nearest, subnormals kept.
    * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
   int (*parallel_for)(const chainfold_cpu_launch* launch, int64_t blocks, int64_t grain,
                       const uint64_t* args);
-  /* Bytes of stack that the threads have which parallel_for takes besides the caller's. Thread-safe. */
+  /* Bytes of stack that the threads have which parallel_for takes besides the caller's.
+   * Thread-safe. */
   uint64_t (*worker_stack)(void);
 } chainfold_cpu_plugin;
 

@@ -65,12 +65,12 @@ CF_DEVICE unsigned cf_pack4(unsigned char a, unsigned char b, unsigned char c, u
 // even ones, moved up.
 // @helper CF_EXTREME_X4
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define CF_EXTREME_X4(NAME, INSTRUCTION, TYPE, ORDER)                         \
-  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {                           \
-    unsigned odd, even;                                                       \
-    asm(INSTRUCTION " %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));             \
+#define CF_EXTREME_X4(NAME, INSTRUCTION, TYPE, ORDER)                        \
+  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {                          \
+    unsigned odd, even;                                                      \
+    asm(INSTRUCTION " %0, %1, %2;" : "=r"(odd) : "r"(a), "r"(b));            \
     asm(INSTRUCTION " %0, %1, %2;" : "=r"(even) : "r"(a << 8), "r"(b << 8)); \
-    return __byte_perm(even, odd, 0x7351);                                    \
+    return __byte_perm(even, odd, 0x7351);                                   \
   }
 #else
 #define CF_EXTREME_X4(NAME, INSTRUCTION, TYPE, ORDER) CF_EXTREME_OF(NAME, TYPE, ORDER)
@@ -90,15 +90,15 @@ CF_DEVICE unsigned cf_pack4(unsigned char a, unsigned char b, unsigned char c, u
 
 // Before sm_90, one element after the other.
 // @helper CF_EXTREME_OF
-#define CF_EXTREME_OF(NAME, TYPE, ORDER)                        \
-  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {             \
-    const unsigned ones = sizeof(TYPE) == 1 ? 0xffu : 0xffffu;  \
-    unsigned word = 0;                                          \
-    for (int at = 0; at < 32; at += 8 * (int)sizeof(TYPE)) {    \
-      const TYPE x = (TYPE)(a >> at), y = (TYPE)(b >> at);      \
-      word |= ((unsigned)(x ORDER y ? x : y) & ones) << at;     \
-    }                                                           \
-    return word;                                                \
+#define CF_EXTREME_OF(NAME, TYPE, ORDER)                       \
+  CF_DEVICE unsigned NAME(unsigned a, unsigned b) {            \
+    const unsigned ones = sizeof(TYPE) == 1 ? 0xffu : 0xffffu; \
+    unsigned word = 0;                                         \
+    for (int at = 0; at < 32; at += 8 * (int)sizeof(TYPE)) {   \
+      const TYPE x = (TYPE)(a >> at), y = (TYPE)(b >> at);     \
+      word |= ((unsigned)(x ORDER y ? x : y) & ones) << at;    \
+    }                                                          \
+    return word;                                               \
   }
 
 // @helper cf_min_i8x4
