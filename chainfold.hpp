@@ -16,5 +16,5 @@
 #include "chainfold/dsl/scan.hpp"
 #include "chainfold/dsl/statistics.hpp"
 #include "chainfold/runtime/kernel.hpp"
-#include "chainfold/runtime/progress.hpp"
+#include "chainfold/runtime/tuning/progress.hpp"
 #include "chainfold/runtime/typed_kernel.hpp"

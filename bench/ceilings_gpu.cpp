@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace chainfold::bench {
 namespace {

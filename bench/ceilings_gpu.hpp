@@ -9,8 +9,8 @@
 
 #include "chainfold/bench/random_data.hpp"
 #include "chainfold/bench/report.hpp"
-#include "chainfold/runtime/device_memory.hpp"
-#include "chainfold/runtime/module.hpp"
+#include "chainfold/runtime/device/memory.hpp"
+#include "chainfold/runtime/device/module.hpp"
 
 namespace chainfold::bench {
 

@@ -19,10 +19,10 @@
 
 #include "chainfold/bench/compile_cases.hpp"
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan.hpp"
-#include "chainfold/runtime/device.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/runtime/device/device.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/progress.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/runtime/tuning/progress.hpp"
 
 namespace chainfold::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/device/memory.hpp"
 
 namespace chainfold::bench {
 

@@ -11,7 +11,7 @@
 #include "chainfold/bench/peers_openmp.hpp"
 #include "chainfold/bench/peers_std.hpp"
 #include "chainfold/bench/reference.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
 
 namespace chainfold::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include "chainfold/bench/energy_nvml.hpp"
 #include "chainfold/bench/gpu_case.hpp"
 #include "chainfold/bench/machines.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #ifdef CHAINFOLD_BENCH_CUB
 #include "chainfold/bench/peers_cub.hpp"
 #endif

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "chainfold/codegen/plan_published.hpp"
-#include "chainfold/codegen/plan_scan.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::bench {
 namespace {

@@ -1,5 +1,5 @@
 // The suite `papers`: the experiments of the papers on sums and scans by tensor cores, with the
-// strategies that compute as they do (docs/papers.md, codegen/plan_published.hpp).
+// strategies that compute as they do (docs/papers.md, codegen/plan/published.hpp).
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "chainfold/bench/op.hpp"
-#include "chainfold/codegen/types.hpp"
+#include "chainfold/codegen/base/types.hpp"
 
 namespace chainfold::bench::cub_peer {
 

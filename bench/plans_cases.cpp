@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 
 namespace chainfold::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "chainfold/bench/report.hpp"
-#include "chainfold/runtime/progress.hpp"
+#include "chainfold/runtime/tuning/progress.hpp"
 
 namespace chainfold::bench {
 

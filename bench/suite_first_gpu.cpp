@@ -6,9 +6,9 @@
 
 #include "chainfold/bench/gpu_case.hpp"
 #include "chainfold/bench/suite.hpp"
-#include "chainfold/codegen/program.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
-#include "chainfold/runtime/module.hpp"
+#include "chainfold/codegen/program/program.hpp"
+#include "chainfold/runtime/device/module.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace chainfold::bench {
 namespace {

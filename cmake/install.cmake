@@ -4,10 +4,8 @@
 include(CMakePackageConfigHelpers)
 
 install(FILES chainfold.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chainfold)
-foreach(room dsl codegen runtime)
-  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${room}/*.hpp)
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chainfold/${room})
-endforeach()
+install(DIRECTORY dsl codegen runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chainfold
+  FILES_MATCHING PATTERN "*.hpp" PATTERN cpu_plugin EXCLUDE)
 
 set(INSTALLED chainfold)
 install(TARGETS chainfold EXPORT chainfoldTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

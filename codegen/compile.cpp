@@ -1,8 +1,8 @@
 #include "chainfold/codegen/compile.hpp"
 
-#include "chainfold/codegen/emit_cuda.hpp"
-#include "chainfold/codegen/emit_llvm.hpp"
-#include "chainfold/codegen/lower.hpp"
+#include "chainfold/codegen/emit/cuda/cuda.hpp"
+#include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/codegen/lower/lower.hpp"
 
 namespace chainfold::codegen {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/graph.hpp"
-#include "chainfold/codegen/plan.hpp"
-#include "chainfold/codegen/program.hpp"
-#include "chainfold/codegen/target.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/program/program.hpp"
+#include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
@@ -30,7 +30,7 @@ Compiled compile_graph(const Graph& graph, const Target& target, const PlanReque
 Compiled compile_plan(const Graph& graph, const Target& target, Plan plan);
 
 /// What every lowered program goes through: the passes that change nothing of what it means, on any
-/// target (lower.hpp).
+/// target (lower/lower.hpp).
 void simplify(Program& program);
 
 /// Source text in the language of the target's backend, and the symbols of its launches in order.

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 

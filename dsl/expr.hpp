@@ -17,9 +17,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "chainfold/codegen/graph.hpp"
-#include "chainfold/codegen/ops.hpp"
-#include "chainfold/codegen/types.hpp"
+#include "chainfold/codegen/base/ops.hpp"
+#include "chainfold/codegen/base/types.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "chainfold/codegen/element_rule.hpp"
+#include "chainfold/codegen/base/element_rule.hpp"
 #include "chainfold/dsl/expr.hpp"
 
 namespace chainfold {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/base/error.hpp"
 #include "chainfold/dsl/expr.hpp"
 
 namespace chainfold {

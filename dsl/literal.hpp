@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "chainfold/codegen/element_rule.hpp"
-#include "chainfold/codegen/literal.hpp"
+#include "chainfold/codegen/base/element_rule.hpp"
+#include "chainfold/codegen/base/literal.hpp"
 #include "chainfold/dsl/expr.hpp"
 
 namespace chainfold {

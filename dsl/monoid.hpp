@@ -42,8 +42,8 @@
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/literal.hpp"
-#include "chainfold/codegen/monoid_laws.hpp"
+#include "chainfold/codegen/base/literal.hpp"
+#include "chainfold/codegen/graph/monoid_laws.hpp"
 #include "chainfold/dsl/fold.hpp"
 #include "chainfold/dsl/input.hpp"
 #include "chainfold/dsl/literal.hpp"

@@ -1,4 +1,4 @@
-// Element-wise operations. Their exact meaning stands in codegen/ops.hpp.
+// Element-wise operations. Their exact meaning stands in codegen/base/ops.hpp.
 //
 // Types. Both operands enter their compute type (f16 and bf16: f32; integers below 32 bits: i32)
 // and then the smallest type that holds both; so an integer of more than 16 bits beside an f32
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "chainfold/codegen/element_rule.hpp"
+#include "chainfold/codegen/base/element_rule.hpp"
 #include "chainfold/dsl/expr.hpp"
 #include "chainfold/dsl/literal.hpp"
 

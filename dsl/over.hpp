@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/float_environment.hpp"
-#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/base/float_environment.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/dsl/expr.hpp"
 #include "chainfold/dsl/partition.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/base/error.hpp"
 #include "chainfold/dsl/input.hpp"
 
 namespace chainfold {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 
 namespace chainfold::runtime {

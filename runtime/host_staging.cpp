@@ -10,8 +10,8 @@
 #include <cstring>
 #include <vector>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 
 namespace chainfold::runtime {

@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/type_names.hpp"
-#include "chainfold/runtime/context.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/type_names.hpp"
+#include "chainfold/runtime/device/context.hpp"
+#include "chainfold/runtime/host/roomy_thread.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
-#include "chainfold/runtime/roomy_thread.hpp"
-#include "chainfold/runtime/scan_arguments.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
 
 namespace chainfold {
 

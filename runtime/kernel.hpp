@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/plan.hpp"
-#include "chainfold/codegen/target.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/target/target.hpp"
 #include "chainfold/dsl/over.hpp"
-#include "chainfold/runtime/bindings.hpp"
-#include "chainfold/runtime/cache_statistics.hpp"
+#include "chainfold/runtime/cache/statistics.hpp"
 #include "chainfold/runtime/kernel_rules.hpp"
+#include "chainfold/runtime/launch/bindings.hpp"
 
 namespace chainfold {
 
@@ -94,9 +94,9 @@ struct Options {
   /// where a record was made in less time that did not suffice.
   double tuning_seconds = 2;
   /// Told about the progress of a tuning, by the thread that asked for the kernel and no other;
-  /// progress_to_stderr (runtime/progress.hpp) shows it. Who waits for a tuning of another thread
-  /// is told nothing. What it throws ends this tuning, leaves no record, and comes out of the call
-  /// that asked for the kernel; others who waited for the same tuning measure themselves.
+  /// progress_to_stderr (runtime/tuning/progress.hpp) shows it. Who waits for a tuning of another
+  /// thread is told nothing. What it throws ends this tuning, leaves no record, and comes out of
+  /// the call that asked for the kernel; others who waited for the same tuning measure themselves.
   std::function<void(const TuningProgress&)> on_tuning{};
   /// On a CPU: whether code is compiled twice, in a third of the time before its first launch and
   /// well beside the launches, by a thread of the library's own, once it has lived for as long as

@@ -1,11 +1,11 @@
 // explain: what stands behind a kernel, before and after it is compiled.
 #include <fmt/format.h>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/runtime/host/roomy_thread.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
-#include "chainfold/runtime/roomy_thread.hpp"
-#include "chainfold/runtime/scan_arguments.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
 
 namespace chainfold {
 

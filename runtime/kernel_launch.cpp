@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
-#include "chainfold/runtime/scan_arguments.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
 
 namespace chainfold {
 

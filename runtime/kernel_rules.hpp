@@ -4,7 +4,7 @@
 #include <concepts>
 #include <type_traits>
 
-#include "chainfold/runtime/bindings.hpp"
+#include "chainfold/runtime/launch/bindings.hpp"
 
 namespace chainfold::runtime {
 

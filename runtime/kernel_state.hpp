@@ -11,12 +11,12 @@
 #include <optional>
 #include <utility>
 
-#include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/arguments.hpp"
-#include "chainfold/runtime/inline_items.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/runtime/kernel.hpp"
-#include "chainfold/runtime/kernel_variant.hpp"
-#include "chainfold/runtime/launch_slots.hpp"
+#include "chainfold/runtime/launch/arguments.hpp"
+#include "chainfold/runtime/launch/inline_items.hpp"
+#include "chainfold/runtime/launch/slots.hpp"
+#include "chainfold/runtime/launch/variant.hpp"
 
 namespace chainfold {
 

@@ -69,7 +69,7 @@ test_binaries() {
   local pattern=$1 kind
   shift
   for kind in "$@"; do
-    if grep -qsE "$pattern" "tests/$kind/"*_test.cpp; then echo "chainfold_${kind}_tests"; fi
+    if grep -rqsE "$pattern" "tests/$kind" --include='*_test.cpp'; then echo "chainfold_${kind}_tests"; fi
   done
 }
 
@@ -102,7 +102,7 @@ headers_stand_alone() {
   local probes=build/headers header
   rm -rf "$probes"
   mkdir -p "$probes"
-  for header in $(compgen -G 'chainfold.hpp'; compgen -G '*/*.hpp' | grep -E '^(dsl|codegen|runtime)/'); do
+  for header in chainfold.hpp $(find dsl codegen runtime -name '*.hpp' -not -path '*/cpu_plugin/*'); do
     printf '#include "chainfold/%s"\n' "$header" >"$probes/${header//\//.}.cpp"
   done
   printf '%s\n' "$probes"/*.cpp | xargs -P "$jobs" -n 1 clang++ -std=c++20 -fsyntax-only -Wall -Wextra \

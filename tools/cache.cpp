@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/runtime/disk_cache.hpp"
+#include "chainfold/runtime/cache/disk_cache.hpp"
 
 namespace {
 

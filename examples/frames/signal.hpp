@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "chainfold/codegen/types.hpp"
+#include "chainfold/codegen/base/types.hpp"
 
 /// Samples in the type that the file holds.
 using Samples =

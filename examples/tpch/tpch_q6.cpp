@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/device/memory.hpp"
 #include "columns.hpp"
 
 namespace cf = chainfold;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "chainfold/runtime/cpu_plugin_abi.h"
+#include "chainfold/runtime/jit/cpu_plugin_abi.h"
 
 namespace llvm {
 class MemoryBuffer;

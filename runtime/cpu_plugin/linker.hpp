@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "chainfold/runtime/cpu_plugin_abi.h"
+#include "chainfold/runtime/jit/cpu_plugin_abi.h"
 #include "compiler.hpp"
 
 namespace llvm::orc {

@@ -19,7 +19,7 @@
 #include <new>
 #include <semaphore>
 
-#include "chainfold/runtime/cpu_plugin_abi.h"
+#include "chainfold/runtime/jit/cpu_plugin_abi.h"
 #include "compiler.hpp"
 #include "host.hpp"
 #include "linker.hpp"

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "chainfold/runtime/driver_api.hpp"
+#include "chainfold/runtime/device/driver_api.hpp"
 
 namespace {
 

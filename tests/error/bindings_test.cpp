@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/type_names.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/codegen/base/type_names.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
 #include "chainfold/tests/support/cpu_test.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 

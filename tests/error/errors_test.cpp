@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/type_names.hpp"
+#include "chainfold/codegen/base/type_names.hpp"
 #include "chainfold/tests/support/cpu_test.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {

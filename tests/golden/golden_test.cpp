@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/emit_cuda.hpp"
-#include "chainfold/codegen/emit_llvm.hpp"
+#include "chainfold/codegen/emit/cuda/cuda.hpp"
+#include "chainfold/codegen/emit/llvm/llvm.hpp"
 #include "chainfold/tests/golden/golden_cases.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 

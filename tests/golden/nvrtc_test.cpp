@@ -6,9 +6,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/mma_table.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/target/mma_table.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/golden/golden_cases.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan_scan.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
 

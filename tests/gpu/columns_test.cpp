@@ -6,7 +6,7 @@
 #include <cmath>
 #include <future>
 
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

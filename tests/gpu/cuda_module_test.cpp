@@ -1,5 +1,5 @@
 // The runtime's CUDA side on a real device: memory, streams, launches, errors, fork.
-#include "chainfold/runtime/module.hpp"
+#include "chainfold/runtime/device/module.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "chainfold/runtime/device_memory.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/device/memory.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace chainfold::runtime {
 namespace {

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <random>
 
-#include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
-#include "chainfold/runtime/module.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/runtime/device/module.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

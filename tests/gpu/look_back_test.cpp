@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/emit_cuda.hpp"
-#include "chainfold/runtime/jit_nvrtc.hpp"
-#include "chainfold/runtime/module.hpp"
+#include "chainfold/codegen/emit/cuda/cuda.hpp"
+#include "chainfold/runtime/device/module.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 

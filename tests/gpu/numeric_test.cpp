@@ -13,8 +13,8 @@
 #include <map>
 #include <random>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/runtime/executable.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/runtime/launch/executable.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 #include "chainfold/tests/support/operation_program.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/runtime/jit_nvrtc.hpp"
-#include "chainfold/runtime/module.hpp"
+#include "chainfold/runtime/device/module.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

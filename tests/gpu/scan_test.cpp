@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

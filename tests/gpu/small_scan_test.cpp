@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/runtime/autotune.hpp"
+#include "chainfold/runtime/tuning/autotune.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

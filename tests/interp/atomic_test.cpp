@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/emit_cuda.hpp"
-#include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/emit/cuda/cuda.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 #include "chainfold/tests/support/interp_fixture.hpp"
 
 namespace chainfold::codegen {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/monoids.hpp"
 #include "chainfold/tests/support/thin.hpp"

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {

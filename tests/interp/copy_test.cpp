@@ -7,9 +7,9 @@
 #include <numeric>
 #include <string>
 
-#include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 
 namespace chainfold::codegen {
 namespace {

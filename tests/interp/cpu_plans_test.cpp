@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/graph.hpp"
-#include "chainfold/codegen/lower.hpp"
-#include "chainfold/codegen/plan.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/thin.hpp"

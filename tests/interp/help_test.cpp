@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/interp.hpp"
-#include "chainfold/codegen/program.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/program.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"

@@ -1,4 +1,4 @@
-#include "chainfold/codegen/interp_mma.hpp"
+#include "chainfold/codegen/interp/mma.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -1,4 +1,4 @@
-#include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 #include "chainfold/tests/support/interp_fixture.hpp"
 
 namespace chainfold::codegen {

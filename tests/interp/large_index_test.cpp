@@ -12,11 +12,11 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/interp.hpp"
-#include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/launch_slots.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/runtime/launch/slots.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {

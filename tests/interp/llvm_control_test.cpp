@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 #include "chainfold/tests/support/llvm_vs_interp.hpp"
 
 namespace chainfold::test {

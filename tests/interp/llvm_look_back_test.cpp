@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "chainfold/codegen/emit_llvm.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 

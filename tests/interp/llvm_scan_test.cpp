@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/emit_llvm.hpp"
-#include "chainfold/codegen/integer_math.hpp"
-#include "chainfold/codegen/interp_machine.hpp"
-#include "chainfold/codegen/lower.hpp"
-#include "chainfold/codegen/plan_space.hpp"
-#include "chainfold/runtime/arguments.hpp"
-#include "chainfold/runtime/launch_slots.hpp"
+#include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/codegen/interp/machine.hpp"
+#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/runtime/launch/arguments.hpp"
+#include "chainfold/runtime/launch/slots.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 #include "chainfold/tests/support/llvm_vs_interp.hpp"
 #include "chainfold/tests/support/operation_program.hpp"
 #include "chainfold/tests/support/thin.hpp"

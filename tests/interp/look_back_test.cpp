@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/builder.hpp"
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/interp.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 
 namespace chainfold::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/literal.hpp"
+#include "chainfold/codegen/base/literal.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {

@@ -2,7 +2,7 @@
 // forward, backward and both at once, with rounds that are whole and that are not.
 #include <gtest/gtest.h>
 
-#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan_published.hpp"
-#include "chainfold/codegen/plan_reasons.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/reasons.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
 

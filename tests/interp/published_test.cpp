@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "chainfold/codegen/plan_published.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/published.hpp"
 #include "chainfold/tests/support/thin.hpp"

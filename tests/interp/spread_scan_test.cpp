@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

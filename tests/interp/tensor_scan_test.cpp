@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "chainfold/codegen/mma_table.hpp"
+#include "chainfold/codegen/target/mma_table.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
 

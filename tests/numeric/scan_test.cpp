@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "chainfold/codegen/graph.hpp"
-#include "chainfold/codegen/ops.hpp"
-#include "chainfold/codegen/types.hpp"
+#include "chainfold/codegen/base/ops.hpp"
+#include "chainfold/codegen/base/types.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::test {
 

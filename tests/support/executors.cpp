@@ -9,9 +9,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include "chainfold/codegen/emit_llvm.hpp"
-#include "chainfold/codegen/interp.hpp"
-#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
 
 namespace chainfold::test {
 

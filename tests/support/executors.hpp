@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/program.hpp"
+#include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::test {
 

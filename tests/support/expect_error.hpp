@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/error.hpp"
+#include "chainfold/codegen/base/error.hpp"
 
 namespace chainfold::test {
 

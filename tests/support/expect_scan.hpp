@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan_scan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 
 namespace chainfold::test {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/error.hpp"
-#include "chainfold/codegen/interp.hpp"
-#include "chainfold/codegen/program.hpp"
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::test {
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <stdexcept>
 
-#include "chainfold/runtime/arguments.hpp"
-#include "chainfold/runtime/launch_slots.hpp"
+#include "chainfold/runtime/launch/arguments.hpp"
+#include "chainfold/runtime/launch/slots.hpp"
 
 namespace chainfold::test {
 

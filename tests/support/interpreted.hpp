@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/interp.hpp"
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/end_values.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"

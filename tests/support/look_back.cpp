@@ -3,7 +3,7 @@
 #include <numeric>
 #include <random>
 
-#include "chainfold/codegen/builder.hpp"
+#include "chainfold/codegen/program/builder.hpp"
 
 namespace chainfold::test {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "chainfold/codegen/interp.hpp"
-#include "chainfold/codegen/program.hpp"
+#include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::test {
 

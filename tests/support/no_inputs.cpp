@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

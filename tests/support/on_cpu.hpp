@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "chainfold/runtime/jit_llvm.hpp"
+#include "chainfold/runtime/jit/llvm.hpp"
 
 namespace chainfold::test {
 

@@ -1,6 +1,6 @@
 #include "chainfold/tests/support/on_device.hpp"
 
-#include "chainfold/codegen/plan_space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/runtime/jit_nvrtc.hpp"
+#include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace chainfold::test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/runtime/device_memory.hpp"
+#include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/reference.hpp"
 

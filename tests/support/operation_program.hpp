@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "chainfold/codegen/program.hpp"
+#include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::test {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "chainfold/codegen/graph.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::test {
 

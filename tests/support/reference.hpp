@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/graph.hpp"
-#include "chainfold/codegen/plan.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/tests/support/data.hpp"
 
 namespace chainfold::test {

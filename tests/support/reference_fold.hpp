@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "chainfold/codegen/fold.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/tests/support/data.hpp"
 #include "chainfold/tests/support/exact_sum.hpp"
 

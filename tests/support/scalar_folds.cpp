@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/literal.hpp"
+#include "chainfold/codegen/base/literal.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {

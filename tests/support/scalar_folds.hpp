@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/target.hpp"
+#include "chainfold/codegen/target/target.hpp"
 #include "chainfold/tests/support/data.hpp"
 
 namespace chainfold::test {

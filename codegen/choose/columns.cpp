@@ -1,0 +1,443 @@
+// The columns strategy's decisions: how the lanes of a warp lie on the matrix follows from the
+// number of columns, how the rows are cut from how many blocks the columns give.
+#include <algorithm>
+#include <bit>
+
+#include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/vector_cost.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/strands.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// States that a lane carries, in bytes: half of a thread's registers hold twice as many.
+constexpr std::int64_t kMostStateBytes = 192;
+/// Loads in the text of one batch.
+constexpr int kMostLoads = 64;
+/// Loads of a lane that keep a GPU's memory busy; twice as many where they are narrow.
+constexpr int kLoads = 8, kNarrowBytes = 4;
+/// A cache's sector, of which a warp brings one more than it asks for where rows begin within one;
+/// and the bytes of a row among which that one is not noticed. Loads side by side meet in the
+/// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
+constexpr int kSectorBytes = 32, kWindowBytes = 512;
+/// The same where windows are phased, which bring a load more besides; and what a lane of them has
+/// in flight, and the states of lanes that leave registers for two blocks.
+constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
+/// Warps of a processor that these states leave registers for.
+constexpr int kFewBlockWarps = 16;
+/// Moments of a batch of rows are taken at once: elements that a lane has of one, its loads of
+/// those at most, and their bytes at least; without phases as many elements of a byte, twice as
+/// many of two (measured on an H200: 4096 f16 columns 0.97 of the ceiling, with half the rows of
+/// twice the columns 0.83). In phases, whose windows bring a load more besides, they are as wide as
+/// sums' (8191 columns 0.94, with half the bytes 0.72).
+constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
+/// A CPU's parts do not depend on its threads, so that neither do its results.
+constexpr int kCpuBlocks = 256;
+constexpr int kCpuDepth = 8;
+/// Loads side by side by a CPU's thread: one for so many bytes of registers (two by AVX-512, one by
+/// AVX2), and more where states stay at their columns. Two threads of a Zen 3, by two and by one,
+/// GB/s: 100 columns of f32 6 and 16, 300 9 and 16, 1000 14 and 17, f16 of 300 12 and 16.
+constexpr int kRunBytes = 1024, kFixedRunBytes = 512;
+/// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
+constexpr int kCpuLoads = 128;
+/// Rows of a batch that is a smaller one (cpu_depth); states in the first-level cache, and rows
+/// that are not short.
+constexpr int kCpuFewDepth = 4;
+constexpr std::int64_t kNearStateBytes = 16 * 1024, kNearRowBytes = 512;
+/// States that a CPU's second-level cache holds beside the rows that pass by.
+constexpr std::int64_t kStripBytes = 128 * 1024;
+/// Rows a multiple of this apart have all their lines in the same set of a second-level cache; and
+/// bytes of elements whose states are not most of what is moved.
+constexpr std::int64_t kSameSetBytes = 128 * 1024;
+constexpr int kSameSetElement = 4;
+
+/// Bytes of a column's states in memory.
+std::int64_t state_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Fold& fold : graph.folds)
+    for (const DType type : fold.state) bytes += size_of(type);
+  return bytes;
+}
+
+/// A load holds whole columns and rows begin on its width.
+int widest_divisor(std::int64_t columns, int widest) {
+  int width = widest;
+  while (columns % width != 0) width /= 2;
+  return width;
+}
+
+/// Lanes side by side on a row.
+int group_of(std::int64_t columns, int width) {
+  const auto vectors = static_cast<std::uint64_t>(columns / width);
+  return static_cast<int>(std::min<std::uint64_t>(Plan::kWarp, std::bit_ceil(vectors)));
+}
+
+/// The lanes' places for loads of `width` columns.
+void lie(Plan& plan, int width, int runs) {
+  plan.load_width = width;
+  const int group = group_of(plan.segment, width);
+  plan.lanes_per_segment = Plan::kWarp / group;
+  plan.rows = runs;
+  while (plan.rows > 1 && std::int64_t{plan.rows} * Plan::kWarp > plan.segment / width)
+    plan.rows /= 2;
+}
+
+/// At most `runs` loads of `width` columns side by side, fewer where blocks of half as many read a
+/// ninth less in all: the last one reads columns of the one before.
+int runs_that_fit(std::int64_t columns, int width, int runs) {
+  auto read = [&](int side) {
+    const std::int64_t block = std::int64_t{side} * width * Plan::kWarp;
+    return (columns + block - 1) / block * block;
+  };
+  while (runs > 1 && 8 * read(runs) > 9 * read(runs / 2)) runs /= 2;
+  return runs;
+}
+
+/// Loads side by side that a GPU's warp takes of a row.
+int runs_of(const Graph& graph, std::int64_t columns, int width) {
+  const bool within = std::any_of(
+      graph.inputs.begin(), graph.inputs.end(),
+      [&](const GraphInput& input) { return columns * size_of(input.type) % kSectorBytes != 0; });
+  const int bytes = Plan::kWarp * width * widest_input(graph);
+  int runs = within ? std::max(1, kWindowBytes / bytes) : 1;
+  while (runs > 1 && carried_bytes(graph) * width * runs > kMostStateBytes) runs /= 2;
+  return runs;
+}
+
+/// Columns of one of few strips, as even as whole steps make them, whose states fit a cache.
+std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t step) {
+  const std::int64_t state = std::max<std::int64_t>(1, state_bytes(graph));
+  const std::int64_t fit = std::max<std::int64_t>(1, kStripBytes / state / step);
+  const std::int64_t steps = (columns + step - 1) / step, strips = (steps + fit - 1) / fit;
+  return (steps + strips - 1) / strips * step;
+}
+
+/// is_plain() but for moments, which take some more.
+bool is_of_moments(const Graph& graph) {
+  return !is_plain(graph) &&
+         std::all_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return fold.tile || fold.moments; });
+}
+
+/// Whether a batch for moments leaves registers for two blocks: of words, beside sums at most.
+bool are_light(const Graph& graph) {
+  return std::all_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return (fold.moments || fold.linear) && size_of(fold.operands[0]) <= 4;
+  });
+}
+
+/// Bytes of a lane's loads for moments, whose batches are tall rather than wide.
+int least_moment_bytes(const Graph& graph, const Target& target) {
+  return std::clamp(4 * widest_input(graph), kMomentBytes, target.vector_bytes);
+}
+/// The same, but as wide as loads can be where rows begin within the windows of a warp's narrow
+/// ones (an H200, 10000 columns of f16 0.95, by narrow ones 0.92) and are not few.
+int moment_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
+  const int bytes = least_moment_bytes(graph, target);
+  const int size = widest_input(graph);
+  if (most_warps_of_few_rows(graph, target, request) > 0) return bytes;
+  const bool within = request.segment % (std::int64_t{Plan::kWarp} * bytes / size) != 0;
+  return within && size > 1 ? target.vector_bytes : bytes;
+}
+int moment_loads(const Graph& graph, int bytes, int elements) {
+  return std::min(kMomentLoads, elements * widest_input(graph) / bytes);
+}
+
+/// Warps of a GPU's processor whose loads of `bytes` bytes keep memory busy.
+int warps_of_processor(const Target& target, int bytes) {
+  return std::min(2 * target.resident_warps, kPartWarps * target.vector_bytes / bytes);
+}
+
+/// Parts of the rows, so that the blocks of `bands` bands fill the target with `processor` warps on
+/// each processor.
+int parts_of(const Target& target, int warps, int processor, std::int64_t bands, bool cached) {
+  constexpr double kShare = 0.9;
+  constexpr std::int64_t kMoreParts = 16;
+  const std::int64_t wanted = target.max_warps == 1
+                                  ? (cached ? kCpuFewBlocks : kCpuBlocks)
+                                  : std::max(1, target.processors * processor / warps);
+  std::int64_t parts = std::clamp<std::int64_t>(wanted / bands, 1, kMostParts);
+  if (target.max_warps == 1) return static_cast<int>(parts);
+  // So that their number is little less than a multiple of what it takes.
+  auto share = [&](std::int64_t count) {
+    const std::int64_t blocks = count * bands, waves = (blocks + wanted - 1) / wanted;
+    return static_cast<double>(blocks) / static_cast<double>(waves * wanted);
+  };
+  std::int64_t best = parts;
+  for (; share(best) < kShare && parts <= kMoreParts; ++parts)
+    if (share(parts) > share(best)) best = parts;
+  return static_cast<int>(best);
+}
+
+/// Chooses the warps of a GPU's block, and parts of the rows, of folds that take few instructions
+/// an element.
+///
+/// As large blocks, of `least` warps at least, and as few parts as let all of them be there at once
+/// with about `processor` warps on each processor. Measured on an H200 by 128 bytes of a lane under
+/// way: 12 to 16 warps a processor reach 0.96 to 0.99 of the ceiling, however they make blocks; of
+/// one fold of one input by narrow bands (`light`), which leaves the registers for them, up to 24
+/// do, of others half as many again 0.85 to 0.92. Far more take their turns, as well by any blocks;
+/// so do others that no blocks suit.
+void take_blocks(PlanChoice& choice, const Target& target, int processor, std::int64_t bands,
+                 int least, bool light) {
+  constexpr std::int64_t kWarps = 8, kManyWarps = 4;
+  constexpr double kMore = 1.5, kFull = 0.95, kGain = 0.05, kPoor = 0.8, kManyWaves = 2.5;
+  const std::int64_t wanted = std::int64_t{target.processors} * processor;
+  auto share = [&](std::int64_t warps) {
+    return static_cast<double>(bands * warps) / static_cast<double>(wanted);
+  };
+  const double room = light ? kMore : 1;
+  const bool many = share(least) > (least > 1 ? kManyWaves : room);
+  const std::int64_t turns = many && !light ? std::max<std::int64_t>(kManyWarps, least) : kWarps;
+  choice.warps = static_cast<int>(turns);
+  choice.parts = 1;
+  double most = share(kWarps) > kManyWaves ? kPoor - kGain : 0;
+  // The fewer the parts, the fewer the states.
+  for (std::int64_t warps = kWarps; warps >= least && most < kFull; warps /= 2) {
+    if (share(warps) > room) continue;
+    const std::int64_t parts = std::clamp<std::int64_t>(wanted / (bands * warps), 1, kMostParts);
+    const double all = std::min(1.0, share(parts * warps));
+    if (all < most + kGain) continue;
+    most = all;
+    choice.warps = static_cast<int>(warps);
+    choice.parts = static_cast<int>(parts);
+  }
+}
+
+/// The same where the request is for few rows: one part, of few warps.
+void take_few_rows(PlanChoice& choice, const Graph& graph, const Target& target,
+                   const PlanRequest& request, int least) {
+  const int most = most_warps_of_few_rows(graph, target, request);
+  if (most == 0) return;
+  choice.warps = std::max(least, std::min(choice.warps, most));
+  choice.parts = 1;
+}
+
+/// Rows that a CPU's thread adds up before it goes on to its states.
+///
+/// Four where states stay in the first-level cache and rows lie apart (plan/strands.hpp), since the
+/// fewer places are read at once, the better: 512 and 1024 columns of f32 and f16 by four and eight
+/// rows 0.94 to 1.0 and 0.84 to 0.96 of a loop that only reads; of 4096 0.80 and 0.88 (f16). Where
+/// rows side by side compete for the same set of a cache: 65536 columns of f32 by eight and four 76
+/// and 98 GB/s (Sapphire Rapids), 18 and 20 (Zen 3), of f64 86 and 91; 262144 of f32 100 and 103,
+/// but of f16 95 and 86. And where states are in scratch (`scratch`) and a load's are as many as
+/// the registers: f64 by AVX2 (a Zen 3), 4096 to 100000 columns, 11 to 15 and 14 to 17 GB/s.
+int cpu_depth(const Graph& graph, const Target& target, const PlanRequest& request, bool scratch) {
+  const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
+  const std::int64_t row = columns * widest_input(graph), states = state_bytes(graph);
+  const bool far_rows = target.strands > 1 && !needs_order(graph);
+  if (far_rows && row >= kNearRowBytes && columns * states <= kNearStateBytes) return kCpuFewDepth;
+  if (!is_plain(graph)) return kCpuDepth;
+  const bool same_sets =
+      row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
+  const bool crowded = scratch && Plan::kWarp * carried_bytes(graph) >= target.register_bytes;
+  return (same_sets && !far_rows) || crowded ? kCpuFewDepth : kCpuDepth;
+}
+
+}  // namespace
+
+bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                   int widest) {
+  plan.strategy = Strategy::columns;
+  plan.depth = choice.depth;
+  plan.parts_wanted = choice.parts;
+  plan.launches = choice.parts > 1 || choice.strip > 0 ? 2 : 1;
+  plan.load_rows_first = target.max_warps > 1;
+  plan.combine_states = true;
+  plan.resident = choice.blocks;
+  if (choice.blocks * choice.warps > target.resident_warps) return false;
+  if (choice.strip > 0 && (target.max_warps > 1 || choice.phases > 1)) return false;
+  if (choice.phases > 1) {
+    // Loads lie on their width wherever rows begin, and whatever the alignment of the pointers.
+    plan.phases = choice.phases;
+    plan.load_width = widest_load(graph, target, std::max(1, choice.bytes));
+    plan.lanes_per_segment = 1;
+    plan.rows = choice.rows;
+    plan.part_quantum = std::int64_t{plan.depth} * plan.warps;
+    return target.max_warps > 1 && plan.depth * plan.rows <= kMostLoads &&
+           is_power_of_two(choice.depth) && phases_fit(plan, graph) &&
+           columns_bytes(plan) <= target.shared_bytes;
+  }
+  // Parts, and with them scratch, and what is legal do not depend on the alignment of the pointers.
+  const int bytes = std::min(target.vector_bytes, choice.bytes);
+  lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
+      choice.rows);
+  const int loads =
+      target.max_warps == 1 ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
+  plan.part_quantum = std::int64_t{loads} * plan.lanes_per_segment;
+  if (plan.depth * plan.rows > kMostLoads || columns_bytes(plan) > target.shared_bytes)
+    return false;
+  // States that wait in scratch are single columns'.
+  lie(plan, choice.strip > 0 ? 1 : widest_divisor(plan.segment, widest), choice.rows);
+  if (choice.strip > 0) {
+    const std::int64_t step = plan.columns_per_block();
+    if (plan.segment <= step) return false;
+    plan.strip = std::min<std::int64_t>((choice.strip + step - 1) / step * step, plan.segment);
+  }
+  return is_power_of_two(choice.depth);
+}
+
+PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  if (const std::optional<PlanChoice> phased = phased_columns_choice(graph, target, request))
+    return *phased;
+  return narrow_columns_choice(graph, target, request);
+}
+
+std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target& target,
+                                                const PlanRequest& request) {
+  const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
+  const int size = widest_input(graph);
+  const int narrow = widest_divisor(columns, widest_load(graph, target, target.vector_bytes));
+  PlanChoice choice;
+  choice.strategy = Strategy::columns;
+  choice.mma = false;
+  const bool moments = is_of_moments(graph);
+  if (moments && narrow * size >= least_moment_bytes(graph, target)) return std::nullopt;
+  for (choice.bytes = target.vector_bytes; choice.bytes > narrow * size; choice.bytes /= 2) {
+    Plan place;
+    place.segment = columns;
+    place.strided = request.strided;
+    place.load_width = widest_load(graph, target, choice.bytes);
+    place.lanes_per_segment = 1;
+    choice.phases = place.phases = phases_of(place);
+    choice.warps = std::min(8, target.max_warps);
+    if (choice.phases > choice.warps) continue;
+    if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (Plan::kWarp * choice.bytes));
+    auto fits = [&] {
+      return place.columns_per_block() <= columns &&
+             carried_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
+    };
+    // Narrower bands where the last one would be mostly empty.
+    auto lanes = [&](int rows) {
+      Plan narrower = place;
+      narrower.rows = rows;
+      const std::int64_t block = narrower.columns_per_block();
+      return (columns + block - 1) / block * block;
+    };
+    while (place.rows > 1 && (!fits() || 4 * lanes(place.rows) > 5 * lanes(place.rows / 2)))
+      place.rows /= 2;
+    if (!fits()) continue;
+    // Loads half as wide bring less than a last band that is mostly empty.
+    if (2 * narrow * size >= choice.bytes && 3 * lanes(place.rows) > 4 * columns) continue;
+    const std::int64_t states = carried_bytes(graph) * place.load_width * place.rows;
+    const bool few = moments ? are_light(graph) : is_plain(graph) && states <= kFewStateBytes;
+    choice.rows = place.rows;
+    choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
+    if (moments)
+      choice.depth = std::min(choice.depth, moment_loads(graph, choice.bytes, kMomentElements));
+    const std::int64_t block = place.columns_per_block();
+    const std::int64_t bands = (columns + block - 1) / block;
+    if (is_plain(graph)) {
+      take_blocks(choice, target, warps_of_processor(target, choice.bytes), bands, choice.phases,
+                  false);
+    } else {
+      // Moments take longer: their blocks end together where there are twice as many.
+      const int processor = moments
+                                ? warps_of_processor(target, std::min(choice.bytes, kMomentBytes))
+                                : 2 * target.resident_warps;
+      choice.parts = parts_of(target, choice.warps, processor, bands, false);
+    }
+    take_few_rows(choice, graph, target, request, choice.phases);
+    choice.blocks = few ? kFewBlockWarps / choice.warps : 0;
+    PlanRequest any = request;
+    any.segment = columns;
+    if (make_plan(graph, target, any, choice)) return choice;
+  }
+  return std::nullopt;
+}
+
+PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
+                                 const PlanRequest& request) {
+  const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
+  const auto inputs = static_cast<int>(std::max<std::size_t>(1, graph.inputs.size()));
+  PlanChoice choice;
+  choice.strategy = Strategy::columns;
+  choice.mma = false;
+  choice.bytes = target.vector_bytes;
+  choice.warps = std::min(8, target.max_warps);
+  const bool one_warp = target.max_warps == 1;
+  const std::int64_t few = most_of_few_columns(graph, target);
+  const bool cached = one_warp && request.most_elements > 0 && request.most_elements <= few;
+  const bool moments = is_of_moments(graph), plain = is_plain(graph);
+  int width = 1;
+  if (one_warp) {
+    const int fixed = std::max(1, target.register_bytes / kFixedRunBytes);
+    // Columns whose states fit the registers at once have no need of scratch.
+    choice.rows = cached || columns <= std::int64_t{fixed} * Plan::kWarp
+                      ? fixed
+                      : std::max(1, target.register_bytes / kRunBytes);
+    choice.depth =
+        cached ? kCpuDepth
+               : cpu_depth(graph, target, request, columns > std::int64_t{fixed} * Plan::kWarp);
+    if (cached) {
+      choice.bytes = load_bytes(graph, target);
+      width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
+      // States of all lanes that stay in registers are half of these.
+      while (choice.rows > 1 &&
+             2 * Plan::kWarp * choice.rows * width * carried_bytes(graph) > target.register_bytes)
+        choice.rows /= 2;
+      // A batch is added to the states once: more of that for less bytes where elements have two.
+      if (widest_input(graph) == 2 && inputs == 1 && plain) choice.depth *= 2;
+    }
+  } else {
+    const int most = widest_input(graph);
+    if (moments) choice.bytes = moment_bytes(graph, target, request);
+    while (choice.bytes > most && carried_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
+      choice.bytes /= 2;
+    width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
+    const int loads = moments ? moment_loads(graph, width * most, kMomentElements * most)
+                      : width * most <= kNarrowBytes ? 2 * kLoads
+                                                     : kLoads;
+    choice.depth = std::max(
+        4, static_cast<int>(std::bit_floor(static_cast<unsigned>(loads / std::min(inputs, 2)))));
+    // Windows side by side take the registers of moments' batches.
+    choice.rows = moments && width * most >= kMomentBytes ? 1 : runs_of(graph, columns, width);
+  }
+  Plan place;
+  place.segment = columns;
+  lie(place, width, choice.rows);
+  choice.rows = cached ? runs_that_fit(columns, width, place.rows) : place.rows;
+  place.rows = choice.rows;
+  // Runs are in flight together, too.
+  const int most_loads = kMostLoads / std::min(inputs, 2);
+  while (!one_warp && choice.depth > 4 && choice.depth * choice.rows > most_loads)
+    choice.depth /= 2;
+  // A kernel has twice the copies that it has of rows.
+  while (one_warp && choice.depth > 1 && 2 * choice.depth * choice.rows > tile_loads(graph, width))
+    choice.depth /= 2;
+  std::int64_t block = place.columns_per_block();
+  if (one_warp && !cached && columns > block) {
+    block = strip_of(graph, columns, block);
+    choice.strip = static_cast<int>(block);
+  }
+  const std::int64_t bands = (columns + block - 1) / block;
+  const int bytes = width * widest_input(graph);
+  // Runs are on their way together, too.
+  const int processor = moments && bytes >= kMomentBytes ? kPartWarps
+                        : moments || plain
+                            ? warps_of_processor(target, inputs == 1 ? bytes * choice.rows : bytes)
+                            : 2 * target.resident_warps;
+  if (!one_warp && (moments || plain) && choice.rows == 1) {
+    const bool light = inputs == 1 && graph.folds.size() == 1 && plain;
+    take_blocks(choice, target, processor, bands, 1, light);
+  } else {
+    choice.parts = parts_of(target, choice.warps, processor, bands, cached);
+  }
+  take_few_rows(choice, graph, target, request, 1);
+  // States that do not fit shared memory need fewer warps, then narrower loads.
+  PlanRequest any = request;
+  any.segment = columns;
+  while (!make_plan(graph, target, any, choice) && (choice.warps > 1 || choice.bytes > 1)) {
+    if (choice.warps > 1) {
+      choice.warps /= 2;
+    } else {
+      choice.bytes /= 2;
+    }
+  }
+  return choice;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,25 @@
+// How a CPU folds moments: how many loads share a mean, how many are taken at once, and how many
+// rows side by side.
+#pragma once
+
+#include <cstdint>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/target/target.hpp"
+
+namespace chainfold::codegen {
+
+/// Plan::mean_loads of loads of so many elements. A mean that lanes share costs a CPU nine
+/// exchanges and additions a row; means of their own make a merge of two rows nine instructions
+/// instead of three. 0 on GPUs, which wait for memory either way, and where all moments are
+/// filtered.
+[[nodiscard]] int mean_loads(const Graph& graph, const Target& target, int width);
+
+/// The depth and, where a segment takes more than one load, the rows of moments on a CPU. Nothing
+/// changes where other folds' states are not short, a batch would be more code than it is worth, or
+/// where moments are filtered, whose merges take as long as a batch.
+void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
+                   std::int64_t loads);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,60 @@
+// Plans of look_back whose tiles are of all segments.
+//
+// A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold so
+// many of them that these begin on loads together; and tiles of one segment rarely share it evenly.
+// Tiles of all segments have the widest loads and are all full, whatever the size is.
+#include "chainfold/codegen/plan/scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Of older ones nothing was ever measured: they keep the plans that wait least.
+constexpr int kFirstArch = 80;
+/// Blocks that own segments, of so many warps, have too few of their loads on the way: a processor
+/// has few of them, and each waits for its slowest warp. Those that own several segments have the
+/// work of heads besides.
+constexpr int kSlowWarps = 16, kSlowWarpsOfSeveral = 8;
+
+/// Whether tiles with copies under way are sooner done than `plan`: as measured on sm_90.
+bool gains_from_tiles(const Plan& plan, const Graph& graph, int widest) {
+  // Few of the tiles that are resident wait for each other.
+  if (plan.across > 0) return false;
+  // Whole tiles have no code for others.
+  if (plan.staged > 0 && !plan.ragged && scans_extreme(graph)) return false;
+  // States of 64 bits beside heads take more registers than rows of as wide elements would.
+  if (plan.staged > 0 && plan.load_width == widest && has_wide_states(graph) &&
+      widest_input(graph) == widest_of_scan(graph))
+    return false;
+  if (plan.strategy != Strategy::scan_block) return plan.strategy != Strategy::scan_tile;
+  if (plan.tile_segments == 0) return plan.warps >= kSlowWarps;
+  if (plan.load_width < widest) return true;
+  // Tiles of wide states are shorter.
+  return plan.warps >= (has_wide_states(graph) ? kSlowWarps : kSlowWarpsOfSeveral);
+}
+
+}  // namespace
+
+std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& target,
+                                            const PlanRequest& request) {
+  if (!heads_serve(graph, request.segment)) return std::nullopt;
+  auto choice = staged_scan_choice(graph, target, request, false, true);
+  if (!choice) choice = scan_choice_of(Strategy::look_back, graph, target, request);
+  if (choice) choice->heads = 1;
+  return choice;
+}
+
+std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
+                                          const PlanRequest& request, const Plan& plan) {
+  if (target.max_warps == 1 || target.arch < kFirstArch || request.segment < 1) return std::nullopt;
+  const int widest = widest_load(target, request, widest_of_scan(graph));
+  const auto choice = heads_scan_choice(graph, target, request);
+  if (!choice || !make_plan(graph, target, request, *choice)) return std::nullopt;
+  if (choice->staged > 0) return gains_from_tiles(plan, graph, widest) ? choice : std::nullopt;
+  // Loads of half the width serve, where no block waits for another.
+  const bool waits = plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate;
+  if (plan.load_width * (waits ? 1 : 2) >= widest) return std::nullopt;
+  return choice;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,34 @@
+// What kinds of folds a graph has, as far as plans depend on it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "chainfold/codegen/graph/graph.hpp"
+
+namespace chainfold::codegen {
+
+[[nodiscard]] bool has_moments(const Graph& graph);
+/// Whether it is a sum whose elements are f32 and whose states are f64.
+[[nodiscard]] bool sums_wide(const Fold& fold);
+/// The fields of a fold's state that ordinary elements change, as registers are counted when plans
+/// are chosen: an f64 of what comes from f32 counts as two of these.
+[[nodiscard]] std::vector<DType> carried_fields(const Fold& fold);
+/// Bytes of those of all folds.
+[[nodiscard]] std::int64_t carried_bytes(const Graph& graph);
+/// The same fields where elements are scanned: those of moments are states by themselves.
+[[nodiscard]] std::vector<DType> scanned_fields(const Fold& fold);
+/// Whether folds take an instruction or two an element, so that memory is what they wait for.
+[[nodiscard]] bool is_plain(const Graph& graph);
+/// Whether all folds are short ones, or moments, of unfiltered inputs as they are, converted at
+/// most.
+[[nodiscard]] bool folds_inputs(const Graph& graph);
+/// Whether it is one plain fold of two elements a segment, to one as large: a third of what moves
+/// is results.
+[[nodiscard]] bool folds_pairs(const Graph& graph, std::int64_t segment);
+/// Whether it is one plain fold of one input as it is, whose elements have two bytes and more.
+[[nodiscard]] bool is_one_fold(const Graph& graph);
+/// Whether that one fold adds up f64: their sum, mean or another linear function of it.
+[[nodiscard]] bool adds_doubles(const Graph& graph);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,264 @@
+// lower_parts: segments are cut into parts of equal length, one a block; every part's fold states
+// go to scratch, and a second launch merges the states of each segment in the order of its parts.
+// Segments of one part each are finished by the first launch, and the second has no blocks; there
+// is none where a plan wants one part, or a cluster, whose blocks tell each other their states.
+//
+// Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
+// is the element at which the input buffers begin, so that the host may pass a long input piece by
+// piece without changing any part's bounds. Inputs with strides come whole: their segments begin
+// where the strides say.
+#include <algorithm>
+
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/lower/tile/block.hpp"
+#include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// The second launch has half as many states in flight as there can be parts, more than few parts
+/// are: a round of loads takes longer than all the merging.
+constexpr int kMergeWarps = 16, kStateLoads = 4;
+/// With states of more fields than this, half as many: they have to fit into registers.
+constexpr std::size_t kManyFields = 4;
+
+/// Segments that are never cut into many parts are many, and each has a block: a small one.
+int merge_warps(const Plan& plan) {
+  if (plan.segment == 0) return kMergeWarps;
+  constexpr std::int64_t kStates = std::int64_t{Plan::kWarp} * kStateLoads;
+  const std::int64_t quanta = (plan.segment - 1) / plan.part_quantum + 1;
+  const std::int64_t parts = std::min(plan.parts_wanted, quanta);
+  return warps_for(parts, kStates, kMergeWarps);
+}
+
+struct PartParams {
+  int elements, origin, part_begin, part_end, parts, part_length, segments;
+};
+
+class PartsLowering {
+ public:
+  PartsLowering(Program& program, const Graph& graph, const Plan& plan, const PartParams& params)
+      : program_(program), graph_(graph), plan_(plan), params_(params) {
+    std::size_t fields = 0;
+    for (const Fold& fold : graph.folds) fields += fold.state.size();
+    state_loads_ = fields > kManyFields ? kStateLoads / 2 : kStateLoads;
+  }
+
+  void lower_fold() {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    const ValueId parts = b.param(params_.parts), part_length = b.param(params_.part_length);
+    const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
+    const ValueId length = extent(b);
+    // There is one segment where everything is, or one part of each: no division then.
+    const bool whole = plan_.segment == 0, one = plan_.parts_wanted == 1;
+    const ValueId each = plan_.cluster > 0 ? b.i64(plan_.cluster) : parts;
+    const ValueId segment = whole ? b.i64(0) : one ? part : b.div(part, each);
+    const ValueId rank = one ? b.i64(0) : whole ? part : b.rem(part, each);
+    const ValueId within = b.mul(rank, part_length);
+    ValueId begin = within, origin = kNoValue;
+    if (plan_.strided) {
+      tile.place_at_row(segment);
+      origin = b.i64(0);
+    } else {
+      begin = b.compute(Op::sub, {b.add(b.mul(segment, length), within), b.param(params_.origin)});
+      origin = tile.uses_index() ? b.sub(begin, within) : kNoValue;
+    }
+    const ValueId size = b.compute(Op::max, {b.i64(0), b.min(part_length, b.sub(length, within))});
+    Partials partials =
+        tile.lift(tile.fold_range_safely(begin, size, origin, kNoValue, b.warp(), plan_.warps));
+    partials =
+        reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
+    if (plan_.cluster > 0) {
+      // Where nothing is folded there is nothing to gather.
+      Builder::Values told = tile.flatten(partials);
+      if (!told.empty()) told = b.gather(told);
+      b.branch(
+          b.compute(Op::eq, {rank, b.i64(0)}),
+          [&] {
+            on_first_warp(b, warps(), [&] {
+              put_outputs(b, tile, segment, reduce_gathered(b, tile, told, plan_.cluster));
+            });
+            return Builder::Values{};
+          },
+          [] { return Builder::Values{}; });
+      return;
+    }
+    on_first_warp(b, warps(), [&] {
+      if (one) return put_outputs(b, tile, segment, partials);
+      b.branch(
+          b.compute(Op::eq, {parts, b.i64(1)}),
+          [&] {
+            put_outputs(b, tile, segment, partials);
+            return Builder::Values{};
+          },
+          [&] {
+            states().store_one(b, tile, part, partials);
+            return Builder::Values{};
+          });
+    });
+  }
+
+  void lower_merge() {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    const ValueId parts = b.param(params_.parts);
+    const ValueId segment = plan_.segment == 0 ? b.i64(0) : b.block();
+    const ValueId first = b.mul(segment, parts);
+    const Partials start = tile.identities();
+    const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
+                                               : merge_strided(b, tile, first, parts, start);
+    Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
+    partials = reduce_block(b, program_, tile, std::move(partials));
+    on_first_warp(b, warps(), [&] { put_outputs(b, tile, segment, partials); });
+  }
+
+ private:
+  void put_outputs(Builder& b, TileLowering& tile, ValueId segment, const Partials& partials) {
+    const std::vector<ValueId> outputs = tile.finish(partials, extent(b));
+    const ValueId mask = b.compute(Op::eq, {b.lane(), b.i32(0)});
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], mask);
+  }
+  /// Lanes take states that lie side by side, rounds follow each other.
+  Builder::Values merge_strided(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
+                                const Partials& start) {
+    const int stride = kWarpWidth * warps() * state_loads_;
+    const ValueId my = b.compute(Op::mul, {b.convert(b.warp(), DType::i64), b.i64(kWarpWidth)});
+    return b.loop(my, parts, b.i64(stride), tile.flatten(start),
+                  [&](ValueId at, const Builder::Values& carried) {
+                    std::vector<Partials> rounds;
+                    for (int i = 0; i < state_loads_; ++i) {
+                      const ValueId position =
+                          b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * warps()));
+                      rounds.push_back(load_states(b, tile, first, position, parts, 1));
+                    }
+                    Partials merged = tile.unflatten(carried);
+                    for (const Partials& round : rounds) merged = tile.merge(merged, round);
+                    return tile.flatten(merged);
+                  });
+  }
+
+  /// Each lane takes state_loads_ states that follow each other, each warp one run of them all.
+  Builder::Values merge_in_order(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
+                                 const Partials& start) {
+    const int in_round = kWarpWidth * state_loads_;
+    const ValueId round = b.i64(in_round);
+    const int all = in_round * warps();
+    const ValueId each = b.mul(b.div(b.add(parts, b.i64(all - 1)), b.i64(all)), round);
+    const ValueId my = b.mul(b.convert(b.warp(), DType::i64), each);
+    const ValueId behind = b.min(b.add(my, each), parts);
+    return b.loop(
+        my, behind, round, tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
+          Partials merged = load_states(b, tile, first, at, parts, state_loads_);
+          for (int i = 1; i < state_loads_; ++i) {
+            merged = tile.merge(
+                merged, load_states(b, tile, first, b.add(at, b.i64(i)), parts, state_loads_));
+          }
+          return tile.flatten(
+              tile.merge(tile.unflatten(carried, true), tile.reduce_ordered(merged)));
+        });
+  }
+
+  /// Of the launch at hand.
+  [[nodiscard]] int warps() const { return program_.launches.back().warps; }
+  ValueId extent(Builder& b) {
+    return plan_.segment > 0 ? b.i64(plan_.segment) : b.param(params_.elements);
+  }
+  /// Of all parts.
+  [[nodiscard]] StateArrays states() const {
+    return {StateArrays::Memory::global,
+            static_cast<int>(graph_.inputs.size() + graph_.outputs.size())};
+  }
+
+  /// Lane l's state is that of part position + l * lane_stride of the segment, or none.
+  Partials load_states(Builder& b, TileLowering& tile, ValueId first, ValueId position,
+                       ValueId parts, int lane_stride) {
+    const ValueId places = lane_stride == 1 ? b.lane() : b.mul(b.lane(), b.i32(lane_stride));
+    const ValueId offset = b.convert(places, DType::i64);
+    const ValueId mask = b.lt(offset, b.sub(parts, position));
+    Address at{.base = b.add(first, position)};
+    if (lane_stride > 1) at = {.base = at.base, .group = 1, .stride = lane_stride};
+    return states().load(b, tile, at, mask);
+  }
+
+  Program& program_;
+  const Graph& graph_;
+  const Plan& plan_;
+  PartParams params_;
+  int state_loads_ = kStateLoads;
+};
+
+}  // namespace
+
+Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) {
+  Program program;
+  program.name = "fold_parts";
+  declare_graph(program, graph, plan, target);
+  auto declare = [&](const char* name, ParamRole role) {
+    return add_param(program, name, DType::i64, role);
+  };
+  const PartParams params{.elements = declare("elements", ParamRole::elements),
+                          .origin = declare("origin", ParamRole::origin),
+                          .part_begin = declare("part_begin", ParamRole::part_begin),
+                          .part_end = declare("part_end", ParamRole::part_end),
+                          .parts = declare("parts", ParamRole::parts),
+                          .part_length = declare("part_length", ParamRole::part_length),
+                          .segments = declare("segments", ParamRole::segments)};
+  const auto param = [&](int index) { return param_size(program, index); };
+  const SizeExpr merged = param(params.segments) * min(param(params.parts) - 1, 1);
+  if (plan.launches > 1) declare_states(program, graph, merged * param(params.parts), 1);
+  PartsLowering lowering(program, graph, plan, params);
+  program.launches.reserve(2);
+  program.launches.push_back({.name = "fold_parts",
+                              .grid = param(params.part_end) - param(params.part_begin),
+                              .warps = plan.warps,
+                              .half_vectors = plan.half_vectors,
+                              .cluster = std::max(1, plan.cluster)});
+  lowering.lower_fold();
+  if (plan.launches == 1) return program;
+  program.launches.push_back({.name = "merge_parts",
+                              .grid = merged,
+                              .warps = std::min(target.max_warps, merge_warps(plan))});
+  lowering.lower_merge();
+  return program;
+}
+
+Program lower(const Graph& graph, const Plan& plan, const Target& target) {
+  switch (plan.strategy) {
+    case Strategy::rows: return lower_rows(graph, plan, target);
+    case Strategy::elements: return lower_elements(graph, plan, target);
+    case Strategy::staged: return lower_staged(graph, plan, target);
+    case Strategy::parts: return lower_parts(graph, plan, target);
+    case Strategy::columns: return lower_columns(graph, plan, target);
+    case Strategy::scan_tile: return lower_scan_tile(graph, plan, target);
+    case Strategy::scan_run: return lower_scan_run(graph, plan, target);
+    case Strategy::scan_block: return lower_scan_block(graph, plan, target);
+    case Strategy::look_back: return lower_look_back(graph, plan, target);
+    case Strategy::look_ahead: return lower_look_ahead(graph, plan, target);
+    case Strategy::propagate: return lower_propagate(graph, plan, target);
+    case Strategy::reduction16:
+    case Strategy::strided16n:
+    case Strategy::coalesced16n: return lower_published_columns(graph, plan, target);
+    case Strategy::reduction256:
+    case Strategy::inefficient256n:
+    case Strategy::efficient256n:
+    case Strategy::block256n: return lower_published_squares(graph, plan, target);
+    case Strategy::grid256n:
+    case Strategy::single_pass:
+    case Strategy::split: return lower_published_whole(graph, plan, target);
+    case Strategy::scan16:
+    case Strategy::scan16n:
+    case Strategy::scan256:
+    case Strategy::scan256n:
+    case Strategy::scan_block256n:
+    case Strategy::scan_grid256n: return lower_published_scan(graph, plan, target);
+    case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
+  }
+  throw InternalError("a plan without a strategy");
+}
+
+}  // namespace chainfold::codegen

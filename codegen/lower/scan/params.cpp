@@ -1,0 +1,63 @@
+// Parameters and buffers of programs over tiles.
+#include <fmt/format.h>
+
+#include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+
+namespace chainfold::codegen {
+
+SizeExpr TileParams::all() const { return segment_count * tiles; }
+
+Streams TileParams::streams(const Graph& graph, const Plan& plan, const Target& target) const {
+  Streams streams{.from = plan.stream_from,
+                  .param = elements,
+                  .along = plan.to_lines ? lines_along(graph) : -1,
+                  .keep_from = target.keep_bytes,
+                  .keep_unit = widest_output(graph)};
+  // Few elements, which the second launch finds in the cache.
+  if (plan.direct) streams.keep_from = 0;
+  if (plan.segment > 0) {
+    streams.param = segments;
+    streams.factor = plan.segment;
+  }
+  return streams;
+}
+
+TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan) {
+  TileParams params;
+  params.elements = add_param(program, "elements", DType::i64, ParamRole::elements);
+  params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
+  params.segment_count = SizeExpr::param(params.segments, "segments");
+  if (plan.heads) {
+    params.tiles = ceil_div(params.segment_count * plan.segment, plan.tile);
+    params.segment_count = 1;
+    return params;
+  }
+  if (plan.segment > 0) {
+    params.tiles = SizeExpr(tiles_of_segment(plan));
+    return params;
+  }
+  // No elements take a tile, too: there are outputs of segments, and carries.
+  params.tiles = plan.tile == 0  // a warp's
+                     ? SizeExpr(1)
+                     : max(ceil_div(SizeExpr::param(params.elements, "elements"), plan.tile), 1);
+  params.has_carry_in = add_param(program, "has_carry_in", DType::i64, ParamRole::has_carry_in);
+  params.has_carry_out = add_param(program, "has_carry_out", DType::i64, ParamRole::has_carry_out);
+  auto declare = [&](const char* name, BufferRole role) {
+    const auto first = static_cast<int>(program.buffers.size());
+    int field = 0;
+    for (const Fold& fold : graph.folds) {
+      for (const DType type : fold.state) {
+        program.buffers.push_back(
+            {fmt::format("{}_{}", name, field), type, role, field, size_of(type), 0});
+        ++field;
+      }
+    }
+    return first;
+  };
+  params.carry_in = declare("carry_in", BufferRole::carry_in);
+  params.carry_out = declare("carry_out", BufferRole::carry_out);
+  return params;
+}
+
+}  // namespace chainfold::codegen

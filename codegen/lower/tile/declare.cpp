@@ -1,0 +1,65 @@
+// What every strategy declares: buffers and parameters of the graph, scratch for states.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "chainfold/codegen/choose/rows.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+
+namespace chainfold::codegen {
+
+int add_param(Program& program, std::string name, DType type, ParamRole role, int index) {
+  program.params.push_back({std::move(name), type, role, index});
+  return static_cast<int>(program.params.size()) - 1;
+}
+int add_size(Program& program, std::string name, SizeExpr size) {
+  const int param = add_param(program, std::move(name), DType::i64, ParamRole::size);
+  program.params.back().size = std::move(size);
+  return param;
+}
+SizeExpr param_size(const Program& program, int param) {
+  return SizeExpr::param(param, program.params[static_cast<std::size_t>(param)].name);
+}
+
+void declare_graph(Program& program, const Graph& graph, const Plan& plan, const Target& target) {
+  program.in_place = has_scans(graph);
+  program.accesses_anywhere = target.accesses_anywhere;
+  const bool anywhere = target.accesses_anywhere || peels_memory(plan, graph);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const GraphInput& input = graph.inputs[i];
+    const int wide = anywhere ? 1 : std::min(16, plan.load_width * size_of(input.type));
+    program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
+                               static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const Node& node = graph.node(graph.outputs[i]);
+    const bool copied = plan.blocked && node.level == Level::element;
+    program.buffers.push_back({"out_" + std::to_string(i), node.type, BufferRole::output,
+                               static_cast<int>(i), copied ? 16 : size_of(node.type), 0});
+  }
+  for (std::size_t i = 0; i < graph.literals.size(); ++i) {
+    add_param(program, "literal_" + std::to_string(i), graph.literals[i].type, ParamRole::literal,
+              static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    add_param(program, "user_" + std::to_string(i), graph.params[i].type, ParamRole::user,
+              static_cast<int>(i));
+  }
+  for (std::size_t i = 0; plan.strided && i < graph.inputs.size(); ++i) {
+    add_param(program, "stride_" + std::to_string(i), DType::i64, ParamRole::stride,
+              static_cast<int>(i));
+  }
+}
+
+void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment) {
+  int scratch = 0;
+  for (const Fold& fold : graph.folds) {
+    for (const DType type : fold.state) {
+      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch,
+                                 scratch, std::max(alignment, size_of(type)), states});
+      ++scratch;
+    }
+  }
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,232 @@
+// What of a scan's plan follows from its choice.
+#include <algorithm>
+#include <bit>
+
+#include "chainfold/codegen/choose/scan.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/vector_cost.hpp"
+#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/target/const_matrix.hpp"
+#include "chainfold/codegen/target/mma_table.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// With rows in shared memory, of which each is a piece of the fold's code.
+constexpr int kMostRows = 64;
+/// look_ahead: tiles in shared memory or on their way.
+constexpr int kMostStages = 8;
+/// A CPU's task should take longer than starting it.
+constexpr std::int64_t kCpuTaskElements = 16 * 1024;
+
+/// Whether launches that stream move rows of ranges to lines of memory: folds are so plain that
+/// memory is what they wait for, and segments so long that what is done twice, of the rows which
+/// they share (has_seams) or in which ranges begin and end, costs less than what the others save.
+/// Measured on a Zen 4, two threads, of a copy, without and with: f32 of 33 0.77 and 0.99, of 70
+/// 0.79 and 0.91, of 500 0.56 and 0.98, but where a copy is half as fast again 0.82 and 0.69, 0.75
+/// and 0.71, of 100 0.82 and 0.94; f16, whose conversions take long, of 100 0.65 and 0.54, of 500
+/// 0.72 and 0.69; but of 16 threads of a Sapphire Rapids f16 of 140 0.73 and 1.0, of 500 0.74 and
+/// 1.26, of 600 0.82 and 1.2. Variances of 400 gain nothing.
+bool moves_to_lines(const Graph& graph, const Plan& plan, const Target& target) {
+  constexpr std::int64_t kLeastElements = 64, kLeastBytes = 1536;
+  if (!is_plain(graph) || plan.in_registers || plan.stream_from == 0 || lines_along(graph) < 0)
+    return false;
+  const std::int64_t s = plan.segment;
+  if (s == 0 || s >= kLeastBytes / widest_output(graph)) return true;
+  const bool converts = widest_output(graph) < 4;
+  return plan.strategy == Strategy::scan_run && s >= kLeastElements &&
+         (!converts || has_many_threads(target));
+}
+
+/// Gives the folds that matrix instructions can scan to them; whether there are any.
+bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
+  if (!plan.in_registers || !fits_quads(plan)) return false;
+  bool any = false;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
+    const MmaOperands data = mma_operands(graph, node);
+    if (data.a == kNoNode || data.b != kNoNode) continue;
+    const DType type = graph.node(data.a).type;
+    if (type == DType::f32) continue;  // its low bits would be lost
+    const int index = find_mma_of(type, target.arch, plan.load_width);
+    if (index < 0) continue;
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(index)];
+    if (QuadLayout(row).held < 2) continue;  // a lane's two columns are its own elements
+    if (is_float(row.accumulator) && row.accumulator != node.type) continue;
+    plan.folds[static_cast<std::size_t>(node.index)] = {.unit = Unit::mma_scan, .mma_row = index};
+    plan.guard = plan.guard || (is_float(row.accumulator) && plan.nonfinite == NonFinite::ieee);
+    any = true;
+  }
+  return any;
+}
+
+/// A round of a warp takes a microsecond or so, whatever it holds, so tiles by the ten thousand are
+/// many warps' of several states a lane; what one warp takes at once needs neither.
+void place_states(Plan& plan, const Target& target) {
+  constexpr int kMostWarps = 16, kStatesALane = 4;
+  if (plan.direct || target.max_warps == 1) return;
+  std::int64_t warps = kMostWarps;
+  if (plan.segment > 0) {
+    const std::int64_t tiles = tiles_of_segment(plan);
+    if (tiles <= Plan::kWarp) return;
+    warps = std::min(warps, (tiles - 1) / (Plan::kWarp * kStatesALane) + 1);
+  }
+  plan.state_warps = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(warps)));
+  plan.states_a_lane = kStatesALane;
+}
+
+/// What a block's tile is: its warps' rows, or, where these are read twice, a range; whether the
+/// choice says which.
+bool place_tile(Plan& plan, const PlanChoice& choice, bool is_range) {
+  plan.in_registers = !is_range;
+  if (is_range != (choice.tile > 0)) return false;
+  if (is_range) {
+    plan.load_width = 1;
+    plan.range_depth = choice.depth;
+    plan.tile = std::int64_t{choice.tile} * 1024;
+  } else {
+    plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                int widest) {
+  const std::int64_t s = plan.segment;
+  const bool one_warp = target.max_warps == 1;
+  plan.strategy = choice.strategy;
+  plan.lanes_per_segment = Plan::kWarp;
+  plan.rows = 1;
+  plan.launches = 1;
+  plan.in_registers = true;
+  plan.range_depth = one_warp ? cpu_range_depth(graph) : 1;
+  plan.range_width = range_width_of(graph, target);
+  plan.range_load = range_load_of(graph, target);
+  plan.vector_lanes = target.vector_lanes;
+  // Segments of what computes slowly do not wait for memory: code that passes the caches by would
+  // be as much again. Recurrences of f32, two threads of a Zen 4, ms with and without: segments of
+  // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of everything 20.4 and 22.7.
+  plan.stream_from = s > 0 && computes_slowly(graph) ? 0 : target.stream_bytes;
+  plan.heads = choice.heads > 0;
+  plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
+  // Segments of several tiles may begin within loads. Memory of a CPU's target is accessed
+  // anywhere.
+  if (choice.strategy == Strategy::propagate && !one_warp &&
+      s > std::int64_t{Plan::kWarp} * widest * choice.depth * choice.warps)
+    plan.load_width = widest;
+  plan.depth = choice.depth;
+  plan.resident = choice.blocks;
+  if (choice.depth > kMostRows) return false;
+  if (choice.depth - choice.staged > most_run_rows(target, choice.strategy)) return false;
+  if (choice.blocks * choice.warps > target.resident_warps) return false;
+  const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
+  if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
+                     choice.tile > 0 || !heads_serve(graph, s)))
+    return false;
+  plan.near = choice.near;
+  plan.across = choice.across;
+  plan.blocked = choice.blocked > 0;
+  if (choice.blocked > 1 || (plan.blocked && (choice.staged == 0 || !target.bulk_copies)))
+    return false;
+  if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;
+  plan.direct = choice.direct > 0;
+  if (choice.direct > 1) return false;
+  if (plan.direct && !direct_serves(plan, graph, target)) return false;
+  switch (choice.strategy) {
+    case Strategy::scan_tile: {
+      if (s < 1) return false;
+      const auto tile = choose_run(graph, s, choice.depth, widest);
+      if (!tile) return false;
+      plan.load_width = tile->width;
+      plan.depth = tile->rows;
+      plan.tile_segments = tile->segments;
+      return true;
+    }
+    case Strategy::scan_run:
+      if ((s < 1 && !one_warp) || both_ways) return false;
+      plan.load_width = 1;
+      plan.in_registers = false;
+      plan.range_depth = choice.depth;
+      plan.tile_segments = one_warp && s > 0 ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
+      return true;
+    case Strategy::scan_block: {
+      if (s < 1 || one_warp) return false;
+      const auto group = choose_group(graph, s, widest, plan.depth * plan.warps);
+      if (!group) return false;
+      plan.load_width = group->width;
+      plan.tile_segments = group->segments;
+      return group->segments == 0 || group_fits(plan, graph, target);
+    }
+    case Strategy::look_back:
+    case Strategy::propagate:
+      // What the last tile adds is known only when all others have been scanned, but by propagate.
+      if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
+      if (!place_tile(plan, choice, one_warp && !both_ways)) return false;
+      if (!across_serves(plan)) return false;
+      plan.ragged = is_ragged(plan, graph);
+      plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
+      if (choice.strategy == Strategy::propagate) place_states(plan, target);
+      if (choice.staged == 0) return true;
+      if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
+      plan.staged = choice.staged;
+      plan.stages = 1;
+      return choice.staged <= choice.depth && !graph.inputs.empty() &&
+             blocked_serves(plan, graph) && staged_tiles_fit(plan, graph, target);
+    case Strategy::look_ahead:
+      if (both_ways || broadcasts(graph) || graph.inputs.empty()) return false;
+      if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
+      if (!place_tile(plan, choice, one_warp)) return false;
+      plan.stages = choice.stages;
+      plan.blocks = std::int64_t{target.processors} * choice.blocks;
+      plan.launches = 2;
+      plan.ragged = is_ragged(plan, graph);
+      if (!plan.in_registers) return true;
+      plan.staged = plan.depth;
+      return staged_tiles_fit(plan, graph, target);
+    default: return false;
+  }
+}
+
+std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
+                                   const Target& target, const PlanRequest& request,
+                                   const std::vector<double>& allowed) {
+  auto bounded = [&](Plan& tried) {
+    for (const bool states : {false, true}) {
+      bool within = true;
+      tried.combine_states = states;
+      for (std::size_t f = 0; f < tried.folds.size(); ++f) {
+        tried.folds[f].error_bound_u = scan_error_bound(graph, tried, target, f);
+        within = within && tried.folds[f].error_bound_u <= allowed[f];
+      }
+      if (within) return true;
+    }
+    return false;
+  };
+  const int bytes = std::min({target.vector_bytes, request.base_alignment, choice.bytes});
+  auto elements = [&](int of_bytes) {
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, bytes / of_bytes))));
+  };
+  if (choice.mma && choice.blocked == 0 && request.allow_mma) {
+    // A load fills a fragment, however wide what is stored.
+    for (int width = elements(widest_input(graph)); width > 1; width /= 2) {
+      Plan quads = plan;
+      if (place_scan(quads, choice, graph, target, width) && near_serves(quads) &&
+          quads.load_width == width && place_on_quads(quads, graph, target) && bounded(quads))
+        return quads;
+    }
+  }
+  Plan lanes = plan;
+  const int width = elements(widest_of_scan(graph));
+  if (!place_scan(lanes, choice, graph, target, width) || !near_serves(lanes) || !bounded(lanes))
+    return std::nullopt;
+  const std::int64_t most = request.most_elements;
+  if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
+  lanes.to_lines = moves_to_lines(graph, lanes, target);
+  lanes.read_ahead = ahead_of(lanes, graph, target);
+  return lanes;
+}
+
+}  // namespace chainfold::codegen

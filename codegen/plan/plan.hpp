@@ -1,0 +1,359 @@
+// Plan: how a graph is computed on a target for one segment size. A plan is data: the lowerings
+// read it, choose_plan makes the default one, a tuner may try others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/target/target.hpp"
+
+namespace chainfold {
+
+/// What a result may deviate from the exact one: reference in docs/numerics.md. `exact` and
+/// `reproducible` are not supported yet; `fast` allows more than `accurate` and may be the same.
+/// `as_published` promises nothing: it admits pinned plans that compute as the papers do, with
+/// partial sums that are rounded to the inputs' type; see docs/decisions/0008.
+enum class Accuracy : std::uint8_t { exact, reproducible, accurate, fast, as_published };
+/// Whether NaN and infinities may occur in the data (ieee), or the caller promises they do not.
+enum class NonFinite : std::uint8_t { ieee, assume_finite };
+/// run_to_run: the same inputs, device, version and plan give the same bits.
+enum class Determinism : std::uint8_t { not_guaranteed, run_to_run, gpu_to_gpu };
+
+namespace codegen {
+
+/// What a plan must respect.
+struct PlanRequest {
+  Accuracy accuracy = Accuracy::accurate;
+  NonFinite nonfinite = NonFinite::ieee;
+  Determinism determinism = Determinism::run_to_run;
+  /// Elements a segment, or the number of columns; 0: one segment, its length known at launch.
+  std::int64_t segment = 0;
+  int base_alignment = 16;  ///< bytes that every input pointer (and stride) is a multiple of
+  bool allow_mma = true;    ///< false: SIMT only, for comparison
+  /// Each input's rows (segments, or rows of the columns) lie as far apart as the launch says.
+  bool strided = false;
+  /// The launch has no more elements (a class of most_elements_of); 0: any number.
+  std::int64_t most_elements = 0;
+};
+
+/// rows: groups of lanes own whole segments, many segments a warp, or one.
+/// elements: segments of one element, of which each lane's load holds several side by side.
+/// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
+/// staged: rows whose elements pass through shared memory. A few blocks stay for most of the
+/// launch, each warp has copies of its next tiles under way, and results are stored many at once.
+/// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
+/// the columns are few, blocks take parts of the rows, whose states a second launch merges.
+/// scan_tile, scan_run, scan_block, look_back, look_ahead, propagate: of scans (scan.hpp).
+/// The others are the algorithms of the papers on sums by tensor cores, under their names
+/// (published.hpp).
+enum class Strategy : std::uint8_t {
+  rows,
+  elements,
+  parts,
+  staged,
+  columns,
+  scan_tile,
+  scan_run,
+  scan_block,
+  look_back,
+  look_ahead,
+  propagate,
+  reduction16,
+  strided16n,
+  coalesced16n,
+  reduction256,
+  inefficient256n,
+  efficient256n,
+  block256n,
+  grid256n,
+  recurrence,
+  single_pass,
+  split,
+  scan16,
+  scan16n,
+  scan256,
+  scan256n,
+  scan_block256n,
+  scan_grid256n,
+};
+
+/// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
+/// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
+/// mma_scan: of scans, data * U, which gives lanes the prefixes of their own elements within a
+/// quad.
+enum class Unit : std::uint8_t { simt, mma_ones, mma_diagonal, mma_scan };
+
+struct FoldPlan {
+  Unit unit = Unit::simt;
+  int mma_row = -1;
+  double error_bound_u = 0;  ///< in units of 2^-24 (2^-53 for f64) times the sum of absolute values
+};
+
+struct Plan {
+  Strategy strategy = Strategy::rows;
+  /// Elements a segment, 0: known at launch (parts only); of columns: how many.
+  std::int64_t segment = 0;
+  int load_width = 1;  ///< elements of each input a lane loads at once
+  /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
+  bool straddle = false;
+  /// columns: rows so many apart begin equally far off a load's boundary, and each warp takes rows
+  /// of one such phase. 1: every row begins on the width of loads.
+  int phases = 1;
+  int depth = 1;               ///< such loads a lane has in flight along its segment
+  int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
+  /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
+  /// power of two.
+  int rows = 1;
+  int loads_at_once = 1024;  ///< of a segment that a lane holds before it adds them up (staged)
+  /// rows, columns: all loads of a tile are issued before the first use, and added up as a tree.
+  bool load_rows_first = true;
+  /// Loads of a lane whose moments have a mean of their own and are merged with others as states;
+  /// segments of rows that do not exist then count as zeros, since their results go nowhere, so
+  /// that counts are known while compiling. 0: a batch's loads have one mean, or, in rows, those of
+  /// all lanes that share a segment, which exchange sums for it first and have no counts.
+  int mean_loads = 0;
+  bool edges = false;           ///< segments may begin off the load width: scalar head and tail
+  int warps = 8;                ///< warps a block
+  bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
+  /// staged (a power of two), look_ahead: tiles in shared memory or on their way; a CPU's: one more
+  /// than those that a thread takes before it scans one
+  int stages = 0;
+  /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
+  /// memory.
+  int staged = 0;
+  /// staged: tiles of a warp that follow each other and whose results are stored together
+  int burst = 0;
+  /// staged: rounds of tiles (one a warp) of each block that starts when another one has ended;
+  /// `burst`: every block is such, and takes one burst. 0: no block starts late.
+  int late = 0;
+  int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
+  std::int64_t blocks = 0;        ///< staged, look_ahead: that stay for most of a launch, at most
+  std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
+  std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
+  /// parts: as long as so many are left, they grow up to kMostQuanta quanta each. 0: they do not.
+  std::int64_t few_parts = 0;
+  /// parts: blocks that the target holds at once. Segments that few parts each cannot share out
+  /// evenly have a few more. 0: parts wait for no such wave.
+  std::int64_t wave = 0;
+  bool strided = false;  ///< inputs' strides are parameters of the launch
+  /// columns: how many a block walks along, row by row, while their states wait in scratch: for
+  /// processors that read long runs much faster. 0: a block's states stay in registers.
+  std::int64_t strip = 0;
+  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
+  std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
+  /// look_back: tiles are of all segments, one behind the other, which begin anywhere in them.
+  bool heads = false;
+  /// look_back, a CPU's look_ahead: groups of 32 tiles before the own one whose tiles are looked at
+  /// one by one.
+  int near = 0;
+  /// look_back: segments whose tiles are taken in turn, so that of the tiles that wait at a time
+  /// few wait for each other; 0: one segment after the other.
+  int across = 0;
+  /// look_back: runs that are all there are in a blocked arrangement, each lane's part of them one
+  /// behind the other, and go through shared memory both ways (lower/scan/blocked.hpp).
+  bool blocked = false;
+  /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
+  /// have no masks. Others are rows that have.
+  bool ragged = false;
+  /// propagate: every tile folds the states of those before it; no launch does between.
+  bool direct = false;
+  /// propagate: warps of the block that scans the states of a segment's tiles, and states that a
+  /// lane takes at once.
+  int state_warps = 1, states_a_lane = 1;
+  /// parts: the blocks of a segment are one cluster and tell each other what they have folded, so
+  /// that there is one launch. 0: no cluster.
+  int cluster = 0;
+  /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
+  bool in_registers = true;
+  int range_depth = 1;  ///< scans: rows at once of what is not in registers
+  /// Scans, what is not in registers: elements a lane of rows that are all there. One of these
+  /// counts as so many rows, and what is left of them has rows of one element a lane.
+  int range_width = 1;
+  int range_load = 1;  ///< the same: elements a lane of what is folded before it is scanned
+  /// Scans, rows: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
+  /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
+  bool vector_lanes = false;
+  /// How many elements behind those that are read from memory lie others that a CPU's thread asks
+  /// for meanwhile: ahead_of() this plan (strands.hpp), or 0, which is none.
+  std::int64_t read_ahead = 0;
+  /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something
+  /// (Target::line_bytes).
+  bool takes_lines = false;
+  /// rows, parts, lanes in vectors: half_vectors_do() of this plan.
+  bool half_vectors = false;
+  /// rows, parts, columns: places of memory that a CPU's thread reads in turn: strands_of() this
+  /// plan (strands.hpp). Of rows without a loop its blocks are dealt to them (Launch::strands), of
+  /// columns the rows of a batch, else the loads of a batch.
+  int strands = 1;
+  /// Scans, a CPU's rows: bytes from which on outputs pass the caches by; 0: never.
+  std::int64_t stream_from = 0;
+  /// Scans: where outputs pass the caches by, rows of ranges begin with lines of memory, wherever
+  /// outputs and ranges do, and the first and the last ones have gaps for that.
+  bool to_lines = false;
+  std::vector<FoldPlan> folds;  ///< one a fold of the graph
+  // Published strategies:
+  int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's
+  bool product = false;  ///< a second product adds up the columns, which are rounded for it
+  int fraction = 0;      ///< split: of the elements, those on tensor cores, in percent
+  bool atomics = false;  ///< single_pass: blocks add to the output in any order
+  // What it promises and needs:
+  Accuracy accuracy = Accuracy::accurate;
+  NonFinite nonfinite = NonFinite::ieee;
+  Determinism determinism = Determinism::run_to_run;
+  bool guard = false;  ///< tiles with non-finite results are redone without the tensor core
+  int launches = 1;
+  int base_alignment = 16;
+  std::int64_t state_bytes =
+      0;  ///< of all folds' states of one part: scratch and carry are made of it
+
+  /// Whether several segments share a quad of lanes, and with it a column of a matrix instruction.
+  [[nodiscard]] bool shares_quads() const {
+    return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
+  }
+  /// staged: every block takes one burst; or some stay for many, and others come late.
+  [[nodiscard]] bool one_burst() const { return late > 0 && late == burst; }
+  [[nodiscard]] bool has_late_blocks() const { return late > 0 && late < burst; }
+  /// Segments one warp handles at once (rows, elements, staged); columns: loads side by side.
+  [[nodiscard]] int segments_per_warp() const {
+    if (strategy == Strategy::elements) return kWarp * load_width * depth;
+    return kWarp / lanes_per_segment * rows;
+  }
+  /// Columns of a block (columns).
+  [[nodiscard]] std::int64_t columns_per_block() const {
+    // Phased windows bring a load more than the band has.
+    const std::int64_t own = segments_per_warp() - (phases > 1 ? 1 : 0);
+    return strip > 0 ? strip : own * load_width;
+  }
+  /// Loads that a segment takes of each of its lanes (rows, staged).
+  [[nodiscard]] int loads_a_lane() const {
+    const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
+    const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
+    return static_cast<int>((spread + step - 1) / step);
+  }
+  /// Whether a segment ends within a load, whose elements behind it are masked one by one (rows).
+  [[nodiscard]] bool has_partial_loads() const {
+    return strategy == Strategy::rows && !edges && segment % load_width != 0;
+  }
+  /// Batches of a warp's segment (rows) up to which each has code of its own; of more there is a
+  /// loop, which carries states. Vectors have no room for two batches' loads, and processors that
+  /// look far ahead have read the next one's before this one's are folded.
+  static constexpr int kMostBatches = 2;
+  [[nodiscard]] int most_batches() const { return vector_lanes ? kMostBatches : 1; }
+  /// Whether a segment has more of them (rows).
+  [[nodiscard]] bool has_loop() const {
+    return segment / (static_cast<std::int64_t>(kWarp) * load_width * depth) > most_batches();
+  }
+  static constexpr int kWarp = 32;
+};
+
+/// What Plan::takes_lines says: of warps whose lanes' loads lie side by side over several lines,
+/// which a segment fills, so that its ends alone share some; or of columns whose rows are whole
+/// lines (pointers are taken to begin on them). Measured on an H200: such loads take 0.1 to 2.5 %
+/// less time if the cache is told, most where each of a warp's lies in another row; those that
+/// share lines, of short segments, up to 10 % more, and those of rows that begin within lines 1 %
+/// more.
+bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
+
+/// Whether vectors of half a register's bits take no longer, where a processor's units are that
+/// wide, because hardly more is done to an element than to load and to add it: one sum of what one
+/// input holds, or of products of two, of floats as they are or integers of 4 bytes or 8, in
+/// segments so long that few lanes are exchanged, or which fill rows of lanes. A Zen 4 then loads
+/// floats from memory faster, where loads of whole registers bring more lines at once than its
+/// prefetchers keep up with: f32 of 64 to 1000 elements 0.92 to 0.97 of the time, all of f32 or f64
+/// 0.95. In its second-level cache f32 and i32 of 32 to 2^15 elements take 0.9 to 1 of the time,
+/// f64 of 100 and more 0.95, but of 64 1.1, and those that are left out (f32 of 8, f64 of 37, 50 or
+/// 777) 1.15 to 1.3.
+bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target);
+
+/// Whether Plan::cluster is legal: a segment's parts are its blocks, and the target has as many in
+/// one.
+bool cluster_serves(const Plan& plan, const Target& target);
+
+/// How one input's tiles lie in shared memory (staged).
+struct StageCopy {
+  int elements = 0;   ///< that a copy brings and a slot holds
+  bool exact = true;  ///< tiles begin and end where copies can; else a copy brings what surrounds
+                      ///< them, too
+  int unit = 16;      ///< bytes; copies begin on boundaries of so many
+};
+/// Bytes of a staged tile at least: copies bring up to so many of the next one.
+inline constexpr std::int64_t kLeastStagedTile = 256;
+StageCopy stage_copy(const Plan& plan, DType input);
+/// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
+std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
+/// Whether that is there for all blocks that a processor is to hold.
+bool stages_fit(const Plan& plan, const Graph& graph, const Target& target);
+
+/// The first word of a strategy's plans: "rows".
+std::string_view name_of(Strategy strategy);
+/// The error that fold `fold` is proven to keep, as FoldPlan tells it: 0 where it is exact, nothing
+/// where none is proven.
+std::optional<double> proven_bound(const Plan& plan, const Graph& graph, std::size_t fold);
+
+/// After how many rows the next one begins as far off a load's boundary (columns); a power of two.
+int phases_of(const Plan& plan);
+/// Whether a plan of columns may take its rows in plan.phases phases: whole turns of a block's
+/// warps, loads of several columns, one input, and folds that need no order.
+bool phases_fit(const Plan& plan, const Graph& graph);
+/// Shared memory of a block of columns: states of its warps on their way to the first one.
+std::int64_t columns_bytes(const Plan& plan);
+
+/// The stable text of a plan: with the graph's text and the target it identifies a kernel.
+std::string print(const Plan& plan, const Graph& graph);
+/// Throws InternalError if the plan is not legal for the graph, the request and the target.
+void verify(const Plan& plan, const Graph& graph, const Target& target);
+
+/// Quanta of a part that few_parts lets grow.
+inline constexpr std::int64_t kMostQuanta = 4;
+/// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
+/// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
+struct PartCut {
+  std::int64_t parts = 1;
+  std::int64_t part_length = 0;
+};
+PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments);
+
+/// The sums that a matrix instruction can take: the input (or the two inputs) behind a fold's
+/// operand.
+struct MmaOperands {
+  NodeId a = kNoNode, b = kNoNode;  ///< input nodes; b only for products
+};
+/// What of fold node `fold` a matrix instruction could take; a == kNoNode for nothing.
+MmaOperands mma_operands(const Graph& graph, const Node& fold);
+
+/// Whether a value comes from a type whose sums cannot overflow in f32.
+bool is_short(const Graph& graph, NodeId id);
+
+/// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no
+/// plan meets.
+Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
+/// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
+/// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
+/// hundreds few parts; few segments are not staged where rows read wide loads, and long ones have a
+/// block or a cluster each; few rows of many columns have blocks of few warps; a CPU's blocks stay
+/// at their columns where a matrix is in its caches, and where folds are its threads do not ask for
+/// what comes next; scans of everything of no more than a few tiles a block have small tiles, so
+/// that they fill the device, what a CPU's thread scans before others wake up is one thread's, and
+/// its threads share long segments unless these are many.
+/// Returns PlanRequest::most_elements, the same for all launches of a class.
+std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
+                              std::int64_t elements);
+/// The same, with what element_classes() gave: for whoever asks at each launch.
+std::int64_t most_elements_of(const Graph& graph, const Target& target,
+                              const std::vector<std::int64_t>& classes, std::int64_t segment,
+                              std::int64_t elements);
+/// Whether launches of few elements, a segment of `segment` (or as many columns) or more, are of a
+/// class of their own; `classes` as element_classes() gave them.
+bool has_few_class(const Graph& graph, const Target& target,
+                   const std::vector<std::int64_t>& classes, std::int64_t segment);
+/// The classes of launches without segments, or of a CPU's folds: how many elements each has at
+/// most, ascending.
+std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);
+
+}  // namespace codegen
+}  // namespace chainfold

@@ -1,0 +1,26 @@
+// Why a choice of a plan is not legal, in words for whoever pinned it.
+#pragma once
+
+#include <string>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/target/target.hpp"
+
+namespace chainfold::codegen {
+
+/// What a strategy serves, in a sentence without its period: partitions and sizes, graphs, types,
+/// alignment and targets, and what its fields mean. Of every strategy, published or our own.
+std::string scope_of(Strategy strategy);
+
+/// Which decisions of a choice that is not legal are out of range, and what they might be instead:
+/// "warps=64 is out of range (1, 2, 4, 8, 16 or 32)". Where one decision mends it, the first that
+/// does is told; where it takes several, each range holds beside some legal choice of the others.
+/// Ranges are what make_plan() takes for this
+/// graph, target and request (or, where no plan of the strategy is legal for its accuracy, for the
+/// laxest one), so that nobody has to repeat its rules. Empty where none is for either, or this one
+/// is for the laxest: then the strategy's scope says why.
+std::string fault_of(const Graph& graph, const Target& target, const PlanRequest& request,
+                     const PlanChoice& choice);
+
+}  // namespace chainfold::codegen

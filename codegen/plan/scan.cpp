@@ -1,0 +1,320 @@
+#include "chainfold/codegen/plan/scan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/target/mma_table.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Copies are of whole units of so many bytes.
+constexpr int kCopyUnit = 16;
+/// Positions in segments, twice the longest one's and a tile more, are numbers of 32 bits.
+constexpr std::int64_t kLongestWithHeads = (std::int64_t{1} << 30) - (std::int64_t{1} << 20);
+
+}  // namespace
+
+bool may_begin_anywhere(const Graph& graph) {
+  return std::none_of(graph.nodes.begin(), graph.nodes.end(),
+                      [](const Node& node) { return node.kind == NodeKind::index; });
+}
+
+bool begins_in_loads(const Plan& plan) {
+  return plan.strategy == Strategy::propagate && plan.in_registers && plan.segment > 0 &&
+         plan.segment % plan.load_width != 0;
+}
+
+std::int64_t tiles_of_segment(const Plan& plan) {
+  const std::int64_t before = begins_in_loads(plan) ? plan.load_width - 1 : 0;  // at most
+  return (plan.segment + before - 1) / plan.tile + 1;
+}
+
+bool group_fits(const Plan& plan, const Graph& graph, const Target& target) {
+  std::int64_t bytes = 0;
+  const auto add = [&](DType type, std::int64_t elements) {
+    constexpr std::int64_t kUnit = 16;  // where an array begins
+    bytes += (elements * size_of(type) + kUnit - 1) / kUnit * kUnit;
+  };
+  for (const Fold& fold : graph.folds) {
+    for (const DType type : fold.state) add(type, plan.warps);
+  }
+  const std::vector<bool> asked = asked_by_elements(graph);
+  for (std::size_t f = 0; f < asked.size(); ++f) {
+    if (asked[f]) add(graph.folds[f].result(), plan.tile_segments);
+  }
+  return target.fits_shared(bytes, plan.resident);
+}
+
+bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width) {
+  return !broadcasts(graph) || segment >= width;
+}
+
+bool rows_hold_segments(std::int64_t segment, int width) {
+  return std::int64_t{Plan::kWarp} * width % segment == 0;  // powers of two, then
+}
+
+bool heads_serve(const Graph& graph, std::int64_t segment) {
+  if (segment < 1 || segment > kLongestWithHeads || !may_begin_anywhere(graph)) return false;
+  // What elements are told of whole segments waits for the last of their tiles, and tiles go on
+  // with each other's in one direction; folds that are no scans go forward.
+  if (broadcasts(graph) || scans_both_ways(graph)) return false;
+  // Rows with heads have no range to fall back on where a quick fold does not serve.
+  if (has_quick_folds(graph)) return false;
+  auto any = [&](auto is) { return std::any_of(graph.nodes.begin(), graph.nodes.end(), is); };
+  return !any([](const Node& node) { return node.reverse; }) ||
+         !any([](const Node& node) { return node.kind == NodeKind::fold; });
+}
+
+int tree_looks(const Plan& plan, int level) {
+  constexpr int kNearAbove = 1;
+  if (plan.near == 0 || level == kTreeLevels - 1) return 1;
+  return 1 + (level == 0 ? plan.near : kNearAbove);
+}
+
+namespace {
+
+int all_tree_looks(const Plan& plan) {
+  int looks = 0;
+  for (int level = 0; level < kTreeLevels; ++level) looks += tree_looks(plan, level);
+  return looks;
+}
+
+}  // namespace
+
+bool near_serves(const Plan& plan) {
+  constexpr int kGroup = 32;
+  if (plan.near == 0) return true;
+  if (plan.near < 0 || plan.near >= kGroup) return false;
+  if (!plan.in_registers)  // one warp, after each other
+    return plan.strategy == Strategy::look_back || plan.strategy == Strategy::look_ahead;
+  return plan.strategy == Strategy::look_back && all_tree_looks(plan) <= plan.warps;
+}
+
+bool across_serves(const Plan& plan) {
+  if (plan.across == 0) return true;
+  if (plan.strategy != Strategy::look_back || !plan.in_registers || plan.heads) return false;
+  if (plan.across < 2 || plan.segment <= plan.tile) return false;
+  // A tile's place among those of its group of segments is a number of 32 bits.
+  const std::int64_t tiles = tiles_of_segment(plan);
+  return tiles <= std::numeric_limits<std::int32_t>::max() / plan.across;
+}
+
+bool copies_out(const Graph& graph) {
+  if (graph.inputs.size() != 1) return false;
+  int outputs = 0;
+  for (const NodeId output : graph.outputs) {
+    const Node& node = graph.node(output);
+    if (node.level != Level::element) continue;
+    ++outputs;
+    if (node.type != graph.inputs[0].type) return false;
+  }
+  return outputs == 1;
+}
+
+bool blocked_serves(const Plan& plan, const Graph& graph) {
+  if (!plan.blocked) return true;
+  if (plan.strategy != Strategy::look_back || plan.staged == 0 || plan.heads) return false;
+  if (plan.depth > 2 * plan.staged || plan.base_alignment < kCopyUnit) return false;
+  if (!plan.ragged && (plan.segment == 0 || plan.segment % plan.tile != 0)) return false;
+  if (!copies_out(graph)) return false;
+  const DType type = graph.inputs[0].type;
+  if (!run_copy(plan, type).exact || plan.load_width * size_of(type) != kCopyUnit) return false;
+  return std::all_of(plan.folds.begin(), plan.folds.end(),
+                     [](const FoldPlan& how) { return how.unit == Unit::simt; });
+}
+
+bool is_ragged(const Plan& plan, const Graph& graph) {
+  // Fewer tiles gain less than twice the code costs, but of quick folds, which are much code: an
+  // H200, of a copy, recurrences of f32, four tiles without masks 0.71, seven with masks 0.45.
+  constexpr std::int64_t kLeastTiles = 32;
+  const std::int64_t least = has_quick_folds(graph) ? 1 : kLeastTiles;
+  if (plan.tile == 0 || !plan.in_registers || plan.heads) return false;
+  if (plan.load_width == 1 || scans_both_ways(graph)) return false;  // rows end anywhere
+  // Of few small tiles, which wait for nobody, the last one would be the one with code of its own
+  // that no cache has yet; in larger ones masks cost more (an H200, us, code of its own and masks:
+  // 65537 running sums of f32 6.4 and 6.0, of f16 6.7 and 6.2; 2^22 maxima of f16 10.7 and 12.0).
+  if (plan.segment == 0) return !plan.direct || plan.depth > kSmallTileRows;
+  return plan.segment % plan.tile != 0 && plan.segment > least * plan.tile;
+}
+
+bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
+  const bool has_shared_memory = target.max_warps > 1;
+  return plan.strategy == Strategy::propagate && has_shared_memory && !broadcasts(graph) &&
+         !scans_both_ways(graph);
+}
+
+std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
+
+bool fits_quads(const Plan& plan) {
+  if (plan.heads || begins_in_loads(plan) ||
+      (plan.strategy == Strategy::scan_block && plan.tile_segments > 0))
+    return false;
+  if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
+  return plan.segment > 1 &&
+         (plan.segment % quad_of(plan) == 0 || quad_of(plan) % plan.segment == 0);
+}
+
+std::int64_t staged_elements(const Plan& plan) {
+  return std::int64_t{Plan::kWarp} * plan.load_width * plan.staged;
+}
+
+StageCopy run_copy(const Plan& plan, DType input) {
+  const int size = size_of(input);
+  const auto run = static_cast<int>(staged_elements(plan));
+  const bool on_units = plan.heads || plan.segment % (kCopyUnit / size) == 0;
+  const bool exact = plan.base_alignment >= kCopyUnit && on_units;
+  return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
+}
+
+std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
+  const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
+  const std::int64_t run = staged_elements(plan);
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs)  // runs off the copies' unit bring a unit more
+    bytes += slots * (run * size_of(input.type) + kCopyUnit + 8) + kCopyUnit;
+  // Totals of two tiles' warps, folds of what is looked at, the ticket.
+  std::int64_t fields = 0;
+  for (const Fold& fold : graph.folds) fields += static_cast<std::int64_t>(fold.state.size());
+  return bytes + (2 * plan.warps + all_tree_looks(plan) + 1) * plan.state_bytes +
+         (2 * fields + 1) * kCopyUnit;
+}
+
+bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
+  return target.async_copies && target.fits_shared(staged_tile_bytes(plan, graph), plan.resident);
+}
+
+std::string print_scan(const Plan& plan) {
+  std::string text;
+  const bool runs = plan.strategy == Strategy::scan_run;
+  if ((plan.strategy == Strategy::scan_tile || runs) && plan.segment > 0)
+    text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
+  if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)
+    text += fmt::format("  segments of a block {}\n", plan.tile_segments);
+  if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
+    text += fmt::format("  tile {} elements{}\n", plan.tile, plan.heads ? " of all segments" : "");
+  if (plan.strategy == Strategy::look_ahead)
+    text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
+                        plan.blocks);
+  if (plan.direct) text += "  tiles fold the states before them\n";
+  if (plan.state_warps > 1 || plan.states_a_lane > 1)
+    text += fmt::format("  states of tiles: warps {}, {} a lane\n", plan.state_warps,
+                        plan.states_a_lane);
+  if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
+  if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
+  if (plan.blocked) text += "  lanes have their part of a whole run one behind the other\n";
+  if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
+  if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
+  if (plan.stream_from > 0)
+    text += fmt::format("  outputs of {} bytes and more pass the caches by{}\n", plan.stream_from,
+                        plan.to_lines ? ", rows of ranges on lines of memory" : "");
+  if (!plan.in_registers) {
+    text += fmt::format("  rows {} at once", plan.range_depth);
+    if (plan.range_width > 1)
+      text += fmt::format(", {0} as one of {0} elements a lane", plan.range_width);
+    text += runs ? ", read twice if elements ask for a fold" : ", read twice";
+    if (plan.range_load > 1) text += fmt::format(", folded by {} elements a lane", plan.range_load);
+    return text + "\n";
+  }
+  if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);
+  if (plan.staged == plan.depth)
+    return text + fmt::format("  rows {}, in shared memory\n", plan.depth);
+  return text + fmt::format("  rows {}, {} in shared memory, {} in registers\n", plan.depth,
+                            plan.staged, plan.depth - plan.staged);
+}
+
+void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
+  auto require = [&](bool holds, const char* rule) {
+    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
+  };
+  require(has_scans(graph), "a plan of scans has some");
+  require(!plan.strided, "rows of scans have no gaps");
+  require(plan.range_depth >= 1 && plan.range_width >= 1, "a range is scanned by rows");
+  require(plan.state_warps >= 1 && plan.state_warps <= target.max_warps && plan.states_a_lane >= 1,
+          "a block scans the states of tiles");
+  require(plan.range_load >= 1, "a range is folded by loads");
+  require((plan.range_width == 1 && plan.range_load == 1) || target.accesses_anywhere,
+          "rows of ranges begin anywhere");
+  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  const std::int64_t s = plan.segment;
+  require(plan.in_registers || plan.load_width == 1, "ranges have widths of their own");
+  require(plan.ragged == is_ragged(plan, graph), "rows without masks are all there");
+  for (const FoldPlan& how : plan.folds) {
+    if (how.unit == Unit::simt) continue;
+    require(how.unit == Unit::mma_scan && how.mma_row >= 0 && target.has_mma,
+            "scans add by lanes or by quads");
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+    require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
+    require(plan.in_registers && plan.load_width == row.elements(Operand::a),
+            "a load is a fragment of operand A");
+    require(fits_quads(plan), "segments begin and end with quads, or lie within them");
+    require(row.rounding == MmaRounding::exact || plan.guard ||
+                plan.nonfinite == NonFinite::assume_finite,
+            "what comes before an element is guarded against its NaN");
+  }
+  const bool stays = plan.strategy == Strategy::look_ahead;
+  require(!plan.heads ||
+              (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
+          "segments begin anywhere in the rows of tiles that wait");
+  require(!plan.direct || direct_serves(plan, graph, target),
+          "tiles that fold what is before them know nothing of what is behind");
+  require(near_serves(plan), "a warp looks at each group of tiles that wait");
+  require(!plan.blocked || target.bulk_copies, "the copy engine brings and takes blocked runs");
+  require(blocked_serves(plan, graph), "one input's whole runs are copied in and out");
+  require(across_serves(plan), "tiles that wait for their own segment's are taken in any order");
+  require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
+          "only tiles that wait are staged");
+  require(plan.staged >= 0 && plan.staged <= plan.depth && (plan.staged == 0 || plan.stages >= 1),
+          "rows come through a stage");
+  require(plan.staged == 0 || (plan.in_registers && staged_tiles_fit(plan, graph, target)),
+          "stages fit the target's shared memory");
+  switch (plan.strategy) {
+    case Strategy::scan_tile:
+      require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,
+              "a run holds its segments");
+      require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
+      require(s % plan.load_width == 0 || may_begin_anywhere(graph),
+              "positions of elements are told by lanes");
+      require(lanes_keep_ends(graph, s, plan.load_width) || rows_hold_segments(s, plan.load_width),
+              "a lane keeps the end of one segment at most");
+      break;
+    case Strategy::scan_run:
+      require((s >= 1 || target.max_warps == 1) && plan.tile_segments >= 1, "a warp owns segments");
+      break;
+    case Strategy::scan_block:
+      if (plan.tile_segments == 0) {
+        require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
+                "a block holds a segment, which begins on a load");
+        break;
+      }
+      require(s >= 1 && plan.tile_segments * s <= run * plan.warps &&
+                  plan.tile_segments * s % plan.load_width == 0,
+              "a block holds its segments, which begin on a load");
+      require(s % plan.load_width != 0 && may_begin_anywhere(graph),
+              "positions of elements are told by lanes");
+      require(lanes_keep_ends(graph, s, plan.load_width),
+              "a lane keeps the end of one segment at most");
+      require(group_fits(plan, graph, target),
+              "shared memory holds the folds of a block's segments");
+      break;
+    case Strategy::look_ahead:
+      require(plan.stages >= 2 && plan.blocks >= 1, "blocks that stay have tiles on their way");
+      require(!plan.in_registers || plan.staged == plan.depth, "all rows of tiles are staged");
+      [[fallthrough]];
+    default:
+      require(plan.tile >= 1, "tiles hold elements");
+      require(s == 0 || plan.heads || s % plan.load_width == 0 ||
+                  (begins_in_loads(plan) && s > plan.tile),
+              "tiles begin on loads, or segments of several tiles within them");
+      require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
+      require(plan.in_registers || plan.warps == 1, "a range is one warp's");
+      require(!scans_both_ways(graph) || plan.in_registers, "scans of both directions have rows");
+      require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
+  }
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,368 @@
+#include "chainfold/runtime/launch/arguments.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/type_names.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
+
+namespace chainfold::runtime {
+
+namespace {
+
+using codegen::Graph;
+using codegen::Op;
+
+std::string known_names(const Graph& graph) {
+  std::string names;
+  for (const auto& input : graph.inputs) names += (names.empty() ? "" : ", ") + input.name;
+  for (const auto& param : graph.params) names += (names.empty() ? "" : ", ") + param.name;
+  return names.empty() ? "none" : names;
+}
+
+/// The value itself: a long double holds every integer of 64 bits.
+long double value_of(DType type, std::uint64_t bits) {
+  if (is_float(type) || type == DType::boolean) return codegen::double_of_bits(type, bits);
+  const std::uint64_t wide =
+      codegen::evaluate(Op::convert, type, is_signed(type) ? DType::i64 : DType::u64, bits);
+  return is_signed(type) ? static_cast<long double>(static_cast<std::int64_t>(wide))
+                         : static_cast<long double>(wide);
+}
+
+/// A scalar in the parameter's type, if that type holds its value exactly. Values are compared, not
+/// bits converted there and back: conversions wrap and saturate.
+std::uint64_t parameter_bits(const codegen::GraphParam& param, const Binding& binding) {
+  const std::uint64_t bits =
+      codegen::evaluate(Op::convert, binding.type(), param.type, binding.bits());
+  const long double given = value_of(binding.type(), binding.bits()),
+                    held = value_of(param.type, bits);
+  if (given != held && !(std::isnan(given) && std::isnan(held))) {
+    throw UserError(ErrorCode::type_mismatch,
+                    fmt::format("parameter '{}' is {}, which cannot hold the bound {} value {}; "
+                                "bind a value of {}, or declare "
+                                "cf::param<{}>(\"{}\")",
+                                param.name, cpp_name_of(param.type), cpp_name_of(binding.type()),
+                                codegen::text_of_bits(binding.type(), binding.bits()),
+                                cpp_name_of(param.type), cpp_name_of(binding.type()), param.name),
+                    param.name);
+  }
+  return bits;
+}
+
+const Binding* find(const Bindings& bindings, const std::string& name) {
+  for (const Binding& binding : bindings) {
+    if (binding.name() == name) return &binding;
+  }
+  return nullptr;
+}
+
+void check_names(const Graph& graph, const Bindings& bindings) {
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    const std::string_view name = bindings[i].name();
+    for (std::size_t j = 0; j < i; ++j) {
+      if (bindings[j].name() == name) {
+        throw UserError(ErrorCode::duplicate_input,
+                        fmt::format("'{}' is bound twice; bind every name once", name),
+                        std::string(name));
+      }
+    }
+    bool known = false;
+    for (const auto& input : graph.inputs) known = known || input.name == name;
+    for (const auto& param : graph.params) known = known || param.name == name;
+    if (!known) {
+      throw UserError(ErrorCode::unknown_input,
+                      fmt::format("the expression has no input or parameter '{}'; it uses: {}",
+                                  name, known_names(graph)),
+                      std::string(name));
+    }
+  }
+}
+
+const std::byte* checked_input(const codegen::GraphInput& input, const Binding& binding,
+                               std::int64_t elements) {
+  const auto fail = [&](ErrorCode code, const std::string& message) {
+    throw UserError(code, message, input.name);
+  };
+  if (binding.type() != input.type) {
+    fail(ErrorCode::type_mismatch,
+         fmt::format("input '{}' is declared as {} but bound to {} data; bind {} data or declare "
+                     "cf::input<{}>(\"{}\")",
+                     input.name, cpp_name_of(input.type), cpp_name_of(binding.type()),
+                     cpp_name_of(input.type), cpp_name_of(binding.type()), input.name));
+  }
+  if (elements > 0 && binding.data() == nullptr) {
+    fail(ErrorCode::null_pointer,
+         fmt::format("input '{}' is null; bind a pointer to {} elements of {}", input.name,
+                     elements, cpp_name_of(input.type)));
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(binding.data());
+  if (address % static_cast<std::uintptr_t>(size_of(input.type)) != 0) {
+    fail(ErrorCode::misaligned,
+         fmt::format("input '{}' is not aligned to its element size of {} bytes", input.name,
+                     size_of(input.type)));
+  }
+  return static_cast<const std::byte*>(binding.data());
+}
+
+/// Elements from row to row of an input whose rows have `row` elements (0: the whole).
+std::int64_t checked_stride(const codegen::GraphInput& input, const Binding& binding,
+                            codegen::Partition::Kind kind, std::int64_t row) {
+  const std::int64_t stride = binding.stride();
+  const auto fail = [&](const std::string& why) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("input '{}' has a stride of {}, {}", input.name, stride, why),
+                    input.name);
+  };
+  if (kind == codegen::Partition::Kind::whole) {
+    if (stride != 0) {
+      fail(
+          "but whole() is one run of elements without rows for it to lie between; fold rows with "
+          "segments(n) or columns(n), or bind without a stride");
+    }
+    return 0;
+  }
+  if (stride == 0) return row;
+  const bool columns = kind == codegen::Partition::Kind::columns;
+  if (stride < row) {
+    fail(
+        fmt::format("less than the {} elements of {}; it counts the elements from the beginning "
+                    "of one to that of the next, or is 0 where there is no gap",
+                    row, columns ? "a row" : "a segment"));
+  }
+  return stride;
+}
+
+/// Elements of memory that `elements` elements in rows of `row`, `stride` apart, reach over. A gap
+/// behind the last row counts for whether they can be told apart by 63 bits: kernels may compute
+/// where the next row would begin.
+std::int64_t checked_extent(const codegen::GraphInput& input, std::int64_t elements,
+                            std::int64_t row, std::int64_t stride) {
+  if (elements == 0) return 0;
+  const bool dense = row == 0 || stride == row;
+  const std::int64_t last = dense || elements % row == 0 ? row : elements % row;
+  const std::int64_t rows = dense ? 1 : (elements - last) / row + 1;
+  std::int64_t reach = dense ? elements : 0, bytes = 0;
+  if ((!dense && __builtin_mul_overflow(rows, stride, &reach)) ||
+      __builtin_mul_overflow(reach, std::int64_t{size_of(input.type)}, &bytes)) {
+    throw UserError(
+        ErrorCode::invalid_argument,
+        dense ? fmt::format("input '{}' of {} elements of {} would reach over 2^63 bytes and more; "
+                            "counts are of elements",
+                            input.name, elements, cpp_name_of(input.type))
+              : fmt::format("input '{}' would reach over {} rows with a stride of {}, beyond 2^63 "
+                            "bytes; strides count elements",
+                            input.name, rows, stride),
+        input.name);
+  }
+  return dense ? elements : reach - stride + last;
+}
+
+/// The elements that memory of `count` elements holds in such rows. A last row may lack its gap.
+std::int64_t elements_in(std::int64_t count, std::int64_t row, std::int64_t stride) {
+  if (row == 0 || stride == row) return count;
+  return count / stride * row + std::min(count % stride, row);
+}
+
+std::int64_t checked_row(const Graph& graph, const Arguments& args) {
+  const codegen::Partition& partition = graph.partition;
+  if (partition.size_param < 0) return partition.size;
+  const auto& param = graph.params[static_cast<std::size_t>(partition.size_param)];
+  const auto row = static_cast<std::int64_t>(
+      codegen::evaluate(Op::convert, param.type, DType::i64,
+                        args.params[static_cast<std::size_t>(partition.size_param)]));
+  if (row < 1) {
+    const bool columns = partition.kind == codegen::Partition::Kind::columns;
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("the {} '{}' is {}; it must be at least 1",
+                                columns ? "number of columns" : "segment size", param.name, row),
+                    param.name);
+  }
+  return row;
+}
+
+/// Counts of `elements` elements in rows of `segment`.
+void set_shape(Arguments& args, const Graph& graph, std::int64_t elements, std::int64_t segment) {
+  args.elements = elements;
+  args.segment = segment;
+  if (segment == 0) {
+    args.segments = 1;
+  } else if (graph.partition.kind == codegen::Partition::Kind::columns) {
+    args.segments = segment;
+    args.rows = elements / segment;
+  } else {
+    args.segments = elements / segment;
+    args.tail_elements = elements % segment;
+  }
+}
+
+}  // namespace
+
+Arguments dense_arguments(const Graph& graph, std::int64_t elements, std::int64_t segment) {
+  Arguments args;
+  args.strides.fill(segment);
+  set_shape(args, graph, elements, segment);
+  return args;
+}
+
+Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t elements) {
+  check_names(graph, bindings);
+  Arguments args;
+  const bool told = elements >= 0;
+  for (const auto& input : graph.inputs) {
+    const Binding* binding = find(bindings, input.name);
+    if (!binding) {
+      throw UserError(ErrorCode::missing_input,
+                      fmt::format("input '{}' ({}) is not bound; bound names must cover: {}",
+                                  input.name, cpp_name_of(input.type), known_names(graph)),
+                      input.name);
+    }
+    if (binding->is_scalar()) {
+      throw UserError(ErrorCode::type_mismatch,
+                      fmt::format("'{}' is an input of {} elements; bind an array, not a number",
+                                  input.name, cpp_name_of(input.type)),
+                      input.name);
+    }
+    if (binding->count() < 0 && !told) {
+      throw UserError(
+          ErrorCode::invalid_argument,
+          fmt::format("input '{}' has no length; bind a span, or a pointer with its count",
+                      input.name),
+          input.name);
+    }
+  }
+  for (std::size_t i = 0; i < graph.params.size(); ++i) {
+    const Binding* binding = find(bindings, graph.params[i].name);
+    if (!binding || !binding->is_scalar()) {
+      throw UserError(
+          binding ? ErrorCode::type_mismatch : ErrorCode::missing_input,
+          fmt::format("parameter '{}' ({}) is not bound to a number; bind it by name like an "
+                      "input: {{\"{}\", value}}",
+                      graph.params[i].name, cpp_name_of(graph.params[i].type),
+                      graph.params[i].name),
+          graph.params[i].name);
+    }
+    args.params[i] = parameter_bits(graph.params[i], *binding);
+  }
+  const codegen::Partition& partition = graph.partition;
+  const bool columns = partition.kind == codegen::Partition::Kind::columns;
+  const std::int64_t row = checked_row(graph, args);
+
+  const codegen::GraphInput* first = nullptr;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const codegen::GraphInput& input = graph.inputs[i];
+    const Binding& binding = *find(bindings, input.name);
+    const std::int64_t stride = checked_stride(input, binding, partition.kind, row);
+    args.strides[i] = stride;
+    args.strided = args.strided || stride != row;
+    const std::int64_t has =
+        binding.count() < 0 ? binding.count() : elements_in(binding.count(), row, stride);
+    const std::int64_t needed =
+        checked_extent(input, told ? elements : std::max<std::int64_t>(has, 0), row, stride);
+    if (has >= 0 && elements >= 0 && (told ? binding.count() < needed : has != elements)) {
+      throw UserError(
+          ErrorCode::length_mismatch,
+          first ? fmt::format("input '{}' has {} elements but '{}' has {}; all inputs "
+                              "of one run have the same length",
+                              input.name, has, first->name, elements)
+          : stride != row
+              ? fmt::format("input '{}' has {} elements, the launch asks for {} in rows {} apart, "
+                            "which reach over {}",
+                            input.name, binding.count(), elements, stride, needed)
+              : fmt::format("input '{}' has {} elements, the launch asks for {}", input.name,
+                            binding.count(), elements),
+          input.name);
+    }
+    if (elements < 0) {
+      elements = has;
+      first = &input;
+    }
+  }
+  if (elements < 0) {
+    throw UserError(ErrorCode::invalid_argument,
+                    "the expression reads no input, so run() cannot know how many elements there "
+                    "are; use launch()");
+  }
+  set_shape(args, graph, elements, row);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    args.inputs[i] =
+        checked_input(graph.inputs[i], *find(bindings, graph.inputs[i].name), elements);
+  }
+  if (columns && elements % row != 0) {
+    throw UserError(ErrorCode::not_a_multiple,
+                    fmt::format("{} elements are no multiple of the {} columns ({} rows and {} "
+                                "elements over); pass whole rows",
+                                elements, row, elements / row, elements % row),
+                    graph.inputs.empty() ? "" : graph.inputs[0].name);
+  }
+  if (args.tail_elements != 0 && !partition.tail) {
+    throw UserError(
+        ErrorCode::not_a_multiple,
+        fmt::format("{} elements are no multiple of the segment size {} ({} segments and {} "
+                    "elements over); pass a "
+                    "multiple, or let the last segment be shorter with the partition's tail option",
+                    elements, args.segment, args.segments, args.tail_elements),
+        graph.inputs.empty() ? "" : graph.inputs[0].name);
+  }
+  return args;
+}
+
+void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& arguments) {
+  if (outputs.size() != graph.outputs.size()) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("the expression has {} outputs, {} were given",
+                                graph.outputs.size(), outputs.size()),
+                    "outputs");
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const DType type = graph.node(graph.outputs[i]).type;
+    const std::int64_t count = output_values(graph, arguments, i);
+    const auto fail = [&](ErrorCode code, const std::string& why) {
+      const std::string name = fmt::format("output {}", i);
+      throw UserError(code, name + why, name);
+    };
+    const bool bytes = type == DType::boolean && outputs[i].type() == DType::u8;
+    if (outputs[i].type() != type && !bytes) {
+      fail(ErrorCode::type_mismatch,
+           fmt::format(
+               " is {} but the array given holds {}; give {} or cast the output in the expression",
+               cpp_name_of(type), cpp_name_of(outputs[i].type()), cpp_name_of(type)));
+    }
+    if (outputs[i].capacity() < count) {
+      fail(ErrorCode::too_small,
+           fmt::format(" has room for {} values, {} are needed (one {})", outputs[i].capacity(),
+                       count, per_element(graph, i) ? "an element" : "a segment"));
+    }
+    if (count > 0 && outputs[i].data() == nullptr)
+      fail(ErrorCode::null_pointer, fmt::format(" is null; give room for {} values", count));
+    if (reinterpret_cast<std::uintptr_t>(outputs[i].data()) %
+            static_cast<std::uintptr_t>(size_of(type)) !=
+        0) {
+      fail(ErrorCode::misaligned,
+           fmt::format(" is not aligned to its element size of {} bytes", size_of(type)));
+    }
+    arguments.outputs[i] = static_cast<std::byte*>(outputs[i].data());
+  }
+}
+
+int common_alignment(const Graph& graph, const Arguments& arguments) {
+  std::uintptr_t bits = 16;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    bits |= reinterpret_cast<std::uintptr_t>(arguments.inputs[i]);
+    if (arguments.strided) {
+      bits |= static_cast<std::uintptr_t>(arguments.strides[i]) *
+              static_cast<std::uintptr_t>(size_of(graph.inputs[i].type));
+    }
+  }
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    if (per_element(graph, o)) bits |= reinterpret_cast<std::uintptr_t>(arguments.outputs[o]);
+  }
+  return 1 << std::countr_zero(bits);
+}
+
+}  // namespace chainfold::runtime

@@ -1,0 +1,56 @@
+// From what a user bound to what a launch needs: names looked up, types, lengths and sizes checked.
+// Everything is checked before anything runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/runtime/launch/bindings.hpp"
+
+namespace chainfold::runtime {
+
+/// Bound arguments in the graph's order. Inputs lie in rows of `segment` elements: the segments, or
+/// the rows whose columns are folded.
+struct Arguments {
+  std::array<const std::byte*, kMaxBindings> inputs{};
+  std::array<std::byte*, kMaxBindings> outputs{};    ///< null where they are not known
+  std::array<std::int64_t, kMaxBindings> strides{};  ///< elements from row to row; 0 for the whole
+  std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
+  std::int64_t elements = 0;                         ///< without what lies between rows
+  std::int64_t segment = 0;        ///< elements a segment, or columns; 0 for the whole
+  std::int64_t segments = 0;       ///< full segments (1 for the whole), or columns
+  std::int64_t rows = 0;           ///< columns: elements of each
+  std::int64_t tail_elements = 0;  ///< elements of a last, shorter segment
+  bool strided = false;            ///< some input has gaps between its rows
+  /// Segments, a shorter last one included.
+  [[nodiscard]] std::int64_t all_segments() const { return segments + (tail_elements > 0 ? 1 : 0); }
+};
+
+/// Whether output `o` has one value an element.
+inline bool per_element(const codegen::Graph& graph, std::size_t o) {
+  return graph.node(graph.outputs[o]).level == codegen::Level::element;
+}
+/// Values of output `o`.
+inline std::int64_t output_values(const codegen::Graph& graph, const Arguments& arguments,
+                                  std::size_t o) {
+  return per_element(graph, o) ? arguments.elements : arguments.all_segments();
+}
+
+/// Arguments of `elements` elements in rows of `segment` (0: the whole) without gaps; inputs and
+/// parameters are still to be set.
+Arguments dense_arguments(const codegen::Graph& graph, std::int64_t elements, std::int64_t segment);
+
+/// `elements` < 0: every input tells its own count, and they must agree. Throws UserError.
+Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
+
+/// Checks number, types, capacity, null and alignment of the outputs, and takes their pointers.
+/// Throws UserError.
+void bind_outputs(const codegen::Graph& graph, const Outputs& outputs, Arguments& arguments);
+
+/// The largest power of two up to 16 that all pointers of inputs and of outputs with one value an
+/// element are multiples of, and the distances of rows that have gaps.
+int common_alignment(const codegen::Graph& graph, const Arguments& arguments);
+
+}  // namespace chainfold::runtime

@@ -1,0 +1,28 @@
+// Records of tunings: kept in this process and on disk, found by what was tuned.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "chainfold/runtime/tuning/autotune.hpp"
+
+namespace chainfold::runtime {
+
+/// "NVIDIA H200, 132 multiprocessors, driver 580.1", or the processor, its threads and LLVM.
+std::string device_text(int device);
+
+/// A record as it stands on disk, and back: nothing for a text that is no record, or one of a plan
+/// that is not legal for the task any more.
+std::string text_of_record(const TuningResult& result);
+std::optional<TuningResult> parse_record(const std::string& text, const TuningTask& task);
+
+/// The record under a key, from this process or the disk.
+std::optional<TuningResult> find_record(const CacheKey& key, const TuningTask& task);
+/// Keeps a record in this process and on disk.
+void keep_record(const CacheKey& key, const TuningTask& task, TuningResult result);
+
+/// Whether a measurement may rely on the record: it left nothing out for lack of time, or had as
+/// much time as the task; for a task of all plans, it left out none.
+bool serves(const TuningResult& record, const TuningTask& task);
+
+}  // namespace chainfold::runtime
