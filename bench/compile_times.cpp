@@ -18,8 +18,11 @@
 #include <vector>
 
 #include "chainfold/bench/compile_cases.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/runtime/device/device.hpp"
 #include "chainfold/runtime/jit/llvm.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
@@ -120,7 +123,7 @@ Times by_nvrtc(const CompileCase& what, int arch, std::int64_t about) {
   const codegen::Target gpu = codegen::gpu_target(arch);
   const std::int64_t segment = what.columns > 0 ? what.columns : what.segment;
   const auto start = Clock::now();
-  const codegen::Graph graph = codegen::graph_for(what.computation.graph(), gpu);
+  const codegen::Graph graph = codegen::legalize(what.computation.graph(), gpu);
   const codegen::Compiled compiled = codegen::compile_graph(
       graph, gpu,
       {.segment = segment,

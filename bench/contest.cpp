@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/tuning/progress.hpp"
 
 namespace chainfold::bench {
@@ -63,7 +67,7 @@ double peer_scan_bound_u(const Case& test, int roundings) {
 std::vector<std::string> OurPlans::plans_of(const Case& test, bool as_published) const {
   std::vector<std::string> texts;
   const codegen::PlanRequest request = request_for(test, as_published);
-  const codegen::Graph graph = codegen::graph_for(test.computation.graph(), target_);
+  const codegen::Graph graph = codegen::legalize(test.computation.graph(), target_);
   for (const auto& choice : codegen::plan_space(graph, target_, request))
     texts.push_back(codegen::to_text(choice));
   return texts;
@@ -136,7 +140,7 @@ Kernel OurPlans::compile(const Case& test, const Way& way) const {
 double OurPlans::bound_u(const Case& test, const Way& way, const Kernel& kernel) const {
   if (!way.as_published) return kernel.plan_facts().error_bound_u;
   const auto plan =
-      codegen::make_plan(codegen::graph_for(test.computation.graph(), target_), target_,
+      codegen::make_plan(codegen::legalize(test.computation.graph(), target_), target_,
                          request_for(test, true, way.finite), codegen::parse_choice(kernel.plan()));
   if (!plan) throw std::logic_error("a kernel of a plan that is not legal");
   double bound = 0;

@@ -21,8 +21,8 @@
 #include "chainfold/bench/plans_cases.hpp"
 #include "chainfold/bench/suite.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 
 namespace {
 

@@ -4,9 +4,19 @@
 
 #include <algorithm>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/parts.hpp"
+#include "chainfold/codegen/choose/scan_guess.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::bench {
 namespace {

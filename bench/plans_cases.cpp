@@ -1,4 +1,6 @@
 #include "chainfold/bench/plans_cases.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +11,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-
-#include "chainfold/codegen/plan/choice.hpp"
 
 namespace chainfold::bench {
 namespace {

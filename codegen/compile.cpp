@@ -1,8 +1,17 @@
 #include "chainfold/codegen/compile.hpp"
 
+#include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/emit/cuda/cuda.hpp"
 #include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/passes/dead.hpp"
+#include "chainfold/codegen/passes/waits.hpp"
+#include "chainfold/codegen/passes/zeros.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/verify.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 
 namespace chainfold::codegen {
 

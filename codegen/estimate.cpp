@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/program/value_lifetimes.hpp"
 #include "chainfold/codegen/program/visit.hpp"
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,86 +1,26 @@
-// explain_graph and print_expression: what the compiler will do, told to people.
+#include "chainfold/codegen/explain.hpp"
+
 #include <algorithm>
-#include <cmath>
-#include <set>
+#include <cstddef>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
+#include "chainfold/codegen/plan/units.hpp"
+#include "chainfold/codegen/program/print.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
-
-const char* infix(Op op) {
-  switch (op) {
-    case Op::add: return "+";
-    case Op::sub: return "-";
-    case Op::mul: return "*";
-    case Op::div: return "/";
-    case Op::rem: return "%";
-    case Op::bit_and: return "&";
-    case Op::bit_or: return "|";
-    case Op::bit_xor: return "^";
-    case Op::shl: return "<<";
-    case Op::shr: return ">>";
-    case Op::eq: return "==";
-    case Op::ne: return "!=";
-    case Op::lt: return "<";
-    case Op::le: return "<=";
-    case Op::gt: return ">";
-    case Op::ge: return ">=";
-    default: return nullptr;
-  }
-}
-
-bool is_nan(const Node& node) {
-  return node.kind == NodeKind::constant && is_float(node.type) &&
-         std::isnan(double_of_bits(node.type, node.bits));
-}
-
-std::string expression(const Graph& graph, NodeId id, bool top) {
-  const Node& node = graph.node(id);
-  auto list = [&](const std::vector<NodeId>& operands) {
-    std::string text;
-    for (NodeId operand : operands)
-      text += (text.empty() ? "" : ", ") + expression(graph, operand, true);
-    return text;
-  };
-  switch (node.kind) {
-    case NodeKind::input: return graph.inputs[static_cast<std::size_t>(node.index)].name;
-    case NodeKind::param: return graph.params[static_cast<std::size_t>(node.index)].name;
-    case NodeKind::literal: {
-      const GraphLiteral& literal = graph.literals[static_cast<std::size_t>(node.index)];
-      return text_of_bits(literal.type, literal.bits);
-    }
-    case NodeKind::constant: return text_of_bits(node.type, node.bits);
-    case NodeKind::extent: return "count()";
-    case NodeKind::index: return "index()";
-    case NodeKind::field: return "field " + std::to_string(node.index);
-    case NodeKind::fold:
-    case NodeKind::scan: {
-      const std::string& name = graph.folds[static_cast<std::size_t>(node.index)].name;
-      std::string text = name.substr(0, name.find('.')) + "(" + list(node.operands);
-      if (node.filter != kNoNode) text += ", where(" + expression(graph, node.filter, true) + ")";
-      text += ")";
-      if (node.kind == NodeKind::fold) return text;
-      return std::string(node.exclusive ? "exclusive(" : "inclusive(") + text +
-             (node.reverse ? ", backward)" : ")");
-    }
-    case NodeKind::compute: break;
-  }
-  if (node.op == Op::select && is_nan(graph.node(node.operands[1])))
-    return expression(graph, node.operands[2], top);  // what is NaN of nothing, like a mean
-  if (node.op == Op::convert)
-    return std::string(name_of(node.type)) + "(" + list(node.operands) + ")";
-  if (const char* symbol = infix(node.op)) {
-    const std::string text = expression(graph, node.operands[0], false) + " " + symbol + " " +
-                             expression(graph, node.operands[1], false);
-    return top ? text : "(" + text + ")";
-  }
-  return std::string(name_of(node.op)) + "(" + list(node.operands) + ")";
-}
 
 /// The constant matrices of each fold, and why it has them or none.
 std::string matrices(const Graph& graph, const Plan& plan, const Target& target) {
@@ -146,33 +86,10 @@ std::string matrices(const Graph& graph, const Plan& plan, const Target& target)
 
 }  // namespace
 
-std::vector<std::string> output_expressions(const Graph& graph) {
-  if (!graph.written.empty()) return graph.written;
-  std::vector<std::string> texts;
-  for (const NodeId output : graph.outputs) texts.push_back(expression(graph, output, true));
-  return texts;
-}
-
-std::string print_expression(const Graph& graph) {
-  std::string text = "over(";
-  const Partition& p = graph.partition;
-  if (p.kind == Partition::Kind::whole) {
-    text += "whole()";
-  } else {
-    text += p.kind == Partition::Kind::columns ? "columns(" : "segments(";
-    text += (p.size > 0 ? std::to_string(p.size)
-                        : graph.params[static_cast<std::size_t>(p.size_param)].name);
-    text += p.tail ? ", partial tail)" : ")";
-  }
-  for (const std::string& output : output_expressions(graph)) text += ", " + output;
-  return text + ")";
-}
-
 std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
                           const Source& source) {
-  int read = 0;
+  const int read = element_bytes(graph);
   int written[2] = {0, 0};  // a segment, an element
-  for (const GraphInput& input : graph.inputs) read += size_of(input.type);
   for (NodeId output : graph.outputs) {
     const Node& node = graph.node(output);
     written[node.level == Level::element ? 1 : 0] += size_of(node.type);

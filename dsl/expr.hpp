@@ -19,6 +19,7 @@
 
 #include "chainfold/codegen/base/ops.hpp"
 #include "chainfold/codegen/base/types.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 

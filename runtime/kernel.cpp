@@ -7,6 +7,11 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/type_names.hpp"
+#include "chainfold/codegen/choose/choose.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/bound.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/device/context.hpp"
 #include "chainfold/runtime/host/roomy_thread.hpp"
 #include "chainfold/runtime/jit/llvm.hpp"
@@ -172,7 +177,7 @@ namespace {
 /// All of a state that is known before a variant is asked for.
 void prepare_state(Kernel::State& state, const codegen::Graph& graph) {
   state.target = state.options.target ? *state.options.target : runtime::default_target();
-  state.graph = std::make_shared<const codegen::Graph>(codegen::graph_for(graph, state.target));
+  state.graph = std::make_shared<const codegen::Graph>(codegen::legalize(graph, state.target));
   state.device = device_of(state.target);
   if (state.device >= 0) state.context = &runtime::Context::of(state.device);
   state.classes = codegen::element_classes(*state.graph, state.target);

@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/request.hpp"
 #include "chainfold/codegen/target/target.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/runtime/cache/statistics.hpp"

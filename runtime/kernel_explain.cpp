@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/choose.hpp"
+#include "chainfold/codegen/explain.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/host/roomy_thread.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
@@ -76,7 +80,7 @@ std::string explain(const Computation& computation, const Options& options, std:
   return runtime::roomy([&] {
     const Target target = options.target ? *options.target : runtime::default_target();
     runtime::check_scan_partition(computation.graph());
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     return explain_choice(graph, target,
                           {.accuracy = options.accuracy,
                            .nonfinite = options.nonfinite,

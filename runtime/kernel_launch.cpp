@@ -1,12 +1,13 @@
 // What a kernel does at each call: checks the arguments, finds the pieces of work, launches them. A
 // launch allocates nothing, and asks the driver about device memory but once.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/choose.hpp"
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 #include "chainfold/runtime/launch/scan_arguments.hpp"

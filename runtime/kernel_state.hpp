@@ -11,7 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"
 #include "chainfold/runtime/launch/inline_items.hpp"

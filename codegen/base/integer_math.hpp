@@ -19,4 +19,10 @@ namespace chainfold::codegen {
   return value <= 1 ? 1 : static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(value)));
 }
 
+/// The largest power of two up to `widest`, itself one, that divides `length`.
+[[nodiscard]] constexpr int widest_divisor(std::int64_t length, int widest) {
+  while (length % widest != 0) widest /= 2;
+  return widest;
+}
+
 }  // namespace chainfold::codegen

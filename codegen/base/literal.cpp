@@ -1,9 +1,9 @@
 #include "chainfold/codegen/base/literal.hpp"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/type_names.hpp"

@@ -1,13 +1,13 @@
 #include "chainfold/codegen/base/ops.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/float_environment.hpp"

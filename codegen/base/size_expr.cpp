@@ -1,9 +1,9 @@
 #include "chainfold/codegen/base/size_expr.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 

@@ -1,12 +1,25 @@
 // The columns strategy's decisions: how the lanes of a warp lie on the matrix follows from the
 // number of columns, how the rows are cut from how many blocks the columns give.
+#include "chainfold/codegen/choose/columns.hpp"
+
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/vector_cost.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/columns.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
 
 namespace chainfold::codegen {
@@ -15,81 +28,56 @@ namespace {
 
 /// States that a lane carries, in bytes: half of a thread's registers hold twice as many.
 constexpr std::int64_t kMostStateBytes = 192;
-/// Loads in the text of one batch.
-constexpr int kMostLoads = 64;
+
 /// Loads of a lane that keep a GPU's memory busy; twice as many where they are narrow.
 constexpr int kLoads = 8, kNarrowBytes = 4;
+
 /// A cache's sector, of which a warp brings one more than it asks for where rows begin within one;
 /// and the bytes of a row among which that one is not noticed. Loads side by side meet in the
 /// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
 constexpr int kSectorBytes = 32, kWindowBytes = 512;
+
 /// The same where windows are phased, which bring a load more besides; and what a lane of them has
 /// in flight, and the states of lanes that leave registers for two blocks.
 constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
+
 /// Warps of a processor that these states leave registers for.
 constexpr int kFewBlockWarps = 16;
+
 /// Moments of a batch of rows are taken at once: elements that a lane has of one, its loads of
 /// those at most, and their bytes at least; without phases as many elements of a byte, twice as
 /// many of two (measured on an H200: 4096 f16 columns 0.97 of the ceiling, with half the rows of
 /// twice the columns 0.83). In phases, whose windows bring a load more besides, they are as wide as
 /// sums' (8191 columns 0.94, with half the bytes 0.72).
 constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
+
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuBlocks = 256;
+
 constexpr int kCpuDepth = 8;
 /// Loads side by side by a CPU's thread: one for so many bytes of registers (two by AVX-512, one by
 /// AVX2), and more where states stay at their columns. Two threads of a Zen 3, by two and by one,
 /// GB/s: 100 columns of f32 6 and 16, 300 9 and 16, 1000 14 and 17, f16 of 300 12 and 16.
 constexpr int kRunBytes = 1024, kFixedRunBytes = 512;
-/// Loads of a lane in the shortest part of a CPU: a part is a task of its own.
-constexpr int kCpuLoads = 128;
+
 /// Rows of a batch that is a smaller one (cpu_depth); states in the first-level cache, and rows
 /// that are not short.
 constexpr int kCpuFewDepth = 4;
+
 constexpr std::int64_t kNearStateBytes = 16 * 1024, kNearRowBytes = 512;
 /// States that a CPU's second-level cache holds beside the rows that pass by.
 constexpr std::int64_t kStripBytes = 128 * 1024;
+
 /// Rows a multiple of this apart have all their lines in the same set of a second-level cache; and
 /// bytes of elements whose states are not most of what is moved.
 constexpr std::int64_t kSameSetBytes = 128 * 1024;
+
 constexpr int kSameSetElement = 4;
-
-/// Bytes of a column's states in memory.
-std::int64_t state_bytes(const Graph& graph) {
-  std::int64_t bytes = 0;
-  for (const Fold& fold : graph.folds)
-    for (const DType type : fold.state) bytes += size_of(type);
-  return bytes;
-}
-
-/// A load holds whole columns and rows begin on its width.
-int widest_divisor(std::int64_t columns, int widest) {
-  int width = widest;
-  while (columns % width != 0) width /= 2;
-  return width;
-}
-
-/// Lanes side by side on a row.
-int group_of(std::int64_t columns, int width) {
-  const auto vectors = static_cast<std::uint64_t>(columns / width);
-  return static_cast<int>(std::min<std::uint64_t>(Plan::kWarp, std::bit_ceil(vectors)));
-}
-
-/// The lanes' places for loads of `width` columns.
-void lie(Plan& plan, int width, int runs) {
-  plan.load_width = width;
-  const int group = group_of(plan.segment, width);
-  plan.lanes_per_segment = Plan::kWarp / group;
-  plan.rows = runs;
-  while (plan.rows > 1 && std::int64_t{plan.rows} * Plan::kWarp > plan.segment / width)
-    plan.rows /= 2;
-}
-
 /// At most `runs` loads of `width` columns side by side, fewer where blocks of half as many read a
 /// ninth less in all: the last one reads columns of the one before.
 int runs_that_fit(std::int64_t columns, int width, int runs) {
   auto read = [&](int side) {
-    const std::int64_t block = std::int64_t{side} * width * Plan::kWarp;
+    const std::int64_t block = std::int64_t{side} * width * kWarpWidth;
     return (columns + block - 1) / block * block;
   };
   while (runs > 1 && 8 * read(runs) > 9 * read(runs / 2)) runs /= 2;
@@ -101,7 +89,7 @@ int runs_of(const Graph& graph, std::int64_t columns, int width) {
   const bool within = std::any_of(
       graph.inputs.begin(), graph.inputs.end(),
       [&](const GraphInput& input) { return columns * size_of(input.type) % kSectorBytes != 0; });
-  const int bytes = Plan::kWarp * width * widest_input(graph);
+  const int bytes = kWarpWidth * width * widest_input(graph);
   int runs = within ? std::max(1, kWindowBytes / bytes) : 1;
   while (runs > 1 && carried_bytes(graph) * width * runs > kMostStateBytes) runs /= 2;
   return runs;
@@ -133,15 +121,17 @@ bool are_light(const Graph& graph) {
 int least_moment_bytes(const Graph& graph, const Target& target) {
   return std::clamp(4 * widest_input(graph), kMomentBytes, target.vector_bytes);
 }
+
 /// The same, but as wide as loads can be where rows begin within the windows of a warp's narrow
 /// ones (an H200, 10000 columns of f16 0.95, by narrow ones 0.92) and are not few.
 int moment_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
   const int bytes = least_moment_bytes(graph, target);
   const int size = widest_input(graph);
   if (most_warps_of_few_rows(graph, target, request) > 0) return bytes;
-  const bool within = request.segment % (std::int64_t{Plan::kWarp} * bytes / size) != 0;
+  const bool within = request.segment % (std::int64_t{kWarpWidth} * bytes / size) != 0;
   return within && size > 1 ? target.vector_bytes : bytes;
 }
+
 int moment_loads(const Graph& graph, int bytes, int elements) {
   return std::min(kMomentLoads, elements * widest_input(graph) / bytes);
 }
@@ -233,52 +223,11 @@ int cpu_depth(const Graph& graph, const Target& target, const PlanRequest& reque
   if (!is_plain(graph)) return kCpuDepth;
   const bool same_sets =
       row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
-  const bool crowded = scratch && Plan::kWarp * carried_bytes(graph) >= target.register_bytes;
+  const bool crowded = scratch && kWarpWidth * carried_bytes(graph) >= target.register_bytes;
   return (same_sets && !far_rows) || crowded ? kCpuFewDepth : kCpuDepth;
 }
 
 }  // namespace
-
-bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                   int widest) {
-  plan.strategy = Strategy::columns;
-  plan.depth = choice.depth;
-  plan.parts_wanted = choice.parts;
-  plan.launches = choice.parts > 1 || choice.strip > 0 ? 2 : 1;
-  plan.load_rows_first = target.max_warps > 1;
-  plan.combine_states = true;
-  plan.resident = choice.blocks;
-  if (choice.blocks * choice.warps > target.resident_warps) return false;
-  if (choice.strip > 0 && (target.max_warps > 1 || choice.phases > 1)) return false;
-  if (choice.phases > 1) {
-    // Loads lie on their width wherever rows begin, and whatever the alignment of the pointers.
-    plan.phases = choice.phases;
-    plan.load_width = widest_load(graph, target, std::max(1, choice.bytes));
-    plan.lanes_per_segment = 1;
-    plan.rows = choice.rows;
-    plan.part_quantum = std::int64_t{plan.depth} * plan.warps;
-    return target.max_warps > 1 && plan.depth * plan.rows <= kMostLoads &&
-           is_power_of_two(choice.depth) && phases_fit(plan, graph) &&
-           columns_bytes(plan) <= target.shared_bytes;
-  }
-  // Parts, and with them scratch, and what is legal do not depend on the alignment of the pointers.
-  const int bytes = std::min(target.vector_bytes, choice.bytes);
-  lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
-      choice.rows);
-  const int loads =
-      target.max_warps == 1 ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
-  plan.part_quantum = std::int64_t{loads} * plan.lanes_per_segment;
-  if (plan.depth * plan.rows > kMostLoads || columns_bytes(plan) > target.shared_bytes)
-    return false;
-  // States that wait in scratch are single columns'.
-  lie(plan, choice.strip > 0 ? 1 : widest_divisor(plan.segment, widest), choice.rows);
-  if (choice.strip > 0) {
-    const std::int64_t step = plan.columns_per_block();
-    if (plan.segment <= step) return false;
-    plan.strip = std::min<std::int64_t>((choice.strip + step - 1) / step * step, plan.segment);
-  }
-  return is_power_of_two(choice.depth);
-}
 
 PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
   if (const std::optional<PlanChoice> phased = phased_columns_choice(graph, target, request))
@@ -305,7 +254,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     choice.phases = place.phases = phases_of(place);
     choice.warps = std::min(8, target.max_warps);
     if (choice.phases > choice.warps) continue;
-    if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (Plan::kWarp * choice.bytes));
+    if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (kWarpWidth * choice.bytes));
     auto fits = [&] {
       return place.columns_per_block() <= columns &&
              carried_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
@@ -366,18 +315,18 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   if (one_warp) {
     const int fixed = std::max(1, target.register_bytes / kFixedRunBytes);
     // Columns whose states fit the registers at once have no need of scratch.
-    choice.rows = cached || columns <= std::int64_t{fixed} * Plan::kWarp
+    choice.rows = cached || columns <= std::int64_t{fixed} * kWarpWidth
                       ? fixed
                       : std::max(1, target.register_bytes / kRunBytes);
     choice.depth =
         cached ? kCpuDepth
-               : cpu_depth(graph, target, request, columns > std::int64_t{fixed} * Plan::kWarp);
+               : cpu_depth(graph, target, request, columns > std::int64_t{fixed} * kWarpWidth);
     if (cached) {
       choice.bytes = load_bytes(graph, target);
       width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
       // States of all lanes that stay in registers are half of these.
       while (choice.rows > 1 &&
-             2 * Plan::kWarp * choice.rows * width * carried_bytes(graph) > target.register_bytes)
+             2 * kWarpWidth * choice.rows * width * carried_bytes(graph) > target.register_bytes)
         choice.rows /= 2;
       // A batch is added to the states once: more of that for less bytes where elements have two.
       if (widest_input(graph) == 2 && inputs == 1 && plain) choice.depth *= 2;
@@ -402,7 +351,7 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.rows = cached ? runs_that_fit(columns, width, place.rows) : place.rows;
   place.rows = choice.rows;
   // Runs are in flight together, too.
-  const int most_loads = kMostLoads / std::min(inputs, 2);
+  const int most_loads = kMostColumnLoads / std::min(inputs, 2);
   while (!one_warp && choice.depth > 4 && choice.depth * choice.rows > most_loads)
     choice.depth /= 2;
   // A kernel has twice the copies that it has of rows.

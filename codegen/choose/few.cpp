@@ -1,28 +1,26 @@
 // Classes of launches by their number of elements: few have plans of their own.
-#include <algorithm>
-#include <limits>
-#include <span>
+#include "chainfold/codegen/choose/few.hpp"
 
-#include "chainfold/codegen/choose/scan.hpp"
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "chainfold/codegen/choose/staged.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/vector_cost.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-/// Tiles that wait for nobody (propagate, direct), of which a processor has so many at most.
-/// Measured on sm_90: blocks of four warps start sooner than those of eight, and up to two of them
-/// take as long as one; 16 MB are scanned sooner by small tiles that fill the device, 32 MB by
-/// tiles that wait.
-struct FewTiles {
-  FewShape shape;
-  int tiles;
-};
 constexpr FewTiles kFewTiles[] = {{{.warps = 4, .rows = kSmallTileRows}, 2},
                                   {{.warps = 8, .rows = 8}, 4}};
+
 /// The same of elements of 8 bytes, whose rows are short, as long as a processor has its tiles all
 /// at once (us, 2^18, 2^19, 10^6, 1.5 * 10^6 and 1.7 * 10^6 f64 by tiles of four warps with eight
 /// rows 7.9, 9.6 and 14.2, the first three, of eight warps with eight 8.3, 9.3, 13.1, 16.5, 19.0,
@@ -41,6 +39,7 @@ constexpr std::int64_t kClusterShareBytes = 32 * 1024;
 /// Bytes up to which parts of everything are few: what the second launch does for more of them
 /// outweighs that they end together.
 constexpr std::int64_t kFewPartsBytes = 512 * 1024 * 1024;
+
 /// Bytes up to which a block's warps are half as many, so that twice as many blocks share them.
 constexpr std::int64_t kSmallBlocksBytes = 4 * 1024 * 1024;
 
@@ -64,8 +63,8 @@ constexpr std::int64_t kFewSegmentBytes = 128 * 1024 * 1024;
 /// 64 KiB 0.96 and 0.97, 85 of 96 KiB 0.82, 128 and 256 of 256 KiB 0.87 and 0.91, of 512 KiB 0.91
 /// and 0.95, 128 of 1 MiB 0.95.
 constexpr std::int64_t kLongSegmentBytes = 32 * 1024, kLongestSegmentBytes = 1024 * 1024;
-constexpr std::int64_t kLongSegments = 2;
 
+constexpr std::int64_t kLongSegments = 2;
 /// Blocks that share a segment longer than so many bytes while they all have a processor of their
 /// own; all of kLongSegments a processor have one each. Measured on an H200, us by a block each, by
 /// clusters and by as many small parts, which a second launch merges: one f32 segment of 160
@@ -77,8 +76,8 @@ struct Share {
   int blocks;
   std::int64_t bytes;
 };
-constexpr Share kShares[] = {{8, 128 * 1024}, {4, 256 * 1024}, {1, 0}};
 
+constexpr Share kShares[] = {{8, 128 * 1024}, {4, 256 * 1024}, {1, 0}};
 /// Bytes of a matrix that CPUs' caches hold so near that it does not matter where in a row a load
 /// lies: 512 bytes of each row are then read as fast as all of it, and states stay in registers.
 /// Measured on a Zen 4 (cache of 1 MiB a core): 1 MiB at 1.0 of the rate of plain reading, along
@@ -98,12 +97,12 @@ struct FewRows {
   std::int64_t rows;
   int warps;
 };
+
 constexpr FewRows kFewRows[] = {{8, 1}, {32, 2}};
 /// Bytes of a row, for each processor, from which on it has many columns.
 constexpr std::int64_t kManyColumnsBytes = 4 * 1024;
 
 constexpr int kCpuSmallTileBytes = 64 * 1024;
-
 /// A CPU's threads scan long segments one each, reading each once, if all have so many, or if the
 /// threads are few, and if those that have none left wait for an eighth of the time at most.
 /// Measured in turn, time by segments each over that of threads that share them: 16 threads of a
@@ -114,30 +113,6 @@ constexpr std::int64_t kCpuManySegments = 4, kFewThreads = 4, kIdleShare = 8;
 
 /// Elements whose running sums a CPU's thread computes while others wake up.
 constexpr std::int64_t kCpuAloneElements = 200 * 1024;
-
-/// Elements that one thread has scanned by the time at which P threads would have: those read all
-/// of them twice, 1.7 times what once takes since the first reading is the faster one, and wake up
-/// first, so that n = alone + 1.7 n / P.
-std::int64_t most_of_one_thread(const Graph& graph, const Target& target) {
-  // Not 0, which is no class.
-  const std::int64_t alone =
-      std::max<std::int64_t>(1, kCpuAloneElements * kRowMerges / additions_of(graph));
-  return alone * 10 * target.processors / (10 * target.processors - 16);
-}
-
-std::span<const FewTiles> few_tiles(const Graph& graph) {
-  if (widest_of_scan(graph) != 8) return kFewTiles;
-  // What is computed of several rows at once leaves no registers for so many.
-  const std::span<const FewTiles> all = kFewWideTiles;
-  return is_one_fold(graph) ? all : all.first(all.size() - 1);
-}
-
-/// Elements of a class.
-std::int64_t most_of(const FewTiles& few, const Graph& graph, const Target& target) {
-  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
-  const std::int64_t tile = std::int64_t{Plan::kWarp} * width * few.shape.rows * few.shape.warps;
-  return few.tiles * target.processors * tile;
-}
 
 /// Bytes of an element of all inputs; at least 1.
 std::int64_t bytes_of_all(const Graph& graph) {
@@ -155,6 +130,7 @@ struct FewLong {
   int blocks;
   std::int64_t most;
 };
+
 /// None: they are not so long, or not so few, or parts' as ever, since the target has no clusters
 /// to share them.
 std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::int64_t segment,
@@ -175,7 +151,35 @@ std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::i
   return {};
 }
 
-/// The most elements of few segments, if so many are few and have rules of their own.
+/// Whether a CPU's threads scan so many long segments one each.
+bool are_many(std::int64_t segments, const Target& target) {
+  const std::int64_t threads = target.processors, each = (segments + threads - 1) / threads;
+  const bool many = threads <= kFewThreads || each >= kCpuManySegments;
+  return many && each * threads - segments <= segments / kIdleShare;
+}
+
+}  // namespace
+
+std::int64_t most_of_one_thread(const Graph& graph, const Target& target) {
+  // Not 0, which is no class.
+  const std::int64_t alone =
+      std::max<std::int64_t>(1, kCpuAloneElements * kRowMerges / additions_of(graph));
+  return alone * 10 * target.processors / (10 * target.processors - 16);
+}
+
+std::span<const FewTiles> few_tiles(const Graph& graph) {
+  if (widest_of_scan(graph) != 8) return kFewTiles;
+  // What is computed of several rows at once leaves no registers for so many.
+  const std::span<const FewTiles> all = kFewWideTiles;
+  return is_one_fold(graph) ? all : all.first(all.size() - 1);
+}
+
+std::int64_t most_of(const FewTiles& few, const Graph& graph, const Target& target) {
+  const std::int64_t width = std::max(1, target.vector_bytes / widest_of_scan(graph));
+  const std::int64_t tile = std::int64_t{kWarpWidth} * width * few.shape.rows * few.shape.warps;
+  return few.tiles * target.processors * tile;
+}
+
 std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                   std::int64_t elements) {
   if (const auto is_long = few_long(graph, target, segment, elements)) return is_long->most;
@@ -185,15 +189,6 @@ std::int64_t most_of_few_segments(const Graph& graph, const Target& target, std:
   return gains_from_stages(graph, target, few) ? 0 : most;
 }
 
-/// Whether a CPU's threads scan so many long segments one each.
-bool are_many(std::int64_t segments, const Target& target) {
-  const std::int64_t threads = target.processors, each = (segments + threads - 1) / threads;
-  const bool many = threads <= kFewThreads || each >= kCpuManySegments;
-  return many && each * threads - segments <= segments / kIdleShare;
-}
-
-/// The same of long segments that a CPU's threads share, or, of those, where outputs stay in the
-/// caches.
 std::int64_t most_of_shared_segments(const Graph& graph, const Target& target, std::int64_t segment,
                                      std::int64_t elements) {
   // What waits for all of its segment is read twice either way.
@@ -207,7 +202,6 @@ std::int64_t most_of_shared_segments(const Graph& graph, const Target& target, s
   return elements <= kept ? std::min(kept, most) : most;
 }
 
-/// The same of few rows of many columns.
 std::int64_t most_of_few_rows(const Graph& graph, const Target& target, std::int64_t columns,
                               std::int64_t elements) {
   if (elements == 0 || columns < kManyColumnsBytes * target.processors / widest_input(graph))
@@ -216,8 +210,6 @@ std::int64_t most_of_few_rows(const Graph& graph, const Target& target, std::int
     if ((elements - 1) / columns < few.rows) return few.rows * columns;
   return 0;
 }
-
-}  // namespace
 
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request) {
   if (target.max_warps == 1 || !has_columns(graph) || request.segment < 1) return 0;
@@ -276,18 +268,12 @@ std::int64_t most_of_kept_outputs(const Graph& graph, const Target& target) {
   return target.stream_bytes / size_of(graph.node(output).type) - 1;
 }
 
-namespace {
-
-/// Elements of everything that make four large tiles a thread: of no more they are small, so that
-/// every thread has some.
 std::int64_t most_of_small_cpu_tiles(const Graph& graph, const Target& target) {
   const std::int64_t tiles = std::int64_t{4} * target.processors;
   const std::int64_t most = tiles * target.tile_bytes / widest_of_scan(graph);
   const std::int64_t kept = most_of_kept_outputs(graph, target);
   return kept > 0 ? std::min(most, kept) : most;
 }
-
-}  // namespace
 
 int cpu_tile_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
   const std::int64_t most = request.most_elements;
@@ -298,56 +284,6 @@ int cpu_tile_bytes(const Graph& graph, const Target& target, const PlanRequest& 
 bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request) {
   if (target.max_warps > 1) return false;
   return target.processors == 1 || request.most_elements == most_of_one_thread(graph, target);
-}
-
-std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
-  if (!has_scans(graph)) {
-    std::vector<std::int64_t> classes;
-    for (const std::int64_t most :
-         {most_of_cluster(graph, target), most_of_small_blocks(graph, target),
-          most_of_few_parts(graph, target), most_of_few_columns(graph, target),
-          most_of_near(graph, target)})
-      if (most > 0) classes.push_back(most);
-    return classes;
-  }
-  if (target.max_warps == 1) {
-    // Scans of both directions have no ranges.
-    if (target.processors == 1 || scans_both_ways(graph)) return {};
-    const std::int64_t alone = most_of_one_thread(graph, target);
-    std::vector<std::int64_t> classes{alone};
-    for (const std::int64_t most :
-         {most_of_small_cpu_tiles(graph, target), most_of_kept_outputs(graph, target)})
-      if (most > classes.back()) classes.push_back(most);
-    return classes;
-  }
-  std::vector<std::int64_t> classes;
-  for (const FewTiles& few : few_tiles(graph)) classes.push_back(most_of(few, graph, target));
-  const std::int64_t most = most_of_small_tiles(graph, target);
-  if (most > classes.back()) classes.push_back(most);
-  return classes;
-}
-
-std::int64_t most_elements_of(const Graph& graph, const Target& target,
-                              const std::vector<std::int64_t>& classes, std::int64_t segment,
-                              std::int64_t elements) {
-  const bool one_warp = target.max_warps == 1;
-  if (has_columns(graph) && !one_warp) return most_of_few_rows(graph, target, segment, elements);
-  if (segment != 0 && one_warp && has_scans(graph))
-    return most_of_shared_segments(graph, target, segment, elements);
-  if (segment != 0 && !has_columns(graph) && !one_warp)
-    return most_of_few_segments(graph, target, segment, elements);
-  const auto found = std::lower_bound(classes.begin(), classes.end(), elements);
-  return found == classes.end() ? 0 : *found;
-}
-
-bool has_few_class(const Graph& graph, const Target& target,
-                   const std::vector<std::int64_t>& classes, std::int64_t segment) {
-  return most_elements_of(graph, target, classes, segment, std::max<std::int64_t>(1, segment)) != 0;
-}
-
-std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
-                              std::int64_t elements) {
-  return most_elements_of(graph, target, element_classes(graph, target), segment, elements);
 }
 
 }  // namespace chainfold::codegen

@@ -1,41 +1,29 @@
 #include "chainfold/codegen/choose/moments.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/moments.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-/// Bytes of a lane's values that share a mean: half of the registers of AVX-512.
-constexpr int kMeanBytes = 32;
 /// Bytes of a lane's values of a batch: within one, weights of merges are constants, and sums need
 /// no compensation.
 constexpr int kBatchBytes = 256;
+
 /// Bytes of a lane's values that rows side by side may take, and their number: more is only code.
 /// Measured on a Zen 4, from cache, GB/s by 1, 2, 4, 8 and 16 rows: f16 of 128 10, 16, 21, 24 and
 /// 26, of 512 20, 24, 28, 30 and 30; f32 of 128 27, 37, 46, 52 and 57.
 constexpr int kRowBytes = 512, kMostRows = 16;
 
-/// Bytes of what the moments of an element are computed from; 0: there are none, or of none the
-/// counts are known, as all are filtered.
-int bytes_of_moments(const Graph& graph) {
-  int bytes = 0;
-  for (const Node& node : graph.nodes) {
-    if (node.kind != NodeKind::fold || node.filter != kNoNode) continue;
-    const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
-    if (fold.moments) bytes += size_of(fold.operands[0]);
-  }
-  return bytes;
-}
-
 }  // namespace
-
-int mean_loads(const Graph& graph, const Target& target, int width) {
-  const int bytes = target.vector_lanes ? width * bytes_of_moments(graph) : 0;
-  return bytes > 0 ? std::max(1, kMeanBytes / bytes) : 0;
-}
 
 void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
                    std::int64_t loads) {

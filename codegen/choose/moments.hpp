@@ -10,12 +10,6 @@
 
 namespace chainfold::codegen {
 
-/// Plan::mean_loads of loads of so many elements. A mean that lanes share costs a CPU nine
-/// exchanges and additions a row; means of their own make a merge of two rows nine instructions
-/// instead of three. 0 on GPUs, which wait for memory either way, and where all moments are
-/// filtered.
-[[nodiscard]] int mean_loads(const Graph& graph, const Target& target, int width);
-
 /// The depth and, where a segment takes more than one load, the rows of moments on a CPU. Nothing
 /// changes where other folds' states are not short, a batch would be more code than it is worth, or
 /// where moments are filtered, whose merges take as long as a batch.

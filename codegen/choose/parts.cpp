@@ -2,9 +2,20 @@
 #include "chainfold/codegen/choose/parts.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "chainfold/codegen/choose/any.hpp"
+#include "chainfold/codegen/choose/few.hpp"
 #include "chainfold/codegen/choose/moments.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 
 namespace chainfold::codegen {
 
@@ -13,24 +24,21 @@ namespace {
 /// From here on a segment gives a block or several work: bytes of its widest input. A CPU's thread
 /// takes more.
 constexpr std::int64_t kPartsFromBytes = 64 * 1024, kCpuPartsFromBytes = 128 * 1024;
+
 /// A CPU's parts do not depend on its threads, so that neither do its results.
 constexpr int kCpuParts = 1024;
-/// Elements a lane in the shortest of them: a multiple of every depth times two elements a load.
-constexpr std::int64_t kCpuQuantumElements = 128;
-/// Of few elements: enough for some threads, and not so many that their ends take longer than they.
-constexpr std::int64_t kCpuFewParts = 16;
+
 /// Bytes of few long segments from which on a block of theirs has 16 warps instead of 8.
 constexpr std::int64_t kWideSegmentBytes = 64 * 1024;
+
 /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
 constexpr int kFewPartLoads = 8, kPartLoads = 16;
-/// Parts, from which on they are many: segments of so many rounds are not worth two of them.
-constexpr int kManyParts = 1024, kManyPartRounds = 2;
+
 /// Rounds of such loads, of all warps, below which blocks of half as many share a segment. Moments
 /// are better off so at any length, and warps have longer segments of them to themselves (mean and
 /// variance on an H200, 2^15, 2^16, 2^18 and 2^20 f16 a segment: 0.94, 0.92, 0.979 and 0.993 of the
 /// ceiling by eight warps, 0.986, 0.988, 0.992 and 0.996 so).
 constexpr int kShortPartRounds = 4, kPartsOfMomentsFrom = 2;
-static_assert(kCpuQuantumElements % (2 * kDeepest) == 0);
 
 }  // namespace
 
@@ -40,40 +48,6 @@ bool takes_parts(const Graph& graph, const Target& target, const PlanRequest& re
                                                   : kPartsFromBytes;
   return request.segment == 0 || request.segment >= from / widest_input(graph) ||
          blocks_of_few_long(graph, target, request) > 0;
-}
-
-void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                 const Widest& widest) {
-  plan.strategy = Strategy::parts;
-  plan.load_width = widest.peeled;
-  plan.edges = widest.peeled > 1 && (widest.peeled > widest.aligned || plan.segment == 0 ||
-                                     plan.segment % widest.peeled != 0);
-  plan.depth = choice.depth;
-  plan.mean_loads = mean_loads(graph, target, widest.peeled);
-  plan.lanes_per_segment = Plan::kWarp;
-  plan.rows = 1;
-  // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
-  // not depend on the alignment of the pointers.
-  const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
-  plan.part_quantum =
-      static_cast<std::int64_t>(Plan::kWarp) * plan.warps * widest_of_all * plan.depth;
-  // Few elements are shared out by what one warp loads at once.
-  if (choice.cluster > 0) plan.part_quantum /= plan.warps;
-  if (choice.parts >= kManyParts && plan.segment > 0 &&
-      plan.segment <= kManyPartRounds * plan.part_quantum)
-    plan.part_quantum *= kManyPartRounds;
-  // On a CPU a part is a task of its own: at least some kilobytes.
-  if (target.max_warps == 1) {
-    plan.part_quantum = std::int64_t{Plan::kWarp} * kCpuQuantumElements;
-    plan.few_parts = kCpuFewParts;
-  }
-  plan.parts_wanted = choice.parts;
-  plan.combine_states = true;
-  plan.cluster = choice.cluster;
-  const bool merged = choice.cluster == 0 && choice.parts > 1;
-  if (target.max_warps > 1 && merged)
-    plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
-  plan.launches = merged ? 2 : 1;
 }
 
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
@@ -106,7 +80,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     const bool few = request.most_elements > 0 || has_long_states(graph);
     choice.depth =
         is_long ? choice.depth / 2 : std::min(choice.depth, few ? kFewPartLoads : kPartLoads);
-    const std::int64_t round = std::int64_t{Plan::kWarp} * choice.warps * choice.depth *
+    const std::int64_t round = std::int64_t{kWarpWidth} * choice.warps * choice.depth *
                                widest_load(graph, target, std::max(1, target.vector_bytes));
     const bool is_short =
         request.segment > 0 && (has_moments(graph) || request.segment < kShortPartRounds * round);

@@ -1,8 +1,9 @@
 // How segments are shared out: which are cut into parts, how many, and how long they are.
 #pragma once
 
-#include "chainfold/codegen/choose/rows.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
@@ -10,9 +11,6 @@ namespace chainfold::codegen {
 /// not so long.
 [[nodiscard]] bool takes_parts(const Graph& graph, const Target& target,
                                const PlanRequest& request);
-
-/// What of a plan by parts follows from its choice and the widest loads.
-void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                 const Widest& widest);
+PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 
 }  // namespace chainfold::codegen

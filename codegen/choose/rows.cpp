@@ -1,15 +1,20 @@
 #include "chainfold/codegen/choose/rows.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <tuple>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/choose/any.hpp"
 #include "chainfold/codegen/choose/moments.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/vector_cost.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/moments.hpp"
 #include "chainfold/codegen/plan/row_merges.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
+#include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
@@ -17,18 +22,24 @@ namespace {
 
 /// Bytes of a vector register.
 constexpr int kRegisterBytes = 64;
+
 /// Registers are not worth to be made of more pieces than this.
 constexpr int kMostPieces = 4;
+
 /// What operations take beside an element-wise one: to put another piece into a register, and to
 /// merge two lanes of two rows, or, of moments, their states. Of a Zen 4, from cache: f16 of 24, 37
 /// and 48 by 8 lanes 41, 40 and 46 GB/s, by 16 33, 38 and 48, by 32 28, 27 and 35.
 constexpr double kPiece = 0.3, kMerge = 1, kMergeMoments = 4;
+
 /// Rows of folds in order are merged by themselves, in about as many steps as lanes have levels.
 constexpr int kMergesInOrder = 4;
+
+/// Loads of a segment that are held at once, because moments then need no merges.
+constexpr int kMostLoadsOfMoments = 16;
 /// Of more loads of a warp moments of 4 and 8 bytes are merged by the more constant weights the
 /// more lanes there are (variances of 100 and 128 f32: 37 and 40 GB/s by 16 lanes, 43 and 54 by
 /// 32). Those of 2 bytes are converted, which takes most.
-constexpr std::int64_t kMostLoadsOfMoments = 2;
+constexpr std::int64_t kMostWarpLoadsOfMoments = 2;
 
 /// Bytes over which the segments side by side reach of which a load takes something, from which on
 /// prefetchers follow no more (two segments a load from memory: f16 of 220 1.03 of what a loop that
@@ -45,6 +56,7 @@ constexpr std::int64_t kFarBytes = 880;
 /// inputs, of 7001 0.988 and 0.996; filtered sums of 5001 by eight loads 1.07, by sixteen less
 /// than 1.05.
 constexpr int kEdgeWarps = 4, kEdgeLoads = 8, kEdgeLoadsOfOne = 16;
+
 /// Segments of one fold that wide loads read, from so many bytes on: few are folded as soon as
 /// their loads are there, which are all under way at once then, and lanes that add have fewer steps
 /// behind the last than tensor cores (on an H200, times of what eight warps of sixteen loads on
@@ -52,6 +64,7 @@ constexpr int kEdgeWarps = 4, kEdgeLoads = 8, kEdgeLoadsOfOne = 16;
 /// and 0.999, f32 of 8 KiB 0.99, 1.01 and 1.001, 32 KiB 0.84, 0.99 and 0.998, f64 of 8 KiB 0.90,
 /// 0.91 and 1.001, 32 KiB 0.65, 0.91 and 0.996).
 constexpr std::int64_t kDeepFrom = 4 * 1024;
+
 constexpr int kDeepLoads = 32, kDeepWarps = 4;
 /// Sums of f64 that begin anywhere. Of fewer than kLongDoubles elements they are loads of one each,
 /// by two warps on tensor cores; longer ones are added by lanes, many loads ahead, by pairs from
@@ -60,6 +73,7 @@ constexpr int kDeepLoads = 32, kDeepWarps = 4;
 /// 1.002, 1111 0.983 and 0.999, 1555 0.991 and 1.000, 3001 1.002 and 1.007, 4099 1.003 and 1.010,
 /// 5003 0.991 and 1.006, 6661 0.991 and 1.007, 8191 0.984 and 1.004.
 constexpr std::int64_t kFewSingleLoads = 576, kLongDoubles = 1024, kPairsOfDoubles = 1536;
+
 constexpr int kShortSingleLoads = 8, kLongSingleLoads = 32, kWarpsOfSingleLoads = 2;
 /// How many times the loads of a segment, with the empty ones of its last batch, may be those by
 /// batches of half as many: of sums of bytes, and of moments, whose every load takes long (bytes of
@@ -68,25 +82,20 @@ constexpr int kShortSingleLoads = 8, kLongSingleLoads = 32, kWarpsOfSingleLoads 
 /// and 0.957, of 30011, 120 and 120, 0.979 and 0.960).
 constexpr double kMostEmpty = 1.25, kMostEmptyOfMoments = 1.05;
 
-/// The lanes that one load of a segment needs.
-int lanes_of(std::int64_t segment, int width) {
-  const std::int64_t loads = (segment + width - 1) / width;
-  return static_cast<int>(std::min<std::int64_t>(
-      Plan::kWarp, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(loads)))));
-}
-
-/// Loads of a segment that each of its lanes makes.
-std::int64_t loads_of_lanes(std::int64_t segment, int width, int lanes) {
-  const std::int64_t step = static_cast<std::int64_t>(lanes) * width;
-  return (segment + step - 1) / step;
-}
-
 /// A segment's share of a tile's operations, of `rows` rows of groups of `lanes` lanes.
 double cost_of(int lanes, int rows, std::int64_t loads, int register_lanes, double merge) {
   const int pieces = std::max(1, register_lanes / lanes);
   const double vectors = static_cast<double>(rows * loads) * (1 + kPiece * (pieces - 1));
   const int merges = rows - 1 + ceil_log2(lanes / rows);
   return (vectors + merge * merges) * lanes / rows;
+}
+
+/// Whether one batch is better than two: a fold of two inputs has half of a lane's loads under way
+/// for each, and registers for twice as many.
+bool takes_one_batch_of_two(const Graph& graph, const Target& target, int depth,
+                            std::int64_t loads) {
+  return target.max_warps > 1 && graph.inputs.size() == 2 && graph.folds.size() == 1 &&
+         graph.folds[0].tile && loads > depth && loads <= 2 * depth;
 }
 
 }  // namespace
@@ -100,34 +109,6 @@ void place_depth(PlanChoice& choice, const Graph& graph, const Target& target, s
   choice.depth = kDeepLoads;
   choice.warps = std::min(choice.warps, kDeepWarps);
   choice.mma = false;
-}
-
-std::int64_t loads_of(std::int64_t segment, int width) {
-  return loads_of_lanes(segment, width, Plan::kWarp);
-}
-
-bool peels_memory(const Plan& plan, const Graph& graph) {
-  return plan.edges && !plan.strided && graph.inputs.size() == 1 && plan.load_width > 1 &&
-         plan.load_width * size_of(graph.inputs[0].type) > plan.base_alignment;
-}
-
-Widest widest_of(const Graph& graph, const Target& target, const PlanRequest& request,
-                 int bytes_at_most) {
-  const int full = widest_load(graph, target, bytes_at_most);
-  if (target.accesses_anywhere) return {full, full};
-  const int aligned = widest_load(graph, target, std::min(request.base_alignment, bytes_at_most));
-  const bool peels = graph.inputs.size() == 1 && !request.strided;
-  return {aligned, peels ? full : aligned};
-}
-
-std::pair<int, bool> row_width(std::int64_t segment, const Widest& widest, const Target& target) {
-  // Where loads may lie anywhere the last one of a segment is masked by elements.
-  if (target.accesses_anywhere) return {segment < widest.aligned ? 1 : widest.aligned, false};
-  int width = widest.aligned;
-  while (segment % width != 0) width /= 2;
-  // A long segment that begins anywhere is worth a scalar head and tail; a short one is not.
-  const bool edges = width < widest.peeled && segment >= 4LL * Plan::kWarp * widest.peeled;
-  return {edges ? widest.peeled : width, edges};
 }
 
 bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment, int width) {
@@ -153,7 +134,7 @@ bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment, i
                                                 : kEdgeLoads / 2);
   if (one && size == 2) choice.mma = false;
   const auto padded = [&](int depth) {
-    const std::int64_t batch = std::int64_t{Plan::kWarp} * width * depth;
+    const std::int64_t batch = std::int64_t{kWarpWidth} * width * depth;
     return static_cast<double>((segment - width + batch - 1) / batch * batch);
   };
   const double most = moments ? kMostEmptyOfMoments : kMostEmpty;
@@ -161,23 +142,6 @@ bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment, i
       padded(choice.depth) > most * padded(choice.depth / 2))
     choice.depth /= 2;
   return true;
-}
-
-/// Bytes of an output from which on it passes the caches by (Plan::stream_from); 0: never. Memory
-/// is read before what is stored to it by way of a cache, which matters where results are many, and
-/// caches keep none of them where all that is read and stored is twice what they hold. Kernels have
-/// a copy of their code for it, which only lengthens compilations where memory waits anyway.
-std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment) {
-  constexpr std::int64_t kShare = 32;
-  if (computes_slowly(graph)) return 0;
-  const std::int64_t in = segment * element_bytes(graph);
-  std::int64_t out = 0, widest = 0;
-  for (const NodeId output : graph.outputs) {
-    const std::int64_t bytes = size_of(graph.node(output).type);
-    out += bytes;
-    widest = std::max(widest, bytes);
-  }
-  return in <= kShare * out ? 2 * target.stream_bytes * widest / (in + out) : 0;
 }
 
 void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
@@ -194,11 +158,12 @@ void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, s
   const int budget = choice.rows;
   std::int64_t most = choice.depth;
   if (has_moments(graph)) {
-    if (widest_input(graph) >= 4 && loads > kMostLoadsOfMoments) return;
+    if (widest_input(graph) >= 4 && loads > kMostWarpLoadsOfMoments) return;
     most = std::min<std::int64_t>(most, mean_loads(graph, target, width));
   }
   double least = 0;
-  for (int lanes = lanes_of(segment, width); lanes * kMostPieces >= register_lanes; lanes /= 2) {
+  for (int lanes = lanes_of_load(segment, width); lanes * kMostPieces >= register_lanes;
+       lanes /= 2) {
     const std::int64_t of_lanes = loads_of_lanes(segment, width, lanes);
     const bool far = reach_of_row(graph, segment, lanes) >= kFarBytes;
     if (choice.lanes > 0 && (of_lanes > most || far)) break;
@@ -212,31 +177,39 @@ void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, s
   }
 }
 
-bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                const Widest& widest) {
-  const std::int64_t s = plan.segment;
-  plan.strategy = Strategy::rows;
-  std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);
-  if (choice.lanes != 0 && (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp))
-    return false;
-  const int most = lanes_of(s, plan.load_width);
-  plan.lanes_per_segment = choice.lanes > 0 ? std::min(choice.lanes, most) : most;
-  const std::int64_t loads = loads_of_lanes(s, plan.load_width, plan.lanes_per_segment);
-  // Groups of fewer lanes than a warp have their segment in one batch.
-  if (plan.lanes_per_segment < most &&
-      (!target.vector_lanes || needs_order(graph) || loads > choice.depth))
-    return false;
-  plan.depth = static_cast<int>(std::min<std::int64_t>(loads, choice.depth));
-  plan.rows = choice.rows;
-  if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
-  if (plan.edges || loads > plan.depth) plan.rows = 1;
-  plan.load_rows_first = target.max_warps > 1;
-  plan.vector_lanes = target.vector_lanes;
-  plan.mean_loads = mean_loads(graph, target, plan.load_width);
-  plan.launches = 1;
-  if (plan.segments_per_warp() % Plan::kWarp == 0)  // results are whole lines
-    plan.stream_from = stream_from(graph, target, s);
-  return true;
+PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
+  PlanChoice choice = any_choice(graph, target, request);
+  auto [width, edges] =
+      row_width(request.segment, widest_of(graph, target, request, choice.bytes), target);
+  if (edges && !place_edges(choice, graph, request.segment, width)) {
+    width = 1;
+    edges = false;
+  }
+  const std::int64_t loads = loads_of(request.segment, width);
+  if (has_moments(graph) && !edges && graph.inputs.size() == 1) {
+    if (loads <= kMostLoadsOfMoments) choice.depth = std::max(choice.depth, kMostLoadsOfMoments);
+    // Such warps take many registers: blocks of fewer fill a multiprocessor better.
+    if (2 * loads > kMostLoadsOfMoments) choice.warps = std::min(choice.warps, 4);
+  }
+  // Of 4096 f16 of two inputs 0.933 ms instead of 0.950 (an H200, 2^30 in all; of 16384, which take
+  // several batches anyway, 0.935 and 0.936).
+  if (!edges && width * widest_input(graph) == target.vector_bytes &&
+      takes_one_batch_of_two(graph, target, choice.depth, loads)) {
+    choice.depth *= 2;
+    choice.warps = std::min(choice.warps, 4);
+  }
+  // Results of pairs are stored sooner by small blocks (2^30 bf16 on an H200 0.987 and 1.009).
+  if (folds_pairs(graph, request.segment)) choice.warps = std::min(choice.warps, 4);
+  // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
+  // half as wide as it could be.
+  const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
+  choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
+  if (!edges) {
+    place_depth(choice, graph, target, request.segment, width);
+    place_moments(choice, graph, target, width, loads);
+    place_lanes(choice, graph, target, request.segment, width);
+  }
+  return choice;
 }
 
 }  // namespace chainfold::codegen

@@ -1,47 +1,53 @@
+#include "chainfold/codegen/choose/scan_guess.hpp"
+
 #include <algorithm>
 #include <bit>
-#include <limits>
+#include <cstddef>
 #include <numeric>
+#include <vector>
 
-#include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/choose/scan.hpp"
+#include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/scan_shapes.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-constexpr int kRunRows = 8, kTileRows = 4, kMostGroupRows = 12;
 /// Blocks of scan_tile: rows of all warps, and warps at most. Rows of fewer
 /// bytes are as many as have them.
 constexpr int kShortRows = 8, kShortWarps = 4, kLeastRowBytes = 256;
+
 constexpr int kManyResidentWarps = 64;
 /// propagate where segments begin within loads, whose first and last tiles have code of their own:
 /// rows, and warps a block. Measured on an H200, of a copy, running sums less the segment's by four
 /// warps and by eight: f16 of 7001 0.53 and 0.49, of 9001 0.54 and 0.43, of 100001 0.61 and 0.58;
 /// f32 0.59 and 0.53, 0.59 and 0.52, 0.67 and 0.59.
 constexpr int kRowsWithinLoads = 4, kWarpsWithinLoads = 4;
+
 /// Larger blocks have too few registers for rows of this length.
 constexpr int kMostBlockWarps = 16;
+
 /// Bytes of a lane's registers that the rows of a run may take.
 constexpr int kRunBytes = 128;
+
 /// look_ahead: tiles in shared memory or on their way, and bytes of them a processor, about half of
 /// which are under way (0009).
 constexpr int kStages = 4;
+
 constexpr std::int64_t kStageBytes = 128 * 1024;
 /// look_ahead: bytes of a CPU's tile, of all inputs, three of which are in a core's own cache.
 /// Sixteen threads of a Sapphire Rapids scan f16 by tiles of 64 to 256 KiB at 1.03 of a copy's
 /// speed.
 constexpr int kCpuAheadTileBytes = 128 * 1024;
-/// Rows of a CPU's tiles of scans in both directions, which are sooner than a pass over memory for
-/// each where segments fit (ns an element of a Zen 4's caches, f32 of 33, 96, 480 and 1008: 0.43,
-/// 0.40, 0.62 and 0.70, by propagate 4.2, 1.65, 0.80 and 0.65).
-constexpr int kCpuRowsBothWays = 16;
-
-/// Whether a CPU's long segments are so many that a thread each scans them, which reads them once.
-bool many_long(const Graph& graph, const PlanRequest& request) {
-  return request.most_elements == 0 && !values_wait(graph);
-}
 
 /// Registers of a lane that a value takes.
 int words_of(DType type) { return std::max(1, size_of(type) / 4); }
@@ -51,9 +57,7 @@ int words_of(DType type) { return std::max(1, size_of(type) / 4); }
 /// compiling; only that nothing spills depends on it.
 int lane_registers(const Graph& graph, int rows, int width) {
   constexpr int kAddresses = 20;
-  int bytes = 0, registers = kAddresses;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  registers += rows * width * bytes / 4;
+  int registers = kAddresses + rows * width * element_bytes(graph) / 4;
   for (const Fold& fold : graph.folds) {
     int words = 0;
     const std::vector<DType> fields = scanned_fields(fold);
@@ -80,26 +84,6 @@ bool keeps_lifted_rows(const Graph& graph) {
 /// rows are many, 84. Of everything NVRTC compiles four rows of those and the staged ones in 6.4 s,
 /// one row in 0.7 s, for sm_90; others spill.
 constexpr std::size_t kLongMerge = 100;
-
-/// Rows of the smallest tile of whole segments and whole rows of one element a lane, where a CPU's
-/// segments of plain folds are scanned sooner by those: lines of memory are not shared by tiles
-/// then and may pass the caches by. 0: each by itself, or tiles of any rows. Measured on a Zen 4,
-/// two threads, of a copy, without and with: f32 of 5 (5 rows) 0.69 and 0.98, of 31 0.73 and 0.97,
-/// of 33 0.77 and 1.06, of 48 (3 rows) 0.76 and 1; f16 of 5 0.72 and 0.92, of 31 0.53 and 0.5, of
-/// 33 0.46 and 0.67, of 40 (5) 0.55 and 0.82, of 68 (17) 0.6 and 0.81, of 100 (25) 0.65 and 0.68,
-/// of 63 (63 rows) 0.68 and 0.64, of 70 (35) 0.42 and 0.49. Longer ones of more bytes share rows
-/// (moves_to_lines), which are on lines wherever outputs begin.
-int rows_of_whole_tile(const Graph& graph, std::int64_t segment) {
-  constexpr std::int64_t kMostOfManyRows = 64, kMostOfHalves = 128;
-  constexpr std::int64_t kManyRows = 32, kMostScans = 64;
-  const bool on_lines = is_plain(graph) && !scans_both_ways(graph) && lines_along(graph) >= 0;
-  if (segment % Plan::kWarp == 0 || !on_lines) return 0;
-  const std::int64_t rows = segment / std::gcd(segment, std::int64_t{Plan::kWarp});
-  const bool serves = segment < kMostOfManyRows ||
-                      (segment < kMostOfHalves && rows <= kManyRows && widest_output(graph) < 4);
-  const auto folds = static_cast<std::int64_t>(graph.folds.size());
-  return serves && rows * folds <= kMostScans ? static_cast<int>(rows) : 0;
-}
 
 /// Rows of a scan in both directions: values of the pass that comes first wait for those of the
 /// other, in as many words of a lane's registers at most. Measured on an H200, of a copy, by one
@@ -143,24 +127,6 @@ int most_told_rows(const Graph& graph, int width) {
   return words == 0 ? kRunRows : std::max(1, kWords / (width * words));
 }
 
-/// Rows of a warp's tile whose segments quick folds scan, which takes less than their totals do, so
-/// that many stay in registers. Measured on an H200, of a copy, recurrences of f32 of 1000 and
-/// 4096: by tiles 0.75 and 0.95, by blocks 0.36 and 0.35; of 8192 by blocks 0.47, by a tile in
-/// shared memory (look_back) 0.61.
-int most_quick_rows(const Graph& graph, int width) {
-  constexpr int kBytes = 512;  // of a lane's registers
-  int bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  const int folds = static_cast<int>(graph.folds.size());
-  return std::max(1, std::min(kMostRunRows, kBytes / (std::max(1, bytes) * width)) / folds);
-}
-
-/// Elements of a segment that is no multiple of a load up to which a warp scans it by itself where
-/// there are quick folds, whose tiles have no heads. Measured on an H200, of a copy, recurrences of
-/// f32 of 5001: by scan_run 0.38, by propagate 0.26, by look_back 0.10; of 100001 by propagate
-/// 0.44, by look_back 0.16.
-constexpr std::int64_t kLongestQuickRun = 16 * 1024;
-
 /// Warps of a processor that have registers enough for blocks of several segments where values wait
 /// for these segments' ends or for the pass in the other direction; 0: nothing waits. Sums in both
 /// directions, f16 of four rows (32 words) by 24 warps 0.74 to 0.76 of a copy, by 16 0.57 to 0.69.
@@ -175,55 +141,16 @@ int warps_of_waiting(const Graph& graph, const Target& target, int rows, int wid
 
 }  // namespace
 
-bool values_wait(const Graph& graph) { return scans_both_ways(graph) || broadcasts(graph); }
-
-bool is_scan(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::scan_tile:
-    case Strategy::scan_run:
-    case Strategy::scan_block:
-    case Strategy::look_back:
-    case Strategy::look_ahead:
-    case Strategy::propagate: return true;
-    default: return false;
-  }
-}
-
-int widest_output(const Graph& graph) {
-  int bytes = 1;
-  for (const NodeId output : graph.outputs) {
-    const Node& node = graph.node(output);
-    if (node.level == Level::element) bytes = std::max(bytes, size_of(node.type));
-  }
-  return bytes;
-}
-
-int lines_along(const Graph& graph) {
-  int narrowest = -1, bytes = 0;
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-    const Node& node = graph.node(graph.outputs[o]);
-    const int size = size_of(node.type);
-    if (node.level != Level::element || !rows_are_lines(size)) continue;
-    if (narrowest >= 0 && size >= bytes) continue;
-    narrowest = static_cast<int>(graph.inputs.size() + o);
-    bytes = size;
-  }
-  return narrowest;
-}
-
-bool all_rows_are_lines(const Graph& graph) {
-  return std::all_of(graph.outputs.begin(), graph.outputs.end(), [&](NodeId output) {
-    const Node& node = graph.node(output);
-    return node.level != Level::element || rows_are_lines(size_of(node.type));
-  });
-}
-
-int widest_of_scan(const Graph& graph) {
-  return std::max(widest_input(graph), widest_output(graph));
-}
-
-int widest_load(const Target& target, const PlanRequest& request, int element) {
-  return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
+int rows_of_whole_tile(const Graph& graph, std::int64_t segment) {
+  constexpr std::int64_t kMostOfManyRows = 64, kMostOfHalves = 128;
+  constexpr std::int64_t kManyRows = 32, kMostScans = 64;
+  const bool on_lines = is_plain(graph) && !scans_both_ways(graph) && lines_along(graph) >= 0;
+  if (segment % kWarpWidth == 0 || !on_lines) return 0;
+  const std::int64_t rows = segment / std::gcd(segment, std::int64_t{kWarpWidth});
+  const bool serves = segment < kMostOfManyRows ||
+                      (segment < kMostOfHalves && rows <= kManyRows && widest_output(graph) < 4);
+  const auto folds = static_cast<std::int64_t>(graph.folds.size());
+  return serves && rows * folds <= kMostScans ? static_cast<int>(rows) : 0;
 }
 
 bool has_long_merges(const Graph& graph) {
@@ -255,9 +182,8 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     return std::max(1, of_bytes / (1024 * widest_of_scan(graph)));
   };
   // Rows that registers hold: of all inputs, as they come from memory.
-  int bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  bytes = std::max(1, bytes);  // positions alone are scanned without an input
+  const int bytes =
+      std::max(1, element_bytes(graph));  // positions alone are scanned without an input
   const int fit = std::max(1, kRunBytes / (bytes * widest));
   const int most = has_long_merges(graph)                               ? 1
                    : graph.folds.size() > 1 || keeps_lifted_rows(graph) ? kRunRows / 2
@@ -271,14 +197,14 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
     case Strategy::scan_tile:
       if (s < 1) return std::nullopt;
       if (one_warp) choice.depth = std::max(choice.depth, rows_of_whole_tile(graph, s));
-      if (one_warp && both_ways && s > Plan::kWarp) choice.depth = kCpuRowsBothWays;
+      if (one_warp && both_ways && s > kWarpWidth) choice.depth = kCpuRowsBothWays;
       for (int depth = choice.depth; depth <= most_run_rows(target, strategy); depth *= 2) {
         choice.depth = depth;
         const auto run = choose_run(graph, s, depth, widest);
         if (!run) continue;
         if (!one_warp && depth <= kTileRows) {
           const int least =
-              std::clamp(kLeastRowBytes / (bytes * widest * Plan::kWarp), 1, kTileRows);
+              std::clamp(kLeastRowBytes / (bytes * widest * kWarpWidth), 1, kTileRows);
           choice.depth = choose_short_run(graph, s, *run, least).rows;
           // Processors with fewer warps also hold fewer blocks.
           const int least_warps = target.resident_warps < kManyResidentWarps ? kShortWarps : 1;
@@ -292,27 +218,26 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.depth = cpu_range_depth(graph);
       if (s > 0 && choice.depth > 1) {
         choice.depth =
-            static_cast<int>(std::clamp<std::int64_t>(s / Plan::kWarp, 2, kCpuRangeDepth));
+            static_cast<int>(std::clamp<std::int64_t>(s / kWarpWidth, 2, kCpuRangeDepth));
       }
       return choice;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return std::nullopt;
-      const std::int64_t row = std::int64_t{Plan::kWarp} * dividing_width(s, widest);
+      const std::int64_t row = std::int64_t{kWarpWidth} * widest_divisor(s, widest);
       const std::int64_t needed = (s - 1) / row + 1;
       const int most_of_block =
           std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps});
       // Short segments by few warps, so that several blocks share a processor. What else has both
       // directions reads its input twice: there rows may be more.
       const int most_rows =
-          both_ways ? std::max(rows, most_waiting_rows(graph, dividing_width(s, widest))) : rows;
-      if (s > std::int64_t{Plan::kWarp} * widest * kMostRunRows * most_of_block)
-        return std::nullopt;
+          both_ways ? std::max(rows, most_waiting_rows(graph, widest_divisor(s, widest))) : rows;
+      if (s > std::int64_t{kWarpWidth} * widest * kMostRunRows * most_of_block) return std::nullopt;
       // Where a block holds so many segments that they are whole loads, these are worth more. Tiles
       // that lie on loads are worth more than loads of less than half of the widest: sums in both
       // directions, f16 of 7001 and 9001 0.41 and 0.40 of a copy, by blocks 0.24 and 0.25 (an
       // H200).
       const std::int64_t tile =
-          std::int64_t{Plan::kWarp} * widest * kRowsWithinLoads * kWarpsWithinLoads;
+          std::int64_t{kWarpWidth} * widest * kRowsWithinLoads * kWarpsWithinLoads;
       const bool has_tiles = values_wait(graph) && s > tile;
       const int narrowest = has_tiles ? std::max(1, widest / 2) : 1;
       for (int width = widest; may_begin_anywhere(graph) && s % width != 0 && width >= narrowest;
@@ -320,7 +245,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         const std::int64_t unit = width / std::gcd(s, std::int64_t{width}) * s;
         const int group_rows = std::min(kMostGroupRows, rows * widest / width);
         const int resident = warps_of_waiting(graph, target, group_rows, width);
-        const auto shape = choose_block(unit, std::int64_t{Plan::kWarp} * width, most_of_block,
+        const auto shape = choose_block(unit, std::int64_t{kWarpWidth} * width, most_of_block,
                                         group_rows, resident);
         if (!shape) continue;
         choice.warps = shape->warps;
@@ -331,9 +256,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
                             : scan_warps(graph, target, choice.depth, width) / choice.warps;
         return choice;
       }
-      if (dividing_width(s, widest) < narrowest) return std::nullopt;
+      if (widest_divisor(s, widest) < narrowest) return std::nullopt;
       // By the loads that divide the segment, although its neighbours might fit.
-      if (may_begin_anywhere(graph)) choice.bytes = bytes_of(dividing_width(s, widest));
+      if (may_begin_anywhere(graph)) choice.bytes = bytes_of(widest_divisor(s, widest));
       std::uint64_t warps = 0;
       for (int depth = rows; depth <= most_rows; depth *= 2) {
         warps = std::bit_ceil(static_cast<std::uint64_t>((needed + depth - 1) / depth));
@@ -382,80 +307,16 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.warps = std::min(kTileWarps, most_of_block);
       choice.blocks = kBlocks;
       choice.stages = kStages;
-      const std::int64_t row = std::int64_t{Plan::kWarp} * widest * bytes;
+      const std::int64_t row = std::int64_t{kWarpWidth} * widest * bytes;
       const std::int64_t most = kStageBytes / (row * choice.warps * kBlocks * kStages);
       choice.depth =
           std::clamp(static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(most))), 1, rows);
-      const std::int64_t tile = std::int64_t{Plan::kWarp} * widest * choice.depth * choice.warps;
+      const std::int64_t tile = std::int64_t{kWarpWidth} * widest * choice.depth * choice.warps;
       if (s > 0 && s <= tile) return std::nullopt;  // other strategies have no need to wait
       return choice;
     }
     default: return std::nullopt;
   }
-}
-
-int cpu_range_depth(const Graph& graph) {
-  const auto gains = [](const Fold& fold) { return fold.tile || fold.quick; };
-  return std::any_of(graph.folds.begin(), graph.folds.end(), gains) ? kCpuRangeDepth : 1;
-}
-
-PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
-  const bool one_warp = target.max_warps == 1;
-  const std::int64_t s = request.segment;
-  struct Attempt {
-    Strategy strategy;
-    int most_rows = std::numeric_limits<int>::max();
-  };
-  std::vector<Attempt> order;
-  const bool few = shape_of_few(graph, target, request).has_value();
-  if (few) {
-    // Tiles that wait have a launch that clears their slots, and tickets; these have neither.
-    auto choice = scan_choice_of(Strategy::propagate, graph, target, request);
-    if (choice) choice->direct = 1;
-    if (choice && make_plan(graph, target, request, *choice)) return *choice;
-  }
-  if (s == 0 && owned_by_one_thread(graph, target, request)) order.push_back({Strategy::scan_run});
-  if (s > 0 && one_warp) {
-    const bool fits = scans_both_ways(graph) && s <= std::int64_t{kCpuRowsBothWays} * Plan::kWarp;
-    if (s < Plan::kWarp || rows_of_whole_tile(graph, s) > 0 || fits)
-      order.push_back({Strategy::scan_tile});
-    if (s <= kCpuLongestRun || many_long(graph, request)) order.push_back({Strategy::scan_run});
-  } else if (s > 0) {
-    const int widest = widest_load(target, request, widest_of_scan(graph));
-    // Segments that fill a warp's rows have no use for heads among them.
-    const bool fill_rows =
-        s % widest == 0 && s > std::int64_t{kTileRows - 1} * Plan::kWarp * widest;
-    if (has_quick_folds(graph) && !values_wait(graph) && !has_long_merges(graph)) {
-      order.push_back({Strategy::scan_tile, most_quick_rows(graph, widest)});
-      if (s % widest != 0 && request.most_elements == 0)
-        order.push_back({s <= kLongestQuickRun ? Strategy::scan_run : Strategy::propagate});
-    } else {
-      if (fill_rows) order.push_back({Strategy::scan_block});
-      order.push_back({Strategy::scan_tile, values_wait(graph) ? kTileRows : kRunRows});
-      order.push_back({Strategy::scan_block});
-    }
-  }
-  // Outputs that stay in the caches take the room of tiles that are on their way: two threads of a
-  // Zen 4, 8 to 30 MiB of f16 and f32, by look_ahead 6 to 12 % longer.
-  const std::int64_t kept = most_of_kept_outputs(graph, target);
-  const bool streams = kept > 0 && (request.most_elements == 0 || request.most_elements > kept);
-  if (one_warp && streams) order.push_back({Strategy::look_ahead});
-  for (const Strategy strategy : {Strategy::look_back, Strategy::propagate, Strategy::scan_tile})
-    order.push_back({strategy});
-  for (const Attempt& attempt : order) {
-    // Of few elements every block has one tile or none, and small ones are there sooner.
-    if (attempt.strategy == Strategy::look_back && !few) {
-      const auto staged = staged_scan_choice(graph, target, request);
-      const auto plan = staged ? make_plan(graph, target, request, *staged) : std::optional<Plan>();
-      if (plan) return better_by_heads(graph, target, request, *plan).value_or(*staged);
-    }
-    const std::optional<PlanChoice> choice =
-        scan_choice_of(attempt.strategy, graph, target, request);
-    if (!choice || choice->depth > attempt.most_rows) continue;
-    const std::optional<Plan> plan = make_plan(graph, target, request, *choice);
-    if (plan) return better_by_heads(graph, target, request, *plan).value_or(*choice);
-  }
-  throw InternalError("no strategy serves a scan", print(graph));
 }
 
 }  // namespace chainfold::codegen

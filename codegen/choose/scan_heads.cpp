@@ -3,6 +3,15 @@
 // A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold so
 // many of them that these begin on loads together; and tiles of one segment rarely share it evenly.
 // Tiles of all segments have the widest loads and are all full, whatever the size is.
+#include "chainfold/codegen/choose/scan_heads.hpp"
+
+#include "chainfold/codegen/choose/scan_guess.hpp"
+#include "chainfold/codegen/choose/scan_staged.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

@@ -4,10 +4,20 @@
 // that a processor has on its way lies meanwhile in registers or in shared memory, which together
 // hold about twice what registers do. What is staged is read twice from there; registers hold only
 // the rows besides.
+#include "chainfold/codegen/choose/scan_staged.hpp"
+
 #include <algorithm>
 
+#include "chainfold/codegen/choose/scan_guess.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 
 namespace chainfold::codegen {
 
@@ -104,11 +114,10 @@ struct StagedRow {
   std::int64_t elements, bytes;
 };
 StagedRow staged_row(const Graph& graph, const Target& target, bool mma) {
-  int bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  const int bytes = element_bytes(graph);
   const int element = mma ? widest_input(graph) : widest_of_scan(graph);
   const int width = std::max(1, target.vector_bytes / element);
-  const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+  const std::int64_t row = std::int64_t{kWarpWidth} * width;
   return {width, scan_warps(graph, target, kRowsUnderWay, width), row, row * bytes};
 }
 
@@ -139,7 +148,7 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
     return heads || request.segment == 0 ? shape : of_one_segment(shape, shape);
   }
   const bool is_wide = has_wide_states(graph);
-  const std::int64_t full = std::int64_t{Plan::kWarp} * target.vector_bytes;
+  const std::int64_t full = std::int64_t{kWarpWidth} * target.vector_bytes;
   const bool is_short = row.bytes < full, is_one = row.bytes == full;
   const bool is_long = is_one && row.width <= target.vector_bytes / kLongElement;
   const bool by_lanes = request.segment == 0 && !mma && target.wide_sums && copies_out(graph) &&
@@ -169,7 +178,7 @@ Shape shape_of(const Graph& graph, const Target& target, const PlanRequest& requ
   if (row.elements * kSegments.warps * rows % request.segment == 0) return kSegments;
   const Shape& tall = kAllSegmentsLong;
   const std::int64_t tile = tile_of(tall, row.elements);
-  return is_long && request.segment > Plan::kWarp * tile ? tall : kAllSegments;
+  return is_long && request.segment > kWarpWidth * tile ? tall : kAllSegments;
 }
 
 }  // namespace

@@ -1,10 +1,28 @@
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/choose/space.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "chainfold/codegen/choose/scan.hpp"
-#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/choose/columns.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/choose/parts.hpp"
+#include "chainfold/codegen/choose/published.hpp"
+#include "chainfold/codegen/choose/rows.hpp"
+#include "chainfold/codegen/choose/scan_guess.hpp"
+#include "chainfold/codegen/choose/scan_heads.hpp"
+#include "chainfold/codegen/choose/scan_staged.hpp"
+#include "chainfold/codegen/choose/staged.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {
@@ -276,9 +294,7 @@ void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
 
 /// Bytes of a row of loads as wide as the target's, of elements of `element` bytes.
 int row_bytes(const Graph& graph, const Target& target, const PlanRequest& request, int element) {
-  int bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  return Plan::kWarp * widest_load(target, request, element) * bytes;
+  return kWarpWidth * widest_load(target, request, element) * element_bytes(graph);
 }
 
 void add_staged_tiles(Space& space, const Graph& graph, const Target& target,

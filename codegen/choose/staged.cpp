@@ -1,42 +1,52 @@
 // The staged strategy's decisions: which lanes share a segment follows from what shared memory can
 // deliver, how much is under way from what memory needs.
+#include "chainfold/codegen/choose/staged.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <tuple>
-#include <utility>
+#include <vector>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-/// Loads that a lane makes of one segment, all of them in the kernel's text; by default so many
-/// only of moments, which gain most.
-constexpr int kMostLoads = 256, kUsualLoads = 128;
-/// Elements that a lane takes into registers before it adds them up.
-constexpr int kMostElementsAhead = 64;
+constexpr int kUsualLoads = 128;
 /// Bytes under way a multiprocessor that keep memory busy; more let some multiprocessors run ahead
 /// of others (measured on an H200: 64 KiB 0.97, 128 KiB 0.94 of the ceiling at 64 f16 a segment).
 constexpr std::int64_t kBytesInFlight = 64 * 1024;
+
 /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not fit.
 /// Words of several elements that segments straddle take more instructions, which longer tiles
 /// share the others with; so do segments of kLongBytes, whose results leave room (measured on an
 /// H200: 200, 300, 500 and 777 f16 a segment 0.978 of the ceiling, of longer tiles 0.984 to 0.990).
 constexpr std::int64_t kShortTile = 1536, kShortTileOfWords = 2048, kLongTile = 12 * 1024;
+
 constexpr std::int64_t kShortTileOfLong = 3 * 1024, kLongBytes = 384;
 /// Results of a block that wait to be stored together, in bytes (measured on an H200, 64 and 16
 /// KiB: 32 f16 a segment 0.973 and 0.961 of the ceiling); the most tiles a warp.
 constexpr std::int64_t kBurstBytes = 64 * 1024;
+
 /// Where less than kManyShare bytes are read for a byte of results, blocks of one burst each, of so
 /// many bytes that are read, are better than any turns, with more under way (measured on an H200 in
 /// turns and so: 3 f16 a segment 0.976 and 1.003, 5 0.958 and 0.995, 6 0.972 and 0.991, 7 0.972 and
 /// 0.989).
 constexpr std::int64_t kManyShare = 16, kBytesOfBurst = 48 * 1024;
+
 constexpr std::int64_t kBytesInFlightOfBursts = 96 * 1024;
 /// Up to so many bytes that are read for a byte of results, blocks that read and write once, as
 /// many of them as fit, are better still: a ring of copies comes to its second turn only when its
@@ -44,26 +54,31 @@ constexpr std::int64_t kBytesInFlightOfBursts = 96 * 1024;
 /// 0.93, of 5 0.96 and 0.99, of 6 0.82 and 0.99, i8 to i64 of 3 0.89 and 0.99, of 5 0.96 and 0.98,
 /// f16 to f32 of 3 0.987 both).
 constexpr std::int64_t kOneRoundShare = 2;
+
 constexpr int kRowsOfOneRound = 16, kWarpsOfOneRound = 4;
 constexpr int kMostBlocksOfOneRound = 8, kLeastBlocksOfOneRound = 4;
 /// Bytes that a lane of such a block reads of pairs of words and larger elements: of f32 by 32, 64
 /// and 128 bytes 1.008, 0.999 and 1.000 of the ceiling, by rows 0.997 (an H200; of f64 1.007 and
 /// 0.999, of i32 1.007 and 0.998).
 constexpr int kPairBytes = 32;
+
 /// Bytes of a block that comes late (measured on an H200, without such blocks, by 64 and by 128
 /// KiB: 64 f16 a segment 0.983, 0.992 and 0.991, 32 0.972, 0.980 and 0.980, 500 0.985, 0.991 and
 /// 0.990).
 constexpr std::int64_t kLateBytes = 96 * 1024;
+
 constexpr int kMostBurst = 512;
-constexpr int kBanks = 32, kBankBytes = 4;
+constexpr int kBanks = 32;
 /// Bytes read for a byte of results below which results are so much of the traffic that to gather
 /// them gains nothing (measured on an H200 for f16, f32, f64 and i8); several folds of one input
 /// gain earlier, because copies leave their warps free, but where rows leave no lane idle and fold
 /// inputs as they are (mean and variance, f16, of 16 a segment 0.98 by rows and 0.96 staged, of 32
 /// 0.97 and 0.95, of 48 0.81 and 0.95; mean and root mean square of 32 0.90 and 0.96).
 constexpr std::int64_t kLeastShare = 24, kLeastShareOfSeveral = 8;
+
 /// Loads below so many bytes a lane make short work of memory's bandwidth, staged or not at all.
 constexpr int kWideBytes = 8;
+
 /// The longest segments, in bytes, that gain: of those that the widest loads read as well, of those
 /// that half as wide ones read, and of others. Rows of more are in step with memory on devices of
 /// every bandwidth, where blocks that stay for all of them reach 0.98 on an H100 (2^30 f16 on it,
@@ -73,25 +88,24 @@ constexpr int kWideBytes = 8;
 /// and 1.007, of 512 1.004 and 0.998, of 1000 1.001 and 1.005, i8 of 1000 0.998 and 1.009, f64 of
 /// 256 0.997 and 1.011).
 constexpr std::int64_t kLongestWide = 1024, kLongestHalf = 960, kLongestNarrow = 6 * 1024;
+
 /// The same of moments and of folds in order, which take more than memory does (means and variances
 /// of 1000 f16 on an H200 0.994 staged, 0.984 by rows), and of loads of a single element.
 constexpr std::int64_t kLongestWideOfMore = 2 * 1024, kLongestHalfOfMore = 8 * 1024;
+
 /// The same of moments that narrow loads read (means and variances of f16 on an H200, of the
 /// ceiling, by rows with edges and staged: 2003 0.71 and 0.99, 4099 0.86 and 0.99, 7001 0.93 and
 /// 0.98; 8191 0.97 by rows, and no longer room for stages).
 constexpr std::int64_t kLongestOfMoments = 14 * 1024;
+
 /// The same of sums of f64, which other rows read as well (rows.cpp).
 constexpr std::int64_t kLongestOfDoubles = 3 * 1024;
+
 /// Merges of a lane in a kernel's text: what more of them cost to compile, no run pays back.
 constexpr std::int64_t kMostMerges = 1024;
+
 /// Those of an element of moments that a whole warp shares, whose states are merged once a batch.
 constexpr std::int64_t kStepsOfMoments = 4;
-
-int sum_of_inputs(const Graph& graph) {
-  int bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  return bytes;
-}
 
 int sum_of_outputs(const Graph& graph) {
   int bytes = 0;
@@ -99,41 +113,14 @@ int sum_of_outputs(const Graph& graph) {
   return bytes;
 }
 
-/// Bytes of a tile of the input that has the fewest.
-std::int64_t least_tile(const Graph& graph, std::int64_t elements) {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const GraphInput& input : graph.inputs)
-    least = std::min<std::int64_t>(least, size_of(input.type));
-  return least * elements;
-}
-
-int widest_divisor(std::int64_t segment, int widest) {
-  int width = widest;
-  while (segment % width != 0) width /= 2;
-  return width;
-}
-
-/// The width of a lane's loads, and whether segments straddle them: shared memory serves words, so
-/// narrower loads would cost as much and bring less. Inputs that do not begin alike cannot share
-/// such loads.
-std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes,
-                                  int lanes) {
-  const int width = widest_divisor(segment, widest);
-  if (graph.inputs.size() != 1 || bytes < kBankBytes) return {width, false};
-  if (lanes > 1 && needs_order(graph))
-    return {width, false};  // each lane's elements must be one run
-  const int word = kBankBytes / size_of(graph.inputs[0].type);
-  return width < word ? std::pair{word, true} : std::pair{width, false};
-}
-
 /// Cycles that shared memory takes for one load of `width` elements a lane, where lane l begins at
 /// (l / lanes) * segment + (l % lanes) * width, or at the load's boundary before that: as many as
 /// words of the busiest bank, for each group of lanes that is served together.
 int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   const int bytes = width * size;
-  const int together = std::min(Plan::kWarp, kBanks * kBankBytes / std::max(bytes, kBankBytes));
+  const int together = std::min(kWarpWidth, kBanks * kBankBytes / std::max(bytes, kBankBytes));
   int cycles = 0;
-  for (int first = 0; first < Plan::kWarp; first += together) {
+  for (int first = 0; first < kWarpWidth; first += together) {
     std::array<std::vector<std::int64_t>, kBanks> words;
     for (int l = first; l < first + together; ++l) {
       const std::int64_t start = l / lanes * segment / width * width;
@@ -163,7 +150,7 @@ double cost(const Graph& graph, std::int64_t segment, int lanes, int width) {
   const auto inputs = static_cast<double>(graph.inputs.size());
   const double adds = loads * (inputs + 2.0 * width * inputs);
   const double exchanges = 4.0 * std::countr_zero(static_cast<unsigned>(lanes));
-  return (cycles + (adds + exchanges) / 4) * lanes / Plan::kWarp;
+  return (cycles + (adds + exchanges) / 4) * lanes / kWarpWidth;
 }
 
 /// Steps of merging one more element into all folds' states.
@@ -202,45 +189,11 @@ std::optional<PlanChoice> one_round(const Graph& graph, const Target& target,
 
 }  // namespace
 
-bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                  int widest) {
-  if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
-  if (!is_power_of_two(choice.lanes) || choice.lanes > Plan::kWarp ||
-      !is_power_of_two(choice.stages))
-    return false;
-  if (choice.burst < choice.stages || choice.blocks < 1) return false;
-  if (choice.late < 0 || choice.late > choice.burst) return false;
-  plan.strategy = Strategy::staged;
-  std::tie(plan.load_width, plan.straddle) =
-      staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
-  plan.lanes_per_segment = choice.lanes;
-  plan.depth = plan.loads_a_lane();
-  plan.rows = choice.rows;
-  plan.stages = choice.stages;
-  plan.burst = choice.burst;
-  plan.late = choice.late;
-  plan.resident = choice.blocks;
-  plan.blocks = std::int64_t{target.processors} * choice.blocks;
-  const int folds = static_cast<int>(graph.folds.size());
-  plan.load_rows_first = plan.rows * plan.depth * plan.load_width * folds <= kMostElementsAhead;
-  plan.loads_at_once = std::max(1, kMostElementsAhead / 4 / (folds * plan.load_width));
-  // What is legal must not depend on the alignment of pointers, so the worst is taken.
-  Plan worst = plan;
-  worst.base_alignment = worst.load_width = 1;
-  worst.straddle = false;
-  if (worst.loads_a_lane() > kMostLoads) return false;
-  // Lanes of a small group take turns along their segment.
-  const bool turns = choice.lanes > 1 && choice.lanes < Plan::kWarp && worst.loads_a_lane() > 1;
-  if (turns && needs_order(graph)) return false;
-  if (least_tile(graph, plan.segments_per_warp() * plan.segment) < kLeastStagedTile) return false;
-  return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
-}
-
 std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target,
                                         const PlanRequest& request) {
   const std::int64_t s = request.segment;
   if (!target.async_copies || s < 1 || graph.inputs.empty()) return std::nullopt;
-  const int bytes = sum_of_inputs(graph);
+  const int bytes = element_bytes(graph);
   const int widest = widest_load(graph, target, request.base_alignment);
   PlanChoice choice;
   choice.strategy = Strategy::staged;
@@ -249,12 +202,12 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   choice.warps = 8;
   choice.blocks = 2;
   double least = std::numeric_limits<double>::max();
-  for (int lanes = 1; lanes <= Plan::kWarp; lanes *= 2) {
+  for (int lanes = 1; lanes <= kWarpWidth; lanes *= 2) {
     const int width = staged_width(graph, s, widest, target.vector_bytes, lanes).first;
     const std::int64_t step = std::int64_t{lanes} * width;
-    if (s * bytes * (Plan::kWarp / lanes) > kLongTile && lanes < Plan::kWarp) continue;
-    const bool batched = lanes == Plan::kWarp && has_moments(graph);
-    if (s > std::int64_t{batched ? kMostLoads : kUsualLoads} * lanes) continue;
+    if (s * bytes * (kWarpWidth / lanes) > kLongTile && lanes < kWarpWidth) continue;
+    const bool batched = lanes == kWarpWidth && has_moments(graph);
+    if (s > std::int64_t{batched ? kMostStagedLoads : kUsualLoads} * lanes) continue;
     if (lanes > 1 && step >= 2 * s) continue;
     if (s / lanes * merge_steps(graph, batched) > kMostMerges) continue;
     const double cycles = cost(graph, s, lanes, width);
@@ -268,7 +221,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     if (const std::optional<PlanChoice> once = one_round(graph, target, request, choice))
       return once;
   }
-  const std::int64_t row = s * bytes * (Plan::kWarp / choice.lanes);
+  const std::int64_t row = s * bytes * (kWarpWidth / choice.lanes);
   choice.rows = 1;
   const std::int64_t merges = s / choice.lanes * merge_steps(graph);
   const bool words =
@@ -293,7 +246,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     if (4 * round > 2 * kBytesInFlight) choice.blocks = 1;
     choice.stages = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
         std::clamp<std::int64_t>(kBytesInFlight / (choice.blocks * round), 2, 8))));
-    const std::int64_t results = warps * (Plan::kWarp / choice.lanes) * choice.rows * out;
+    const std::int64_t results = warps * (kWarpWidth / choice.lanes) * choice.rows * out;
     choice.burst = static_cast<int>(
         std::clamp<std::int64_t>(kBurstBytes / results, choice.stages, kMostBurst));
   }
@@ -306,7 +259,7 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     if (make_plan(graph, target, request, choice)) return choice;
     if (choice.burst > std::max(4, choice.stages)) {
       choice.burst = std::max(choice.stages, choice.burst * 3 / 4);
-    } else if (choice.rows > 1 && least_tile(graph, s * (Plan::kWarp / choice.lanes) * choice.rows /
+    } else if (choice.rows > 1 && least_tile(graph, s * (kWarpWidth / choice.lanes) * choice.rows /
                                                         2) >= kLeastStagedTile) {
       choice.rows /= 2;
     } else if (choice.blocks > 1) {
@@ -328,7 +281,7 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const bool several =
       graph.folds.size() > 1 && !(is_power_of_two(s / width) && folds_inputs(graph));
   const std::int64_t share = several ? kLeastShareOfSeveral : kLeastShare;
-  const bool gathers = s * sum_of_inputs(graph) >= share * sum_of_outputs(graph);
+  const bool gathers = s * element_bytes(graph) >= share * sum_of_outputs(graph);
   const int loads = width * widest_input(graph);
   if (loads < kWideBytes) return bytes <= (has_moments(graph) ? kLongestOfMoments : kLongestNarrow);
   if (width == 1 && adds_doubles(graph)) return gathers && !few && bytes <= kLongestOfDoubles;
@@ -336,28 +289,6 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
   const std::int64_t half = more ? kLongestHalfOfMore : kLongestHalf;
   const std::int64_t wide = more ? kLongestWideOfMore : kLongestWide;
   return gathers && !few && bytes <= (loads < target.vector_bytes ? half : wide);
-}
-
-PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
-                                const PlanRequest& request, const PlanChoice& choice) {
-  if (request.base_alignment >= target.vector_bytes) return choice;
-  // A scan's run of narrow loads may be too short for a segment, or for a warp to be worth it.
-  const auto plan = make_plan(graph, target, request, choice);
-  if (choice.strategy == Strategy::scan_tile || !plan)
-    return default_choice(graph, target, request);
-  if (choice.strategy != Strategy::rows) return choice;
-  if (gains_from_stages(graph, target, request)) {
-    if (const auto staged = staged_choice(graph, target, request)) return *staged;
-  }
-  // Rows that need edges only here: what serves them best is another choice.
-  PlanRequest aligned = request;
-  aligned.base_alignment = target.vector_bytes;
-  const auto without = make_plan(graph, target, aligned, choice);
-  const bool edges = plan->edges && without && !without->edges;
-  // So are narrower loads of a GPU's rows with gaps, which have no edges.
-  const bool narrow =
-      request.strided && target.max_warps > 1 && without && plan->load_width < without->load_width;
-  return edges || narrow ? rows_choice(graph, target, request) : choice;
 }
 
 }  // namespace chainfold::codegen

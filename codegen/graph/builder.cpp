@@ -1,12 +1,15 @@
-#include "chainfold/codegen/graph/graph.hpp"
-
-#include <fmt/format.h>
+#include "chainfold/codegen/graph/builder.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/type_names.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -1,10 +1,12 @@
 // GraphBuilder::lambda: what was written in nodes over fields, as a Lambda.
-#include <fmt/format.h>
-
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,10 +1,14 @@
-#include <fmt/format.h>
-
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
 
 namespace chainfold::codegen {
 

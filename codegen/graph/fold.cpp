@@ -2,8 +2,6 @@
 // user's own. Sums are in fold_sum.cpp, the variance is in fold_variance.cpp.
 #include "chainfold/codegen/graph/fold.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -13,8 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/graph/fold_parts.hpp"
+#include "chainfold/codegen/graph/fold_print.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 
 namespace chainfold::codegen {
 

@@ -24,6 +24,19 @@ std::vector<DType> carried_fields(const Fold& fold) {
   return fold.state;
 }
 
+int element_bytes(const Graph& graph) {
+  int bytes = 0;
+  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
+  return bytes;
+}
+
+std::int64_t state_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Fold& fold : graph.folds)
+    for (const DType type : fold.state) bytes += size_of(type);
+  return bytes;
+}
+
 std::int64_t carried_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
   for (const Fold& fold : graph.folds)

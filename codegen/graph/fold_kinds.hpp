@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {
@@ -16,6 +17,10 @@ namespace chainfold::codegen {
 [[nodiscard]] std::vector<DType> carried_fields(const Fold& fold);
 /// Bytes of those of all folds.
 [[nodiscard]] std::int64_t carried_bytes(const Graph& graph);
+/// Bytes of the states of all folds, as they lie in memory.
+[[nodiscard]] std::int64_t state_bytes(const Graph& graph);
+/// Bytes of one element of all inputs, as they lie in memory; 0: there are no inputs.
+[[nodiscard]] int element_bytes(const Graph& graph);
 /// The same fields where elements are scanned: those of moments are states by themselves.
 [[nodiscard]] std::vector<DType> scanned_fields(const Fold& fold);
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,6 +1,9 @@
+#include "chainfold/codegen/graph/fold_print.hpp"
+
 #include <fmt/format.h>
 
 #include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -1,10 +1,12 @@
 // Linear recurrences: a state is what a run of elements does to the value before it, a product and
 // a value, each with an exponent of its own.
-#include <fmt/format.h>
+#include "chainfold/codegen/graph/fold_recurrence.hpp"
 
 #include <limits>
 #include <memory>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/graph/fold_parts.hpp"
 

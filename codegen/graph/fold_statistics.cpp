@@ -1,12 +1,12 @@
 // Moments of higher order and of two variables: sums of powers and products of deviations from the
 // means, merged pairwise.
-#include <fmt/format.h>
-
 #include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/graph/fold_parts.hpp"
 

@@ -1,5 +1,7 @@
 // Sums and the mean. Those of floats keep what rounding takes away (TwoSum), and those of f64 also
 // what is too large to be added up as it is.
+#include "chainfold/codegen/graph/fold_sum.hpp"
+
 #include <limits>
 #include <vector>
 

@@ -1,8 +1,13 @@
 // GraphBuilder's folds of the language, each in the type that it is computed in, and what graphs
 // tell about their folds.
-#include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_recurrence.hpp"
+#include "chainfold/codegen/graph/fold_sum.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/value_range.hpp"
 
@@ -188,16 +193,6 @@ NodeId GraphBuilder::recurrence(NodeId factor, NodeId value, NodeId initial, boo
   if (given) operands.push_back(convert(initial, to));
   return scan(make_recurrence(to, {.reverse = reverse, .initial = given}), std::move(operands),
               {.exclusive = false, .reverse = reverse});
-}
-
-bool needs_order(const Graph& graph) {
-  return !std::all_of(graph.folds.begin(), graph.folds.end(),
-                      [](const Fold& fold) { return fold.commutative; });
-}
-
-bool has_quick_folds(const Graph& graph) {
-  return std::any_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.quick != nullptr; });
 }
 
 }  // namespace chainfold::codegen

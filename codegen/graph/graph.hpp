@@ -19,10 +19,9 @@
 // graphs hold none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "chainfold/codegen/base/ops.hpp"
@@ -33,7 +32,6 @@ namespace chainfold::codegen {
 
 using NodeId = std::int32_t;
 inline constexpr NodeId kNoNode = -1;
-
 enum class Level : std::uint8_t { uniform, segment, element, state };
 enum class NodeKind : std::uint8_t {
   input,
@@ -47,7 +45,6 @@ enum class NodeKind : std::uint8_t {
   field,
   scan
 };
-
 struct Node {
   NodeKind kind = NodeKind::constant;
   DType type = DType::i64;
@@ -62,12 +59,10 @@ struct Node {
   bool exclusive = false;        ///< scan: without the element itself
   bool reverse = false;          ///< scan: from the element to the end of the segment
 };
-
 /// Which elements of the segment a scan folds for each of them.
 struct ScanForm {
   bool exclusive = false, reverse = false;
 };
-
 /// How the input is cut: as one segment, into runs of `size` elements, or, as a matrix whose rows
 /// are such runs, into its `size` columns.
 struct Partition {
@@ -76,7 +71,6 @@ struct Partition {
   int size_param = -1;    ///< not of the whole: the parameter that gives it at launch
   bool tail = false;      ///< segments: whether the last segment may be shorter
 };
-
 struct GraphInput {
   std::string name;
   DType type;
@@ -89,7 +83,6 @@ struct GraphLiteral {
   DType type;
   Bits bits;
 };
-
 struct Graph {
   std::vector<GraphInput> inputs;
   std::vector<GraphParam> params;
@@ -98,169 +91,11 @@ struct Graph {
   std::vector<Node> nodes;      ///< operands before users
   std::vector<NodeId> outputs;  ///< in the order of `over`'s arguments
   Partition partition;
-  /// The outputs' expressions as they were written, for people, where graph_for has rewritten them;
+  /// The outputs' expressions as they were written, for people, where legalize has rewritten them;
   /// no part of what the graph is.
   std::vector<std::string> written{};
 
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
-};
-
-/// Whether the graph has a scan, and so, it may be, outputs with a value an element.
-bool has_scans(const Graph& graph);
-/// Whether some fold takes its elements in their order.
-bool needs_order(const Graph& graph);
-/// Whether some fold has one that costs less (Fold::quick).
-bool has_quick_folds(const Graph& graph);
-/// For every node whether it is of this kind or depends on one that is.
-std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
-/// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: two
-/// results of a fold of the segment, or such a fold and the inclusive forward scan of the same
-/// elements, whose last value it is.
-bool share_fold(const Node& a, const Node& b);
-/// Whether a scan names this entry of the graph's folds.
-bool is_scanned(const Graph& graph, int fold);
-/// The same graph, whose scans by min and max of integers of one or two bytes are of words: for
-/// targets whose lanes have words (Target::lane_words).
-Graph with_wide_scans(const Graph& graph);
-/// Which folds elements are told the value of, for their whole segment.
-std::vector<bool> asked_by_elements(const Graph& graph);
-/// Whether any are.
-bool broadcasts(const Graph& graph);
-/// Whether some scans run forward and others backward.
-bool scans_both_ways(const Graph& graph);
-
-/// The stable text of a graph. Values of literals are left out: it identifies the kernel.
-std::string print(const Graph& graph);
-/// Throws InternalError at the first violation of the rules above.
-void verify(const Graph& graph);
-
-/// Writes a canonical graph: constants are evaluated, commutative operands ordered, equal nodes
-/// found. Throws UserError for one name with two types and for operations undefined on their type.
-class GraphBuilder {
- public:
-  NodeId input(std::string_view name, DType type);
-  NodeId param(std::string_view name, DType type);
-  NodeId literal(DType type, Bits bits);  ///< 0, 1 and -1 become constants
-  NodeId constant(DType type, Bits bits);
-  NodeId extent();  ///< i64, segment level
-  NodeId index();   ///< i64, element level
-  /// Parameter `index` of the Lambda that is being written.
-  NodeId field(int index, DType type);
-  /// What `results` compute from fields, as a Lambda of these parameters; literals become
-  /// constants. Throws UserError, naming `what`, for anything but fields and literals below them.
-  [[nodiscard]] Lambda lambda(std::string_view what, std::vector<DType> params,
-                              const std::vector<NodeId>& results) const;
-  /// Operands must have one type (select: the last two); no implicit conversion happens here.
-  NodeId compute(Op op, std::vector<NodeId> operands);
-  NodeId convert(NodeId value, DType type);
-  /// `filter` is a boolean element- or uniform-level node, or kNoNode. `part`: which of the fold's
-  /// results.
-  NodeId fold(Fold fold, std::vector<NodeId> operands, NodeId filter = kNoNode, int part = 0);
-  /// The same fold of the elements so far, for each of them.
-  NodeId scan(Fold fold, std::vector<NodeId> operands, ScanForm form, NodeId filter = kNoNode);
-  /// What the segment-level `value` would be for every element if the segment ended with it
-  /// (inclusive) or before it (exclusive), or, reverse, began with it or behind it: its folds
-  /// become scans, the extent the number of those elements. `index` stays the position in the
-  /// segment. Throws UserError for a value without a fold.
-  NodeId running(NodeId value, ScanForm form);
-
-  /// Sum in `to`, by default sum_type of the operand's type.
-  NodeId sum(NodeId value, NodeId filter = kNoNode);
-  NodeId sum(NodeId value, NodeId filter, DType to);
-  /// Elements that pass the filter, i64; without one, the extent of the segment.
-  NodeId count(NodeId filter = kNoNode);
-  /// sum / count in `to` (f32 or f64), by default mean_type of the operand's type. Of integers it
-  /// is rounded once, of floats of equal elements it is that element.
-  NodeId mean(NodeId value, NodeId filter = kNoNode);
-  NodeId mean(NodeId value, NodeId filter, DType to);
-  /// The variance, its root, and the covariance of two values, over n - ddof (i64, uniform;
-  /// kNoNode: 0), NaN where that is not positive; correlation, skewness and excess kurtosis of a
-  /// population, NaN of values that are all the same. In mean_type of the operands' types.
-  NodeId variance(NodeId value, NodeId filter = kNoNode, NodeId ddof = kNoNode);
-  NodeId stddev(NodeId value, NodeId filter = kNoNode, NodeId ddof = kNoNode);
-  NodeId covariance(NodeId x, NodeId y, NodeId filter = kNoNode, NodeId ddof = kNoNode);
-  NodeId correlation(NodeId x, NodeId y, NodeId filter = kNoNode);
-  NodeId skewness(NodeId value, NodeId filter = kNoNode);
-  NodeId kurtosis(NodeId value, NodeId filter = kNoNode);
-  /// sqrt(sum(value * value)) in `to`, by default mean_type of the operand's type.
-  NodeId norm(NodeId value, NodeId filter = kNoNode);
-  NodeId norm(NodeId value, NodeId filter, DType to);
-  /// Smallest and largest; they keep the type (f16 and bf16 compare in f32).
-  NodeId min(NodeId value, NodeId filter = kNoNode);
-  NodeId max(NodeId value, NodeId filter = kNoNode);
-  /// The index of the first smallest or largest element, i64; -1 of nothing.
-  NodeId argmin(NodeId value, NodeId filter = kNoNode);
-  NodeId argmax(NodeId value, NodeId filter = kNoNode);
-  /// The product in sum_type of the operand's type.
-  NodeId product(NodeId value, NodeId filter = kNoNode);
-  /// log(sum(exp(value))) of a float in its compute type.
-  NodeId logsumexp(NodeId value, NodeId filter = kNoNode);
-  /// For each element y = factor * y + value in `to` (f32 or f64), where y is what it was for the
-  /// element before, or, reverse, behind it, and `initial` (uniform; kNoNode: 0) at first.
-  NodeId recurrence(NodeId factor, NodeId value, NodeId initial, bool reverse, DType to);
-
-  [[nodiscard]] DType type(NodeId id) const { return graph_.node(id).type; }
-  [[nodiscard]] Level level(NodeId id) const { return graph_.node(id).level; }
-  /// The position of a parameter's node among the parameters, for Partition::size_param.
-  [[nodiscard]] int param_index(NodeId id) const { return graph_.node(id).index; }
-  /// Ends the writing: sets outputs and partition, computes sums no wider than they are read,
-  /// drops unused nodes, verifies.
-  Graph finish(std::vector<NodeId> outputs, Partition partition);
-
- private:
-  NodeId add(Node node);
-  NodeId name(NodeKind kind, std::string_view name, DType type);
-  [[nodiscard]] bool before(NodeId a, NodeId b) const;
-  [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
-  /// For every node whether one of these is computed of it, what folds and scans read left out.
-  [[nodiscard]] std::vector<bool> computed_from(const std::vector<NodeId>& values) const;
-  /// The nodes that stand for these now.
-  static std::vector<NodeId> renamed(const std::vector<NodeId>& ids,
-                                     const std::vector<NodeId>& now);
-  /// A computation of what stands for its operands now.
-  NodeId recomputed(NodeId id, const std::vector<NodeId>& now);
-  /// What a fold's node folds beside scans, and how.
-  struct Running {
-    Fold fold;
-    std::vector<NodeId> operands;
-  };
-  Running as_running(const Node& node);
-  /// Beside scans, whose lowerings know one result a fold and whose sums have states of their own:
-  /// the outputs with such sums, of the wider type in the place of a sum's second result.
-  std::vector<NodeId> single_results(const std::vector<NodeId>& outputs);
-  /// The outputs with sums no wider than they are read (narrow.cpp).
-  std::vector<NodeId> narrow_sums(const std::vector<NodeId>& outputs);
-  /// The low 32 bits of an integer, computed in 32 bits as far as that is the same.
-  NodeId low_bits(NodeId value);
-  NodeId fold_node(Node node, Fold fold, std::vector<NodeId> operands, NodeId filter);
-  /// A number of more digits than an f64 has: value + rest, where value is their sum as an f64.
-  struct Digits {
-    NodeId value = kNoNode, rest = kNoNode;
-  };
-  Digits digits_of(NodeId integer);
-  /// The exact sum of integers of 64 bits.
-  Digits sum_digits(NodeId value, NodeId filter);
-  /// `total` / `elements` (i64), rounded once; NaN of nothing.
-  NodeId quotient(const Digits& total, NodeId elements);
-  /// A value whose deviations are those of `value`, as a `type` of statistics (f32, f64, i64).
-  NodeId deviating(NodeId value, DType type);
-  /// The variance in f64.
-  NodeId wide_variance(NodeId value, NodeId filter);
-  /// A statistic over n (of its `root`) as one over n - ddof, in f64.
-  NodeId with_freedom(NodeId statistic, NodeId ddof, NodeId filter, bool root);
-  /// A result of make_comoments() and of make_shape().
-  NodeId comoment(NodeId x, NodeId y, NodeId filter, int part);
-  NodeId shape(NodeId value, NodeId filter, int part);
-  /// NaN where the condition is true.
-  NodeId nan_where(NodeId condition, NodeId value);
-  NodeId unless_nothing(NodeId elements, NodeId value);
-  [[nodiscard]] bool depends(NodeId id, NodeKind kind) const {
-    return (depends_[static_cast<std::size_t>(id)] >> static_cast<int>(kind) & 1U) != 0;
-  }
-  Graph graph_;
-  std::map<std::string, NodeId> known_;
-  std::vector<std::uint64_t> shapes_;   ///< one a node: a hash of its tree without literals' values
-  std::vector<std::uint32_t> depends_;  ///< one a node: a bit a kind that it is or depends on
 };
 
 }  // namespace chainfold::codegen

@@ -1,10 +1,11 @@
 // Lambda: how one is written, step by step, and what it gives.
-#include <fmt/format.h>
+#include "chainfold/codegen/graph/lambda.hpp"
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/graph/fold.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,4 +1,4 @@
-// graph_for: minima and maxima of floats by the order of integers.
+// Minima and maxima of floats by the order of integers.
 //
 // Positive numbers are ordered as their bits are, negative ones the other way round. So of the
 // elements' bits the largest as an unsigned integer is the smallest number if any is negative (else
@@ -16,6 +16,8 @@
 // Before: a graph. After: for a target whose `integer_order` is set, the same graph but for folds
 // by min.f32 and max.f32 of f16, of bf16, and of f32 where both are asked, and scans of f16 and
 // bf16, which are computed from those of integers.
+#include "chainfold/codegen/graph/minima.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -25,7 +27,11 @@
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
 
 namespace chainfold::codegen {
 
@@ -247,12 +253,11 @@ class Rewriter {
 
 }  // namespace
 
-Graph graph_for(const Graph& graph, const Target& target) {
-  if (target.lane_words) return with_wide_scans(graph);
+Graph with_integer_minima(const Graph& graph) {
   const bool any = std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
     return fold.name == kSmallest || fold.name == kLargest;
   });
-  if (!target.integer_order || !any) return graph;
+  if (!any) return graph;
   Graph made = Rewriter(graph).run();
   verify(made);
   return made;

@@ -1,7 +1,5 @@
 #include "chainfold/codegen/graph/monoid_laws.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,8 @@
 #include <span>
 #include <string>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/float_environment.hpp"

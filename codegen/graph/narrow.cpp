@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_sum.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {

@@ -1,5 +1,8 @@
+#include "chainfold/codegen/graph/print.hpp"
+
 #include <fmt/format.h>
 
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {

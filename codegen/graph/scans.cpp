@@ -1,75 +1,18 @@
 // GraphBuilder::running, and what graphs tell about their scans.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-#include <utility>
-
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_sum.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {
-
-bool has_scans(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return node.kind == NodeKind::scan; });
-}
-
-std::vector<bool> depending_on(const Graph& graph, NodeKind kind) {
-  std::vector<bool> depends(graph.nodes.size());
-  for (std::size_t id = 0; id < depends.size(); ++id) {
-    const Node& node = graph.nodes[id];
-    depends[id] = node.kind == kind ||
-                  (node.filter != kNoNode && depends[static_cast<std::size_t>(node.filter)]);
-    for (const NodeId operand : node.operands)
-      depends[id] = depends[id] || depends[static_cast<std::size_t>(operand)];
-  }
-  return depends;
-}
-
-bool share_fold(const Node& a, const Node& b) {
-  if (a.kind == NodeKind::fold && b.kind == NodeKind::fold)
-    return a.part != b.part && a.operands == b.operands && a.filter == b.filter;
-  const bool fold_first = a.kind == NodeKind::fold;
-  const Node &fold = fold_first ? a : b, &scan = fold_first ? b : a;
-  return fold.kind == NodeKind::fold && scan.kind == NodeKind::scan && !scan.exclusive &&
-         !scan.reverse && fold.operands == scan.operands && fold.filter == scan.filter;
-}
-
-bool is_scanned(const Graph& graph, int fold) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    return node.kind == NodeKind::scan && node.index == fold;
-  });
-}
-
-std::vector<bool> asked_by_elements(const Graph& graph) {
-  std::vector<bool> needed(graph.nodes.size()), asked(graph.folds.size());
-  for (const NodeId output : graph.outputs) {
-    if (graph.node(output).level == Level::element) needed[static_cast<std::size_t>(output)] = true;
-  }
-  for (std::size_t id = graph.nodes.size(); id-- > 0;) {  // users come behind their operands
-    const Node& node = graph.nodes[id];
-    if (!needed[id]) continue;
-    if (node.kind == NodeKind::fold) asked[static_cast<std::size_t>(node.index)] = true;
-    if (node.kind != NodeKind::compute) continue;
-    for (const NodeId operand : node.operands) needed[static_cast<std::size_t>(operand)] = true;
-  }
-  return asked;
-}
-
-bool broadcasts(const Graph& graph) {
-  const std::vector<bool> asked = asked_by_elements(graph);
-  return std::find(asked.begin(), asked.end(), true) != asked.end();
-}
-
-bool scans_both_ways(const Graph& graph) {
-  bool forward = false, reverse = false;
-  for (const Node& node : graph.nodes) {
-    forward = forward || (node.kind == NodeKind::scan && !node.reverse);
-    reverse = reverse || (node.kind == NodeKind::scan && node.reverse);
-  }
-  return forward && reverse;
-}
 
 std::vector<bool> GraphBuilder::computed_from(const std::vector<NodeId>& values) const {
   std::vector<bool> needed(graph_.nodes.size(), false);

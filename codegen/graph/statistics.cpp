@@ -1,5 +1,8 @@
 // GraphBuilder's statistics of deviations from the mean: variance, its root, and those of higher
 // order and of two variables.
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold_statistics.hpp"
+#include "chainfold/codegen/graph/fold_variance.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {

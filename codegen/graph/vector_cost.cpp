@@ -1,10 +1,14 @@
 #include "chainfold/codegen/graph/vector_cost.hpp"
-#include "chainfold/codegen/graph/fold_kinds.hpp"
 
 #include <algorithm>
 
 #include "chainfold/codegen/base/integer_math.hpp"
-#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/base/machine.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 
 namespace chainfold::codegen {
 
@@ -55,14 +59,14 @@ constexpr int kMomentOps = 4;
 
 /// Instructions of an operation on a warp's vectors of `type`, the widest of operands and result.
 std::int64_t instructions_of(Op op, DType type) {
-  const std::int64_t registers = std::max(1, Plan::kWarp * size_of(type) / kRegisterBytes);
+  const std::int64_t registers = std::max(1, kWarpWidth * size_of(type) / kRegisterBytes);
   switch (op) {
     case Op::reinterpret: return 0;
     case Op::exp:
     case Op::log:
-    case Op::pow: return Plan::kWarp * kCall;
+    case Op::pow: return kWarpWidth * kCall;
     case Op::div:
-    case Op::rem: return is_integer(type) ? Plan::kWarp * kDivision : registers;
+    case Op::rem: return is_integer(type) ? kWarpWidth * kDivision : registers;
     case Op::min:
     case Op::max: return is_float(type) ? registers * kExtreme : registers;
     case Op::shl:

@@ -1,9 +1,14 @@
-#include <fmt/format.h>
+#include "chainfold/codegen/graph/verify.hpp"
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -7,15 +7,22 @@
 // Before: a graph. After: the same values, with scans by min and max of such integers, and folds
 // that share their states, of i32, whose operands and results are converted. What comes before the
 // first element is the narrow type's end, as before.
-#include <fmt/format.h>
+#include "chainfold/codegen/graph/wide_scans.hpp"
 
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/compile.hpp"
+#include <fmt/format.h>
+
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,7 +1,5 @@
 #include "chainfold/codegen/interp/interp.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -9,6 +7,8 @@
 #include <numeric>
 #include <random>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/interp/machine.hpp"

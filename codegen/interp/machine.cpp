@@ -1,14 +1,15 @@
 #include "chainfold/codegen/interp/machine.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/interp/mma.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/codegen/program/streamed_buffers.hpp"
 #include "chainfold/codegen/target/target.hpp"
 

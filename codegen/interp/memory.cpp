@@ -1,9 +1,9 @@
 #include "chainfold/codegen/interp/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 

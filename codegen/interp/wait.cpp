@@ -1,10 +1,10 @@
 // Waits between blocks. A warp whose slots are not all published leaves its Await and comes to it
 // again when something was; where nothing else can run, no one will publish them.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/interp/machine.hpp"
 

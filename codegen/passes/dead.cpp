@@ -1,7 +1,7 @@
 // eliminate_dead: one backward walk; what has no effect and no user goes.
-#include <unordered_set>
+#include "chainfold/codegen/passes/dead.hpp"
 
-#include "chainfold/codegen/lower/lower.hpp"
+#include <unordered_set>
 
 namespace chainfold::codegen {
 

@@ -1,8 +1,9 @@
 // place_waits: which launches start early, where they wait, and from where on the next ones may
 // start.
+#include "chainfold/codegen/passes/waits.hpp"
+
 #include <algorithm>
 
-#include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/program/launch_overlap.hpp"
 
 namespace chainfold::codegen {

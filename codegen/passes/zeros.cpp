@@ -6,11 +6,12 @@
 // in vain. Which values cannot be -0.0 is a greatest fixed point: all are taken for such until an
 // instruction says otherwise, so a loop's carried value is one if its first value and what the body
 // makes of it are.
+#include "chainfold/codegen/passes/zeros.hpp"
+
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/program/visit.hpp"
 
 namespace chainfold::codegen {

@@ -1,15 +1,22 @@
 // Which decisions of a choice are out of range: make_plan() is asked what else it would take. So
 // what is told is the rules themselves, also those that depend on the graph, the target or other
 // decisions, and no second copy of them.
+#include "chainfold/codegen/plan/fault.hpp"
+
 #include <algorithm>
-#include <initializer_list>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/ranges.h>
 
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/fields.hpp"
-#include "chainfold/codegen/plan/reasons.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::codegen {
 
@@ -18,6 +25,7 @@ namespace {
 /// Every value up to kDense is tried, beyond them powers of two up to kMost, and ends of ranges are
 /// looked for between those.
 constexpr int kDense = 128, kMost = 1 << 20;
+
 /// Of more ranges than about so many the first are told.
 constexpr std::size_t kMostTold = 12;
 
@@ -139,7 +147,7 @@ class Search {
         for (const int tile : {0, 1}) {
           for (const int depth : {1, 4, 32, 64}) {
             for (const int rows : {1, 8}) {
-              for (const int lanes : {0, 1, 8, Plan::kWarp}) {
+              for (const int lanes : {0, 1, 8, kWarpWidth}) {
                 choice.mma = mma;
                 set(&PlanChoice::warps, warps);
                 set(&PlanChoice::tile, tile);

@@ -1,8 +1,11 @@
 // How many bytes a lane loads at once, as the types of the inputs and what is done to them have it.
+#include "chainfold/codegen/plan/loads.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,11 +1,22 @@
 // What of a scan's plan follows from its choice.
+#include "chainfold/codegen/plan/place_scan.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include "chainfold/codegen/choose/scan.hpp"
+#include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/vector_cost.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/scan_bound.hpp"
+#include "chainfold/codegen/plan/scan_shapes.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 #include "chainfold/codegen/target/const_matrix.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 
@@ -69,8 +80,8 @@ void place_states(Plan& plan, const Target& target) {
   std::int64_t warps = kMostWarps;
   if (plan.segment > 0) {
     const std::int64_t tiles = tiles_of_segment(plan);
-    if (tiles <= Plan::kWarp) return;
-    warps = std::min(warps, (tiles - 1) / (Plan::kWarp * kStatesALane) + 1);
+    if (tiles <= kWarpWidth) return;
+    warps = std::min(warps, (tiles - 1) / (kWarpWidth * kStatesALane) + 1);
   }
   plan.state_warps = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(warps)));
   plan.states_a_lane = kStatesALane;
@@ -86,7 +97,7 @@ bool place_tile(Plan& plan, const PlanChoice& choice, bool is_range) {
     plan.range_depth = choice.depth;
     plan.tile = std::int64_t{choice.tile} * 1024;
   } else {
-    plan.tile = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth * plan.warps;
+    plan.tile = std::int64_t{kWarpWidth} * plan.load_width * plan.depth * plan.warps;
   }
   return true;
 }
@@ -98,7 +109,7 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   const std::int64_t s = plan.segment;
   const bool one_warp = target.max_warps == 1;
   plan.strategy = choice.strategy;
-  plan.lanes_per_segment = Plan::kWarp;
+  plan.lanes_per_segment = kWarpWidth;
   plan.rows = 1;
   plan.launches = 1;
   plan.in_registers = true;
@@ -111,11 +122,11 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of everything 20.4 and 22.7.
   plan.stream_from = s > 0 && computes_slowly(graph) ? 0 : target.stream_bytes;
   plan.heads = choice.heads > 0;
-  plan.load_width = s > 0 && !plan.heads ? dividing_width(s, widest) : widest;
+  plan.load_width = s > 0 && !plan.heads ? widest_divisor(s, widest) : widest;
   // Segments of several tiles may begin within loads. Memory of a CPU's target is accessed
   // anywhere.
   if (choice.strategy == Strategy::propagate && !one_warp &&
-      s > std::int64_t{Plan::kWarp} * widest * choice.depth * choice.warps)
+      s > std::int64_t{kWarpWidth} * widest * choice.depth * choice.warps)
     plan.load_width = widest;
   plan.depth = choice.depth;
   plan.resident = choice.blocks;

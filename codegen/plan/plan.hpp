@@ -2,44 +2,15 @@
 // read it, choose_plan makes the default one, a tuner may try others.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <functional>
 #include <vector>
 
-#include "chainfold/codegen/graph/graph.hpp"
-#include "chainfold/codegen/target/target.hpp"
+#include "chainfold/codegen/base/machine.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/plan/request.hpp"
 
-namespace chainfold {
-
-/// What a result may deviate from the exact one: reference in docs/numerics.md. `exact` and
-/// `reproducible` are not supported yet; `fast` allows more than `accurate` and may be the same.
-/// `as_published` promises nothing: it admits pinned plans that compute as the papers do, with
-/// partial sums that are rounded to the inputs' type; see docs/decisions/0008.
-enum class Accuracy : std::uint8_t { exact, reproducible, accurate, fast, as_published };
-/// Whether NaN and infinities may occur in the data (ieee), or the caller promises they do not.
-enum class NonFinite : std::uint8_t { ieee, assume_finite };
-/// run_to_run: the same inputs, device, version and plan give the same bits.
-enum class Determinism : std::uint8_t { not_guaranteed, run_to_run, gpu_to_gpu };
-
-namespace codegen {
-
-/// What a plan must respect.
-struct PlanRequest {
-  Accuracy accuracy = Accuracy::accurate;
-  NonFinite nonfinite = NonFinite::ieee;
-  Determinism determinism = Determinism::run_to_run;
-  /// Elements a segment, or the number of columns; 0: one segment, its length known at launch.
-  std::int64_t segment = 0;
-  int base_alignment = 16;  ///< bytes that every input pointer (and stride) is a multiple of
-  bool allow_mma = true;    ///< false: SIMT only, for comparison
-  /// Each input's rows (segments, or rows of the columns) lie as far apart as the launch says.
-  bool strided = false;
-  /// The launch has no more elements (a class of most_elements_of); 0: any number.
-  std::int64_t most_elements = 0;
-};
+namespace chainfold::codegen {
 
 /// rows: groups of lanes own whole segments, many segments a warp, or one.
 /// elements: segments of one element, of which each lane's load holds several side by side.
@@ -81,19 +52,16 @@ enum class Strategy : std::uint8_t {
   scan_block256n,
   scan_grid256n,
 };
-
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
 /// mma_scan: of scans, data * U, which gives lanes the prefixes of their own elements within a
 /// quad.
 enum class Unit : std::uint8_t { simt, mma_ones, mma_diagonal, mma_scan };
-
 struct FoldPlan {
   Unit unit = Unit::simt;
   int mma_row = -1;
   double error_bound_u = 0;  ///< in units of 2^-24 (2^-53 for f64) times the sum of absolute values
 };
-
 struct Plan {
   Strategy strategy = Strategy::rows;
   /// Elements a segment, 0: known at launch (parts only); of columns: how many.
@@ -220,8 +188,8 @@ struct Plan {
   [[nodiscard]] bool has_late_blocks() const { return late > 0 && late < burst; }
   /// Segments one warp handles at once (rows, elements, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const {
-    if (strategy == Strategy::elements) return kWarp * load_width * depth;
-    return kWarp / lanes_per_segment * rows;
+    if (strategy == Strategy::elements) return kWarpWidth * load_width * depth;
+    return kWarpWidth / lanes_per_segment * rows;
   }
   /// Columns of a block (columns).
   [[nodiscard]] std::int64_t columns_per_block() const {
@@ -246,114 +214,10 @@ struct Plan {
   [[nodiscard]] int most_batches() const { return vector_lanes ? kMostBatches : 1; }
   /// Whether a segment has more of them (rows).
   [[nodiscard]] bool has_loop() const {
-    return segment / (static_cast<std::int64_t>(kWarp) * load_width * depth) > most_batches();
+    return segment / (static_cast<std::int64_t>(kWarpWidth) * load_width * depth) > most_batches();
   }
-  static constexpr int kWarp = 32;
 };
+/// Tells a rule that a legal plan keeps, and whether this one does.
+using RequireRule = std::function<void(bool holds, const char* rule)>;
 
-/// What Plan::takes_lines says: of warps whose lanes' loads lie side by side over several lines,
-/// which a segment fills, so that its ends alone share some; or of columns whose rows are whole
-/// lines (pointers are taken to begin on them). Measured on an H200: such loads take 0.1 to 2.5 %
-/// less time if the cache is told, most where each of a warp's lies in another row; those that
-/// share lines, of short segments, up to 10 % more, and those of rows that begin within lines 1 %
-/// more.
-bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
-
-/// Whether vectors of half a register's bits take no longer, where a processor's units are that
-/// wide, because hardly more is done to an element than to load and to add it: one sum of what one
-/// input holds, or of products of two, of floats as they are or integers of 4 bytes or 8, in
-/// segments so long that few lanes are exchanged, or which fill rows of lanes. A Zen 4 then loads
-/// floats from memory faster, where loads of whole registers bring more lines at once than its
-/// prefetchers keep up with: f32 of 64 to 1000 elements 0.92 to 0.97 of the time, all of f32 or f64
-/// 0.95. In its second-level cache f32 and i32 of 32 to 2^15 elements take 0.9 to 1 of the time,
-/// f64 of 100 and more 0.95, but of 64 1.1, and those that are left out (f32 of 8, f64 of 37, 50 or
-/// 777) 1.15 to 1.3.
-bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target);
-
-/// Whether Plan::cluster is legal: a segment's parts are its blocks, and the target has as many in
-/// one.
-bool cluster_serves(const Plan& plan, const Target& target);
-
-/// How one input's tiles lie in shared memory (staged).
-struct StageCopy {
-  int elements = 0;   ///< that a copy brings and a slot holds
-  bool exact = true;  ///< tiles begin and end where copies can; else a copy brings what surrounds
-                      ///< them, too
-  int unit = 16;      ///< bytes; copies begin on boundaries of so many
-};
-/// Bytes of a staged tile at least: copies bring up to so many of the next one.
-inline constexpr std::int64_t kLeastStagedTile = 256;
-StageCopy stage_copy(const Plan& plan, DType input);
-/// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
-std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
-/// Whether that is there for all blocks that a processor is to hold.
-bool stages_fit(const Plan& plan, const Graph& graph, const Target& target);
-
-/// The first word of a strategy's plans: "rows".
-std::string_view name_of(Strategy strategy);
-/// The error that fold `fold` is proven to keep, as FoldPlan tells it: 0 where it is exact, nothing
-/// where none is proven.
-std::optional<double> proven_bound(const Plan& plan, const Graph& graph, std::size_t fold);
-
-/// After how many rows the next one begins as far off a load's boundary (columns); a power of two.
-int phases_of(const Plan& plan);
-/// Whether a plan of columns may take its rows in plan.phases phases: whole turns of a block's
-/// warps, loads of several columns, one input, and folds that need no order.
-bool phases_fit(const Plan& plan, const Graph& graph);
-/// Shared memory of a block of columns: states of its warps on their way to the first one.
-std::int64_t columns_bytes(const Plan& plan);
-
-/// The stable text of a plan: with the graph's text and the target it identifies a kernel.
-std::string print(const Plan& plan, const Graph& graph);
-/// Throws InternalError if the plan is not legal for the graph, the request and the target.
-void verify(const Plan& plan, const Graph& graph, const Target& target);
-
-/// Quanta of a part that few_parts lets grow.
-inline constexpr std::int64_t kMostQuanta = 4;
-/// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
-/// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
-struct PartCut {
-  std::int64_t parts = 1;
-  std::int64_t part_length = 0;
-};
-PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments);
-
-/// The sums that a matrix instruction can take: the input (or the two inputs) behind a fold's
-/// operand.
-struct MmaOperands {
-  NodeId a = kNoNode, b = kNoNode;  ///< input nodes; b only for products
-};
-/// What of fold node `fold` a matrix instruction could take; a == kNoNode for nothing.
-MmaOperands mma_operands(const Graph& graph, const Node& fold);
-
-/// Whether a value comes from a type whose sums cannot overflow in f32.
-bool is_short(const Graph& graph, NodeId id);
-
-/// The default plan, chosen without measuring. Throws UserError(unsupported) for requests that no
-/// plan meets.
-Plan choose_plan(const Graph& graph, const Target& target, const PlanRequest& request);
-/// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
-/// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
-/// hundreds few parts; few segments are not staged where rows read wide loads, and long ones have a
-/// block or a cluster each; few rows of many columns have blocks of few warps; a CPU's blocks stay
-/// at their columns where a matrix is in its caches, and where folds are its threads do not ask for
-/// what comes next; scans of everything of no more than a few tiles a block have small tiles, so
-/// that they fill the device, what a CPU's thread scans before others wake up is one thread's, and
-/// its threads share long segments unless these are many.
-/// Returns PlanRequest::most_elements, the same for all launches of a class.
-std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
-                              std::int64_t elements);
-/// The same, with what element_classes() gave: for whoever asks at each launch.
-std::int64_t most_elements_of(const Graph& graph, const Target& target,
-                              const std::vector<std::int64_t>& classes, std::int64_t segment,
-                              std::int64_t elements);
-/// Whether launches of few elements, a segment of `segment` (or as many columns) or more, are of a
-/// class of their own; `classes` as element_classes() gave them.
-bool has_few_class(const Graph& graph, const Target& target,
-                   const std::vector<std::int64_t>& classes, std::int64_t segment);
-/// The classes of launches without segments, or of a CPU's folds: how many elements each has at
-/// most, ascending.
-std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);
-
-}  // namespace codegen
-}  // namespace chainfold
+}  // namespace chainfold::codegen

@@ -13,12 +13,14 @@
 // where it is within the policy's; shorter ones are added to a compensated state in f32.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
@@ -34,7 +36,6 @@ const Published* published(Strategy strategy);
 inline bool is_published(Strategy strategy) { return published(strategy) != nullptr; }
 /// The scope_of() (reasons.hpp) of a published strategy: which graphs and segments it serves.
 std::string what_serves(Strategy strategy);
-
 /// What of a published plan follows from its choice, bounds included; `widest` elements a load at
 /// most. False where the choice is not legal whatever the accuracy.
 bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
@@ -51,28 +52,15 @@ inline std::int64_t chain_of(const Plan& plan, std::int64_t links) {
 }
 /// Launches of a recurrence that leave one value of 2^40 elements.
 int recurrence_launches(int chain);
-
-/// A few choices worth measuring of each that serves, for plan_space.
-std::vector<PlanChoice> published_choices(const Graph& graph, const Target& target,
-                                          const PlanRequest& request);
-
-/// The published scans ([D] 5), which work on squares in row-major order: A * U, and (L * A) * 1
-/// where rows follow each other. Their decisions are those of the reductions: `chain` 0 is the
-/// paper's carry in the accumulator, 1 a compensated state; `product` 1 multiplies L * A by ones,
-/// for which it is rounded, else lanes add. Nothing guards them, so that they are legal for
-/// NonFinite::assume_finite alone.
-const Published* published_scan(Strategy strategy);
-inline bool is_published_scan(Strategy strategy) { return published_scan(strategy) != nullptr; }
-std::string what_serves_scan(Strategy strategy);
-bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
-                          const Target& target, int widest);
-std::vector<PlanChoice> published_scan_choices(const Graph& graph, const Target& target,
-                                               const PlanRequest& request);
-std::string print_published_scan(const Plan& plan);
-void verify_published_scan(const Plan& plan, const Graph& graph, const Target& target);
-
 /// For print and verify of plans.
 std::string print_published(const Plan& plan);
-void verify_published(const Plan& plan, const Graph& graph, const Target& target);
+void verify_published(const Plan& plan, const Graph& graph, const Target& target,
+                      const RequireRule& require);
+/// Elements of a row of a square, and of a square.
+inline constexpr std::int64_t kSquareRow = 16, kSquare = 256;
+/// Whether a published reduction serves segments of s elements; 0: the whole input.
+bool serves_published(Strategy strategy, std::int64_t s);
+/// The matrix instruction for the one sum of a graph, or -1.
+int published_mma_row(const Graph& graph, const Target& target);
 
 }  // namespace chainfold::codegen

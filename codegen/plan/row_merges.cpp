@@ -1,10 +1,14 @@
 #include "chainfold/codegen/plan/row_merges.hpp"
-#include "chainfold/codegen/graph/fold_kinds.hpp"
 
 #include <algorithm>
 
 #include "chainfold/codegen/base/integer_math.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
@@ -17,7 +21,7 @@ constexpr int kRegisterBytes = 64;
 
 /// Bytes of a lane of the widest state; floats of 16 bits are computed as f32. What moments count
 /// is mostly known while compiling.
-int state_bytes(const Graph& graph) {
+int widest_state(const Graph& graph) {
   constexpr int kFloat = 4;
   int bytes = 1;
   for (const Fold& fold : graph.folds) {
@@ -31,7 +35,7 @@ int state_bytes(const Graph& graph) {
 }  // namespace
 
 std::int64_t reach_of_row(const Graph& graph, std::int64_t segment, int lanes) {
-  return Plan::kWarp / lanes * segment * widest_input(graph);
+  return kWarpWidth / lanes * segment * widest_input(graph);
 }
 
 int LanePair::source(int lane, int half) const {
@@ -39,7 +43,7 @@ int LanePair::source(int lane, int half) const {
   const int which = lane >> row & 1;
   const int rest = (lane & below(row)) | (lane >> 1 & ~below(row));
   const int from = (rest & below(merged)) | (rest & ~below(merged)) << 1 | half << merged;
-  return which * Plan::kWarp + from;
+  return which * kWarpWidth + from;
 }
 
 RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
@@ -54,7 +58,7 @@ RowMerges::RowMerges(const Graph& graph, const Plan& plan, int rows)
       labels_.push_back({Label::Kind::segment, bit - elements});
     }
   }
-  const int bytes = state_bytes(graph);
+  const int bytes = widest_state(graph);
   run_bits_ = std::min(kLaneBits, ceil_log2(kRunBytes / bytes));
   register_bits_ = std::min(kLaneBits, ceil_log2(kRegisterBytes / bytes));
   while (1 << pairs_.size() < rows) {

@@ -1,11 +1,17 @@
 #include "chainfold/codegen/plan/scan.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <vector>
 
-#include <fmt/format.h>
-
-#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/scan_shapes.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 
 namespace chainfold::codegen {
@@ -14,8 +20,15 @@ namespace {
 
 /// Copies are of whole units of so many bytes.
 constexpr int kCopyUnit = 16;
+
 /// Positions in segments, twice the longest one's and a tile more, are numbers of 32 bits.
 constexpr std::int64_t kLongestWithHeads = (std::int64_t{1} << 30) - (std::int64_t{1} << 20);
+
+int all_tree_looks(const Plan& plan) {
+  int looks = 0;
+  for (int level = 0; level < kTreeLevels; ++level) looks += tree_looks(plan, level);
+  return looks;
+}
 
 }  // namespace
 
@@ -55,7 +68,7 @@ bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width) {
 }
 
 bool rows_hold_segments(std::int64_t segment, int width) {
-  return std::int64_t{Plan::kWarp} * width % segment == 0;  // powers of two, then
+  return std::int64_t{kWarpWidth} * width % segment == 0;  // powers of two, then
 }
 
 bool heads_serve(const Graph& graph, std::int64_t segment) {
@@ -75,16 +88,6 @@ int tree_looks(const Plan& plan, int level) {
   if (plan.near == 0 || level == kTreeLevels - 1) return 1;
   return 1 + (level == 0 ? plan.near : kNearAbove);
 }
-
-namespace {
-
-int all_tree_looks(const Plan& plan) {
-  int looks = 0;
-  for (int level = 0; level < kTreeLevels; ++level) looks += tree_looks(plan, level);
-  return looks;
-}
-
-}  // namespace
 
 bool near_serves(const Plan& plan) {
   constexpr int kGroup = 32;
@@ -160,7 +163,7 @@ bool fits_quads(const Plan& plan) {
 }
 
 std::int64_t staged_elements(const Plan& plan) {
-  return std::int64_t{Plan::kWarp} * plan.load_width * plan.staged;
+  return std::int64_t{kWarpWidth} * plan.load_width * plan.staged;
 }
 
 StageCopy run_copy(const Plan& plan, DType input) {
@@ -188,49 +191,8 @@ bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target
   return target.async_copies && target.fits_shared(staged_tile_bytes(plan, graph), plan.resident);
 }
 
-std::string print_scan(const Plan& plan) {
-  std::string text;
-  const bool runs = plan.strategy == Strategy::scan_run;
-  if ((plan.strategy == Strategy::scan_tile || runs) && plan.segment > 0)
-    text += fmt::format("  segments of a warp {}\n", plan.tile_segments);
-  if (plan.strategy == Strategy::scan_block && plan.tile_segments > 0)
-    text += fmt::format("  segments of a block {}\n", plan.tile_segments);
-  if (plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate)
-    text += fmt::format("  tile {} elements{}\n", plan.tile, plan.heads ? " of all segments" : "");
-  if (plan.strategy == Strategy::look_ahead)
-    text += fmt::format("  tile {} elements, stages {}, blocks {}\n", plan.tile, plan.stages,
-                        plan.blocks);
-  if (plan.direct) text += "  tiles fold the states before them\n";
-  if (plan.state_warps > 1 || plan.states_a_lane > 1)
-    text += fmt::format("  states of tiles: warps {}, {} a lane\n", plan.state_warps,
-                        plan.states_a_lane);
-  if (plan.near > 0) text += fmt::format("  looks at {} groups of tiles one by one\n", plan.near);
-  if (plan.across > 0) text += fmt::format("  takes tiles of {} segments in turn\n", plan.across);
-  if (plan.blocked) text += "  lanes have their part of a whole run one behind the other\n";
-  if (plan.ragged && plan.segment > 0) text += "  tiles that are all there have no masks\n";
-  if (plan.resident > 0) text += fmt::format("  at least {} blocks a processor\n", plan.resident);
-  if (plan.stream_from > 0)
-    text += fmt::format("  outputs of {} bytes and more pass the caches by{}\n", plan.stream_from,
-                        plan.to_lines ? ", rows of ranges on lines of memory" : "");
-  if (!plan.in_registers) {
-    text += fmt::format("  rows {} at once", plan.range_depth);
-    if (plan.range_width > 1)
-      text += fmt::format(", {0} as one of {0} elements a lane", plan.range_width);
-    text += runs ? ", read twice if elements ask for a fold" : ", read twice";
-    if (plan.range_load > 1) text += fmt::format(", folded by {} elements a lane", plan.range_load);
-    return text + "\n";
-  }
-  if (plan.staged == 0) return text + fmt::format("  rows {}, in registers\n", plan.depth);
-  if (plan.staged == plan.depth)
-    return text + fmt::format("  rows {}, in shared memory\n", plan.depth);
-  return text + fmt::format("  rows {}, {} in shared memory, {} in registers\n", plan.depth,
-                            plan.staged, plan.depth - plan.staged);
-}
-
-void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
-  auto require = [&](bool holds, const char* rule) {
-    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
-  };
+void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
+                 const RequireRule& require) {
   require(has_scans(graph), "a plan of scans has some");
   require(!plan.strided, "rows of scans have no gaps");
   require(plan.range_depth >= 1 && plan.range_width >= 1, "a range is scanned by rows");
@@ -239,7 +201,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.range_load >= 1, "a range is folded by loads");
   require((plan.range_width == 1 && plan.range_load == 1) || target.accesses_anywhere,
           "rows of ranges begin anywhere");
-  const std::int64_t run = std::int64_t{Plan::kWarp} * plan.load_width * plan.depth;
+  const std::int64_t run = std::int64_t{kWarpWidth} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
   require(plan.in_registers || plan.load_width == 1, "ranges have widths of their own");
   require(plan.ragged == is_ragged(plan, graph), "rows without masks are all there");
@@ -315,6 +277,62 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target) {
       require(!scans_both_ways(graph) || plan.in_registers, "scans of both directions have rows");
       require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
   }
+}
+
+bool values_wait(const Graph& graph) { return scans_both_ways(graph) || broadcasts(graph); }
+
+bool is_scan(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::scan_tile:
+    case Strategy::scan_run:
+    case Strategy::scan_block:
+    case Strategy::look_back:
+    case Strategy::look_ahead:
+    case Strategy::propagate: return true;
+    default: return false;
+  }
+}
+
+int widest_output(const Graph& graph) {
+  int bytes = 1;
+  for (const NodeId output : graph.outputs) {
+    const Node& node = graph.node(output);
+    if (node.level == Level::element) bytes = std::max(bytes, size_of(node.type));
+  }
+  return bytes;
+}
+
+int lines_along(const Graph& graph) {
+  int narrowest = -1, bytes = 0;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    const Node& node = graph.node(graph.outputs[o]);
+    const int size = size_of(node.type);
+    if (node.level != Level::element || !rows_are_lines(size)) continue;
+    if (narrowest >= 0 && size >= bytes) continue;
+    narrowest = static_cast<int>(graph.inputs.size() + o);
+    bytes = size;
+  }
+  return narrowest;
+}
+
+bool all_rows_are_lines(const Graph& graph) {
+  return std::all_of(graph.outputs.begin(), graph.outputs.end(), [&](NodeId output) {
+    const Node& node = graph.node(output);
+    return node.level != Level::element || rows_are_lines(size_of(node.type));
+  });
+}
+
+int widest_of_scan(const Graph& graph) {
+  return std::max(widest_input(graph), widest_output(graph));
+}
+
+int widest_load(const Target& target, const PlanRequest& request, int element) {
+  return std::max(1, std::min(target.vector_bytes, request.base_alignment) / element);
+}
+
+int cpu_range_depth(const Graph& graph) {
+  const auto gains = [](const Fold& fold) { return fold.tile || fold.quick; };
+  return std::any_of(graph.folds.begin(), graph.folds.end(), gains) ? kCpuRangeDepth : 1;
 }
 
 }  // namespace chainfold::codegen

@@ -30,48 +30,28 @@
 // how wide it is. `bytes` chooses among instructions: 16 bytes of f16 are m16n8k16, 8 are m16n8k8.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
+#include <cstdint>
 
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
 
 namespace chainfold::codegen {
 
 /// Whether a strategy gives a value an element.
 bool is_scan(Strategy strategy);
-
-/// The default. Throws UserError(unsupported) for graphs with scans that no strategy serves.
-PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanRequest& request);
-/// The best guess of one strategy, if it may be legal; with tensor cores or, as no measurement
-/// tells otherwise yet, without.
-std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
-                                         const Target& target, const PlanRequest& request,
-                                         bool mma = false);
-/// The plan of a scan that follows from a choice, out of `plan`, which holds the request. Nothing
-/// where it is not legal or errs more than `allowed` units of each fold.
-std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, const Graph& graph,
-                                   const Target& target, const PlanRequest& request,
-                                   const std::vector<double>& allowed);
-/// What of a scan's plan follows from its choice; `widest` elements a load at most. False where the
-/// choice is not legal.
-bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest);
 /// Rows of the smallest tiles of few elements, which are short enough for one code with masks.
 inline constexpr int kSmallTileRows = 4;
 /// Rows of one segment that are added up as plain values before the state of what comes before them
 /// is merged: its merges wait for each other, and each row more is a rounding more.
 inline constexpr int kRowsAState = 4;
-/// The proven error of every prefix of a sum, in units of the fold's rounding unit times the sum of
-/// absolute values.
-double scan_error_bound(const Graph& graph, const Plan& plan, const Target& target,
-                        std::size_t fold);
 /// Bytes an element of the widest input or output with a value an element.
 int widest_of_scan(const Graph& graph);
 /// Bytes an element of the widest output with a value an element; 1 without such outputs.
 int widest_output(const Graph& graph);
 /// Whether 32 elements of so many bytes are whole lines of memory.
-constexpr bool rows_are_lines(int element) { return Plan::kWarp * element % kLineBytes == 0; }
+constexpr bool rows_are_lines(int element) { return kWarpWidth * element % kLineBytes == 0; }
 /// Whether they are of all outputs of elements: then each of these lies apart from all inputs in a
 /// launch that streams, as those are compared of which something is stored past the caches.
 bool all_rows_are_lines(const Graph& graph);
@@ -86,29 +66,6 @@ inline bool has_seams(const Plan& plan) {
 /// Elements of `element` bytes that a lane loads at once at most, one at least, with pointers
 /// aligned as the request says.
 int widest_load(const Target& target, const PlanRequest& request, int element);
-
-/// look_back whose tiles come through shared memory for the most part, so that more bytes are on
-/// their way than registers hold. Nothing where registers serve as well, as far as rules can tell.
-/// `heads`: tiles are of all segments.
-std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
-                                             const PlanRequest& request, bool mma = false,
-                                             bool heads = false);
-/// Elements of everything up to which smaller tiles serve better (PlanRequest::most_elements); 0:
-/// no such class.
-std::int64_t most_of_small_tiles(const Graph& graph, const Target& target);
-/// Whether a minimum or a maximum is all that is scanned.
-bool scans_extreme(const Graph& graph);
-/// Whether a field of a state takes more than a register.
-bool has_wide_states(const Graph& graph);
-/// Whether merges of states are so long that one row of them is enough code.
-bool has_long_merges(const Graph& graph);
-/// look_back over tiles of all segments, where they serve better than `plan`, which is legal, as
-/// far as rules can tell.
-std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
-                                          const PlanRequest& request, const Plan& plan);
-/// The best guess of look_back over tiles of all segments, if it may be legal.
-std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& target,
-                                            const PlanRequest& request);
 /// Whether segments of several tiles begin within a load: a segment's tiles lie on loads, and of
 /// the first one and the last one some elements belong to its neighbours.
 bool begins_in_loads(const Plan& plan);
@@ -140,10 +97,6 @@ bool blocked_serves(const Plan& plan, const Graph& graph);
 bool is_ragged(const Plan& plan, const Graph& graph);
 /// Whether Plan::direct is legal: what a tile needs lies before it, and its warps share memory.
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target);
-/// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
-/// made of them.
-int scan_warps(const Graph& graph, const Target& target, int rows, int width);
-
 /// Elements of a warp's run that come through shared memory.
 std::int64_t staged_elements(const Plan& plan);
 /// How they lie there: a copy touches the run alone.
@@ -161,9 +114,10 @@ bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width);
 std::int64_t quad_of(const Plan& plan);
 /// Whether the segments of rows begin and end with quads, or lie within them.
 bool fits_quads(const Plan& plan);
-
-/// For print and verify of plans.
-std::string print_scan(const Plan& plan);
-void verify_scan(const Plan& plan, const Graph& graph, const Target& target);
+void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
+                 const RequireRule& require);
+/// Whether running values wait: for the fold of their segment, or for the other direction's.
+bool values_wait(const Graph& graph);
+int cpu_range_depth(const Graph& graph);
 
 }  // namespace chainfold::codegen

@@ -1,9 +1,14 @@
 // What prefixes of sums may err: proven bounds of plans of scans.
+#include "chainfold/codegen/plan/scan_bound.hpp"
+
 #include <algorithm>
 #include <limits>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/target/const_matrix.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
@@ -19,7 +24,7 @@ double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan&
   const double quad = mma_sum_error_bound(row, target.arch) + (QuadLayout(row).halves > 1 ? 1 : 0);
   const bool tile = plan.strategy == Strategy::scan_tile;
   if (tile && plan.segment <= quad_of(plan)) return quad;
-  const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;
+  const std::int64_t of_row = std::int64_t{kWarpWidth} * plan.load_width;
   const bool crosses = !tile || of_row % plan.segment != 0;
   constexpr int kQuadLevels = 3;
   const int levels = crosses ? kQuadLevels : ceil_log2(plan.segment / quad_of(plan));
@@ -39,7 +44,7 @@ double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan&
 double blocked_error_bound(const Plan& plan, const Fold& fold) {
   const int load = ceil_log2(plan.load_width), staged = plan.staged;
   const int loads = ceil_log2(std::max(staged, plan.depth - staged));
-  const int lanes = plan.combine_states ? 0 : ceil_log2(Plan::kWarp);
+  const int lanes = plan.combine_states ? 0 : ceil_log2(kWarpWidth);
   // What a state rounds of it and of itself; of f64 what it becomes as a value.
   const double state = sums_wide(fold) ? 1 : 2;
   const int behind = kRowsAState - 1 + std::max(load, 1);
@@ -67,7 +72,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   // long as a load has at most 2^7 elements, and with the addition behind it no more than `own`
   // below as long as it has at most 16.
   int row = ceil_log2(plan.load_width) + kLaneLevels;
-  const std::int64_t of_row = std::int64_t{Plan::kWarp} * plan.load_width;
+  const std::int64_t of_row = std::int64_t{kWarpWidth} * plan.load_width;
   // What is added of another segment, or of none, is zero.
   const int own = plan.segment > 0 ? ceil_log2(plan.segment) + 1 : std::numeric_limits<int>::max();
   row = std::min(row, own);
@@ -78,7 +83,7 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   if (plan.strategy == Strategy::scan_tile) {
     const bool crosses = of_row % plan.segment != 0;
     // The last tile's segments are ranges, of batches of rows.
-    const bool batches = plan.range_depth > 1 && plan.segment > Plan::kWarp;
+    const bool batches = plan.range_depth > 1 && plan.segment > kWarpWidth;
     const double range = batches ? of_batch + kBehindCarry : 0;
     return std::max(row + (crosses ? kBehindCarry : 1), range);
   }

@@ -1,22 +1,19 @@
 // Shapes of the runs and blocks of scans.
+#include "chainfold/codegen/plan/scan_shapes.hpp"
+
 #include <algorithm>
 #include <numeric>
 
-#include "chainfold/codegen/choose/scan.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {
-
-int dividing_width(std::int64_t segment, int widest) {
-  int width = widest;
-  while (segment % width != 0) width /= 2;
-  return width;
-}
 
 std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int rows, int widest) {
   for (int width = widest; width >= 1; width /= 2) {
     if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
     if (!lanes_keep_ends(graph, segment, width) && !rows_hold_segments(segment, width)) continue;
-    const std::int64_t row = std::int64_t{Plan::kWarp} * width;
+    const std::int64_t row = std::int64_t{kWarpWidth} * width;
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
     std::optional<RunShape> best;
     double best_share = 0;
@@ -44,7 +41,7 @@ RunShape choose_short_run(const Graph& graph, std::int64_t segment, const RunSha
     const auto run = choose_run(graph, segment, rows, most.width);
     if (!run || run->width != most.width) continue;
     const double share = static_cast<double>(run->segments * segment) /
-                         static_cast<double>(std::int64_t{Plan::kWarp} * run->width * run->rows);
+                         static_cast<double>(std::int64_t{kWarpWidth} * run->width * run->rows);
     if (share >= kShares[rows - 1]) return *run;
   }
   return most;
@@ -54,7 +51,7 @@ std::optional<GroupShape> choose_group(const Graph& graph, std::int64_t segment,
                                        int rows) {
   for (int width = widest; width >= 1; width /= 2) {
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
-    const std::int64_t units = std::int64_t{Plan::kWarp} * width * rows / segment / unit;
+    const std::int64_t units = std::int64_t{kWarpWidth} * width * rows / segment / unit;
     if (units == 0) continue;
     if (unit == 1) return GroupShape{.width = width};
     if (may_begin_anywhere(graph) && lanes_keep_ends(graph, segment, width))

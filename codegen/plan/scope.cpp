@@ -1,13 +1,17 @@
 // What each strategy serves, in words. The rules themselves are in make_plan() and the place_*()
 // functions that it calls; tests hold these sentences against them.
+#include "chainfold/codegen/plan/scope.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
-#include "chainfold/codegen/plan/reasons.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
 
 namespace chainfold::codegen {
 

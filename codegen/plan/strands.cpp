@@ -4,15 +4,12 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
-
-std::int64_t element_bytes(const Graph& graph) {
-  std::int64_t bytes = 0;
-  for (const GraphInput& input : graph.inputs) bytes += size_of(input.type);
-  return bytes;
-}
 
 std::int64_t tile_bytes(const Plan& plan, const Graph& graph) {
   return plan.segments_per_warp() * plan.segment * element_bytes(graph);
@@ -25,7 +22,7 @@ int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
   constexpr std::int64_t kPieceBytes = 2 * 1024;
   constexpr std::int64_t kRowBytes = 128;  // of a matrix, of which two are not in a line
   if (target.strands == 1 || needs_order(graph)) return 1;
-  const std::int64_t load = std::int64_t{Plan::kWarp} * plan.load_width * widest_input(graph);
+  const std::int64_t load = std::int64_t{kWarpWidth} * plan.load_width * widest_input(graph);
   const int of_loop = plan.depth * load == kPieceBytes * target.strands ? target.strands : 1;
   switch (plan.strategy) {
     case Strategy::parts: return of_loop;

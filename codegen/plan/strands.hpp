@@ -15,6 +15,7 @@
 // (most_of_near).
 #pragma once
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
@@ -41,8 +42,7 @@ bool many_ask_ahead(const Target& target);
 /// launch's data comes from memory: those of Target::ahead_bytes, of a matrix's long rows a share.
 std::int64_t ahead_of(const Plan& plan, const Graph& graph, const Target& target);
 
-/// Bytes of an element of all inputs, and of what a warp's tile of rows takes of them.
-std::int64_t element_bytes(const Graph& graph);
+/// Bytes of all inputs that a warp's tile of rows takes.
 std::int64_t tile_bytes(const Plan& plan, const Graph& graph);
 
 }  // namespace chainfold::codegen

@@ -1,4 +1,6 @@
 // Plan choices as texts: a strategy's name, its decisions, and the unit.
+#include "chainfold/codegen/plan/text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -6,7 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/fields.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

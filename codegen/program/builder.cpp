@@ -9,19 +9,6 @@
 
 namespace chainfold::codegen {
 
-Type uniform(DType elem) { return {.elem = elem, .shape = Shape::uniform}; }
-Type lane(DType elem, int width) {
-  return {.elem = elem, .shape = Shape::lane, .width = static_cast<std::int16_t>(width)};
-}
-Type fragment(int mma_row, Operand operand) {
-  const MmaRow& row = mma_table()[static_cast<std::size_t>(mma_row)];
-  return {.elem = operand == Operand::c ? row.accumulator : row.input,
-          .shape = Shape::fragment,
-          .width = static_cast<std::int16_t>(row.elements(operand)),
-          .mma_row = static_cast<std::int16_t>(mma_row),
-          .operand = operand};
-}
-
 namespace {
 enum KeyKind : std::int64_t { kConst, kSpecial, kParam, kCompute, kSplat, kExtract, kFragment };
 

@@ -66,6 +66,7 @@
 #include <variant>
 #include <vector>
 
+#include "chainfold/codegen/base/machine.hpp"
 #include "chainfold/codegen/base/ops.hpp"
 #include "chainfold/codegen/base/size_expr.hpp"
 #include "chainfold/codegen/base/types.hpp"
@@ -73,8 +74,6 @@
 #include "chainfold/codegen/target/mma_table.hpp"
 
 namespace chainfold::codegen {
-
-inline constexpr int kWarpWidth = 32;
 
 enum class Shape : std::uint8_t { uniform, lane, fragment };
 
@@ -91,7 +90,6 @@ struct Type {
 Type uniform(DType elem);
 Type lane(DType elem, int width = 1);
 Type fragment(int mma_row, Operand operand);
-std::string print(const Type& type);
 
 using ValueId = std::uint32_t;
 inline constexpr ValueId kNoValue = ~ValueId{0};
@@ -494,18 +492,6 @@ struct Program {
 };
 /// Of the slots that a Publish or an Await names.
 RecordLayout record_layout(const Program& program, const std::vector<ValueId>& values);
-
-/// The stable text of a program; goldens are made of it.
-std::string print(const Program& program);
-/// One instruction in the same text, on one line (nested regions as "{ ... }").
-std::string print(const Program& program, const Launch& launch, const Instr& instr);
-
-/// Throws InternalError, with the print, at the first violation of the rules above: types,
-/// visibility, uniformity of conditions, barriers in non-uniform places, waits that might not end
-/// (look_back_rules.hpp), fragments against their rows, buffers and parameters in range, group and
-/// width powers of two, widths within 16 bytes and, unless they may lie anywhere, within the
-/// buffer's alignment where the base is a constant.
-void verify(const Program& program);
 
 /// Calls fn(ValueId&) for every operand of `op`, nested regions excluded.
 template <class F>

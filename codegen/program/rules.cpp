@@ -1,13 +1,14 @@
 #include "chainfold/codegen/program/rules.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/program/print.hpp"
 
 namespace chainfold::codegen {
 

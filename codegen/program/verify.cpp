@@ -1,9 +1,11 @@
-#include <fmt/format.h>
+#include "chainfold/codegen/program/verify.hpp"
 
 #include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/program/block_uniform.hpp"

@@ -1,8 +1,8 @@
 #include "chainfold/codegen/target/const_matrix.hpp"
 
-#include <fmt/format.h>
-
 #include <string_view>
+
+#include <fmt/format.h>
 
 namespace chainfold::codegen {
 

@@ -1,12 +1,13 @@
 #include "chainfold/codegen/target/target.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/machine.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -44,7 +45,6 @@ constexpr int kLatencyCycles = 700;
 constexpr int kRegisters = 64 * 1024;
 /// Two microseconds from one launch to the next.
 constexpr int kLaunchCycles = 3500;
-constexpr int kGpuLineBytes = 128;
 /// The one that was measured: a copy that keeps what it loads is 4 % faster on an H200.
 constexpr int kKeepsArch = 90;
 constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90, kFirstOverlaps = 90;

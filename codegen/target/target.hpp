@@ -84,8 +84,6 @@ struct Target {
   }
 };
 
-/// Bytes of a line of a CPU's caches.
-inline constexpr int kLineBytes = 64;
 /// A GPU of architecture `arch` with a typical number of multiprocessors. Throws UserError for an
 /// architecture below 75 or unknown.
 Target gpu_target(int arch, int processors = 0);

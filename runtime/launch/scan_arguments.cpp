@@ -7,6 +7,7 @@
 #include <string>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 
 namespace chainfold::runtime {
 

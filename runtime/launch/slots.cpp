@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/runtime/launch/scan_arguments.hpp"
 
 namespace chainfold::runtime {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/program/program.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"

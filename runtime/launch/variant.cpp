@@ -2,7 +2,16 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/plan/reasons.hpp"
+#include "chainfold/codegen/choose/choose.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/fault.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/scope.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/host/roomy_thread.hpp"
 #include "chainfold/runtime/jit/cpu_tiers.hpp"
 #include "chainfold/runtime/kernel_state.hpp"

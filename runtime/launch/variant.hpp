@@ -6,6 +6,7 @@
 #include <string>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"
 #include "chainfold/runtime/launch/executable.hpp"

@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/estimate.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/host/roomy_thread.hpp"
 #include "chainfold/runtime/tuning/bench.hpp"
 #include "chainfold/runtime/tuning/candidates.hpp"

@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/runtime/cache/disk_cache.hpp"
 #include "chainfold/runtime/kernel.hpp"
 

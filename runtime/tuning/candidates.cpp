@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/float_environment.hpp"
+#include "chainfold/codegen/choose/choose.hpp"
 #include "chainfold/codegen/estimate.hpp"
 #include "chainfold/runtime/tuning/autotune.hpp"
 

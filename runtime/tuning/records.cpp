@@ -9,7 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/device/device.hpp"
 #include "chainfold/runtime/jit/llvm.hpp"
 #include "chainfold/runtime/jit/machine_code.hpp"

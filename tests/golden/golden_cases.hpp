@@ -9,8 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
@@ -49,7 +53,7 @@ struct GoldenCase {
                                        .segment = segment,
                                        .base_alignment = alignment,
                                        .strided = strided};
-    const codegen::Graph graph = codegen::graph_for(test.graph(), machine);
+    const codegen::Graph graph = codegen::legalize(test.graph(), machine);
     if (*plan == '\0') return codegen::choose_plan(graph, machine, request);
     return codegen::make_plan(graph, machine, request, codegen::parse_choice(plan));
   }

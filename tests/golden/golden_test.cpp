@@ -3,8 +3,6 @@
 //     chainfold_golden_tests --update-golden      # or CHAINFOLD_UPDATE_GOLDEN=1
 //
 // writes the files anew; read the difference before you commit it.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,8 +14,16 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/emit/cuda/cuda.hpp"
 #include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/tests/golden/golden_cases.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 
@@ -33,7 +39,7 @@ fs::path folder() { return fs::path(CHAINFOLD_SOURCE_DIR) / "tests" / "golden"; 
 std::string stages(const GoldenCase& golden) {
   const Computation computation = golden.computation();
   const codegen::Target target = golden.home();
-  const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+  const codegen::Graph graph = codegen::legalize(computation.graph(), target);
   const codegen::Compiled compiled =
       codegen::compile_plan(graph, target, golden.plan_on(target).value());
   return fmt::format(

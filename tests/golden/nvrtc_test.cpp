@@ -1,12 +1,19 @@
 // Every golden kernel as machine code for every architecture: it compiles, spills nothing and has
 // the matrix instructions that its plan promises.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/program.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/golden/golden_cases.hpp"

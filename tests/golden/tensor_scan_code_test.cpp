@@ -6,8 +6,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/scan_guess.hpp"
+#include "chainfold/codegen/choose/scan_heads.hpp"
+#include "chainfold/codegen/choose/scan_staged.hpp"
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"

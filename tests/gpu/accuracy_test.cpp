@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

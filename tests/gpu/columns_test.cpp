@@ -6,7 +6,9 @@
 #include <cmath>
 #include <future>
 
+#include "chainfold/codegen/choose/space.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

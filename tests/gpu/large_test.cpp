@@ -8,7 +8,8 @@
 #include <numeric>
 #include <random>
 
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/device/module.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/on_device.hpp"

@@ -5,15 +5,19 @@
 // see every size, those of the others every second one and the whole; each other program sees a
 // size, and half of them the whole or a tail, in rotation, so that all sizes, data and alignments
 // meet many programs.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <future>
 #include <map>
 #include <random>
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/runtime/launch/executable.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_device.hpp"

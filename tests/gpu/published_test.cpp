@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 #include "chainfold/tests/support/published.hpp"
 

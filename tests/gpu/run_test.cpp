@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 

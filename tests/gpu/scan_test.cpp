@@ -8,7 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 
 namespace chainfold::test {

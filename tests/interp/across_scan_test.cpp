@@ -1,13 +1,21 @@
 // look_back whose tickets go across segments: groups that are whole and that are not, forward and
 // backward, at every level of the tree, under every schedule, and to the bit what the same tiles
 // give segment by segment.
-#include <gtest/gtest.h>
-
 #include <random>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
 
@@ -49,7 +57,7 @@ TEST_P(AcrossScan, IsRight) {
                                   static_cast<int>(pick({1, 4, 8})))};
     const int size = codegen::widest_of_scan(tested().over(segments(1)).graph());
     c.base_alignment = static_cast<int>(pick({16, 16, size}));
-    const std::int64_t tile = std::int64_t{codegen::Plan::kWarp} * depth * c.choice->warps *
+    const std::int64_t tile = std::int64_t{codegen::kWarpWidth} * depth * c.choice->warps *
                               std::max(1, c.choice->bytes / size);
     c.segment = tile * pick({1, 2, 5}) + pick({1, 7, 8, tile / 2, tile});
     c.elements = c.segment * pick({1, 3, 4, 6, 9});

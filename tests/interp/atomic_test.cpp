@@ -1,16 +1,18 @@
 // Atomic additions: their meaning under every schedule, what they make visible, and the races that
 // remain races.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/emit/cuda/cuda.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/interp_fixture.hpp"
 
 namespace chainfold::codegen {

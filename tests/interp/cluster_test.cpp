@@ -1,17 +1,19 @@
 // Clusters: what their blocks tell each other in a Gather, the rules of it, and folds of everything
 // and of segments by the blocks of one each.
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {

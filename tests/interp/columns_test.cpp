@@ -6,6 +6,11 @@
 
 #include <random>
 
+#include "chainfold/codegen/choose/columns.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/scalar_folds.hpp"
 #include "chainfold/tests/support/thin.hpp"

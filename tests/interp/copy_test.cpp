@@ -1,15 +1,17 @@
 // Copies beside the warp: what the interpreter makes of programs that use them well, and badly.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <numeric>
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -10,11 +10,19 @@
 #include <string>
 #include <vector>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -70,7 +78,7 @@ std::string check(const Graph& written, const Shape& shape) {
   Target target = cpu_target(ahead > 0 ? 8 : 2, {}, runtime::cpu_plugin().vector_bits);
   target.strands = strands;
   target.ahead_bytes = ahead;
-  const Graph graph = graph_for(written, target);
+  const Graph graph = legalize(written, target);
   const PlanRequest request{
       .segment = size,
       .base_alignment = 1,

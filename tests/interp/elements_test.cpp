@@ -7,6 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

@@ -1,16 +1,18 @@
 // Blocks that publish a slot on behalf of another one which is late: Overdue and Publish::helps,
 // under every schedule and compiled for the CPU.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/codegen/program/program.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"

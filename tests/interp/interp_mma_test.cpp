@@ -1,7 +1,3 @@
-#include "chainfold/codegen/interp/mma.hpp"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,8 +8,13 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/interp/mma.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 
 namespace chainfold::codegen {
 namespace {

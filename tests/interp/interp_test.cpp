@@ -1,7 +1,3 @@
-#include "chainfold/codegen/interp/interp.hpp"
-
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -9,7 +5,12 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/interp_fixture.hpp"
 
 namespace chainfold::codegen {

@@ -14,8 +14,11 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/launch/slots.hpp"
 #include "chainfold/tests/support/programs.hpp"
 

@@ -8,11 +8,17 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/emit/llvm/llvm.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 #include "chainfold/codegen/interp/machine.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"
 #include "chainfold/runtime/launch/slots.hpp"
 #include "chainfold/tests/support/executors.hpp"

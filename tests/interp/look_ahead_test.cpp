@@ -1,15 +1,21 @@
 // Scans by blocks that stay: tiles taken by tickets and copied ahead, under every schedule, with
 // few and many blocks, at every alignment and in place, and to the bit what look_back gives, whose
 // tree of folds is the same.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {

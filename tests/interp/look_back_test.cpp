@@ -1,15 +1,17 @@
 // Waits between blocks: a scan under every schedule, what an Await shows and what stays a race,
 // publishers that are not who was named, deadlocks, and the rules that exclude them.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/look_back.hpp"
 
 namespace chainfold::test {

@@ -7,6 +7,10 @@
 #include <cmath>
 #include <random>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 
 namespace chainfold::test {
@@ -102,7 +106,7 @@ TEST_P(Moments, OfRowsOnACpuDoNotKnowTheMean) {
   for (const std::int64_t segment : {1, 2, 8, 24, 32, 37, 64, 100, 256, 1000, 2048, 4096, 5000}) {
     SCOPED_TRACE(segment);
     const Computation computation = program(c.program).over(segments(segment));
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const codegen::Plan plan = codegen::choose_plan(graph, target, {.segment = segment});
     ASSERT_EQ(plan.strategy, codegen::Strategy::rows);
     ASSERT_GT(plan.mean_loads, 0);

@@ -7,6 +7,10 @@
 
 #include <string>
 
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"

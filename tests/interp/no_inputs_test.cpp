@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 
 namespace chainfold::test {
@@ -53,7 +56,7 @@ TEST_P(NoInputsInterpreted, AreRightByAnyPlan) {
   for (const TestProgram& program : programs_of_none()) {
     for (const auto& [partition, size, columns] : partitions) {
       if (columns && program.name == "scan") continue;
-      const auto graph = codegen::graph_for(program.over(partition).graph(), target);
+      const auto graph = codegen::legalize(program.over(partition).graph(), target);
       InterpCase what{.segment = size, .columns = columns};
       for (const std::int64_t n : {1, 1000, 70'001}) {
         what.elements = size > 0 ? std::max<std::int64_t>(1, n / size) * size : n;

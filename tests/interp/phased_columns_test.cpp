@@ -12,6 +12,9 @@
 #include <limits>
 #include <random>
 
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/thin.hpp"
 
@@ -63,7 +66,7 @@ class PhasedColumns : public testing::TestWithParam<Phased> {
     const Computation computation = tested.over(columns(2));
     return choice.bytes / size_of(computation.graph().inputs[0].type);
   }
-  [[nodiscard]] int own() const { return width() * (codegen::Plan::kWarp * choice.rows - 1); }
+  [[nodiscard]] int own() const { return width() * (codegen::kWarpWidth * choice.rows - 1); }
 };
 
 /// One band and several, the last one full, nearly empty, and one column short.

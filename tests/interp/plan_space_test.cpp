@@ -4,6 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

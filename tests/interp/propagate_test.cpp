@@ -2,7 +2,8 @@
 // forward, backward and both at once, with rounds that are whole and that are not.
 #include <gtest/gtest.h>
 
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
 
@@ -13,7 +14,7 @@ using codegen::PlanChoice;
 using codegen::Strategy;
 
 /// Tiles of one row of one warp.
-constexpr std::int64_t kTile = codegen::Plan::kWarp;
+constexpr std::int64_t kTile = codegen::kWarpWidth;
 
 InterpCase of(std::int64_t segment, std::int64_t elements, std::uint64_t seed) {
   InterpCase c{

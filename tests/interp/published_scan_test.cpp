@@ -6,8 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
-#include "chainfold/codegen/plan/reasons.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
+#include "chainfold/codegen/plan/scope.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
 

@@ -8,7 +8,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/published.hpp"
 #include "chainfold/tests/support/thin.hpp"

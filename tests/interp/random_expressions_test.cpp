@@ -12,8 +12,18 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/choose/space.hpp"
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/exact_sum.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/random_graph.hpp"
@@ -84,7 +94,7 @@ std::optional<Random> make_random(Dice& dice) {
   } catch (const UserError&) {
     return std::nullopt;
   }
-  const codegen::Graph& graph = all.graph = codegen::graph_for(all.made.graph, all.target);
+  const codegen::Graph& graph = all.graph = codegen::legalize(all.made.graph, all.target);
   if (!has_scans(graph) && partition.kind != Kind::whole && dice.chance(20))
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) run.gaps.push_back(dice.below(20));
   run.base_alignment = std::max(dice.pick({16, 16, 8, 4, 1}), codegen::widest_of_scan(graph));

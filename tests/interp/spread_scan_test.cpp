@@ -4,7 +4,10 @@
 
 #include <optional>
 
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/thin.hpp"
 
@@ -45,7 +48,7 @@ TEST(SpreadScan, ElementsKnowTheFoldOfSegmentsOfEverySize) {
                               .mma = false};
       const auto count = static_cast<std::int64_t>(1 + 2500 / segment + seed % 7);
       const bool is_legal = run_if_legal(tested, choice, segment, count, seed).has_value();
-      EXPECT_TRUE(is_legal || segment > 8 * codegen::Plan::kWarp) << tested.name << segment;
+      EXPECT_TRUE(is_legal || segment > 8 * codegen::kWarpWidth) << tested.name << segment;
     }
   }
   EXPECT_GE(programs, 5);

@@ -6,7 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/scan.hpp"
+#include "chainfold/codegen/choose/scan_staged.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 
 namespace chainfold::test {

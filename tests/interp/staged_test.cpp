@@ -7,6 +7,8 @@
 #include <random>
 #include <string>
 
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

@@ -1,11 +1,16 @@
 // Segments with gaps between them, in every strategy that takes them: interpreted over memory whose
 // gaps hold noise, and held against the reference over the same elements without gaps.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <random>
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "chainfold/codegen/choose/parts.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/choose/staged.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/thin.hpp"
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"

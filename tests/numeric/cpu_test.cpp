@@ -14,7 +14,12 @@
 #include <fmt/ranges.h>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"
@@ -69,7 +74,7 @@ class CpuNumeric : public testing::Test {
   }
 
   static codegen::Plan plan(const codegen::Graph& graph, std::int64_t segment) {
-    const codegen::Graph made = codegen::graph_for(graph, cpu());
+    const codegen::Graph made = codegen::legalize(graph, cpu());
     return as_written(codegen::choose_plan(made, cpu(), {.segment = segment}), made, graph);
   }
 

@@ -11,7 +11,12 @@
 #include <fmt/format.h>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/executors.hpp"
 #include "chainfold/tests/support/on_cpu.hpp"
 #include "chainfold/tests/support/programs.hpp"

@@ -1,16 +1,17 @@
 #include "chainfold/tests/support/executors.hpp"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
 
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "chainfold/codegen/emit/llvm/llvm.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/runtime/jit/llvm.hpp"
 
 namespace chainfold::test {

@@ -13,7 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 
 namespace chainfold::test {

@@ -1,16 +1,17 @@
 // What tests of the interpreter run their programs on: three arrays, and all schedules.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::test {

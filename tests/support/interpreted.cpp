@@ -1,10 +1,16 @@
 #include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/codegen/legalize.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <random>
 #include <stdexcept>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"
 #include "chainfold/runtime/launch/slots.hpp"
 
@@ -277,7 +283,7 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
                                                : what.segment > 0 ? segments(what.segment)
                                                                   : whole());
   const codegen::Graph& written = computation.graph();
-  const codegen::Graph graph = codegen::graph_for(written, target);
+  const codegen::Graph graph = codegen::legalize(written, target);
   const codegen::PlanRequest request{.accuracy = what.accuracy,
                                      .nonfinite = what.nonfinite,
                                      .determinism = what.determinism,
@@ -307,7 +313,7 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
 Executor plan_interpreter(const codegen::Target& target, std::uint64_t seed) {
   return [target, seed](const Computation& computation, const std::vector<Column>& inputs,
                         std::int64_t row) {
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     InterpCase run{.segment = row,
                    .columns = graph.partition.kind == codegen::Partition::Kind::columns,
                    .elements = inputs[0].count()};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/end_values.hpp"

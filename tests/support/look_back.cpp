@@ -4,6 +4,7 @@
 #include <random>
 
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 
 namespace chainfold::test {
 

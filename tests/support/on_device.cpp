@@ -1,7 +1,5 @@
 #include "chainfold/tests/support/on_device.hpp"
 
-#include "chainfold/codegen/plan/choice.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -9,6 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace chainfold::test {

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/tests/support/reference_fold.hpp"
 
 namespace chainfold::test {

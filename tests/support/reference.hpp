@@ -45,7 +45,7 @@ struct ReferenceRequest {
   int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 
-/// A plan of `graph`, codegen::graph_for of what was written, as one of that: the bounds of the
+/// A plan of `graph`, codegen::legalize of what was written, as one of that: the bounds of the
 /// folds that both have. What is computed by others is exact.
 codegen::Plan as_written(codegen::Plan plan, const codegen::Graph& graph,
                          const codegen::Graph& written);

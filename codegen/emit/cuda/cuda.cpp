@@ -1,14 +1,15 @@
 #include "chainfold/codegen/emit/cuda/cuda.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/emit/cuda/body.hpp"
+#include "chainfold/codegen/program/print.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -1,13 +1,14 @@
 // Loads and stores. A value moves between memory and registers as 1, 2 or 4 parts of one size: the
 // elements themselves where they have 4 or 8 bytes, else 32-bit words, or one 16-bit or 8-bit part.
-#include <fmt/format.h>
-
 #include <bit>
 #include <cstdlib>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/emit/cuda/body.hpp"
+#include "chainfold/codegen/program/print.hpp"
 
 namespace chainfold::codegen::cuda {
 namespace {

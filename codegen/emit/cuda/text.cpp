@@ -1,12 +1,12 @@
 #include "chainfold/codegen/emit/cuda/text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cctype>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 namespace chainfold::codegen::cuda {
 

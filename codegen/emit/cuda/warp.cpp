@@ -1,11 +1,11 @@
 // What the lanes of a warp do together: shuffles, votes, constant fragments and matrix
 // instructions.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/emit/cuda/body.hpp"

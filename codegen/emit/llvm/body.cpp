@@ -1,12 +1,13 @@
 // Values, exchanges between lanes and control.
 #include "chainfold/codegen/emit/llvm/body.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/program/print.hpp"
 
 namespace chainfold::codegen::llvm {
 

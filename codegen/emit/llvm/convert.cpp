@@ -1,9 +1,9 @@
 // Conversions between element types; OpWriter's second half.
-#include <fmt/format.h>
-
 #include <array>
 #include <bit>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/emit/llvm/ops.hpp"
 

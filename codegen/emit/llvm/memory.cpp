@@ -1,9 +1,9 @@
 // Loads and stores: contiguous runs of memory, one a group of lanes, and never a gather.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/emit/llvm/body.hpp"
 #include "chainfold/codegen/target/target.hpp"

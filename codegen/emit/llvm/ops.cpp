@@ -1,9 +1,9 @@
 #include "chainfold/codegen/emit/llvm/ops.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 

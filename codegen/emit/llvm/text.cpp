@@ -1,9 +1,9 @@
 #include "chainfold/codegen/emit/llvm/text.hpp"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 

@@ -5,11 +5,16 @@
 //
 // Rows are absolute, and `origin` is the row at which the input buffers begin, so that the host may
 // pass a long matrix piece by piece without changing any part's bounds.
+#include "chainfold/codegen/lower/fold/columns.hpp"
+
 #include <algorithm>
 
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/band.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
@@ -27,14 +32,14 @@ int state_loads(const Plan& plan) {
 int merge_warps(const Plan& plan, const Target& target) {
   constexpr std::int64_t kMostBytes = 16 * 1024;  // of states on their way to the first warp
   int warps = warps_for(plan.parts_wanted, state_loads(plan), target.max_warps);
-  while (warps > 1 && warps / 2 * Plan::kWarp * plan.state_bytes > kMostBytes) warps /= 2;
+  while (warps > 1 && warps / 2 * kWarpWidth * plan.state_bytes > kMostBytes) warps /= 2;
   return warps;
 }
 
 /// Its blocks whose states take a CPU's thread some microseconds.
 std::int64_t merge_grain(const Plan& plan) {
   constexpr std::int64_t kBytes = 128 * 1024;
-  const std::int64_t block = Plan::kWarp * plan.state_bytes * plan.parts_wanted;  // 0: no folds
+  const std::int64_t block = kWarpWidth * plan.state_bytes * plan.parts_wanted;  // 0: no folds
   return kBytes / std::clamp<std::int64_t>(block, 1, kBytes);
 }
 
@@ -343,7 +348,7 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
                       .origin = declare("origin", ParamRole::origin)};
   const auto param = [&](int index) { return param_size(program, index); };
   const Band::Shape shape{.width = plan.load_width,
-                          .group = Plan::kWarp / plan.lanes_per_segment,
+                          .group = kWarpWidth / plan.lanes_per_segment,
                           .runs = plan.rows,
                           .depth = plan.depth,
                           .warps = plan.warps,

@@ -2,10 +2,15 @@
 // each is folded by itself (Loaded::across), and their results are stored as they were loaded. A
 // warp has `depth` such loads under way. What is no whole tile, and everything where an output does
 // not begin on the width of its stores, is taken an element a lane.
+#include "chainfold/codegen/lower/fold/elements.hpp"
+
 #include <algorithm>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
@@ -56,7 +61,7 @@ class ElementsLowering {
     };
     std::vector<Load> loads;
     for (int i = 0; i < plan_.depth; ++i) {
-      const Address place{.base = b_.add(at, b_.i64(std::int64_t{i} * Plan::kWarp * width))};
+      const Address place{.base = b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth * width))};
       ValueId exists = kNoValue;
       if (limit != kNoValue)
         exists = b_.lt(b_.convert(b_.lane(), DType::i64), b_.sub(limit, place.base));
@@ -72,7 +77,7 @@ class ElementsLowering {
   }
 
   void lower_by_elements(ValueId begin, ValueId end) {
-    const std::int64_t step = std::int64_t{Plan::kWarp} * plan_.depth;
+    const std::int64_t step = std::int64_t{kWarpWidth} * plan_.depth;
     b_.loop(begin, end, b_.i64(step), {}, [&](ValueId at, const Builder::Values&) {
       lower_tile(at, 1, end);
       return Builder::Values{};

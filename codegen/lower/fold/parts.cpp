@@ -7,13 +7,21 @@
 // is the element at which the input buffers begin, so that the host may pass a long input piece by
 // piece without changing any part's bounds. Inputs with strides come whole: their segments begin
 // where the strides say.
-#include <algorithm>
+#include "chainfold/codegen/lower/fold/parts.hpp"
 
-#include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/lower/lower.hpp"
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
@@ -22,13 +30,14 @@ namespace {
 /// The second launch has half as many states in flight as there can be parts, more than few parts
 /// are: a round of loads takes longer than all the merging.
 constexpr int kMergeWarps = 16, kStateLoads = 4;
+
 /// With states of more fields than this, half as many: they have to fit into registers.
 constexpr std::size_t kManyFields = 4;
 
 /// Segments that are never cut into many parts are many, and each has a block: a small one.
 int merge_warps(const Plan& plan) {
   if (plan.segment == 0) return kMergeWarps;
-  constexpr std::int64_t kStates = std::int64_t{Plan::kWarp} * kStateLoads;
+  constexpr std::int64_t kStates = std::int64_t{kWarpWidth} * kStateLoads;
   const std::int64_t quanta = (plan.segment - 1) / plan.part_quantum + 1;
   const std::int64_t parts = std::min(plan.parts_wanted, quanta);
   return warps_for(parts, kStates, kMergeWarps);
@@ -225,40 +234,6 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
                               .warps = std::min(target.max_warps, merge_warps(plan))});
   lowering.lower_merge();
   return program;
-}
-
-Program lower(const Graph& graph, const Plan& plan, const Target& target) {
-  switch (plan.strategy) {
-    case Strategy::rows: return lower_rows(graph, plan, target);
-    case Strategy::elements: return lower_elements(graph, plan, target);
-    case Strategy::staged: return lower_staged(graph, plan, target);
-    case Strategy::parts: return lower_parts(graph, plan, target);
-    case Strategy::columns: return lower_columns(graph, plan, target);
-    case Strategy::scan_tile: return lower_scan_tile(graph, plan, target);
-    case Strategy::scan_run: return lower_scan_run(graph, plan, target);
-    case Strategy::scan_block: return lower_scan_block(graph, plan, target);
-    case Strategy::look_back: return lower_look_back(graph, plan, target);
-    case Strategy::look_ahead: return lower_look_ahead(graph, plan, target);
-    case Strategy::propagate: return lower_propagate(graph, plan, target);
-    case Strategy::reduction16:
-    case Strategy::strided16n:
-    case Strategy::coalesced16n: return lower_published_columns(graph, plan, target);
-    case Strategy::reduction256:
-    case Strategy::inefficient256n:
-    case Strategy::efficient256n:
-    case Strategy::block256n: return lower_published_squares(graph, plan, target);
-    case Strategy::grid256n:
-    case Strategy::single_pass:
-    case Strategy::split: return lower_published_whole(graph, plan, target);
-    case Strategy::scan16:
-    case Strategy::scan16n:
-    case Strategy::scan256:
-    case Strategy::scan256n:
-    case Strategy::scan_block256n:
-    case Strategy::scan_grid256n: return lower_published_scan(graph, plan, target);
-    case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
-  }
-  throw InternalError("a plan without a strategy");
 }
 
 }  // namespace chainfold::codegen

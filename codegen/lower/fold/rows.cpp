@@ -1,9 +1,13 @@
 // lower_rows: groups of `lanes_per_segment` lanes own whole segments; a warp handles `rows` times
 // 32 / lanes_per_segment consecutive segments (RowTile) and stores their results side by side.
+#include "chainfold/codegen/lower/fold/rows.hpp"
+
 #include <algorithm>
 
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/row_tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
 
 namespace chainfold::codegen {

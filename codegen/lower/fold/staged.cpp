@@ -16,11 +16,17 @@
 // Where copies bring a tile's surroundings, or the last tiles are not whole ones or do not exist,
 // they reach beyond the input: what arrives from there is anything, and nobody stores what becomes
 // of it.
+#include "chainfold/codegen/lower/fold/staged.hpp"
+
 #include <algorithm>
 #include <bit>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/row_tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
 
 namespace chainfold::codegen {
 

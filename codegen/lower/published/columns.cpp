@@ -1,9 +1,15 @@
 // Segments of a multiple of 16, one a column of a square: Reduction16, strided and coalesced
 // Reduction16N ([D] 4.1). Columns never meet in a product, so neither do their NaNs.
+#include "chainfold/codegen/lower/published/columns.hpp"
+
 #include <algorithm>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/lower/published/square.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 

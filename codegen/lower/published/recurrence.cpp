@@ -2,8 +2,13 @@
 // each, then V * P^T ([C] III, [N] 5.1). Values between launches are of the inputs' type, as they
 // have to enter the next product. The number of launches is that of 2^40 elements; those behind the
 // first that leaves one value pass it on.
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/lower/published/recurrence.hpp"
+
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/published/square.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 

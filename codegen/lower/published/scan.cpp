@@ -1,11 +1,17 @@
 // The published scans ([D] 5), segments of 16, 16 N, 256, 256 N by warps, of 256 N by blocks, and
 // everything in three launches.
+#include "chainfold/codegen/lower/published/scan.hpp"
+
 #include <array>
 #include <string>
 #include <vector>
 
-#include "chainfold/codegen/lower/lower.hpp"
-#include "chainfold/codegen/lower/published/scan.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
 
 namespace chainfold::codegen {
 

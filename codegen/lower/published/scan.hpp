@@ -8,11 +8,17 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/published/square.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 
@@ -90,5 +96,6 @@ class ScanSquares {
   int squares_ = -1;  // the shared array
   ValueId room_ = kNoValue;
 };
+Program lower_published_scan(const Graph& graph, const Plan& plan, const Target& target);
 
 }  // namespace chainfold::codegen

@@ -1,4 +1,8 @@
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/published/scan.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 

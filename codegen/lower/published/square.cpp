@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "chainfold/codegen/lower/tile/declare.hpp"
+
 namespace chainfold::codegen {
 
 namespace {

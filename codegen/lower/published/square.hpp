@@ -6,7 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {

@@ -1,9 +1,15 @@
 // Segments of a multiple of 256, square after square: Reduction256, the work-inefficient and the
 // work-efficient Reduction256N ([D] 4.1), and a block a segment ([D] 4.2). The partial sums of a
 // block's warps are merged as states.
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/lower/published/squares.hpp"
+
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/published/square.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
 
 namespace chainfold::codegen {
 

@@ -4,11 +4,17 @@
 // them, or all add to the output atomically (single_pass, [N] 5.2; split, [N] 5.3, whose other
 // warps add up their share of the input by lanes). A first, tiny launch sets to zero what blocks
 // add to.
+#include "chainfold/codegen/lower/published/whole.hpp"
+
 #include <algorithm>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/lower/published/square.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/tile.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {
 

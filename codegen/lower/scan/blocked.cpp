@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "chainfold/codegen/lower/scan/row.hpp"
+
 namespace chainfold::codegen {
 
 namespace {

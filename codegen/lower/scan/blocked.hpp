@@ -16,6 +16,10 @@
 #include <vector>
 
 #include "chainfold/codegen/lower/scan/ring.hpp"
+#include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::codegen {
 

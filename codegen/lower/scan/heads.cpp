@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,8 +1,8 @@
 // A row's scan across its lanes: by shifts, or by halves where lanes are those of vectors.
-#include "chainfold/codegen/lower/scan/row.hpp"
-
 #include <bit>
 
+#include "chainfold/codegen/lower/scan/row.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

@@ -13,12 +13,21 @@
 // All blocks of warps take the same number of tiles; a CPU's threads, of which some are slower, as
 // many as they come to. Waits end with any number of resident blocks: a tile's fold is published
 // before the block waits under its ticket or a later one.
+#include "chainfold/codegen/lower/scan/look_ahead.hpp"
+
 #include <memory>
 #include <utility>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/lower/scan/block.hpp"
+#include "chainfold/codegen/lower/scan/params.hpp"
 #include "chainfold/codegen/lower/scan/ring.hpp"
 #include "chainfold/codegen/lower/scan/tile_tree.hpp"
+#include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

@@ -2,11 +2,19 @@
 // its input once. A block takes one tile, which stays in registers and, where they are too few for
 // the bytes that a memory wants on its way, in shared memory until what comes before it is known
 // (tile_tree.hpp).
+#include "chainfold/codegen/lower/scan/look_back.hpp"
+
 #include <optional>
 
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/scan/block.hpp"
+#include "chainfold/codegen/lower/scan/params.hpp"
 #include "chainfold/codegen/lower/scan/ring.hpp"
 #include "chainfold/codegen/lower/scan/tile_tree.hpp"
+#include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,7 +1,13 @@
 // Parameters and buffers of programs over tiles.
+#include "chainfold/codegen/lower/scan/params.hpp"
+
 #include <fmt/format.h>
 
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

@@ -1,10 +1,16 @@
 // A range of a segment by one warp, a row or a batch of rows at a time: pieces of memory, each of
 // which takes the states that the one before it, in the scan's order, leaves.
+#include "chainfold/codegen/lower/scan/pieces.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <utility>
 
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

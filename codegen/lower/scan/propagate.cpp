@@ -5,10 +5,18 @@
 //
 // Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
 // whose grid-level scan has these three steps.
+#include "chainfold/codegen/lower/scan/propagate.hpp"
+
 #include <utility>
 
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/scan/block.hpp"
+#include "chainfold/codegen/lower/scan/params.hpp"
 #include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

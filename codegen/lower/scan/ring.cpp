@@ -3,7 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
 
 namespace chainfold::codegen {
 

@@ -5,7 +5,12 @@
 // inputs.
 #pragma once
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/program.hpp"
 
 namespace chainfold::codegen {
 

@@ -26,6 +26,7 @@
 #include <optional>
 #include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {

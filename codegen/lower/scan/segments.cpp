@@ -1,11 +1,17 @@
 // Scans in one launch without waiting: a warp's tile of whole segments (scan_tile), a segment a
 // warp (scan_run), or a segment or a few a block (scan_block).
+#include "chainfold/codegen/lower/scan/segments.hpp"
+
 #include <utility>
 
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/scan/block.hpp"
-#include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/scan/params.hpp"
 #include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {
 

@@ -5,21 +5,20 @@
 // Every state here is lifted and the same in all lanes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/row.hpp"
 #include "chainfold/codegen/lower/tile/row_totals.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
 using Carry = OptionalPartials;
-
-/// Whether rows begin with whole lines of memory, and lie as they come, which are counted from
-/// where runs of so many elements begin, one behind the other (0: of everything).
-bool rows_on_lines(const Plan& plan, std::int64_t run);
-
 class ScanTile {
  public:
   /// `segment`: as for ScanRow.

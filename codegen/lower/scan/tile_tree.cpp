@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "chainfold/codegen/lower/tile/states.hpp"
+
 namespace chainfold::codegen {
 
 namespace {

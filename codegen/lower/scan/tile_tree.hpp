@@ -28,7 +28,10 @@
 
 #include <functional>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/tiles.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

@@ -3,7 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "chainfold/codegen/lower/scan/ring.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {

@@ -9,12 +9,17 @@
 // their second ones, so that neighbours of a segment are as many tickets apart as it has segments.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "chainfold/codegen/base/size_expr.hpp"
-#include "chainfold/codegen/lower/scan/block.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/blocked.hpp"
+#include "chainfold/codegen/lower/scan/tile.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
 namespace chainfold::codegen {
@@ -31,8 +36,6 @@ struct TileParams {
   /// there.
   int carry_in = -1, carry_out = -1, has_carry_in = -1, has_carry_out = -1;
 };
-TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan);
-
 class ScanTiles {
  public:
   ScanTiles(Builder& builder, const Graph& graph, const Plan& plan, const TileParams& params);

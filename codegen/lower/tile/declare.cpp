@@ -1,10 +1,15 @@
 // What every strategy declares: buffers and parameters of the graph, scratch for states.
+#include "chainfold/codegen/lower/tile/declare.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "chainfold/codegen/choose/rows.hpp"
-#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
 
 namespace chainfold::codegen {
 

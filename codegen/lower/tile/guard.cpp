@@ -3,8 +3,10 @@
 // range or a tile, and then its elements are folded once more, one by one.
 #include <algorithm>
 
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/value_range.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

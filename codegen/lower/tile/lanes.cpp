@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {

@@ -5,6 +5,8 @@
 
 #include "chainfold/codegen/lower/tile/quads.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 
 namespace chainfold::codegen {
 

@@ -20,7 +20,9 @@
 #include <algorithm>
 
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,5 +1,7 @@
 // A part of TileLowering: folds of less cost, whose states are of other forms, for ordinary
 // elements. A vote tells for a warp's elements, all of which are folded one way or the other.
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {

@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "chainfold/codegen/choose/rows.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
 
 namespace chainfold::codegen {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "chainfold/codegen/base/error.hpp"
-
 namespace chainfold::codegen {
 
 namespace {

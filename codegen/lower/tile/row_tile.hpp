@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

@@ -2,6 +2,7 @@
 // or shared arrays of a launch, side by side in the order of the folds' fields.
 #pragma once
 
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {

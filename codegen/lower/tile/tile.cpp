@@ -1,7 +1,13 @@
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/value_range.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 

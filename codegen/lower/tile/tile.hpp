@@ -10,6 +10,8 @@
 // Other folds of such a program keep a state a lane, over the same loads.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,8 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/codegen/plan/row_merges.hpp"
 #include "chainfold/codegen/program/builder.hpp"
 
@@ -50,13 +57,11 @@ struct Partial {
 using Partials = std::vector<Partial>;  // one a fold
 /// One state a fold, or none before anything was folded.
 using OptionalPartials = std::vector<std::optional<Partial>>;
-
 /// What elements have of each fold; kNoValue, or no list, where no output asks for it.
 struct OfFolds {
   std::vector<ValueId> running{};  ///< of its scan
   std::vector<ValueId> whole{};    ///< of itself, over the element's segment
 };
-
 /// What a warp loaded for one tile: a vector of `width` elements a lane of each input.
 struct Loaded {
   std::vector<ValueId> inputs;
@@ -77,25 +82,13 @@ struct Loaded {
     zeros = false;
   }
 };
-
-/// Buffers and parameters that every strategy declares: inputs, outputs, literals, user parameters.
-/// Outputs of scans may lie in the inputs' memory: their programs are in place.
-void declare_graph(Program& program, const Graph& graph, const Plan& plan, const Target& target);
-int add_param(Program& program, std::string name, DType type, ParamRole role, int index = 0);
-/// A parameter that the host computes from those before it, and the same as an expression.
-int add_size(Program& program, std::string name, SizeExpr size);
-SizeExpr param_size(const Program& program, int param);
-/// Scratch arrays for the fields of every fold's state, `states` of each.
-void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment);
 /// What `body` does, by the first of a block's `warps` warps.
 void on_first_warp(Builder& builder, int warps, const std::function<void()>& body);
-
 /// Loads of a batch in runs of `loads`, one run's first element `apart` (i64) from the next's.
 struct LoadRuns {
   int loads = 0;  ///< 0: there is one run
   ValueId apart = kNoValue;
 };
-
 /// Its parts: values of nodes, what is folded of a tile and merged (tile.cpp, by matrix
 /// instructions mma.cpp), loads (loads.cpp), batches and ranges of elements
 /// (range.cpp), merges across lanes and the outputs (lanes.cpp), guards
@@ -418,7 +411,6 @@ class TileLowering {
   bool staged_ = false;  // loads come from shared memory
   bool ordered_ = false, uses_index_ = false;
 };
-
 /// The same elements at the same places as `of`, one a lane at a time and by lift and merge alone:
 /// little code, for values that would not hold otherwise. States are those of `of`.
 class TileByElements {

@@ -14,8 +14,13 @@
 #include "chainfold/bench/plans_cases.hpp"
 #include "chainfold/bench/reference.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
+#include "chainfold/codegen/choose/space.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::bench {
 namespace {

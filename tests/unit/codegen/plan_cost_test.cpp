@@ -10,8 +10,15 @@
 #include <tuple>
 
 #include "chainfold/bench/cases.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/estimate.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {

@@ -1,13 +1,15 @@
 // Scans in the language: their types, which graphs they become, and what is told at run time.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 #include "chainfold/tests/support/monoids.hpp"
 

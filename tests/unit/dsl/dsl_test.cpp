@@ -1,15 +1,17 @@
 // The language: the programs of the README as graphs, the type rules as static assertions,
 // literals, cf::let and partitions.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
 #include "chainfold/dsl/fold.hpp"
 #include "chainfold/dsl/input.hpp"
 #include "chainfold/dsl/let.hpp"

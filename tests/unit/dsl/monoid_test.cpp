@@ -1,10 +1,10 @@
 // Monoids from the notation to the graph: prints, properties and what is refused.
-#include "chainfold/dsl/monoid.hpp"
-
 #include <gtest/gtest.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/print.hpp"
 #include "chainfold/dsl/input.hpp"
+#include "chainfold/dsl/monoid.hpp"
 #include "chainfold/dsl/over.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 #include "chainfold/tests/support/monoids.hpp"

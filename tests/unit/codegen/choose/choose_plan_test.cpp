@@ -1,25 +1,48 @@
 // choose_plan over the whole space of test programs, segment sizes, architectures and alignments: a
 // plan always exists, is legal and keeps its promises.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
-
 #include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <variant>
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/machine.hpp"
+#include "chainfold/codegen/choose/alignment.hpp"
+#include "chainfold/codegen/choose/columns.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/rows.hpp"
+#include "chainfold/codegen/choose/scan_guess.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/choose/staged.hpp"
 #include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/vector_cost.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
+#include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/hints.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/plan/verify.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/codegen/program/visit.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 #include "chainfold/tests/support/programs.hpp"
@@ -147,7 +170,7 @@ TEST(ChoosePlan, ACpusTilesAreNotTooMuchCode) {
   for (const int bits : {256, 512}) {
     const Target target = codegen::cpu_target(4, "", bits);
     for (const TestProgram& tested : programs()) {
-      const codegen::Graph graph = codegen::graph_for(tested.over(whole()).graph(), target);
+      const codegen::Graph graph = codegen::legalize(tested.over(whole()).graph(), target);
       const std::int64_t instructions = codegen::instructions_of(graph);
       for (const std::int64_t segment : {1, 8, 31, 37, 64, 100, 255, 777, 4099, 0}) {
         SCOPED_TRACE(fmt::format("{}, segment {}, {} bits", tested.name, segment, bits));
@@ -165,7 +188,7 @@ TEST(ChoosePlan, ACpusTilesAreNotTooMuchCode) {
   const auto x = input<double>("x");
   const Target target = codegen::cpu_target(4);
   const auto loads_of = [&](const Computation& computation) {
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const Plan plan = codegen::choose_plan(graph, target, {.segment = 32});
     return plan.rows * plan.depth;
   };
@@ -183,7 +206,7 @@ TEST(ChoosePlan, ExpressionsOfAnyLengthHaveAPlanOnACpu) {
   for (const Computation& computation :
        std::vector<Computation>{over(whole(), sum(exp(log(exp(log(exp(log(z * z)))))))),
                                 over(whole(), logsumexp(z), logsumexp(-z), argmax(z), argmin(z))}) {
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     EXPECT_GT(codegen::instructions_of(graph), 2048);
     for (const std::int64_t segment : kSegments)
       EXPECT_NO_THROW(
@@ -508,7 +531,7 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
     const Computation rows = program("sum_f32").over(segments(segment));
     const Plan plan = choose_plan(rows.graph(), gpu, {.segment = segment, .strided = true});
     EXPECT_EQ(plan.strategy, Strategy::rows);
-    EXPECT_EQ(plan.lanes_per_segment, Plan::kWarp) << segment;
+    EXPECT_EQ(plan.lanes_per_segment, codegen::kWarpWidth) << segment;
     EXPECT_EQ(plan.takes_lines, segment == 128) << segment;
   }
   Plan wrong = choose_plan(graph, gpu, {.segment = 1024});
@@ -528,7 +551,8 @@ TEST(ChoosePlan, ColumnsOffASectorAreReadInWideWindows) {
       const codegen::PlanChoice narrow = narrow_columns_choice(graph, target, request);
       const Plan plan = make_plan(graph, target, request, narrow).value();
       EXPECT_EQ(plan.phases, 1);
-      const int bytes = Plan::kWarp * plan.load_width * plan.rows * size_of(graph.inputs[0].type);
+      const int bytes =
+          codegen::kWarpWidth * plan.load_width * plan.rows * size_of(graph.inputs[0].type);
       EXPECT_EQ(bytes, 512) << name << ", " << count;
       EXPECT_GE(plan.depth * bytes, 2048) << name << ", " << count;
     }
@@ -912,7 +936,8 @@ TEST(ChoosePlan, NarrowLoadsOfShortSegmentsHaveMoreRows) {
         codegen::choice_for_alignment(scan.graph(), gpu, request, best);
     const Plan plan = codegen::make_plan(scan.graph(), gpu, request, narrow).value();
     EXPECT_EQ(plan.strategy, Strategy::scan_tile);
-    EXPECT_GE(plan.depth * plan.load_width * Plan::kWarp * 2, 256) << "bytes of a warp's run";
+    EXPECT_GE(plan.depth * plan.load_width * codegen::kWarpWidth * 2, 256)
+        << "bytes of a warp's run";
   }
 }
 
@@ -1030,7 +1055,7 @@ TEST(ChoosePlan, ReadsTwoPlacesInTurnWhereThatIsKnownToBeFaster) {
   const auto strands = [](const char* name, const Target& target, std::int64_t segment,
                           const char* plan = "") {
     const Computation computation = program(name).over(segment == 0 ? whole() : segments(segment));
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const PlanRequest request{.segment = segment};
     return *plan == '\0'
                ? codegen::choose_plan(graph, target, request).strands
@@ -1061,7 +1086,7 @@ TEST(ChoosePlan, AsksAheadForWhatComesFromMemory) {
        {codegen::cpu_target(16), codegen::cpu_target(16, "znver4"), codegen::gpu_target(90)})
     EXPECT_EQ(other.ahead_bytes, 0);
   const auto ahead = [](const Computation& computation, const Target& target, PlanRequest request) {
-    const codegen::Graph graph = codegen::graph_for(computation.graph(), target);
+    const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const Plan plan = choose_plan(graph, target, request);
     EXPECT_NO_THROW(verify(plan, graph, target));
     EXPECT_EQ(print(plan, graph).find("elements ahead") != std::string::npos, plan.read_ahead > 0);
@@ -1075,7 +1100,7 @@ TEST(ChoosePlan, AsksAheadForWhatComesFromMemory) {
     EXPECT_EQ(ahead(over_it("variance_f64"), rapids, {.segment = segment}), 1024) << segment;
     EXPECT_EQ(ahead(over_it("sum_f16"), codegen::cpu_target(16), {.segment = segment}), 0);
     EXPECT_EQ(ahead(over_it("sum_f16"), few, {.segment = segment}), 0) << segment;
-    const codegen::Graph graph = codegen::graph_for(over_it("sum_f16").graph(), rapids);
+    const codegen::Graph graph = codegen::legalize(over_it("sum_f16").graph(), rapids);
     EXPECT_EQ(codegen::most_elements_of(graph, few, segment, 1), 0) << segment;
     const std::int64_t near = codegen::most_elements_of(graph, rapids, segment, 1);
     EXPECT_EQ(near, 64 << 20) << segment;
@@ -1131,7 +1156,7 @@ TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
   const Target few = codegen::cpu_target(2, "sapphirerapids");
   const auto plan_of = [](const char* name, const Target& target, std::int64_t segment) {
     const Computation scan = program(name).over(segment == 0 ? whole() : segments(segment));
-    const codegen::Graph graph = codegen::graph_for(scan.graph(), target);
+    const codegen::Graph graph = codegen::legalize(scan.graph(), target);
     const auto compiled = codegen::compile_graph(graph, target, {.segment = segment});
     return std::pair(compiled.plan, read_ahead(compiled.program));
   };

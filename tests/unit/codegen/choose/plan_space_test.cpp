@@ -1,16 +1,23 @@
 // The space of plans: every choice is legal, keeps the promised bound, differs from the others and
 // reads back from its text.
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/plan/verify.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 #include "chainfold/tests/support/programs.hpp"
 

@@ -1,13 +1,14 @@
 // Everything that the emitter can write goes through NVRTC for every architecture. No GPU is
 // needed; what the code computes is tested on one, in tests/gpu.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/emit/cuda/cuda.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
 #include "chainfold/tests/support/look_back.hpp"

@@ -1,7 +1,3 @@
-#include "chainfold/codegen/emit/cuda/cuda.hpp"
-
-#include <gtest/gtest.h>
-
 #include <array>
 #include <limits>
 #include <regex>
@@ -10,10 +6,14 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/emit/cuda/body.hpp"
+#include "chainfold/codegen/emit/cuda/cuda.hpp"
 #include "chainfold/codegen/emit/cuda/text.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/tests/support/operation_program.hpp"
 
 namespace chainfold::test {

@@ -1,14 +1,13 @@
 // The LLVM emitter's text: what must and must not stand in it, and which programs it refuses.
-#include "chainfold/codegen/emit/llvm/llvm.hpp"
-
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/emit/llvm/llvm.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 
 namespace chainfold::codegen {
 namespace {

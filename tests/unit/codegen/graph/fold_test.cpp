@@ -16,6 +16,12 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/literal.hpp"
+#include "chainfold/codegen/graph/fold_print.hpp"
+#include "chainfold/codegen/graph/fold_recurrence.hpp"
+#include "chainfold/codegen/graph/fold_sum.hpp"
+#include "chainfold/codegen/graph/fold_variance.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -1,13 +1,18 @@
 // Minima of floats by the order of integers: which folds become what, and that nothing else does.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
+#include "chainfold/codegen/legalize.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -20,7 +25,7 @@ Names folds_of(const Graph& graph) {
   return names;
 }
 Graph on_cpu(const Computation& computation) {
-  return graph_for(computation.graph(), cpu_target(2));
+  return legalize(computation.graph(), cpu_target(2));
 }
 bool has(const Graph& graph, Op op, DType type) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
@@ -104,7 +109,7 @@ TEST(GraphMinima, LeaveTheRest) {
   const auto z = input<float>("z");
   const Computation none = over(segments(8), sum(x), inclusive(max(z)), exclusive(min(z)));
   EXPECT_EQ(print(on_cpu(none)), print(none.graph())) << "scans of f32";
-  EXPECT_EQ(print(graph_for(written, gpu_target(90))), print(written)) << "a GPU";
+  EXPECT_EQ(print(legalize(written, gpu_target(90))), print(written)) << "a GPU";
 }
 
 TEST(GraphMinima, CastsOfOtherSizesAreNoGraphs) {
@@ -125,7 +130,7 @@ TEST(GraphMinima, ArePeoplesExpressionAsTheyWereWritten) {
   const auto x = input<f16>("x");
   const Graph graph = on_cpu(over(segments(64), min(x), sum(x)));
   EXPECT_EQ(print_expression(graph), "over(segments(64), f16(min(f32(x))), sum(f32(x)))");
-  EXPECT_EQ(print_expression(graph_for(graph, cpu_target(2))), print_expression(graph));
+  EXPECT_EQ(print_expression(legalize(graph, cpu_target(2))), print_expression(graph));
   const std::string text = explain(over(segments(64), min(x)), target("cpu"));
   EXPECT_NE(text.find("over(segments(64), f16(min(f32(x))))"), std::string::npos) << text;
   EXPECT_NE(text.find("min.u16"), std::string::npos) << text;
@@ -134,7 +139,7 @@ TEST(GraphMinima, ArePeoplesExpressionAsTheyWereWritten) {
 /// A segment's largest value is the last one of its running maximum, of which there is one state.
 TEST(GraphMinima, FoldsBesideTheirScansStayOne) {
   const auto folds = [](const Computation& computation) {
-    return graph_for(computation.graph(), cpu_target(2)).folds.size();
+    return legalize(computation.graph(), cpu_target(2)).folds.size();
   };
   auto half = input<f16>("x");
   auto x = input<float>("x");

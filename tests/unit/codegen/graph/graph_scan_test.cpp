@@ -6,8 +6,14 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/literal.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/fold_sum.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
 
 namespace chainfold::codegen {

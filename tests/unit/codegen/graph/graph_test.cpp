@@ -9,6 +9,10 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/literal.hpp"
+#include "chainfold/codegen/graph/builder.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
 
 namespace chainfold::codegen {
 namespace {

@@ -1,20 +1,24 @@
 // Minima and maxima of narrow integers that are scanned as words: which, from what, and where.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/graph/expression.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::codegen {
 namespace {
 
 Graph on_gpu(const Computation& computation) {
-  return graph_for(computation.graph(), gpu_target(90));
+  return legalize(computation.graph(), gpu_target(90));
 }
 
 template <class T>
@@ -60,7 +64,7 @@ TEST(GraphWideScans, NothingElseChanges) {
     EXPECT_EQ(print(on_gpu(computation)), print(written));
   }
   const Computation scan = over(whole(), inclusive(max(x)));
-  EXPECT_EQ(print(graph_for(scan.graph(), cpu_target(2))), print(scan.graph())) << "a CPU";
+  EXPECT_EQ(print(legalize(scan.graph(), cpu_target(2))), print(scan.graph())) << "a CPU";
   EXPECT_EQ(print_expression(on_gpu(scan)), print_expression(scan.graph())) << "for people";
 }
 
@@ -69,7 +73,7 @@ TEST(GraphWideScans, NothingElseChanges) {
 TEST(GraphWideScans, ExtremesHaveShortTiles) {
   const Target target = gpu_target(90);
   const auto plan_of = [&](const Computation& computation, std::int64_t segment) {
-    const Graph graph = graph_for(computation.graph(), target);
+    const Graph graph = legalize(computation.graph(), target);
     return to_text(default_choice(graph, target, {.segment = segment}));
   };
   const auto bytes = input<std::int8_t>("x");

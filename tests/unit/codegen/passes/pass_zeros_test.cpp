@@ -1,6 +1,4 @@
 // Which additions of zero go, and that no bit of a result changes with them.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,9 +8,14 @@
 #include <random>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/interp/interp.hpp"
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/passes/dead.hpp"
+#include "chainfold/codegen/passes/zeros.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/codegen/program/visit.hpp"
 
 namespace chainfold::test {

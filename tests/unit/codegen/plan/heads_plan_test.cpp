@@ -1,11 +1,18 @@
 // Plans of look_back over tiles of all segments: their text, where they are legal, where they are
 // offered and where they are the default.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/print.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/plan/verify.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/emit/cuda/cuda.hpp"
 

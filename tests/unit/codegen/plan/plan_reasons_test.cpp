@@ -6,8 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/fault.hpp"
 #include "chainfold/codegen/plan/fields.hpp"
-#include "chainfold/codegen/plan/reasons.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/scope.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {

@@ -1,14 +1,21 @@
 // Where the published strategies are legal, what they promise, and that nobody gets one unasked.
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/graph/verify.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/plan/verify.hpp"
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/published.hpp"
 

@@ -1,12 +1,13 @@
-#include "chainfold/codegen/plan/row_merges.hpp"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/base/machine.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/row_merges.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
 namespace chainfold::test {
@@ -34,7 +35,7 @@ using Row = std::vector<Held>;  // one a lane
 
 Row row_of(int row, int lanes) {
   Row held;
-  for (int lane = 0; lane < Plan::kWarp; ++lane)
+  for (int lane = 0; lane < codegen::kWarpWidth; ++lane)
     held.push_back({{row, lane / lanes, lane % lanes}});
   return held;
 }
@@ -46,11 +47,13 @@ Row merged(const RowMerges& merges, int row, int count, int lanes) {
   const Row b = merged(merges, row + (1 << merges.row_bit(count - 1)), count - 1, lanes);
   const LanePair pair = merges.pairs()[static_cast<std::size_t>(count - 1)];
   Row result;
-  for (int lane = 0; lane < Plan::kWarp; ++lane) {
+  for (int lane = 0; lane < codegen::kWarpWidth; ++lane) {
     Held held;
     for (const int half : {0, 1}) {
       const int from = pair.source(lane, half);
-      const Held& side = (from < Plan::kWarp ? a : b)[static_cast<std::size_t>(from % Plan::kWarp)];
+      const Held& side =
+          (from < codegen::kWarpWidth ? a
+                                      : b)[static_cast<std::size_t>(from % codegen::kWarpWidth)];
       held.insert(held.end(), side.begin(), side.end());
     }
     result.push_back(held);
@@ -64,7 +67,7 @@ void expect_sound(const RowMerges& merges, int rows, int lanes, bool ordered) {
   Row held = merged(merges, 0, static_cast<int>(merges.pairs().size()), lanes);
   for (const int bit : merges.left()) {
     Row next = held;
-    for (int lane = 0; lane < Plan::kWarp; ++lane) {
+    for (int lane = 0; lane < codegen::kWarpWidth; ++lane) {
       const int other = lane ^ 1 << bit;
       const Held& right = held[static_cast<std::size_t>(std::max(lane, other))];
       next[static_cast<std::size_t>(lane)] = held[static_cast<std::size_t>(std::min(lane, other))];
@@ -74,7 +77,7 @@ void expect_sound(const RowMerges& merges, int rows, int lanes, bool ordered) {
     held = next;
   }
   for (int row = 0; row < rows; ++row) {
-    for (int k = 0; k < Plan::kWarp / lanes; ++k) {
+    for (int k = 0; k < codegen::kWarpWidth / lanes; ++k) {
       Held found = held[static_cast<std::size_t>(merges.lane_of(row, k))];
       if (!ordered)
         std::sort(found.begin(), found.end(),
@@ -102,7 +105,7 @@ TEST(RowMerges, BringEverySegmentTogetherWhereTheySay) {
   };
   for (const auto& [name, fold] : folds) {
     for (const bool patterns : {false, true}) {
-      for (int lanes = 1; lanes <= Plan::kWarp; lanes *= 2) {
+      for (int lanes = 1; lanes <= codegen::kWarpWidth; lanes *= 2) {
         for (int rows = 1; rows <= lanes; rows *= 2) {
           SCOPED_TRACE(name + ", patterns " + std::to_string(patterns) + ", lanes " +
                        std::to_string(lanes) + ", rows " + std::to_string(rows));
@@ -122,15 +125,15 @@ TEST(RowMerges, BringEverySegmentTogetherWhereTheySay) {
 /// With as many rows as lanes of a segment, and all of one, nothing is left to be moved.
 TEST(RowMerges, RowsOfAWholeWarpLieInOrder) {
   const Computation fold = over(segments(64), sum(input<float>("x")));
-  const RowMerges merges(fold.graph(), plan_of(Plan::kWarp, true), Plan::kWarp);
-  for (int row = 0; row < Plan::kWarp; ++row) EXPECT_EQ(merges.lane_of(row, 0), row);
+  const RowMerges merges(fold.graph(), plan_of(codegen::kWarpWidth, true), codegen::kWarpWidth);
+  for (int row = 0; row < codegen::kWarpWidth; ++row) EXPECT_EQ(merges.lane_of(row, 0), row);
   EXPECT_EQ(merges.left(), std::vector<int>{});
 }
 
 /// Registers of 64 bytes: first those, then neighbours within 128 bits, then runs of 128 bits.
 TEST(RowMerges, PatternsKeepRunsOf128BitsTogether) {
   const Computation fold = over(segments(64), sum(input<float>("x")));
-  const RowMerges merges(fold.graph(), plan_of(Plan::kWarp, true), Plan::kWarp);
+  const RowMerges merges(fold.graph(), plan_of(codegen::kWarpWidth, true), codegen::kWarpWidth);
   const auto sources = [&](std::size_t merge, int half) {
     std::vector<int> lanes;
     for (int lane = 0; lane < 16; ++lane) lanes.push_back(merges.pairs()[merge].source(lane, half));

@@ -1,16 +1,18 @@
 // The bounds of scans against the programs themselves: how many rounded additions an element's
 // longest way to a prefix has.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/compile.hpp"
-#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/codegen/program/visit.hpp"
 
 namespace chainfold::test {

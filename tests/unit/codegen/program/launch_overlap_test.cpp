@@ -1,13 +1,14 @@
 // Where launches that overlap wait for the one before, and what the verifier says of it.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
-#include "chainfold/codegen/lower/lower.hpp"
+#include "chainfold/codegen/passes/waits.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 #include "chainfold/codegen/program/visit.hpp"
 
 namespace chainfold::test {

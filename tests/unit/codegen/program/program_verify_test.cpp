@@ -1,12 +1,14 @@
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <ostream>
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/codegen/program/program.hpp"
+#include "chainfold/codegen/program/verify.hpp"
 
 namespace chainfold::codegen {
 namespace {

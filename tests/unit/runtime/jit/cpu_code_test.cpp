@@ -169,7 +169,7 @@ TEST_F(CpuCode, SumsOfBytesAreProductsWithOnes) {
   const std::string code = compile_cpu_object(codegen::emit(compiled.program, target).text).bytes;
   const std::string_view features = cpu_plugin().host_features;
   const bool at_once = features.find("+avx512vnni") != std::string_view::npos;
-  const int loads = static_cast<int>(compiled.plan.depth * codegen::Plan::kWarp * 4 / 64);
+  const int loads = static_cast<int>(compiled.plan.depth * codegen::kWarpWidth * 4 / 64);
   EXPECT_GE(count_of(code, at_once ? "\x50" : "\x04"), loads);
   EXPECT_EQ(count_of(code, "\x21"), 0) << "bytes are extended to 32 bits";
 }
@@ -224,7 +224,7 @@ TEST_F(CpuCode, RoundsSumsByProductsOfBytes) {
   const std::string code = compile_cpu_object(codegen::emit(compiled.program, target).text).bytes;
   EXPECT_EQ(compiled.plan.range_width, 2);
   // A batch's elements, 16 a register.
-  EXPECT_GE(count_of(code, "\x51"), compiled.plan.range_depth * codegen::Plan::kWarp / 16);
+  EXPECT_GE(count_of(code, "\x51"), compiled.plan.range_depth * codegen::kWarpWidth / 16);
 }
 
 // Units of 256 bits load half registers, where little else is done: of a segment of eight lanes are

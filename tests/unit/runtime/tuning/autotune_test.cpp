@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "chainfold/chainfold.hpp"
-#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/choose/size_classes.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/cache/disk_cache.hpp"
 #include "chainfold/runtime/jit/llvm.hpp"
 #include "chainfold/runtime/tuning/autotune.hpp"

@@ -9,10 +9,6 @@
 
 namespace chainfold::codegen {
 
-/// What a strategy serves, in a sentence without its period: partitions and sizes, graphs, types,
-/// alignment and targets, and what its fields mean. Of every strategy, published or our own.
-std::string scope_of(Strategy strategy);
-
 /// Which decisions of a choice that is not legal are out of range, and what they might be instead:
 /// "warps=64 is out of range (1, 2, 4, 8, 16 or 32)". Where one decision mends it, the first that
 /// does is told; where it takes several, each range holds beside some legal choice of the others.

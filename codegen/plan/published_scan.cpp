@@ -1,52 +1,76 @@
-// The published scans' decisions, where they serve, and their bounds.
+#include "chainfold/codegen/plan/published_scan.hpp"
+
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
+#include <iterator>
 
 #include <fmt/format.h>
 
-#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/units.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-constexpr std::int64_t kRun = 16, kSquare = 256, kLongest = std::int64_t{1} << 24;
+constexpr std::int64_t kLongest = std::int64_t{1} << 24;
 constexpr int kFragment = 8;    // elements of a lane's A fragment of m16n8k16
 constexpr int kMostWarps = 16;  // of a block: its partial sums are one row of a square
 constexpr int kMostRows = 8;
 constexpr double kUnit = 0x1p-24;
+bool has_products(Strategy strategy) {
+  return strategy != Strategy::scan16 && strategy != Strategy::scan16n;
+}
 
-constexpr Published kTable[] = {
-    {Strategy::scan16, "scan16", "[D] 5.1, Scan16", "segments of 16"},
-    {Strategy::scan16n, "scan16n", "[D] 5.1, Scan16N (strided)", "segments of a multiple of 16"},
-    {Strategy::scan256, "scan256", "[D] 5.1, Scan256", "segments of 256"},
-    {Strategy::scan256n, "scan256n", "[D] 5.1, Scan256N", "segments of a multiple of 256"},
-    {Strategy::scan_block256n, "scan_block256n", "[D] 5.2, block-level Scan256N",
-     "segments of a multiple of 256"},
-    {Strategy::scan_grid256n, "scan_grid256n", "[D] 5.3, grid-level scan",
-     "the whole input, where the sum itself is the output"},
-};
+/// The longest way of an element to a prefix, as for scans of our own; products that round are
+/// factors of a geometric growth.
+double bound_of(const Plan& plan, const Target& target) {
+  const MmaRow& row = mma_table()[static_cast<std::size_t>(plan.folds[0].mma_row)];
+  const double one = mma_sum_error_bound(row, target.arch),
+               link = mma_error_bound(row, target.arch);
+  const double rounding = row.input == DType::f16 ? 0x1p-11 : 0x1p-8;
+  constexpr double kCarry = 2.25;  // a state's rounding, its addition, and terms of second order
+  const auto squares = static_cast<double>(squares_of(plan.segment));
+  auto grown = [&](double units, double factor) {
+    return ((1 + units * kUnit) * factor - 1) / kUnit * (1 + 0x1p-10);
+  };
+  const double second = (1 + rounding) * (1 + link * kUnit);
+  // Four additions of a row's columns by lanes, or the second product.
+  const double total = plan.product ? grown(one, second) : one + 4;
+  switch (plan.strategy) {
+    case Strategy::scan16: return one;
+    case Strategy::scan16n:
+      return plan.chain == 0 ? link * static_cast<double>(plan.segment / kSquareRow) : one + kCarry;
+    case Strategy::scan256: return total + (plan.product ? 0 : 1);
+    case Strategy::scan256n:
+      if (plan.chain != 0) return total + kCarry;
+      // What came before passes each square's accumulators.
+      return total + 1 + squares * (plan.product ? 2 * link : link + 1);
+    case Strategy::scan_grid256n:  // a square's values, what comes before the warp, and the block
+      return (plan.product ? grown(total, second) : total) + 1 + kCarry;
+    default: return (plan.product ? grown(total, second) : total) + kCarry;
+  }
+}
 
-bool serves(Strategy strategy, std::int64_t s) {
+}  // namespace
+
+bool serves_published_scan(Strategy strategy, std::int64_t s) {
   if (strategy == Strategy::scan_grid256n) return s == 0;
   if (s < 1 || s > kLongest) return false;
   switch (strategy) {
-    case Strategy::scan16: return s == kRun;
-    case Strategy::scan16n: return s % kRun == 0;
+    case Strategy::scan16: return s == kSquareRow;
+    case Strategy::scan16n: return s % kSquareRow == 0;
     case Strategy::scan256: return s == kSquare;
     default: return s % kSquare == 0;
   }
 }
 
-bool has_products(Strategy strategy) {
-  return strategy != Strategy::scan16 && strategy != Strategy::scan16n;
-}
-
-/// The matrix instruction for the one running sum of a graph, or -1.
-int row_for(Strategy strategy, const Graph& graph, const Target& target) {
+int published_scan_mma_row(Strategy strategy, const Graph& graph, const Target& target) {
   if (!target.has_mma || graph.folds.size() != 1 || graph.inputs.size() != 1) return -1;
   const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
                                  [](const Node& n) { return n.kind == NodeKind::scan; });
@@ -68,48 +92,17 @@ int row_for(Strategy strategy, const Graph& graph, const Target& target) {
   return index >= 0 && node->type == DType::f32 ? index : -1;
 }
 
-/// The longest way of an element to a prefix, as for scans of our own; products that round are
-/// factors of a geometric growth.
-double bound_of(const Plan& plan, const Target& target) {
-  const MmaRow& row = mma_table()[static_cast<std::size_t>(plan.folds[0].mma_row)];
-  const double one = mma_sum_error_bound(row, target.arch),
-               link = mma_error_bound(row, target.arch);
-  const double rounding = row.input == DType::f16 ? 0x1p-11 : 0x1p-8;
-  constexpr double kCarry = 2.25;  // a state's rounding, its addition, and terms of second order
-  const auto squares = static_cast<double>(squares_of(plan.segment));
-  auto grown = [&](double units, double factor) {
-    return ((1 + units * kUnit) * factor - 1) / kUnit * (1 + 0x1p-10);
-  };
-  const double second = (1 + rounding) * (1 + link * kUnit);
-  // Four additions of a row's columns by lanes, or the second product.
-  const double total = plan.product ? grown(one, second) : one + 4;
-  switch (plan.strategy) {
-    case Strategy::scan16: return one;
-    case Strategy::scan16n:
-      return plan.chain == 0 ? link * static_cast<double>(plan.segment / kRun) : one + kCarry;
-    case Strategy::scan256: return total + (plan.product ? 0 : 1);
-    case Strategy::scan256n:
-      if (plan.chain != 0) return total + kCarry;
-      // What came before passes each square's accumulators.
-      return total + 1 + squares * (plan.product ? 2 * link : link + 1);
-    case Strategy::scan_grid256n:  // a square's values, what comes before the warp, and the block
-      return (plan.product ? grown(total, second) : total) + 1 + kCarry;
-    default: return (plan.product ? grown(total, second) : total) + kCarry;
-  }
-}
-
-}  // namespace
-
 const Published* published_scan(Strategy strategy) {
-  const auto* row = std::find_if(std::begin(kTable), std::end(kTable), [&](const Published& known) {
-    return known.strategy == strategy;
-  });
-  return row == std::end(kTable) ? nullptr : row;
+  const auto* row =
+      std::find_if(std::begin(kPublishedScans), std::end(kPublishedScans),
+                   [&](const Published& known) { return known.strategy == strategy; });
+  return row == std::end(kPublishedScans) ? nullptr : row;
 }
 
 std::string what_serves_scan(Strategy strategy) {
   return fmt::format(
-      "{} serves one inclusive sum of one cf::f16 or cf::bf16 input (sm_80 and later), without a "
+      "{} serves_scan one inclusive sum of one cf::f16 or cf::bf16 input (sm_80 and later), "
+      "without a "
       "filter, "
       "over {}, of finite data (NonFinite::assume_finite); with product=1, and with chain=0 where "
       "the bound does not allow it, under Accuracy::as_published alone",
@@ -118,8 +111,8 @@ std::string what_serves_scan(Strategy strategy) {
 
 bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
                           const Target& target, int widest) {
-  const int row = row_for(choice.strategy, graph, target);
-  if (row < 0 || widest < 2 || !serves(choice.strategy, plan.segment)) return false;
+  const int row = published_scan_mma_row(choice.strategy, graph, target);
+  if (row < 0 || widest < 2 || !serves_published_scan(choice.strategy, plan.segment)) return false;
   if (plan.nonfinite != NonFinite::assume_finite) return false;
   if (2 * widest_of_scan(graph) > plan.base_alignment) return false;  // pairs are stored at once
   plan.strategy = choice.strategy;
@@ -143,27 +136,6 @@ bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& gra
   return true;
 }
 
-std::vector<PlanChoice> published_scan_choices(const Graph& graph, const Target& target,
-                                               const PlanRequest& request) {
-  std::vector<PlanChoice> choices;
-  if (!request.allow_mma) return choices;
-  for (const Published& known : kTable) {
-    // A launch of the grid's neither begins with a carry nor leaves one: it is for those who ask.
-    if (!serves(known.strategy, request.segment) || request.segment == 0) continue;
-    if (row_for(known.strategy, graph, target) < 0) continue;
-    PlanChoice choice{.strategy = known.strategy, .warps = 8, .chain = 1};
-    for (const int rows : {1, 2, 4}) {
-      choice.rows = rows;
-      choices.push_back(choice);
-    }
-    if (request.accuracy != Accuracy::as_published) continue;
-    choice.chain = 0;
-    choice.product = 1;
-    choices.push_back(choice);
-  }
-  return choices;
-}
-
 std::string print_published_scan(const Plan& plan) {
   return fmt::format("  source {}\n  squares at once {}, carry {}, rows before added by {}\n",
                      published_scan(plan.strategy)->source, plan.rows,
@@ -173,14 +145,13 @@ std::string print_published_scan(const Plan& plan) {
                                                   : "lanes");
 }
 
-void verify_published_scan(const Plan& plan, const Graph& graph, const Target& target) {
-  auto require = [&](bool holds, const char* rule) {
-    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
-  };
-  require(serves(plan.strategy, plan.segment), "the strategy serves the segment size");
+void verify_published_scan(const Plan& plan, const Graph& graph, const Target& target,
+                           const RequireRule& require) {
+  require(serves_published_scan(plan.strategy, plan.segment),
+          "the strategy serves_scan the segment size");
   const int row = plan.folds[0].mma_row;
-  require(row >= 0 && row_for(plan.strategy, graph, target) == row,
-          "the strategy serves the graph on the target");
+  require(row >= 0 && published_scan_mma_row(plan.strategy, graph, target) == row,
+          "the strategy serves_scan the graph on the target");
   require(plan.load_width == 2 && plan.rows <= kMostRows, "loads are pairs of a row");
   require(plan.nonfinite == NonFinite::assume_finite, "nothing guards rows against another's NaN");
   require(!plan.product || plan.accuracy == Accuracy::as_published,

@@ -1,0 +1,13 @@
+// Minima and maxima of floats by the order of integers.
+#pragma once
+
+#include "chainfold/codegen/graph/graph.hpp"
+
+namespace chainfold::codegen {
+
+/// The same graph, whose folds by min.f32 and max.f32 of f16, of bf16, and of f32 where both are
+/// asked, and scans of f16 and bf16, are computed from those of integers: for targets that have
+/// these cheaper (Target::integer_order).
+Graph with_integer_minima(const Graph& graph);
+
+}  // namespace chainfold::codegen

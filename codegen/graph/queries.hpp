@@ -1,0 +1,34 @@
+// Questions about graphs.
+#pragma once
+
+#include <vector>
+
+#include "chainfold/codegen/graph/graph.hpp"
+
+namespace chainfold::codegen {
+
+/// Whether the graph has a scan, and so, it may be, outputs with a value an element.
+bool has_scans(const Graph& graph);
+/// Whether some fold takes its elements in their order.
+bool needs_order(const Graph& graph);
+/// Whether some fold has one that costs less (Fold::quick).
+bool has_quick_folds(const Graph& graph);
+/// For every node whether it is of this kind or depends on one that is.
+std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
+/// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: two
+/// results of a fold of the segment, or such a fold and the inclusive forward scan of the same
+/// elements, whose last value it is.
+bool share_fold(const Node& a, const Node& b);
+/// Whether a scan names this entry of the graph's folds.
+bool is_scanned(const Graph& graph, int fold);
+/// Which folds elements are told the value of, for their whole segment.
+std::vector<bool> asked_by_elements(const Graph& graph);
+/// Whether any are.
+bool broadcasts(const Graph& graph);
+/// Whether some scans run forward and others backward.
+bool scans_both_ways(const Graph& graph);
+inline bool has_columns(const Graph& graph) {
+  return graph.partition.kind == Partition::Kind::columns;
+}
+
+}  // namespace chainfold::codegen

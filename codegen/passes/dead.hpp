@@ -1,0 +1,12 @@
+// Pass: instructions that nobody needs.
+#pragma once
+
+#include "chainfold/codegen/program/program.hpp"
+
+namespace chainfold::codegen {
+
+/// Pass. Before: any program. After: instructions without effect whose results nobody uses are
+/// gone.
+void eliminate_dead(Program& program);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,116 @@
+#include "chainfold/codegen/plan/parts.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/moments.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Elements a lane in the shortest of them: a multiple of every depth times two elements a load.
+constexpr std::int64_t kCpuQuantumElements = 128;
+static_assert(kCpuQuantumElements % (2 * kDeepest) == 0);
+
+/// Of few elements: enough for some threads, and not so many that their ends take longer than they.
+constexpr std::int64_t kCpuFewParts = 16;
+
+/// Parts, from which on they are many: segments of so many rounds are not worth two of them.
+constexpr int kManyParts = 1024, kManyPartRounds = 2;
+
+/// Segments have up to so many parts each, until so much of the target is busy.
+constexpr std::int64_t kMostUneven = 16;
+
+constexpr double kBusyEnough = 0.9;
+PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
+                 std::int64_t segments) {
+  const std::int64_t even = (length + wanted - 1) / wanted;
+  std::int64_t quanta = (even + plan.part_quantum - 1) / plan.part_quantum;
+  if (plan.few_parts > 0) {
+    const std::int64_t few = std::max<std::int64_t>(1, plan.few_parts / segments);
+    quanta = std::max(quanta, std::min(kMostQuanta, length / few / plan.part_quantum));
+  }
+  const std::int64_t part_length = quanta * plan.part_quantum;
+  return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
+}
+
+/// The share of the target that is busy while parts come and go in waves, the last of them too.
+double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
+                  std::int64_t segments) {
+  const std::int64_t waves = (cut.parts * segments + plan.wave - 1) / plan.wave;
+  return static_cast<double>(segments) * static_cast<double>(length) /
+         (static_cast<double>(waves * plan.wave) *
+          static_cast<double>(std::min(cut.part_length, length)));
+}
+
+}  // namespace
+
+void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                 const Widest& widest) {
+  plan.strategy = Strategy::parts;
+  plan.load_width = widest.peeled;
+  plan.edges = widest.peeled > 1 && (widest.peeled > widest.aligned || plan.segment == 0 ||
+                                     plan.segment % widest.peeled != 0);
+  plan.depth = choice.depth;
+  plan.mean_loads = mean_loads(graph, target, widest.peeled);
+  plan.lanes_per_segment = kWarpWidth;
+  plan.rows = 1;
+  // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
+  // not depend on the alignment of the pointers.
+  const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
+  plan.part_quantum =
+      static_cast<std::int64_t>(kWarpWidth) * plan.warps * widest_of_all * plan.depth;
+  // Few elements are shared out by what one warp loads at once.
+  if (choice.cluster > 0) plan.part_quantum /= plan.warps;
+  if (choice.parts >= kManyParts && plan.segment > 0 &&
+      plan.segment <= kManyPartRounds * plan.part_quantum)
+    plan.part_quantum *= kManyPartRounds;
+  // On a CPU a part is a task of its own: at least some kilobytes.
+  if (target.max_warps == 1) {
+    plan.part_quantum = std::int64_t{kWarpWidth} * kCpuQuantumElements;
+    plan.few_parts = kCpuFewParts;
+  }
+  plan.parts_wanted = choice.parts;
+  plan.combine_states = true;
+  plan.cluster = choice.cluster;
+  const bool merged = choice.cluster == 0 && choice.parts > 1;
+  if (target.max_warps > 1 && merged)
+    plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
+  plan.launches = merged ? 2 : 1;
+}
+
+bool cluster_serves(const Plan& plan, const Target& target) {
+  return plan.strategy == Strategy::parts && plan.cluster > 1 &&
+         plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
+}
+
+PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
+  if (plan.cluster > 0) {
+    // Of each segment, and all blocks of a cluster are there, though some have nothing to do.
+    const std::int64_t round = plan.cluster * plan.part_quantum;
+    const std::int64_t rounds = std::max<std::int64_t>(1, (length + round - 1) / round);
+    return {.parts = plan.cluster, .part_length = rounds * plan.part_quantum};
+  }
+  if (length <= 0 || segments <= 0) return {.part_length = plan.part_quantum};
+  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
+  PartCut best = cut_into(wanted, plan, length, segments);
+  // One segment has the parts that its plan names.
+  if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
+  double share = busy_share(best, plan, length, segments);
+  for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
+    const PartCut cut = cut_into(more, plan, length, segments);
+    const double other = busy_share(cut, plan, length, segments);
+    if (other > share) std::tie(best, share) = std::pair(cut, other);
+  }
+  return best;
+}
+
+}  // namespace chainfold::codegen

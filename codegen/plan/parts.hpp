@@ -1,0 +1,37 @@
+// Plans by parts: how segments are cut, and what follows from a choice.
+#pragma once
+
+#include <cstdint>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
+#include "chainfold/codegen/target/target.hpp"
+
+namespace chainfold::codegen {
+
+/// What of a plan by parts follows from its choice and the widest loads.
+void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                 const Widest& widest);
+/// Parts that the merging launch can take without being noticed.
+inline constexpr int kMostParts = 4096;
+/// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
+/// merges, are few. Measured on sm_90 from 2^16 to 2^28 elements. Of more elements there are as
+/// many parts as can be, so that processors that are nearer to memory fold more of them than
+/// others.
+inline constexpr int kPartWarps = 16;
+/// Whether Plan::cluster is legal: a segment's parts are its blocks, and the target has as many in
+/// one.
+bool cluster_serves(const Plan& plan, const Target& target);
+/// Quanta of a part that few_parts lets grow.
+inline constexpr std::int64_t kMostQuanta = 4;
+/// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
+/// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
+struct PartCut {
+  std::int64_t parts = 1;
+  std::int64_t part_length = 0;
+};
+PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments);
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,18 @@
+// Plans as text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/print.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+
+namespace chainfold::codegen {
+
+/// The first word of a strategy's plans: "rows".
+std::string_view name_of(Strategy strategy);
+/// The stable text of a plan: with the graph's text and the target it identifies a kernel.
+std::string print(const Plan& plan, const Graph& graph);
+
+}  // namespace chainfold::codegen

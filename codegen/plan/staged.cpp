@@ -1,0 +1,106 @@
+#include "chainfold/codegen/plan/staged.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Elements that a lane takes into registers before it adds them up.
+constexpr int kMostElementsAhead = 64;
+
+}  // namespace
+
+std::int64_t least_tile(const Graph& graph, std::int64_t elements) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const GraphInput& input : graph.inputs)
+    least = std::min<std::int64_t>(least, size_of(input.type));
+  return least * elements;
+}
+
+std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes,
+                                  int lanes) {
+  const int width = widest_divisor(segment, widest);
+  if (graph.inputs.size() != 1 || bytes < kBankBytes) return {width, false};
+  if (lanes > 1 && needs_order(graph))
+    return {width, false};  // each lane's elements must be one run
+  const int word = kBankBytes / size_of(graph.inputs[0].type);
+  return width < word ? std::pair{word, true} : std::pair{width, false};
+}
+
+bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                  int widest) {
+  if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
+  if (!is_power_of_two(choice.lanes) || choice.lanes > kWarpWidth ||
+      !is_power_of_two(choice.stages))
+    return false;
+  if (choice.burst < choice.stages || choice.blocks < 1) return false;
+  if (choice.late < 0 || choice.late > choice.burst) return false;
+  plan.strategy = Strategy::staged;
+  std::tie(plan.load_width, plan.straddle) =
+      staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
+  plan.lanes_per_segment = choice.lanes;
+  plan.depth = plan.loads_a_lane();
+  plan.rows = choice.rows;
+  plan.stages = choice.stages;
+  plan.burst = choice.burst;
+  plan.late = choice.late;
+  plan.resident = choice.blocks;
+  plan.blocks = std::int64_t{target.processors} * choice.blocks;
+  const int folds = static_cast<int>(graph.folds.size());
+  plan.load_rows_first = plan.rows * plan.depth * plan.load_width * folds <= kMostElementsAhead;
+  plan.loads_at_once = std::max(1, kMostElementsAhead / 4 / (folds * plan.load_width));
+  // What is legal must not depend on the alignment of pointers, so the worst is taken.
+  Plan worst = plan;
+  worst.base_alignment = worst.load_width = 1;
+  worst.straddle = false;
+  if (worst.loads_a_lane() > kMostStagedLoads) return false;
+  // Lanes of a small group take turns along their segment.
+  const bool turns = choice.lanes > 1 && choice.lanes < kWarpWidth && worst.loads_a_lane() > 1;
+  if (turns && needs_order(graph)) return false;
+  if (least_tile(graph, plan.segments_per_warp() * plan.segment) < kLeastStagedTile) return false;
+  return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
+}
+
+StageCopy stage_copy(const Plan& plan, DType input) {
+  // Copies that begin within a line of the cache are slow: they share lines with their neighbours.
+  constexpr int kUnit = 16;
+  const int size = size_of(input);
+  const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size;
+  const bool exact = bytes % kGpuLineBytes == 0 && plan.base_alignment >= kUnit;
+  if (exact) return {.elements = static_cast<int>(bytes / size), .exact = true, .unit = kUnit};
+  const std::int64_t lines = (bytes + 2 * kGpuLineBytes - size - 1) / kGpuLineBytes;
+  return {.elements = static_cast<int>(lines * (kGpuLineBytes / size)),
+          .exact = false,
+          .unit = kGpuLineBytes};
+}
+
+std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
+  constexpr std::int64_t kUnit = 16;
+  auto padded = [](std::int64_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; };
+  const std::int64_t slots = std::int64_t{plan.warps} * plan.stages;
+  std::int64_t bytes = 0;
+  for (const GraphInput& input : graph.inputs) {
+    bytes += slots * stage_copy(plan, input.type).elements * size_of(input.type);
+    bytes += padded(slots * static_cast<std::int64_t>(sizeof(std::uint64_t)));
+  }
+  for (const NodeId output : graph.outputs) {
+    bytes += padded(std::int64_t{plan.warps} * plan.burst * plan.segments_per_warp() *
+                    size_of(graph.node(output).type));
+  }
+  return bytes;
+}
+
+bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
+  return target.fits_shared(staged_bytes(plan, graph), plan.resident);
+}
+
+}  // namespace chainfold::codegen

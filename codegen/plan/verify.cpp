@@ -1,0 +1,153 @@
+#include "chainfold/codegen/plan/verify.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/columns.hpp"
+#include "chainfold/codegen/plan/hints.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/published_scan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
+#include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/staged.hpp"
+#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/target/mma_table.hpp"
+
+namespace chainfold::codegen {
+
+void verify(const Plan& plan, const Graph& graph, const Target& target) {
+  auto require = [&](bool holds, const char* rule) {
+    if (!holds) throw InternalError(fmt::format("illegal plan: {}", rule), print(plan, graph));
+  };
+  require(is_power_of_two(plan.load_width) && is_power_of_two(plan.lanes_per_segment) &&
+              is_power_of_two(plan.rows),
+          "load_width, lanes_per_segment and rows are powers of two");
+  require(plan.lanes_per_segment <= kWarpWidth, "lanes_per_segment is at most a warp");
+  require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
+  require(plan.takes_lines == takes_lines(plan, graph, target),
+          "loads of whole lines are what takes_lines() says");
+  require(plan.half_vectors == half_vectors_do(plan, graph, target),
+          "vectors of half a register do where half_vectors_do() says so");
+  require(plan.strands == strands_of(plan, graph, target),
+          "memory is read in as many places as strands_of() says");
+  require(plan.read_ahead == 0 || plan.read_ahead == ahead_of(plan, graph, target),
+          "what is asked for ahead is what ahead_of() says, or nothing");
+  require(plan.strands == 1 || (target.max_warps == 1 && is_power_of_two(plan.strands) &&
+                                !(plan.strategy == Strategy::rows && plan.edges)),
+          "a CPU's thread reads in several places, and rows of it have no edges");
+  const bool by_blocks = plan.strategy == Strategy::rows && !plan.has_loop();
+  require(by_blocks || plan.depth % plan.strands == 0, "a batch's loads are dealt evenly");
+  require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
+  for (const GraphInput& input : graph.inputs) {
+    const int bytes = plan.load_width * size_of(input.type);
+    require(
+        plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
+        "loads fit the target");
+    const bool anywhere =
+        plan.straddle || plan.phases > 1 || target.accesses_anywhere || peels_memory(plan, graph);
+    require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
+            "loads fit the base alignment");
+  }
+  if (is_published(plan.strategy)) return verify_published(plan, graph, target, require);
+  if (is_published_scan(plan.strategy)) return verify_published_scan(plan, graph, target, require);
+  if (is_scan(plan.strategy)) return verify_scan(plan, graph, target, require);
+  require(!has_scans(graph), "scans have plans of their own");
+  const bool fits =
+      plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
+  const bool side_by_side = plan.phases > 1 || plan.strategy == Strategy::elements;
+  require(fits || plan.edges || plan.straddle || side_by_side ||
+              (plan.has_partial_loads() && target.accesses_anywhere),
+          "segments begin and end on the load width, or edges are peeled or masked");
+  require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
+          "only one input, in shared memory, is read by loads that its segments straddle");
+  require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
+  require(plan.mean_loads == 0 || (target.vector_lanes && (plan.strategy == Strategy::rows ||
+                                                           plan.strategy == Strategy::parts)),
+          "rows and parts of vector registers have means of few loads");
+  require(!plan.vector_lanes || target.vector_lanes, "lanes are elements of the target's vectors");
+  if (plan.strategy == Strategy::staged) {
+    require(!plan.strided, "copies bring what lies side by side");
+    require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
+            "a tile's loads are issued together");
+    require(is_power_of_two(plan.stages) && plan.blocks >= 1, "stages and blocks");
+    require(plan.burst >= plan.stages, "copies reach no further than into the next burst");
+    require(plan.late >= 0 && plan.late <= plan.burst, "a block that comes late has one burst");
+    require(target.async_copies && stages_fit(plan, graph, target),
+            "stages fit the target's shared memory");
+    for (const GraphInput& input : graph.inputs) {
+      const StageCopy copy = stage_copy(plan, input.type);
+      const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size_of(input.type);
+      require(copy.exact || bytes >= 32,
+              "what a copy brings besides its tile lies in the next one");
+    }
+  } else if (plan.strategy == Strategy::columns) {
+    require(plan.segment >= 1 && !plan.edges, "columns have a number");
+    require(is_power_of_two(plan.depth) && is_power_of_two(plan.warps),
+            "warps and depth are powers of two");
+    require(plan.rows == 1 || plan.lanes_per_segment == 1, "several runs need whole warps");
+    require(plan.columns_per_block() <= plan.segment ||
+                (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),
+            "a block's columns exist");
+    require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
+    require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
+    require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
+            "what lies in scratch is merged");
+    require(
+        plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1 && plan.load_width == 1),
+        "one warp walks along a strip, by single columns");
+    require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
+    require(plan.phases == 1 || phases_fit(plan, graph),
+            "the warps of a block take whole turns of phases, of the rows of one input");
+  } else if (plan.strategy == Strategy::rows) {
+    require(plan.segment >= 1, "rows need the segment size");
+    require(plan.lanes_per_segment == kWarpWidth ||
+                plan.segment <= static_cast<std::int64_t>(plan.lanes_per_segment) *
+                                    plan.load_width * plan.depth,
+            "a group of fewer lanes than a warp loads its segment in one batch");
+    require(!plan.edges || plan.lanes_per_segment == kWarpWidth, "edges need a warp a segment");
+  } else if (plan.strategy == Strategy::elements) {
+    require(plan.segment == 1 && !plan.strided && plan.lanes_per_segment == 1,
+            "elements are segments that lie side by side");
+    for (const NodeId output : graph.outputs) {
+      const int bytes = plan.load_width * size_of(graph.node(output).type);
+      require(plan.load_width == 1 || bytes <= target.vector_bytes, "stores fit the target");
+    }
+  } else {
+    require(
+        plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
+        "parts have a quantum and a number");
+    require(plan.cluster == 0 || cluster_serves(plan, target),
+            "a cluster has all parts of a segment");
+    require(plan.launches == (plan.parts_wanted > 1 && plan.cluster == 0 ? 2 : 1),
+            "parts are merged by a second launch, one part and a cluster's are not");
+  }
+  for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+    const FoldPlan& how = plan.folds[f];
+    if (how.unit == Unit::simt) continue;
+    require(how.mma_row >= 0 && target.has_mma, "the target has the matrix instruction");
+    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
+    require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
+    require(plan.load_width % row.elements(Operand::b) == 0, "a load fills whole fragments");
+    const bool small = plan.shares_quads();
+    require(how.unit == Unit::mma_ones || !small, "the diagonal holds sums of whole quads");
+    require(!small ||
+                plan.segment == static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,
+            "segments below a quad fill their lanes");
+    require(!small || row.rounding == MmaRounding::exact || plan.guard ||
+                plan.nonfinite == NonFinite::assume_finite,
+            "segments that share a quad are guarded against each other's NaN");
+  }
+}
+
+}  // namespace chainfold::codegen
