@@ -15,6 +15,7 @@
 #include "chainfold/dsl/recurrence.hpp"
 #include "chainfold/dsl/scan.hpp"
 #include "chainfold/dsl/statistics.hpp"
+#include "chainfold/runtime/explain.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/tuning/progress.hpp"
 #include "chainfold/runtime/typed_kernel.hpp"

@@ -6,6 +6,8 @@
 // Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
 // scan's segment is too long for that, everything is on the device at once (host_scans.cpp), as it
 // is for folds of everything by one cluster.
+#include "chainfold/runtime/host_staging.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/runtime/device/memory.hpp"
+#include "chainfold/runtime/host_scans.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 
 namespace chainfold::runtime {

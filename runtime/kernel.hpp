@@ -22,6 +22,7 @@
 #include "chainfold/runtime/cache/statistics.hpp"
 #include "chainfold/runtime/kernel_rules.hpp"
 #include "chainfold/runtime/launch/bindings.hpp"
+#include "chainfold/runtime/tuning/result.hpp"
 
 namespace chainfold {
 
@@ -32,46 +33,6 @@ using Target = codegen::Target;
 /// there is none); or "sm_75" to "sm_120", an architecture to explain a kernel for without having
 /// it.
 Target target(std::string_view name);
-
-/// How plans are chosen. off: by rules, without measuring. cached: what an earlier tuning of the
-/// same computation, segment size and device has recorded, else by rules. measure: the record, or a
-/// measurement when a segment size (of few elements or of many, see Kernel) is first compiled for,
-/// which is recorded. Results of different
-/// plans may differ within the promised bound; pin a plan (Options::plan) to keep their bits.
-enum class Tuning : std::uint8_t { off, cached, measure };
-
-/// How far a tuning has come. Texts live as long as the call that is handed them.
-struct TuningProgress {
-  /// "compiling" (plans, each checked as well), then "timing" (rounds, at most `total`), at last
-  /// "tuned", or "failed" where there is no result.
-  std::string_view stage;
-  int done = 0, total = 0;  ///< of the stage; done never falls within it
-  std::string_view what;    ///< the expression: "over(segments(64), sum(f32(x)))"
-  std::string_view best_plan;
-  double best_ms = 0;     ///< median of the best plan so far; 0 before any was timed
-  double default_ms = 0;  ///< the same of the default plan
-  double seconds = 0;     ///< since the tuning began
-};
-
-/// What a tuning found.
-struct TuningResult {
-  struct Candidate {
-    std::string plan;
-    double ms = 0;          ///< median; 0 where it was not timed
-    std::string problem{};  ///< why not: it failed to compile or its results were wrong
-    std::string skipped{};  ///< why not: it was estimated to be hopeless, or time was over
-  };
-  std::string plan{};                   ///< the choice; Options::plan takes it
-  double ms = 0, default_ms = 0;        ///< medians of the choice and of the default plan
-  std::int64_t elements = 0;            ///< that were timed
-  std::string device{};                 ///< "NVIDIA H200"
-  std::string date{};                   ///< UTC, ISO 8601
-  double seconds = 0;                   ///< that the tuning took
-  double allowed_seconds = 0;           ///< Options::tuning_seconds
-  bool complete = false;                ///< no plan was left out because the time was over
-  std::vector<Candidate> candidates{};  ///< in the order of the plan space
-  bool measured = false;                ///< now, not found in a record
-};
 
 /// What compile() should respect. An option that is not supported yet is a UserError, never
 /// ignored.
@@ -266,17 +227,5 @@ Kernel compile(const E&, const Options& = {}) {
   (void)runtime::CompileRule<E>{};
   return compile(Computation(codegen::Graph{}));
 }
-
-/// What a computation becomes on a target: the expression, graph, plan, which constant matrices and
-/// why, bytes an element, the program and the kernel's source. Needs neither a GPU nor a compiler;
-/// where NVRTC is found, registers are told too. A segment size that a parameter gives is explained
-/// for `segment`.
-std::string explain(const Computation& computation, const Target& target,
-                    std::int64_t segment = 256);
-/// The same for what compile() would take: the target, accuracy and policies of the options, and
-/// the plan that they pin, else the default one. What a tuning chose tells Kernel::explain. Throws
-/// UserError for a plan that is not legal.
-std::string explain(const Computation& computation, const Options& options,
-                    std::int64_t segment = 256);
 
 }  // namespace chainfold

@@ -9,6 +9,8 @@
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/choose/choose.hpp"
 #include "chainfold/runtime/device/memory.hpp"
+#include "chainfold/runtime/host_scans.hpp"
+#include "chainfold/runtime/host_staging.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 #include "chainfold/runtime/launch/scan_arguments.hpp"
 

@@ -14,6 +14,7 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/runtime/device/context.hpp"
 #include "chainfold/runtime/kernel.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"
 #include "chainfold/runtime/launch/inline_items.hpp"
@@ -23,9 +24,6 @@
 namespace chainfold {
 
 namespace runtime {
-class Context;
-/// Bytes of the widest load; device allocations and our staging are aligned to more.
-inline constexpr int kWidestLoad = 16;
 /// The first GPU that kernels can be generated for, else the CPU.
 Target default_target();
 }  // namespace runtime
@@ -121,13 +119,5 @@ struct Kernel::State {
   };
   Last last;
 };
-
-namespace runtime {
-/// Runs a kernel's pieces over host memory on a GPU: through pinned buffers, in chunks whose bounds
-/// depend on the sizes alone, with copies and kernels overlapped.
-void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces);
-/// The same with a piece's inputs and outputs whole on the device, and one launch.
-void run_on_device(const Context& context, const Kernel::State::Piece& piece);
-}  // namespace runtime
 
 }  // namespace chainfold

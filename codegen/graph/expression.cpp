@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "chainfold/codegen/graph/graph.hpp"
-#include "chainfold/codegen/plan/print.hpp"
 
 namespace chainfold::codegen {
 

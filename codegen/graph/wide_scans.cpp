@@ -22,7 +22,6 @@
 #include "chainfold/codegen/graph/lambda.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/verify.hpp"
-#include "chainfold/codegen/plan/print.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,9 +1,5 @@
 #include "chainfold/runtime/jit/nvrtc.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -11,7 +7,12 @@
 #include <system_error>
 #include <utility>
 
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "chainfold/runtime/host/loader_path.hpp"
+#include "chainfold/runtime/jit/nvrtc_log.hpp"
 
 namespace chainfold::runtime {
 namespace {

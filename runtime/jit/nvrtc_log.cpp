@@ -1,11 +1,10 @@
-// Reading what NVRTC and ptxas say.
+#include "chainfold/runtime/jit/nvrtc_log.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
-
-#include "chainfold/runtime/jit/nvrtc.hpp"
 
 namespace chainfold::runtime::nvrtc_detail {
 namespace {

@@ -1,10 +1,10 @@
 #include "chainfold/runtime/launch/scan_arguments.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/graph/queries.hpp"

@@ -14,6 +14,9 @@
 
 namespace chainfold::runtime {
 
+/// Bytes of the widest load; device allocations and our staging are aligned to more.
+inline constexpr int kWidestLoad = 16;
+
 struct KernelVariant {
   codegen::Compiled compiled;
   std::shared_ptr<const Executable> executable;

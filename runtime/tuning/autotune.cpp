@@ -26,11 +26,6 @@ namespace chainfold::runtime {
 
 namespace {
 
-/// Bytes of inputs and outputs to time with. Of a gibibyte on a GPU results may stay in its
-/// second-level cache, and plans come in another order than of two and more (measured on an H200);
-/// a CPU reads an eighth in the time a tuning may take.
-constexpr std::int64_t kTimedBytes = std::int64_t{2} << 30;
-constexpr std::int64_t kTimedBytesOfCpu = kTimedBytes / 8;
 /// A segment that takes more than this many times as much is not tuned for.
 constexpr std::int64_t kMostTimes = 2, kMostTimesOfCpu = 4;
 /// Where the rounds would take too long, this share of the elements is timed, at least.
@@ -106,29 +101,6 @@ class Teller {
   bool telling_ = false;
   TuningClock::time_point start_ = TuningClock::now();
 };
-
-/// Bytes of one segment, or of one element of the whole: what it reads and writes. At least one:
-/// what has no inputs and folds everything moves nothing, however many elements there are.
-std::int64_t bytes_of_segment(const TuningTask& task) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  const std::int64_t segment = std::max<std::int64_t>(1, task.request.segment);
-  std::int64_t an_element = 0, a_segment = 0;
-  for (const auto& input : task.graph->inputs) an_element += size_of(input.type);
-  for (std::size_t o = 0; o < task.graph->outputs.size(); ++o) {
-    const std::int64_t size = size_of(task.graph->node(task.graph->outputs[o]).type);
-    if (per_element(*task.graph, o)) {
-      an_element += size;
-    } else if (task.request.segment > 0) {
-      a_segment += size;
-    }
-  }
-  if (an_element > kMost / segment) return kMost;
-  return std::max<std::int64_t>(1, segment * an_element + a_segment);
-}
-
-std::int64_t timed_bytes(const TuningTask& task) {
-  return task.device < 0 ? kTimedBytesOfCpu : kTimedBytes;
-}
 
 /// A tuning on its way.
 class Measurement {
@@ -331,16 +303,6 @@ UnderWay& under_way() {
 }
 
 }  // namespace
-
-std::int64_t timed_elements(const TuningTask& task) {
-  const std::int64_t segment = std::max<std::int64_t>(1, task.request.segment);
-  const std::int64_t segments =
-      task.elements > 0 ? task.elements / segment : timed_bytes(task) / bytes_of_segment(task);
-  const std::int64_t elements = std::max<std::int64_t>(1, segments) * segment;
-  const std::int64_t most = task.request.most_elements;
-  return most > 0 ? std::min(elements, std::max<std::int64_t>(1, most / segment) * segment)
-                  : elements;
-}
 
 std::optional<TuningResult> find_tuning(const TuningTask& task) {
   return find_record(tuning_key(task), task);

@@ -8,39 +8,15 @@
 // over the best so far wins; the default is always measured.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 
-#include "chainfold/codegen/graph/graph.hpp"
-#include "chainfold/runtime/cache/disk_cache.hpp"
-#include "chainfold/runtime/kernel.hpp"
+#include "chainfold/runtime/tuning/result.hpp"
+#include "chainfold/runtime/tuning/task.hpp"
 
 namespace chainfold::runtime {
 
 class Executable;
-
-/// What is tuned: one graph for one segment size on one device.
-struct TuningTask {
-  const codegen::Graph* graph = nullptr;
-  Target target;
-  int device = -1;  ///< < 0: the CPU
-  codegen::PlanRequest request;
-  std::int64_t elements =
-      0;  ///< to time with; 0: as many as two gibibytes of inputs and outputs hold (a CPU: 256 MiB)
-  double seconds = 2;  ///< that it may take, about; 0: as many as all plans take
-  std::function<void(const TuningProgress&)> on_progress{};
-
-  /// Whether even hopeless plans are measured.
-  [[nodiscard]] bool all_plans() const { return seconds == 0; }
-};
-
-/// What records of the task are found by: a hash of whatever can change the choice.
-CacheKey tuning_key(const TuningTask& task);
-
-/// Elements that a tuning times with where time allows.
-std::int64_t timed_elements(const TuningTask& task);
 
 /// The record that an earlier tuning of an equal task left in this process or on disk.
 std::optional<TuningResult> find_tuning(const TuningTask& task);

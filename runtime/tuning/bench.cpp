@@ -12,7 +12,6 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/runtime/device/memory.hpp"
-#include "chainfold/runtime/tuning/autotune.hpp"
 
 namespace chainfold::runtime {
 

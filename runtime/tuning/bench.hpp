@@ -8,10 +8,9 @@
 
 #include "chainfold/codegen/base/ops.hpp"
 #include "chainfold/runtime/launch/variant.hpp"
+#include "chainfold/runtime/tuning/task.hpp"
 
 namespace chainfold::runtime {
-
-struct TuningTask;
 
 /// Inputs of small whole numbers of both signs, so that sums of floats are exact and plans that
 /// add in different orders must agree to the bit.

@@ -9,7 +9,6 @@
 #include "chainfold/codegen/base/float_environment.hpp"
 #include "chainfold/codegen/choose/choose.hpp"
 #include "chainfold/codegen/estimate.hpp"
-#include "chainfold/runtime/tuning/autotune.hpp"
 
 namespace chainfold::runtime {
 

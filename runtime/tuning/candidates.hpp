@@ -15,10 +15,10 @@
 
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/runtime/launch/variant.hpp"
+#include "chainfold/runtime/tuning/task.hpp"
 
 namespace chainfold::runtime {
 
-struct TuningTask;
 using TuningClock = std::chrono::steady_clock;
 
 struct Candidate {

@@ -1,13 +1,12 @@
 #include "chainfold/runtime/tuning/progress.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "chainfold/runtime/tuning/progress_text.hpp"
 

@@ -1,7 +1,7 @@
 // A ready listener for Options::on_tuning.
 #pragma once
 
-#include "chainfold/runtime/kernel.hpp"
+#include "chainfold/runtime/tuning/result.hpp"
 
 namespace chainfold {
 

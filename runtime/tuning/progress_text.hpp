@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "chainfold/runtime/kernel.hpp"
+#include "chainfold/runtime/tuning/result.hpp"
 
 namespace chainfold::runtime {
 

@@ -24,9 +24,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Of measuring: records of another are not found. 2: launches in a row, changing memory.
-constexpr int kMethod = 2;
-
 struct Kept {
   std::mutex mutex;  // never held while the disk is read
   std::map<CacheKey, TuningResult> records;
@@ -38,16 +35,6 @@ Kept& kept() {
 }
 
 }  // namespace
-
-std::string device_text(int device) {
-  if (device >= 0) {
-    const DeviceInfo& info = device_info(device);
-    return fmt::format("{}, {} multiprocessors, driver {}", info.name, info.sms,
-                       info.driver_version);
-  }
-  const chainfold_cpu_plugin& plugin = cpu_plugin();
-  return fmt::format("{}, LLVM {}", cpu_text(plugin), plugin.llvm_version);
-}
 
 std::string text_of_record(const TuningResult& result) {
   Json candidates = Json::array();
@@ -93,20 +80,6 @@ std::optional<TuningResult> parse_record(const std::string& text, const TuningTa
   } catch (const UserError&) {
     return std::nullopt;
   }
-}
-
-CacheKey tuning_key(const TuningTask& task) {
-  // kernel_key adds the versions of this library and of the compiler.
-  return kernel_key(
-      fmt::format("method {}\n{}\n{} {} {}\nsegment {} accuracy {} nonfinite {} determinism {} "
-                  "alignment {} mma {}{} most {}\nelements {}\n",
-                  kMethod, print(*task.graph), device_text(task.device), task.target.arch,
-                  task.target.processors, task.request.segment,
-                  static_cast<int>(task.request.accuracy), static_cast<int>(task.request.nonfinite),
-                  static_cast<int>(task.request.determinism), task.request.base_alignment,
-                  task.request.allow_mma, task.request.strided ? " strided" : "",
-                  task.request.most_elements, timed_elements(task)),
-      task.target);
 }
 
 std::optional<TuningResult> find_record(const CacheKey& key, const TuningTask& task) {

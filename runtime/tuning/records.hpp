@@ -4,12 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "chainfold/runtime/tuning/autotune.hpp"
+#include "chainfold/runtime/tuning/task.hpp"
 
 namespace chainfold::runtime {
-
-/// "NVIDIA H200, 132 multiprocessors, driver 580.1", or the processor, its threads and LLVM.
-std::string device_text(int device);
 
 /// A record as it stands on disk, and back: nothing for a text that is no record, or one of a plan
 /// that is not legal for the task any more.

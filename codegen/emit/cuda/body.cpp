@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/emit/cuda/ops.hpp"
 
 namespace chainfold::codegen::cuda {
 

@@ -22,10 +22,6 @@ inline constexpr const char* kTicketWord = "ticket_word";
 inline constexpr const char* kGatherWords = "gather_words";
 /// The variable that says what kept loads ask of the second-level cache.
 inline constexpr const char* kKeepHint = "keep_hint";
-/// The name of the function that runs one matrix instruction.
-std::string mma_name(const MmaRow& row);
-/// An expression over `lane` for the lane that a constant table names.
-std::string permutation(const std::vector<std::uint8_t>& source);
 
 class BodyEmitter {
  public:

@@ -1,4 +1,5 @@
-// The element-wise operations of base/ops.hpp as CUDA expressions.
+#include "chainfold/codegen/emit/cuda/ops.hpp"
+
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"

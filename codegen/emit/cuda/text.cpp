@@ -125,4 +125,6 @@ std::string identifier(std::string_view name) {
   return text;
 }
 
+std::string mma_name(const MmaRow& row) { return "cf_mma_" + identifier(row.name); }
+
 }  // namespace chainfold::codegen::cuda

@@ -22,8 +22,6 @@ std::string_view type_name(DType type) noexcept;
 std::string_view memory_type_name(DType type) noexcept;
 /// A literal with exactly these bits.
 std::string literal(DType type, Bits bits);
-/// `op` on one element; each of `args` is a name, a cast or a call.
-std::string expression(Op op, DType type, DType result, std::span<const std::string> args);
 
 /// Elements that share one 32-bit variable: 4, 2, or 1 where elements are not packed.
 int elements_per_word(const Type& type) noexcept;
@@ -48,5 +46,8 @@ inline bool inputs_are_constant(const Program& program) {
 
 /// `name` with everything that cannot stand in an identifier replaced.
 std::string identifier(std::string_view name);
+
+/// The name of the function that runs one matrix instruction.
+std::string mma_name(const MmaRow& row);
 
 }  // namespace chainfold::codegen::cuda

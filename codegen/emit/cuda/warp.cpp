@@ -1,5 +1,7 @@
 // What the lanes of a warp do together: shuffles, votes, constant fragments and matrix
 // instructions.
+#include "chainfold/codegen/emit/cuda/warp.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -53,8 +55,6 @@ std::string lanes_word(std::uint32_t lanes, std::uint32_t bits) {
 }
 
 }  // namespace
-
-std::string mma_name(const MmaRow& row) { return "cf_mma_" + identifier(row.name); }
 
 std::string permutation(const std::vector<std::uint8_t>& source) {
   if (std::string text = bit_permutation(source); !text.empty()) return text;

@@ -13,6 +13,9 @@ namespace chainfold::codegen::llvm {
 
 std::string buffer_name(int buffer) { return fmt::format("%buffer{}", buffer); }
 std::string param_name(int param) { return fmt::format("%param{}", param); }
+std::string word_type(const Type& type) {
+  return fmt::format("i{}", 8 * type.width * size_of(type.elem));
+}
 
 void BodyEmitter::emit(const Region& region) {
   for (const Instr& instr : region.body)

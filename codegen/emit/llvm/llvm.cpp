@@ -7,7 +7,6 @@
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/emit/llvm/body.hpp"
-#include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/program/print.hpp"
 #include "chainfold/codegen/program/streamed_buffers.hpp"
 #include "chainfold/codegen/target/target.hpp"

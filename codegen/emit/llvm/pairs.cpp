@@ -6,10 +6,6 @@
 
 namespace chainfold::codegen::llvm {
 
-std::string word_type(const Type& type) {
-  return fmt::format("i{}", 8 * type.width * size_of(type.elem));
-}
-
 namespace {
 
 constexpr int kPairs = 2 * kWarpWidth, kOfLine = kLineBytes / 2;

@@ -22,7 +22,6 @@
 #include <bit>
 
 #include "chainfold/codegen/graph/graph.hpp"
-#include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/row_tile.hpp"
 #include "chainfold/codegen/plan/plan.hpp"

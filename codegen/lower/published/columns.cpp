@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "chainfold/codegen/graph/graph.hpp"
-#include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/lower/published/square.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 #include "chainfold/codegen/plan/plan.hpp"

@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "chainfold/codegen/graph/graph.hpp"
-#include "chainfold/codegen/lower/lower.hpp"
 #include "chainfold/codegen/lower/scan/block.hpp"
 #include "chainfold/codegen/lower/scan/params.hpp"
 #include "chainfold/codegen/lower/scan/ring.hpp"

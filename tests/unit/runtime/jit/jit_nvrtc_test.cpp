@@ -1,14 +1,14 @@
-#include "chainfold/runtime/jit/nvrtc.hpp"
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "chainfold/runtime/jit/nvrtc.hpp"
+#include "chainfold/runtime/jit/nvrtc_log.hpp"
 #include "chainfold/tests/support/cubin_reader.hpp"
 
 namespace chainfold::runtime {

@@ -1,4 +1,5 @@
-// explain: what stands behind a kernel, before and after it is compiled.
+#include "chainfold/runtime/explain.hpp"
+
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
