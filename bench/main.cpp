@@ -1,11 +1,5 @@
 // chainfold_bench: what the library reaches beside the limits of the machine and its peers, all
 // measured in one run.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <unistd.h>
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,12 +10,18 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
 #include "chainfold/bench/machines.hpp"
 #include "chainfold/bench/papers_cases.hpp"
 #include "chainfold/bench/plans_cases.hpp"
 #include "chainfold/bench/suite.hpp"
 #include "chainfold/bench/suite_reduce.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 
 namespace {

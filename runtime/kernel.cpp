@@ -11,6 +11,7 @@
 #include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/bound.hpp"
 #include "chainfold/codegen/plan/print.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/device/context.hpp"
 #include "chainfold/runtime/host/roomy_thread.hpp"

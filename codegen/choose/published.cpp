@@ -52,7 +52,7 @@ std::vector<PlanChoice> published_scan_choices(const Graph& graph, const Target&
                                                const PlanRequest& request) {
   std::vector<PlanChoice> choices;
   if (!request.allow_mma) return choices;
-  for (const Published& known : kPublishedScans) {
+  for (const Published& known : published_scans()) {
     // A launch of the grid's neither begins with a carry nor leaves one: it is for those who ask.
     if (!serves_published_scan(known.strategy, request.segment) || request.segment == 0) continue;
     if (published_scan_mma_row(known.strategy, graph, target) < 0) continue;

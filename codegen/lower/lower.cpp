@@ -1,5 +1,8 @@
 #include "chainfold/codegen/lower/lower.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/fold/columns.hpp"
@@ -20,38 +23,51 @@
 
 namespace chainfold::codegen {
 
+namespace {
+
+struct Lowering {
+  Strategy strategy;
+  Program (*lower)(const Graph& graph, const Plan& plan, const Target& target);
+};
+constexpr Lowering kLowerings[] = {
+    {Strategy::rows, lower_rows},
+    {Strategy::elements, lower_elements},
+    {Strategy::parts, lower_parts},
+    {Strategy::staged, lower_staged},
+    {Strategy::columns, lower_columns},
+    {Strategy::scan_tile, lower_scan_tile},
+    {Strategy::scan_run, lower_scan_run},
+    {Strategy::scan_block, lower_scan_block},
+    {Strategy::look_back, lower_look_back},
+    {Strategy::look_ahead, lower_look_ahead},
+    {Strategy::propagate, lower_propagate},
+    {Strategy::reduction16, lower_published_columns},
+    {Strategy::strided16n, lower_published_columns},
+    {Strategy::coalesced16n, lower_published_columns},
+    {Strategy::reduction256, lower_published_squares},
+    {Strategy::inefficient256n, lower_published_squares},
+    {Strategy::efficient256n, lower_published_squares},
+    {Strategy::block256n, lower_published_squares},
+    {Strategy::grid256n, lower_published_whole},
+    {Strategy::recurrence, lower_published_recurrence},
+    {Strategy::single_pass, lower_published_whole},
+    {Strategy::split, lower_published_whole},
+    {Strategy::scan16, lower_published_scan},
+    {Strategy::scan16n, lower_published_scan},
+    {Strategy::scan256, lower_published_scan},
+    {Strategy::scan256n, lower_published_scan},
+    {Strategy::scan_block256n, lower_published_scan},
+    {Strategy::scan_grid256n, lower_published_scan},
+};
+
+}  // namespace
+
 Program lower(const Graph& graph, const Plan& plan, const Target& target) {
-  switch (plan.strategy) {
-    case Strategy::rows: return lower_rows(graph, plan, target);
-    case Strategy::elements: return lower_elements(graph, plan, target);
-    case Strategy::staged: return lower_staged(graph, plan, target);
-    case Strategy::parts: return lower_parts(graph, plan, target);
-    case Strategy::columns: return lower_columns(graph, plan, target);
-    case Strategy::scan_tile: return lower_scan_tile(graph, plan, target);
-    case Strategy::scan_run: return lower_scan_run(graph, plan, target);
-    case Strategy::scan_block: return lower_scan_block(graph, plan, target);
-    case Strategy::look_back: return lower_look_back(graph, plan, target);
-    case Strategy::look_ahead: return lower_look_ahead(graph, plan, target);
-    case Strategy::propagate: return lower_propagate(graph, plan, target);
-    case Strategy::reduction16:
-    case Strategy::strided16n:
-    case Strategy::coalesced16n: return lower_published_columns(graph, plan, target);
-    case Strategy::reduction256:
-    case Strategy::inefficient256n:
-    case Strategy::efficient256n:
-    case Strategy::block256n: return lower_published_squares(graph, plan, target);
-    case Strategy::grid256n:
-    case Strategy::single_pass:
-    case Strategy::split: return lower_published_whole(graph, plan, target);
-    case Strategy::scan16:
-    case Strategy::scan16n:
-    case Strategy::scan256:
-    case Strategy::scan256n:
-    case Strategy::scan_block256n:
-    case Strategy::scan_grid256n: return lower_published_scan(graph, plan, target);
-    case Strategy::recurrence: return lower_published_recurrence(graph, plan, target);
-  }
-  throw InternalError("a plan without a strategy");
+  const auto* row =
+      std::find_if(std::begin(kLowerings), std::end(kLowerings),
+                   [&](const Lowering& known) { return known.strategy == plan.strategy; });
+  if (row == std::end(kLowerings)) throw InternalError("a strategy without a lowering");
+  return row->lower(graph, plan, target);
 }
 
 }  // namespace chainfold::codegen

@@ -4,13 +4,17 @@
 #include <bit>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/folds.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 
 namespace chainfold::codegen {
 
@@ -35,6 +39,9 @@ void lie(Plan& plan, int width, int runs) {
     plan.rows /= 2;
 }
 
+namespace {
+
+/// What of the plan follows from its choice. False where the choice is not legal.
 bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                    int widest) {
   plan.strategy = Strategy::columns;
@@ -76,6 +83,8 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   return is_power_of_two(choice.depth);
 }
 
+}  // namespace
+
 int phases_of(const Plan& plan) {
   // How far off a boundary strided rows begin is known at launch.
   if (plan.strided) return plan.load_width;
@@ -92,6 +101,78 @@ bool phases_fit(const Plan& plan, const Graph& graph) {
 
 std::int64_t columns_bytes(const Plan& plan) {
   return plan.warps / 2 * plan.rows * kWarpWidth * plan.load_width * plan.state_bytes;
+}
+
+namespace {
+
+constexpr PlanField kColumns[] = {{"warps", &PlanChoice::warps},
+                                  {"depth", &PlanChoice::depth},
+                                  {"runs", &PlanChoice::rows},
+                                  {"phases", &PlanChoice::phases, false},
+                                  {"strip", &PlanChoice::strip, false},
+                                  {"parts", &PlanChoice::parts},
+                                  {"blocks", &PlanChoice::blocks, false},
+                                  {"bytes", &PlanChoice::bytes}};
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  if (!place_columns(plan, choice, site.graph, site.target, site.widest.aligned))
+    return std::nullopt;
+  return finish_folds(plan, choice, site);
+}
+
+std::string print_own(const Plan& plan, const Graph& /*graph*/) {
+  return fmt::format(
+      "  lanes_per_column {}, runs {}, {} columns a block{}{}{}{}\n  part_quantum {} rows, "
+      "parts_wanted "
+      "{}\n",
+      plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
+      plan.phases > 1 ? fmt::format(", rows in {} phases", plan.phases) : "",
+      plan.resident > 0 ? fmt::format(", {} a processor", plan.resident) : "",
+      plan.strip > 0 ? ", states in scratch" : "",
+      plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum, plan.parts_wanted);
+}
+
+void verify_own(const Plan& plan, const Graph& graph, const Target& target,
+                const RequireRule& require) {
+  require(plan.segment >= 1 && !plan.edges, "columns have a number");
+  require(is_power_of_two(plan.depth) && is_power_of_two(plan.warps),
+          "warps and depth are powers of two");
+  require(plan.rows == 1 || plan.lanes_per_segment == 1, "several runs need whole warps");
+  require(plan.columns_per_block() <= plan.segment ||
+              (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),
+          "a block's columns exist");
+  require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
+  require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
+  require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
+          "what lies in scratch is merged");
+  require(
+      plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1 && plan.load_width == 1),
+      "one warp walks along a strip, by single columns");
+  require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
+  require(plan.phases == 1 || phases_fit(plan, graph),
+          "the warps of a block take whole turns of phases, of the rows of one input");
+}
+
+}  // namespace
+
+StrategyRow columns_strategy() {
+  return {
+      .id = Strategy::columns,
+      .name = "columns",
+      .serves =
+          "folds over columns of a matrix, any number of them, of any types, strides and "
+          "alignment, "
+          "on every target, and is the only one that does: runs are loads side by side of a warp, "
+          "depth rows under way (64 loads in all), parts those that rows are cut into, whose "
+          "states a "
+          "second launch merges; phases are of GPUs, of one input and folds without order, strip "
+          "is "
+          "of CPUs; states that warps exchange have to fit into shared memory",
+      .fields = kColumns,
+      .make = make,
+      .print = print_own,
+      .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

@@ -6,12 +6,11 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
-bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                   int widest);
 /// After how many rows the next one begins as far off a load's boundary (columns); a power of two.
 int phases_of(const Plan& plan);
 /// Whether a plan of columns may take its rows in plan.phases phases: whole turns of a block's
@@ -25,5 +24,8 @@ inline constexpr int kMostColumnLoads = 64;
 int group_of(std::int64_t columns, int width);
 /// The lanes' places for loads of `width` columns.
 void lie(Plan& plan, int width, int runs);
+
+/// Its row of the table of strategies.
+StrategyRow columns_strategy();
 
 }  // namespace chainfold::codegen

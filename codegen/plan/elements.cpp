@@ -4,8 +4,10 @@
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/folds.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 
 namespace chainfold::codegen {
 
@@ -29,6 +31,9 @@ bool are_elements(const Target& target, const PlanRequest& request) {
   return request.segment == 1 && !request.strided && !target.vector_lanes;
 }
 
+namespace {
+
+/// What of the plan follows from its choice. False where the choice is not legal.
 bool place_elements(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                     const PlanRequest& request, int widest) {
   plan.strategy = Strategy::elements;
@@ -36,6 +41,47 @@ bool place_elements(Plan& plan, const PlanChoice& choice, const Graph& graph, co
   plan.lanes_per_segment = 1;
   plan.depth = choice.depth;
   return are_elements(target, request);
+}
+
+}  // namespace
+
+namespace {
+
+constexpr PlanField kElements[] = {
+    {"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth}, {"bytes", &PlanChoice::bytes}};
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  if (!place_elements(plan, choice, site.graph, site.target, site.request, site.widest.aligned))
+    return std::nullopt;
+  return finish_folds(plan, choice, site);
+}
+
+std::string print_own(const Plan& /*plan*/, const Graph& /*graph*/) { return {}; }
+
+void verify_own(const Plan& plan, const Graph& graph, const Target& target,
+                const RequireRule& require) {
+  require(plan.segment == 1 && !plan.strided && plan.lanes_per_segment == 1,
+          "elements are segments that lie side by side");
+  for (const NodeId output : graph.outputs) {
+    const int bytes = plan.load_width * size_of(graph.node(output).type);
+    require(plan.load_width == 1 || bytes <= target.vector_bytes, "stores fit the target");
+  }
+}
+
+}  // namespace
+
+StrategyRow elements_strategy() {
+  return {.id = Strategy::elements,
+          .name = "elements",
+          .serves =
+              "folds over segments of one element that lie side by side, of any types and "
+              "alignment, on "
+              "GPUs: depth is loads of a lane, each of several segments",
+          .fields = kElements,
+          .make = make,
+          .print = print_own,
+          .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

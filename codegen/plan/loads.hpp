@@ -21,6 +21,12 @@ int range_load_of(const Graph& graph, const Target& target);
 /// pointers' alignment, where the target's loads need one.
 int widest_load(const Graph& graph, const Target& target, int bytes_at_most);
 
+/// Elements of a load: of those that all pointers allow, and of those that edges make room for,
+/// which are more where one input alone may begin anywhere.
+struct Widest {
+  int aligned = 1, peeled = 1;
+};
+
 /// Loads in flight beyond which no target gains: more would only be code.
 inline constexpr int kDeepest = 64;
 

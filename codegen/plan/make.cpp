@@ -23,6 +23,7 @@
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/staged.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/units.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
@@ -82,75 +83,9 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   plan.warps = choice.warps;
   plan.folds.resize(graph.folds.size());
   plan.state_bytes = state_bytes(graph);
-  const Widest widest = widest_of(graph, target, request, choice.bytes);
-  if (scan) {
-    std::vector<double> allowed;
-    for (std::size_t f = 0; f < plan.folds.size(); ++f)
-      allowed.push_back(allowed_error(graph, target, plan.accuracy, plan.segment, f));
-    return make_scan_plan(plan, choice, graph, target, request, allowed);
-  }
-  switch (choice.strategy) {
-    case Strategy::rows:
-      if (!place_rows(plan, choice, graph, target, widest)) return std::nullopt;
-      break;
-    case Strategy::elements:
-      if (!place_elements(plan, choice, graph, target, request, widest.aligned))
-        return std::nullopt;
-      break;
-    case Strategy::parts:
-      place_parts(plan, choice, graph, target, widest);
-      if (plan.cluster > 0 && !cluster_serves(plan, target)) return std::nullopt;
-      break;
-    case Strategy::staged:
-      if (!place_staged(plan, choice, graph, target, widest.aligned)) return std::nullopt;
-      break;
-    case Strategy::columns:
-      if (!place_columns(plan, choice, graph, target, widest.aligned)) return std::nullopt;
-      break;
-    default:
-      if (!choice.mma || !request.allow_mma) return std::nullopt;
-      if (!(scan_of_papers ? place_published_scan(plan, choice, graph, target, widest.aligned)
-                           : place_published(plan, choice, graph, target, widest.aligned)))
-        return std::nullopt;
-      if (plan.accuracy == Accuracy::as_published) return plan;
-      if (rounds_sums(plan) || plan.folds[0].error_bound_u >
-                                   allowed_error(graph, target, plan.accuracy, plan.segment, 0))
-        return std::nullopt;
-      return plan;
-  }
-  plan.takes_lines = takes_lines(plan, graph, target);
-  plan.half_vectors = half_vectors_do(plan, graph, target);
-  plan.strands = strands_of(plan, graph, target);
-  if (request.most_elements == 0) plan.read_ahead = ahead_of(plan, graph, target);
-  const bool across = columns || plan.strategy == Strategy::elements;
-  for (const Node& node : graph.nodes) {
-    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;
-    const auto f = static_cast<std::size_t>(node.index);
-    try_mma(graph, plan, target, node, plan.folds[f]);
-  }
-  const bool small = plan.shares_quads();
-  for (const FoldPlan& how : plan.folds) {
-    // Staged, a tile's last segments may be none at all, and anything stands in their place.
-    const bool finite = plan.nonfinite == NonFinite::assume_finite && !staged;
-    plan.guard = plan.guard || (how.unit != Unit::simt && small && !finite);
-  }
-  // Merging rounded values is cheaper; whole states where the bound asks for it.
-  auto bounded = [&] {
-    bool within = true;
-    for (std::size_t f = 0; f < plan.folds.size(); ++f) {
-      double& bound = plan.folds[f].error_bound_u;
-      bound = error_bound(graph, plan, target, f);
-      within = within &&
-               bound <= allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
-    }
-    return within;
-  };
-  if (asks_for_digits(graph, plan)) plan.combine_states = true;
-  if (!bounded()) {
-    plan.combine_states = true;
-    if (!bounded()) return std::nullopt;
-  }
-  return plan;
+  return row_of(choice.strategy)
+      .make(plan, choice,
+            {graph, target, request, widest_of(graph, target, request, choice.bytes)});
 }
 
 }  // namespace chainfold::codegen

@@ -4,13 +4,17 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/folds.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/moments.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/rows.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 
 namespace chainfold::codegen {
 
@@ -53,6 +57,9 @@ double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
 
 }  // namespace
 
+namespace {
+
+/// What of a plan by parts follows from its choice and the widest loads.
 void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                  const Widest& widest) {
   plan.strategy = Strategy::parts;
@@ -87,6 +94,8 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.launches = merged ? 2 : 1;
 }
 
+}  // namespace
+
 bool cluster_serves(const Plan& plan, const Target& target) {
   return plan.strategy == Strategy::parts && plan.cluster > 1 &&
          plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
@@ -111,6 +120,60 @@ PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) 
     if (other > share) std::tie(best, share) = std::pair(cut, other);
   }
   return best;
+}
+
+namespace {
+
+constexpr PlanField kParts[] = {{"warps", &PlanChoice::warps},
+                                {"depth", &PlanChoice::depth},
+                                {"parts", &PlanChoice::parts},
+                                {"cluster", &PlanChoice::cluster, false},
+                                {"bytes", &PlanChoice::bytes}};
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  place_parts(plan, choice, site.graph, site.target, site.widest);
+  if (plan.cluster > 0 && !cluster_serves(plan, site.target)) return std::nullopt;
+  return finish_folds(plan, choice, site);
+}
+
+std::string print_own(const Plan& plan, const Graph& /*graph*/) {
+  return fmt::format("  part_quantum {}, parts_wanted {}{}{}{}\n", plan.part_quantum,
+                     plan.parts_wanted,
+                     plan.few_parts > 0 ? fmt::format(", {} of few elements", plan.few_parts) : "",
+                     plan.wave > 0 ? fmt::format(", {} at once", plan.wave) : "",
+                     plan.cluster > 0 ? ", of one cluster" : "");
+}
+
+void verify_own(const Plan& plan, const Graph& /*graph*/, const Target& target,
+                const RequireRule& require) {
+  require(
+      plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
+      "parts have a quantum and a number");
+  require(plan.cluster == 0 || cluster_serves(plan, target),
+          "a cluster has all parts of a segment");
+  require(plan.launches == (plan.parts_wanted > 1 && plan.cluster == 0 ? 2 : 1),
+          "parts are merged by a second launch, one part and a cluster's are not");
+}
+
+}  // namespace
+
+StrategyRow parts_strategy() {
+  return {
+      .id = Strategy::parts,
+      .name = "parts",
+      .serves =
+          "folds over segments of any size and over the whole input, of any types, strides and "
+          "alignment, on every target: parts is how many blocks' shares all segments are cut into, "
+          "as "
+          "far as their size allows, whose states a second launch merges; cluster, if it is not 0, "
+          "is "
+          "the same number, of blocks that merge those of each segment in one launch (sm_90 and "
+          "later); mma as of rows, but not for double",
+      .fields = kParts,
+      .make = make,
+      .print = print_own,
+      .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

@@ -7,13 +7,11 @@
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/rows.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
-/// What of a plan by parts follows from its choice and the widest loads.
-void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                 const Widest& widest);
 /// Parts that the merging launch can take without being noticed.
 inline constexpr int kMostParts = 4096;
 /// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
@@ -33,5 +31,8 @@ struct PartCut {
   std::int64_t part_length = 0;
 };
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments);
+
+/// Its row of the table of strategies.
+StrategyRow parts_strategy();
 
 }  // namespace chainfold::codegen

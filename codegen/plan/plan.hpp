@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "chainfold/codegen/base/machine.hpp"
@@ -52,6 +51,16 @@ enum class Strategy : std::uint8_t {
   scan_block256n,
   scan_grid256n,
 };
+/// The families of strategies, which follow each other in that order: folds of our own, scans (of
+/// which each element has a value), the papers' folds and the papers' scans.
+constexpr bool is_scan(Strategy strategy) {
+  return strategy >= Strategy::scan_tile && strategy <= Strategy::propagate;
+}
+constexpr bool is_published(Strategy strategy) {
+  return strategy >= Strategy::reduction16 && strategy <= Strategy::split;
+}
+constexpr bool is_published_scan(Strategy strategy) { return strategy >= Strategy::scan16; }
+
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
 /// mma_scan: of scans, data * U, which gives lanes the prefixes of their own elements within a
@@ -217,7 +226,10 @@ struct Plan {
     return segment / (static_cast<std::int64_t>(kWarpWidth) * load_width * depth) > most_batches();
   }
 };
-/// Tells a rule that a legal plan keeps, and whether this one does.
-using RequireRule = std::function<void(bool holds, const char* rule)>;
+/// Whether sums of a published plan are rounded to the inputs' type on their way.
+inline bool rounds_sums(const Plan& plan) {
+  if (is_published_scan(plan.strategy)) return plan.product;
+  return is_published(plan.strategy) && (plan.product || plan.strategy == Strategy::recurrence);
+}
 
 }  // namespace chainfold::codegen

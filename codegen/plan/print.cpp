@@ -14,6 +14,7 @@
 #include "chainfold/codegen/plan/published_scan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/staged.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 
 namespace chainfold::codegen {
@@ -32,24 +33,6 @@ const char* name_of(Unit unit) {
 
 }  // namespace
 
-std::string_view name_of(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::rows: return "rows";
-    case Strategy::elements: return "elements";
-    case Strategy::parts: return "parts";
-    case Strategy::staged: return "staged";
-    case Strategy::columns: return "columns";
-    case Strategy::scan_tile: return "scan_tile";
-    case Strategy::scan_run: return "scan_run";
-    case Strategy::scan_block: return "scan_block";
-    case Strategy::look_back: return "look_back";
-    case Strategy::look_ahead: return "look_ahead";
-    case Strategy::propagate: return "propagate";
-    default:
-      return (is_published_scan(strategy) ? published_scan(strategy) : published(strategy))->name;
-  }
-}
-
 std::string print(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format(
       "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane{}, {} in flight, base "
@@ -57,44 +40,8 @@ std::string print(const Plan& plan, const Graph& graph) {
       name_of(plan.strategy), plan.segment > 0 ? std::to_string(plan.segment) : "known at launch",
       plan.load_width, plan.straddle ? " that segments straddle" : "", plan.depth,
       plan.base_alignment);
-  if (plan.strategy == Strategy::staged) {
-    text += fmt::format(
-        "  stages {}, burst {}{}, blocks {}, {} a processor, {} bytes of shared memory\n",
-        plan.stages, plan.burst,
-        plan.one_burst() ? ", one a block"
-        : plan.late > 0  ? fmt::format(", {} rounds a late block", plan.late)
-                         : "",
-        plan.blocks, plan.resident, staged_bytes(plan, graph));
-  }
   if (plan.strided) text += "  strides of the inputs given at launch\n";
-  if (is_published(plan.strategy)) {
-    text += print_published(plan);
-  } else if (is_published_scan(plan.strategy)) {
-    text += print_published_scan(plan);
-  } else if (is_scan(plan.strategy)) {
-    text += print_scan(plan);
-  } else if (plan.strategy == Strategy::columns) {
-    text += fmt::format(
-        "  lanes_per_column {}, runs {}, {} columns a block{}{}{}{}\n  part_quantum {} rows, "
-        "parts_wanted "
-        "{}\n",
-        plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
-        plan.phases > 1 ? fmt::format(", rows in {} phases", plan.phases) : "",
-        plan.resident > 0 ? fmt::format(", {} a processor", plan.resident) : "",
-        plan.strip > 0 ? ", states in scratch" : "",
-        plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum,
-        plan.parts_wanted);
-  } else if (plan.strategy == Strategy::rows || plan.strategy == Strategy::staged) {
-    text += fmt::format("  lanes_per_segment {}, rows {}{}{}\n", plan.lanes_per_segment, plan.rows,
-                        plan.load_rows_first ? ", all rows loaded first" : "",
-                        plan.vector_lanes && plan.rows > 1 ? ", merged by patterns of two" : "");
-  } else if (plan.strategy == Strategy::parts) {
-    text += fmt::format(
-        "  part_quantum {}, parts_wanted {}{}{}{}\n", plan.part_quantum, plan.parts_wanted,
-        plan.few_parts > 0 ? fmt::format(", {} of few elements", plan.few_parts) : "",
-        plan.wave > 0 ? fmt::format(", {} at once", plan.wave) : "",
-        plan.cluster > 0 ? ", of one cluster" : "");
-  }
+  text += row_of(plan.strategy).print(plan, graph);
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
   if (plan.takes_lines) text += "  loads take whole lines\n";

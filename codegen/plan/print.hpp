@@ -10,8 +10,6 @@
 
 namespace chainfold::codegen {
 
-/// The first word of a strategy's plans: "rows".
-std::string_view name_of(Strategy strategy);
 /// The stable text of a plan: with the graph's text and the target it identifies a kernel.
 std::string print(const Plan& plan, const Graph& graph);
 

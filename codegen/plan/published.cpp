@@ -9,6 +9,7 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/bound.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
@@ -28,23 +29,59 @@ constexpr int kMostLinks = 8;
 constexpr std::int64_t kLongest = std::int64_t{1} << 24;
 
 constexpr double kUnit = 0x1p-24;
+constexpr PlanField kReduction16[] = {
+    {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kMultiple16[] = {{"warps", &PlanChoice::warps},
+                                     {"depth", &PlanChoice::depth},
+                                     {"chain", &PlanChoice::chain},
+                                     {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kReduction256[] = {{"warps", &PlanChoice::warps},
+                                       {"rows", &PlanChoice::rows},
+                                       {"product", &PlanChoice::product},
+                                       {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kInefficient[] = {{"warps", &PlanChoice::warps},
+                                      {"depth", &PlanChoice::depth},
+                                      {"product", &PlanChoice::product},
+                                      {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kMultiple256[] = {{"warps", &PlanChoice::warps},
+                                      {"depth", &PlanChoice::depth},
+                                      {"chain", &PlanChoice::chain},
+                                      {"product", &PlanChoice::product},
+                                      {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kGrid[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
+                               {"chain", &PlanChoice::chain},     {"blocks", &PlanChoice::blocks},
+                               {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kRecurrence[] = {
+    {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kSinglePass[] = {{"warps", &PlanChoice::warps},
+                                     {"chain", &PlanChoice::chain},
+                                     {"blocks", &PlanChoice::blocks},
+                                     {"product", &PlanChoice::product},
+                                     {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kSplit[] = {
+    {"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
+    {"blocks", &PlanChoice::blocks},   {"fraction", &PlanChoice::fraction},
+    {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
+
 constexpr Published kTable[] = {
-    {Strategy::reduction16, "reduction16", "[D] 4.1, Reduction16", "segments of 16"},
+    {Strategy::reduction16, "reduction16", "[D] 4.1, Reduction16", "segments of 16", kReduction16},
     {Strategy::strided16n, "strided16n", "[D] 4.1, strided Reduction16N",
-     "segments of a multiple of 16"},
+     "segments of a multiple of 16", kMultiple16},
     {Strategy::coalesced16n, "coalesced16n", "[D] 4.1, coalesced Reduction16N",
-     "segments of a multiple of 16 from 256 on"},
-    {Strategy::reduction256, "reduction256", "[D] 4.1, Reduction256", "segments of 256"},
+     "segments of a multiple of 16 from 256 on", kMultiple16},
+    {Strategy::reduction256, "reduction256", "[D] 4.1, Reduction256", "segments of 256",
+     kReduction256},
     {Strategy::inefficient256n, "inefficient256n", "[D] 4.1, work-inefficient Reduction256N",
-     "segments of a multiple of 256"},
+     "segments of a multiple of 256", kInefficient},
     {Strategy::efficient256n, "efficient256n", "[D] 4.1, work-efficient Reduction256N",
-     "segments of a multiple of 256"},
+     "segments of a multiple of 256", kMultiple256},
     {Strategy::block256n, "block256n", "[D] 4.2, block-level Reduction256N",
-     "segments of a multiple of 256"},
-    {Strategy::grid256n, "grid256n", "[D] 4.3, grid-level reduction", "the whole input"},
-    {Strategy::recurrence, "recurrence", "[C] III and [N] 5.1, recurrence", "the whole input"},
-    {Strategy::single_pass, "single_pass", "[N] 5.2, single pass", "the whole input"},
-    {Strategy::split, "split", "[N] 5.3, split in two", "the whole input"},
+     "segments of a multiple of 256", kMultiple256},
+    {Strategy::grid256n, "grid256n", "[D] 4.3, grid-level reduction", "the whole input", kGrid},
+    {Strategy::recurrence, "recurrence", "[C] III and [N] 5.1, recurrence", "the whole input",
+     kRecurrence},
+    {Strategy::single_pass, "single_pass", "[N] 5.2, single pass", "the whole input", kSinglePass},
+    {Strategy::split, "split", "[N] 5.3, split in two", "the whole input", kSplit},
 };
 
 /// Whether the computation's one output is the sum itself, so that blocks can add to it.
@@ -137,20 +174,6 @@ const Published* published(Strategy strategy) {
     return known.strategy == strategy;
   });
   return row == std::end(kTable) ? nullptr : row;
-}
-
-std::string what_serves(Strategy strategy) {
-  return fmt::format(
-      "{} serves one sum of one cf::f16 input (sm_75 and later) or cf::bf16 input (sm_80 and "
-      "later), "
-      "without a filter, over {}; with product=1, the recurrence and chains that are longer than "
-      "the bound allows, under Accuracy::as_published alone",
-      published(strategy)->name, published(strategy)->serves);
-}
-
-bool rounds_sums(const Plan& plan) {
-  if (is_published_scan(plan.strategy)) return plan.product;
-  return is_published(plan.strategy) && (plan.product || plan.strategy == Strategy::recurrence);
 }
 
 int tensor_warps(const Plan& plan) {
@@ -260,6 +283,44 @@ void verify_published(const Plan& plan, const Graph& graph, const Target& target
           "sums are rounded to the inputs' type under as_published alone");
   require(!plan.atomics || plan.determinism == Determinism::not_guaranteed,
           "floats are added atomically only where determinism is not guaranteed");
+}
+
+namespace {
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  if (!choice.mma || !site.request.allow_mma ||
+      !place_published(plan, choice, site.graph, site.target, site.widest.aligned))
+    return std::nullopt;
+  return within_policy(std::move(plan), site);
+}
+
+}  // namespace
+
+std::vector<StrategyRow> published_strategies() {
+  std::vector<StrategyRow> rows;
+  for (const Published& known : kTable) {
+    rows.push_back(
+        {.id = known.strategy,
+         .name = known.name,
+         .serves = fmt::format(
+             "one sum of one cf::f16 input (sm_75 and later) or cf::bf16 input (sm_80 and later), "
+             "without a filter, over {}; with product=1, the recurrence and chains that are longer "
+             "than the bound allows, under Accuracy::as_published alone",
+             known.serves),
+         .fields = known.fields,
+         .make = make,
+         .print = [](const Plan& plan, const Graph& /*graph*/) { return print_published(plan); },
+         .verify = verify_published});
+  }
+  return rows;
+}
+
+std::optional<Plan> within_policy(Plan plan, const PlanSite& site) {
+  if (plan.accuracy == Accuracy::as_published) return plan;
+  const double allowed = allowed_error(site.graph, site.target, plan.accuracy, plan.segment, 0);
+  if (rounds_sums(plan) || plan.folds[0].error_bound_u > allowed) return std::nullopt;
+  return plan;
 }
 
 }  // namespace chainfold::codegen

@@ -14,12 +14,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
@@ -30,18 +34,14 @@ struct Published {
   std::string_view name;    ///< the first word of its plans' text
   std::string_view source;  ///< the paper, by the letters above
   std::string_view serves;  ///< segments
+  std::span<const PlanField> fields;
 };
 /// Its row; null for a strategy of our own.
 const Published* published(Strategy strategy);
-inline bool is_published(Strategy strategy) { return published(strategy) != nullptr; }
-/// The scope_of() (reasons.hpp) of a published strategy: which graphs and segments it serves.
-std::string what_serves(Strategy strategy);
 /// What of a published plan follows from its choice, bounds included; `widest` elements a load at
 /// most. False where the choice is not legal whatever the accuracy.
 bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                      int widest);
-/// Whether sums are rounded to the inputs' type on their way.
-bool rounds_sums(const Plan& plan);
 /// Squares of a segment.
 inline std::int64_t squares_of(std::int64_t segment) { return segment / 256; }
 /// Warps of a block that use tensor cores (split); the others add by lanes.
@@ -62,5 +62,10 @@ inline constexpr std::int64_t kSquareRow = 16, kSquare = 256;
 bool serves_published(Strategy strategy, std::int64_t s);
 /// The matrix instruction for the one sum of a graph, or -1.
 int published_mma_row(const Graph& graph, const Target& target);
+
+/// A published plan where its bound is within its policy's; nothing where it is not.
+std::optional<Plan> within_policy(Plan plan, const PlanSite& site);
+/// Their rows of the table of strategies.
+std::vector<StrategyRow> published_strategies();
 
 }  // namespace chainfold::codegen

@@ -18,6 +18,35 @@ namespace chainfold::codegen {
 
 namespace {
 
+constexpr PlanField kScan16[] = {
+    {"warps", &PlanChoice::warps}, {"rows", &PlanChoice::rows}, {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kScan256[] = {{"warps", &PlanChoice::warps},
+                                  {"rows", &PlanChoice::rows},
+                                  {"product", &PlanChoice::product},
+                                  {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kScanColumns[] = {
+    {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kScanSquares[] = {{"warps", &PlanChoice::warps},
+                                      {"chain", &PlanChoice::chain},
+                                      {"product", &PlanChoice::product},
+                                      {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kScanBlock[] = {{"warps", &PlanChoice::warps},
+                                    {"product", &PlanChoice::product},
+                                    {"bytes", &PlanChoice::bytes}};
+
+constexpr Published kTable[] = {
+    {Strategy::scan16, "scan16", "[D] 5.1, Scan16", "segments of 16", kScan16},
+    {Strategy::scan16n, "scan16n", "[D] 5.1, Scan16N (strided)", "segments of a multiple of 16",
+     kScanColumns},
+    {Strategy::scan256, "scan256", "[D] 5.1, Scan256", "segments of 256", kScan256},
+    {Strategy::scan256n, "scan256n", "[D] 5.1, Scan256N", "segments of a multiple of 256",
+     kScanSquares},
+    {Strategy::scan_block256n, "scan_block256n", "[D] 5.2, block-level Scan256N",
+     "segments of a multiple of 256", kScanBlock},
+    {Strategy::scan_grid256n, "scan_grid256n", "[D] 5.3, grid-level scan",
+     "the whole input, where the sum itself is the output", kScanBlock},
+};
+
 constexpr std::int64_t kLongest = std::int64_t{1} << 24;
 constexpr int kFragment = 8;    // elements of a lane's A fragment of m16n8k16
 constexpr int kMostWarps = 16;  // of a block: its partial sums are one row of a square
@@ -93,20 +122,10 @@ int published_scan_mma_row(Strategy strategy, const Graph& graph, const Target& 
 }
 
 const Published* published_scan(Strategy strategy) {
-  const auto* row =
-      std::find_if(std::begin(kPublishedScans), std::end(kPublishedScans),
-                   [&](const Published& known) { return known.strategy == strategy; });
-  return row == std::end(kPublishedScans) ? nullptr : row;
-}
-
-std::string what_serves_scan(Strategy strategy) {
-  return fmt::format(
-      "{} serves_scan one inclusive sum of one cf::f16 or cf::bf16 input (sm_80 and later), "
-      "without a "
-      "filter, "
-      "over {}, of finite data (NonFinite::assume_finite); with product=1, and with chain=0 where "
-      "the bound does not allow it, under Accuracy::as_published alone",
-      published_scan(strategy)->name, published_scan(strategy)->serves);
+  const auto* row = std::find_if(std::begin(kTable), std::end(kTable), [&](const Published& known) {
+    return known.strategy == strategy;
+  });
+  return row == std::end(kTable) ? nullptr : row;
 }
 
 bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
@@ -148,15 +167,49 @@ std::string print_published_scan(const Plan& plan) {
 void verify_published_scan(const Plan& plan, const Graph& graph, const Target& target,
                            const RequireRule& require) {
   require(serves_published_scan(plan.strategy, plan.segment),
-          "the strategy serves_scan the segment size");
+          "the strategy serves the segment size");
   const int row = plan.folds[0].mma_row;
   require(row >= 0 && published_scan_mma_row(plan.strategy, graph, target) == row,
-          "the strategy serves_scan the graph on the target");
+          "the strategy serves the graph on the target");
   require(plan.load_width == 2 && plan.rows <= kMostRows, "loads are pairs of a row");
   require(plan.nonfinite == NonFinite::assume_finite, "nothing guards rows against another's NaN");
   require(!plan.product || plan.accuracy == Accuracy::as_published,
           "sums are rounded to the inputs' type under as_published alone");
   require(!plan.strided, "rows of scans have no gaps");
+}
+
+std::span<const Published> published_scans() { return kTable; }
+
+namespace {
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  if (!choice.mma || !site.request.allow_mma ||
+      !place_published_scan(plan, choice, site.graph, site.target, site.widest.aligned))
+    return std::nullopt;
+  return within_policy(std::move(plan), site);
+}
+
+}  // namespace
+
+std::vector<StrategyRow> published_scan_strategies() {
+  std::vector<StrategyRow> rows;
+  for (const Published& known : kTable) {
+    rows.push_back(
+        {.id = known.strategy,
+         .name = known.name,
+         .serves = fmt::format(
+             "one inclusive sum of one cf::f16 or cf::bf16 input (sm_80 and later), without a "
+             "filter, over {}, of finite data (NonFinite::assume_finite); with product=1, and with "
+             "chain=0 where the bound does not allow it, under Accuracy::as_published alone",
+             known.serves),
+         .fields = known.fields,
+         .make = make,
+         .print = [](const Plan& plan,
+                     const Graph& /*graph*/) { return print_published_scan(plan); },
+         .verify = verify_published_scan});
+  }
+  return rows;
 }
 
 }  // namespace chainfold::codegen

@@ -10,9 +10,11 @@
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/graph/vector_cost.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/folds.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/moments.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 
 namespace chainfold::codegen {
 
@@ -67,6 +69,10 @@ std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t 
   return in <= kShare * out ? 2 * target.stream_bytes * widest / (in + out) : 0;
 }
 
+namespace {
+
+/// What of a plan by rows follows from its choice and the widest loads. False where
+/// the choice is not legal.
 bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                 const Widest& widest) {
   const std::int64_t s = plan.segment;
@@ -92,6 +98,58 @@ bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   if (plan.segments_per_warp() % kWarpWidth == 0)  // results are whole lines
     plan.stream_from = stream_from(graph, target, s);
   return true;
+}
+
+}  // namespace
+
+namespace {
+
+constexpr PlanField kRows[] = {{"warps", &PlanChoice::warps},
+                               {"depth", &PlanChoice::depth},
+                               {"lanes", &PlanChoice::lanes, false},
+                               {"rows", &PlanChoice::rows},
+                               {"bytes", &PlanChoice::bytes}};
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  if (!place_rows(plan, choice, site.graph, site.target, site.widest)) return std::nullopt;
+  return finish_folds(plan, choice, site);
+}
+
+std::string print_own(const Plan& plan, const Graph& /*graph*/) { return print_lanes(plan); }
+
+void verify_own(const Plan& plan, const Graph& /*graph*/, const Target& /*target*/,
+                const RequireRule& require) {
+  require(plan.segment >= 1, "rows need the segment size");
+  require(plan.lanes_per_segment == kWarpWidth ||
+              plan.segment <=
+                  static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width * plan.depth,
+          "a group of fewer lanes than a warp loads its segment in one batch");
+  require(!plan.edges || plan.lanes_per_segment == kWarpWidth, "edges need a warp a segment");
+}
+
+}  // namespace
+
+StrategyRow rows_strategy() {
+  return {
+      .id = Strategy::rows,
+      .name = "rows",
+      .serves =
+          "folds over segments of one element and more, of any types, strides and alignment, on "
+          "every "
+          "target: rows are segments that a group of lanes takes at once, lanes share one (0: as "
+          "many "
+          "as one load of it has; fewer on CPUs alone, where the segment is one batch of loads and "
+          "the fold needs no order), depth is loads of a segment under way; with mma, on GPUs, "
+          "sums "
+          "and sums of products of cf::f16, cf::bf16, double and 8-bit integers without a filter "
+          "are "
+          "added up by "
+          "tensor cores where loads fill their operands",
+      .fields = kRows,
+      .make = make,
+      .print = print_own,
+      .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

@@ -8,6 +8,7 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
@@ -15,11 +16,6 @@ namespace chainfold::codegen {
 /// Loads of one input one after the other, each of `width` elements a lane, that a warp's segment
 /// takes.
 [[nodiscard]] std::int64_t loads_of(std::int64_t segment, int width);
-/// Elements of a load: of those that all pointers allow, and of those that edges make room for,
-/// which are more where one input alone may begin anywhere.
-struct Widest {
-  int aligned = 1, peeled = 1;
-};
 [[nodiscard]] Widest widest_of(const Graph& graph, const Target& target, const PlanRequest& request,
                                int bytes_at_most);
 /// The width of a row's loads, and whether it needs scalar edges.
@@ -28,10 +24,6 @@ struct Widest {
 /// Whether a plan with edges has wider loads than all pointers allow: its one input's edges then
 /// end and begin where memory is aligned, wherever its elements are.
 [[nodiscard]] bool peels_memory(const Plan& plan, const Graph& graph);
-/// What of a plan by rows follows from its choice and the widest loads. False where
-/// the choice is not legal.
-[[nodiscard]] bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph,
-                              const Target& target, const Widest& widest);
 /// The lanes that one load of a segment needs.
 int lanes_of_load(std::int64_t segment, int width);
 /// Loads of a segment that each of its lanes makes.
@@ -41,5 +33,8 @@ std::int64_t loads_of_lanes(std::int64_t segment, int width, int lanes);
 /// caches keep none of them where all that is read and stored is twice what they hold. Kernels have
 /// a copy of their code for it, which only lengthens compilations where memory waits anyway.
 std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment);
+
+/// Its row of the table of strategies.
+StrategyRow rows_strategy();
 
 }  // namespace chainfold::codegen

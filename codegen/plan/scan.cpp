@@ -281,18 +281,6 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
 
 bool values_wait(const Graph& graph) { return scans_both_ways(graph) || broadcasts(graph); }
 
-bool is_scan(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::scan_tile:
-    case Strategy::scan_run:
-    case Strategy::scan_block:
-    case Strategy::look_back:
-    case Strategy::look_ahead:
-    case Strategy::propagate: return true;
-    default: return false;
-  }
-}
-
 int widest_output(const Graph& graph) {
   int bytes = 1;
   for (const NodeId output : graph.outputs) {

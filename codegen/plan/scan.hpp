@@ -36,11 +36,10 @@
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/staged.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 
 namespace chainfold::codegen {
 
-/// Whether a strategy gives a value an element.
-bool is_scan(Strategy strategy);
 /// Rows of the smallest tiles of few elements, which are short enough for one code with masks.
 inline constexpr int kSmallTileRows = 4;
 /// Rows of one segment that are added up as plain values before the state of what comes before them

@@ -4,11 +4,15 @@
 #include <limits>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/folds.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 
 namespace chainfold::codegen {
 
@@ -36,6 +40,10 @@ std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int 
   return width < word ? std::pair{word, true} : std::pair{width, false};
 }
 
+namespace {
+
+/// What of a staged plan follows from its choice; `widest` elements a load at most. False where the
+/// choice is not legal.
 bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                   int widest) {
   if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
@@ -70,6 +78,8 @@ bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
 }
 
+}  // namespace
+
 StageCopy stage_copy(const Plan& plan, DType input) {
   // Copies that begin within a line of the cache are slow: they share lines with their neighbours.
   constexpr int kUnit = 16;
@@ -101,6 +111,72 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
 
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
   return target.fits_shared(staged_bytes(plan, graph), plan.resident);
+}
+
+namespace {
+
+constexpr PlanField kStaged[] = {
+    {"warps", &PlanChoice::warps},   {"lanes", &PlanChoice::lanes},
+    {"rows", &PlanChoice::rows},     {"stages", &PlanChoice::stages},
+    {"burst", &PlanChoice::burst},   {"late", &PlanChoice::late, false},
+    {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  if (!place_staged(plan, choice, site.graph, site.target, site.widest.aligned))
+    return std::nullopt;
+  return finish_folds(plan, choice, site);
+}
+
+std::string print_own(const Plan& plan, const Graph& graph) {
+  return fmt::format(
+             "  stages {}, burst {}{}, blocks {}, {} a processor, {} bytes of shared memory\n",
+             plan.stages, plan.burst,
+             plan.one_burst() ? ", one a block"
+             : plan.late > 0  ? fmt::format(", {} rounds a late block", plan.late)
+                              : "",
+             plan.blocks, plan.resident, staged_bytes(plan, graph)) +
+         print_lanes(plan);
+}
+
+void verify_own(const Plan& plan, const Graph& graph, const Target& target,
+                const RequireRule& require) {
+  require(!plan.strided, "copies bring what lies side by side");
+  require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
+          "a tile's loads are issued together");
+  require(is_power_of_two(plan.stages) && plan.blocks >= 1, "stages and blocks");
+  require(plan.burst >= plan.stages, "copies reach no further than into the next burst");
+  require(plan.late >= 0 && plan.late <= plan.burst, "a block that comes late has one burst");
+  require(target.async_copies && stages_fit(plan, graph, target),
+          "stages fit the target's shared memory");
+  for (const GraphInput& input : graph.inputs) {
+    const StageCopy copy = stage_copy(plan, input.type);
+    const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size_of(input.type);
+    require(copy.exact || bytes >= 32, "what a copy brings besides its tile lies in the next one");
+  }
+}
+
+}  // namespace
+
+StrategyRow staged_strategy() {
+  return {
+      .id = Strategy::staged,
+      .name = "staged",
+      .serves =
+          "folds that read an input, over segments of 1 to 8192 elements without strides, of any "
+          "types and alignment, on GPUs that copy to shared memory beside other work (sm_80 and "
+          "later): lanes share a segment (at most 256 elements each; of folds in order one or 32, "
+          "unless each lane has one element), rows are segments that a group of lanes takes at "
+          "once, "
+          "stages tiles of a warp in shared memory, burst tiles whose results are stored together "
+          "(no "
+          "fewer than stages), late rounds of a block that starts late (up to burst), blocks those "
+          "that a processor holds; tiles have 256 bytes at least, and all of it has to fit into "
+          "shared memory",
+      .fields = kStaged,
+      .make = make,
+      .print = print_own,
+      .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

@@ -7,14 +7,11 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
 namespace chainfold::codegen {
 
-/// What of a staged plan follows from its choice; `widest` elements a load at most. False where the
-/// choice is not legal.
-bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                  int widest);
 /// How one input's tiles lie in shared memory (staged).
 struct StageCopy {
   int elements = 0;   ///< that a copy brings and a slot holds
@@ -41,5 +38,8 @@ std::int64_t least_tile(const Graph& graph, std::int64_t elements);
 /// such loads.
 std::pair<int, bool> staged_width(const Graph& graph, std::int64_t segment, int widest, int bytes,
                                   int lanes);
+
+/// Its row of the table of strategies.
+StrategyRow staged_strategy();
 
 }  // namespace chainfold::codegen

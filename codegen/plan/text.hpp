@@ -1,14 +1,10 @@
 // Choices as text.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "chainfold/codegen/plan/choice.hpp"
-#include "chainfold/codegen/plan/fields.hpp"
-#include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
@@ -17,11 +13,7 @@ namespace chainfold::codegen {
 /// warps=8 depth=8 runs=1 parts=528 bytes=16 simt": a strategy, the decisions that it knows, and
 /// its unit.
 std::string to_text(const PlanChoice& choice);
-/// The first words of all plans' texts: what a strategy is called.
-std::vector<std::string_view> strategy_names();
 /// The choice with this text. Throws UserError(invalid_argument) naming what is wrong.
 PlanChoice parse_choice(std::string_view text);
-/// In the order of the strategy's texts; `mma` or `simt` ends every text and is none of them.
-std::span<const PlanField> fields_of(Strategy strategy);
 
 }  // namespace chainfold::codegen

@@ -22,6 +22,7 @@
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/staged.hpp"
 #include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
 
 namespace chainfold::codegen {
@@ -59,9 +60,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }
-  if (is_published(plan.strategy)) return verify_published(plan, graph, target, require);
-  if (is_published_scan(plan.strategy)) return verify_published_scan(plan, graph, target, require);
-  if (is_scan(plan.strategy)) return verify_scan(plan, graph, target, require);
+  const StrategyRow& row = row_of(plan.strategy);
+  if (is_scan(plan.strategy) || is_published(plan.strategy) || is_published_scan(plan.strategy))
+    return row.verify(plan, graph, target, require);
   require(!has_scans(graph), "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
@@ -76,75 +77,20 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
                                                            plan.strategy == Strategy::parts)),
           "rows and parts of vector registers have means of few loads");
   require(!plan.vector_lanes || target.vector_lanes, "lanes are elements of the target's vectors");
-  if (plan.strategy == Strategy::staged) {
-    require(!plan.strided, "copies bring what lies side by side");
-    require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
-            "a tile's loads are issued together");
-    require(is_power_of_two(plan.stages) && plan.blocks >= 1, "stages and blocks");
-    require(plan.burst >= plan.stages, "copies reach no further than into the next burst");
-    require(plan.late >= 0 && plan.late <= plan.burst, "a block that comes late has one burst");
-    require(target.async_copies && stages_fit(plan, graph, target),
-            "stages fit the target's shared memory");
-    for (const GraphInput& input : graph.inputs) {
-      const StageCopy copy = stage_copy(plan, input.type);
-      const std::int64_t bytes = plan.segments_per_warp() * plan.segment * size_of(input.type);
-      require(copy.exact || bytes >= 32,
-              "what a copy brings besides its tile lies in the next one");
-    }
-  } else if (plan.strategy == Strategy::columns) {
-    require(plan.segment >= 1 && !plan.edges, "columns have a number");
-    require(is_power_of_two(plan.depth) && is_power_of_two(plan.warps),
-            "warps and depth are powers of two");
-    require(plan.rows == 1 || plan.lanes_per_segment == 1, "several runs need whole warps");
-    require(plan.columns_per_block() <= plan.segment ||
-                (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),
-            "a block's columns exist");
-    require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
-    require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
-    require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
-            "what lies in scratch is merged");
-    require(
-        plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1 && plan.load_width == 1),
-        "one warp walks along a strip, by single columns");
-    require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
-    require(plan.phases == 1 || phases_fit(plan, graph),
-            "the warps of a block take whole turns of phases, of the rows of one input");
-  } else if (plan.strategy == Strategy::rows) {
-    require(plan.segment >= 1, "rows need the segment size");
-    require(plan.lanes_per_segment == kWarpWidth ||
-                plan.segment <= static_cast<std::int64_t>(plan.lanes_per_segment) *
-                                    plan.load_width * plan.depth,
-            "a group of fewer lanes than a warp loads its segment in one batch");
-    require(!plan.edges || plan.lanes_per_segment == kWarpWidth, "edges need a warp a segment");
-  } else if (plan.strategy == Strategy::elements) {
-    require(plan.segment == 1 && !plan.strided && plan.lanes_per_segment == 1,
-            "elements are segments that lie side by side");
-    for (const NodeId output : graph.outputs) {
-      const int bytes = plan.load_width * size_of(graph.node(output).type);
-      require(plan.load_width == 1 || bytes <= target.vector_bytes, "stores fit the target");
-    }
-  } else {
-    require(
-        plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
-        "parts have a quantum and a number");
-    require(plan.cluster == 0 || cluster_serves(plan, target),
-            "a cluster has all parts of a segment");
-    require(plan.launches == (plan.parts_wanted > 1 && plan.cluster == 0 ? 2 : 1),
-            "parts are merged by a second launch, one part and a cluster's are not");
-  }
+  row.verify(plan, graph, target, require);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
     if (how.unit == Unit::simt) continue;
     require(how.mma_row >= 0 && target.has_mma, "the target has the matrix instruction");
-    const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
-    require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
-    require(plan.load_width % row.elements(Operand::b) == 0, "a load fills whole fragments");
+    const MmaRow& mma = mma_table()[static_cast<std::size_t>(how.mma_row)];
+    require(target.arch >= mma.first_arch, "the architecture has the matrix instruction");
+    require(plan.load_width % mma.elements(Operand::b) == 0, "a load fills whole fragments");
     const bool small = plan.shares_quads();
     require(how.unit == Unit::mma_ones || !small, "the diagonal holds sums of whole quads");
     require(!small ||
                 plan.segment == static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,
             "segments below a quad fill their lanes");
-    require(!small || row.rounding == MmaRounding::exact || plan.guard ||
+    require(!small || mma.rounding == MmaRounding::exact || plan.guard ||
                 plan.nonfinite == NonFinite::assume_finite,
             "segments that share a quad are guarded against each other's NaN");
   }

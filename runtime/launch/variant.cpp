@@ -10,10 +10,10 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
-#include "chainfold/codegen/plan/fault.hpp"
+#include "chainfold/codegen/plan/diagnose.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
-#include "chainfold/codegen/plan/scope.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::runtime {
@@ -37,12 +37,12 @@ codegen::PlanChoice pinned_choice(const codegen::Graph& graph, const Target& tar
                                   const codegen::PlanRequest& request, const std::string& plan) {
   const codegen::PlanChoice pinned = codegen::parse_choice(plan);
   if (make_plan(graph, target, request, pinned)) return pinned;
-  const std::string fault = codegen::fault_of(graph, target, request, pinned);
+  const std::string fault = codegen::diagnose(graph, target, request, pinned);
   throw UserError(ErrorCode::unsupported,
                   fmt::format("the pinned plan \"{}\" is not legal for {} on {}{}{}; {}; leave "
                               "Options::plan empty, or pin what Kernel::plan() tells for it",
                               plan, words(graph, request), target.name, fault.empty() ? "" : ": ",
-                              fault, codegen::scope_of(pinned.strategy)),
+                              fault, codegen::describe(pinned.strategy)),
                   "plan");
 }
 

@@ -13,7 +13,7 @@
 #include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/codegen/plan/published_scan.hpp"
-#include "chainfold/codegen/plan/scope.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/tensor_scans.hpp"
@@ -89,7 +89,7 @@ TEST(PublishedScan, EveryStrategyIsRunAndNamed) {
     const codegen::PlanChoice choice = codegen::parse_choice(row.plan);
     run.insert(choice.strategy);
     EXPECT_EQ(codegen::parse_choice(to_text(choice)), choice);
-    EXPECT_NE(codegen::scope_of(choice.strategy).find("inclusive sum"), std::string::npos);
+    EXPECT_NE(codegen::describe(choice.strategy).find("inclusive sum"), std::string::npos);
   }
   for (int s = 0; s < 256; ++s) {
     if (codegen::is_published_scan(static_cast<Strategy>(s)))

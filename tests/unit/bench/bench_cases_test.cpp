@@ -1,6 +1,4 @@
 // The cases of the benchmark, the ways to compute them, and what their results must be.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "chainfold/bench/papers_cases.hpp"
 #include "chainfold/bench/plans_cases.hpp"
@@ -20,6 +19,7 @@
 #include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/codegen/plan/published_scan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::bench {

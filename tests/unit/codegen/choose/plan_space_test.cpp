@@ -16,6 +16,7 @@
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/published.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/codegen/plan/verify.hpp"
 #include "chainfold/tests/support/expect_error.hpp"

@@ -9,11 +9,10 @@
 #include "chainfold/codegen/choose/space.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
-#include "chainfold/codegen/plan/fault.hpp"
-#include "chainfold/codegen/plan/fields.hpp"
+#include "chainfold/codegen/plan/diagnose.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
-#include "chainfold/codegen/plan/scope.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/programs.hpp"
 
@@ -50,7 +49,7 @@ struct Pinned {
   }
   [[nodiscard]] std::string fault() const {
     const Computation c = computation();
-    return fault_of(c.graph(), codegen::parse_target(target), request(),
+    return diagnose(c.graph(), codegen::parse_target(target), request(),
                     codegen::parse_choice(plan));
   }
   [[nodiscard]] std::string text() const {
@@ -62,7 +61,7 @@ TEST(PlanReasons, EveryStrategySaysWhatItServes) {
   const std::vector<std::string_view> names = codegen::strategy_names();
   ASSERT_EQ(names.size(), static_cast<std::size_t>(Strategy::scan_grid256n) + 1);
   for (const std::string_view name : names) {
-    const std::string scope = scope_of(codegen::parse_choice(name).strategy);
+    const std::string scope = describe(codegen::parse_choice(name).strategy);
     EXPECT_TRUE(scope.starts_with(fmt::format("{} serves ", name))) << scope;
     auto says = [&](const char* word) { return scope.find(word) != std::string::npos; };
     EXPECT_TRUE(says("segments") || says("whole input") || says("columns")) << scope;
@@ -185,7 +184,7 @@ TEST(PlanReasons, WhatIsOutOfRangeIsNamed) {
 
 /// The choice with the first value of the range of each decision that `fault` names.
 PlanChoice mended(PlanChoice choice, const std::string& fault) {
-  for (const codegen::PlanField& field : codegen::fields_of(choice.strategy)) {
+  for (const codegen::PlanField& field : codegen::row_of(choice.strategy).fields) {
     const std::string words =
         fmt::format("{}={} is out of range (", field.name, choice.*field.value);
     const std::size_t at = fault.find(words);
@@ -209,12 +208,12 @@ TEST(PlanReasons, WhatIsNamedMendsADecisionThatIsTakenOutOfRange) {
     const codegen::Graph& graph = computation.graph();
     const codegen::Target target = codegen::parse_target(task.target);
     for (const PlanChoice& legal : plan_space(graph, target, task.request())) {
-      for (const codegen::PlanField& field : codegen::fields_of(legal.strategy)) {
+      for (const codegen::PlanField& field : codegen::row_of(legal.strategy).fields) {
         PlanChoice far = legal;
         far.*field.value = kFar;
         if (make_plan(graph, target, task.request(), far)) continue;
         ++refused;
-        const std::string fault = fault_of(graph, target, task.request(), far);
+        const std::string fault = diagnose(graph, target, task.request(), far);
         EXPECT_TRUE(make_plan(graph, target, task.request(), mended(far, fault)))
             << to_text(far) << ": " << fault;
       }

@@ -16,7 +16,7 @@ namespace chainfold::codegen {
 /// graph, target and request (or, where no plan of the strategy is legal for its accuracy, for the
 /// laxest one), so that nobody has to repeat its rules. Empty where none is for either, or this one
 /// is for the laxest: then the strategy's scope says why.
-std::string fault_of(const Graph& graph, const Target& target, const PlanRequest& request,
+std::string diagnose(const Graph& graph, const Target& target, const PlanRequest& request,
                      const PlanChoice& choice);
 
 }  // namespace chainfold::codegen

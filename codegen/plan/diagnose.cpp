@@ -1,7 +1,7 @@
 // Which decisions of a choice are out of range: make_plan() is asked what else it would take. So
 // what is told is the rules themselves, also those that depend on the graph, the target or other
 // decisions, and no second copy of them.
-#include "chainfold/codegen/plan/fault.hpp"
+#include "chainfold/codegen/plan/diagnose.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
-#include "chainfold/codegen/plan/fields.hpp"
 #include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/strategies.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 
 namespace chainfold::codegen {
@@ -61,7 +61,7 @@ class Search {
         target_(target),
         request_(request),
         pinned_(pinned),
-        fields_(fields_of(pinned.strategy)) {}
+        fields_(row_of(pinned.strategy).fields) {}
 
   std::string run() const {
     for (const PlanField& field : fields_) {
@@ -207,7 +207,7 @@ class Search {
 
 }  // namespace
 
-std::string fault_of(const Graph& graph, const Target& target, const PlanRequest& request,
+std::string diagnose(const Graph& graph, const Target& target, const PlanRequest& request,
                      const PlanChoice& choice) {
   std::string fault = Search(graph, target, request, choice).run();
   if (!fault.empty()) return fault;

@@ -1,0 +1,57 @@
+#include "chainfold/codegen/plan/folds.hpp"
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/plan/bound.hpp"
+#include "chainfold/codegen/plan/hints.hpp"
+#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/units.hpp"
+
+namespace chainfold::codegen {
+
+std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const PlanSite& site) {
+  const auto& [graph, target, request, widest] = site;
+  plan.takes_lines = takes_lines(plan, graph, target);
+  plan.half_vectors = half_vectors_do(plan, graph, target);
+  plan.strands = strands_of(plan, graph, target);
+  if (request.most_elements == 0) plan.read_ahead = ahead_of(plan, graph, target);
+  const bool staged = plan.strategy == Strategy::staged,
+             columns = plan.strategy == Strategy::columns;
+  const bool across = columns || plan.strategy == Strategy::elements;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;
+    const auto f = static_cast<std::size_t>(node.index);
+    try_mma(graph, plan, target, node, plan.folds[f]);
+  }
+  const bool small = plan.shares_quads();
+  for (const FoldPlan& how : plan.folds) {
+    // Staged, a tile's last segments may be none at all, and anything stands in their place.
+    const bool finite = plan.nonfinite == NonFinite::assume_finite && !staged;
+    plan.guard = plan.guard || (how.unit != Unit::simt && small && !finite);
+  }
+  // Merging rounded values is cheaper; whole states where the bound asks for it.
+  auto bounded = [&] {
+    bool within = true;
+    for (std::size_t f = 0; f < plan.folds.size(); ++f) {
+      double& bound = plan.folds[f].error_bound_u;
+      bound = error_bound(graph, plan, target, f);
+      within = within &&
+               bound <= allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
+    }
+    return within;
+  };
+  if (asks_for_digits(graph, plan)) plan.combine_states = true;
+  if (!bounded()) {
+    plan.combine_states = true;
+    if (!bounded()) return std::nullopt;
+  }
+  return plan;
+}
+
+std::string print_lanes(const Plan& plan) {
+  return fmt::format("  lanes_per_segment {}, rows {}{}{}\n", plan.lanes_per_segment, plan.rows,
+                     plan.load_rows_first ? ", all rows loaded first" : "",
+                     plan.vector_lanes && plan.rows > 1 ? ", merged by patterns of two" : "");
+}
+
+}  // namespace chainfold::codegen
