@@ -5,7 +5,7 @@ usage: scripts/rooms.py [--graph] [ROOT]
   --graph  prints the edges that there are, room by room, instead of judging them
 A room is a folder; a file belongs to the deepest room that holds it. A line of the table names what its
 files may include besides their own room: rooms, or single headers. The exit status is 1 where an include
-is not allowed, or where a folder is no room.
+is not allowed, where a folder is no room, or where a room has no README.md.
 """
 
 import argparse
@@ -70,7 +70,8 @@ def main():
     parser.add_argument("--graph", action="store_true", help="print the edges that there are")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent)
     options = parser.parse_args()
-    wrong, edges, files = [], {}, 0
+    wrong = [f"{room}: has no README.md" for room in SEES if not (options.root / room / "README.md").is_file()]
+    edges, files = {}, 0
     for name in sources(options.root):
         files += 1
         room = room_of(name)
@@ -89,7 +90,7 @@ def main():
         return 0
     for line in wrong:
         print(line)
-    print(f"rooms: {files} files in {len(SEES)} rooms, {len(wrong)} forbidden includes")
+    print(f"rooms: {files} files in {len(SEES)} rooms, {len(wrong)} faults")
     return 1 if wrong else 0
 
 

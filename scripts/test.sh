@@ -2,11 +2,11 @@
 # Installs what is needed, builds Chainfold and runs its tests; the last line counts them.
 #
 # usage: scripts/test.sh [--quick] [--tidy] [--skip-setup]
-#   --quick       only the format, the release build and its tests
+#   --quick       only the format, the rooms, the release build and its tests
 #   --tidy        clang-tidy over every source file as well (slow)
 #   --skip-setup  install nothing
-# Stages: clang-format; release build by GCC with -Werror and all tests; the same by clang with address and
-# undefined-behaviour sanitizers over the unit, interp, error and compile-fail tests; the thread sanitizer
+# Stages: clang-format; who includes whom (scripts/rooms.py); release build by GCC with -Werror and all
+# tests; the same by clang with address and undefined-behaviour sanitizers over the unit, interp, error and compile-fail tests; the thread sanitizer
 # over the concurrent ones; every public header alone. Needs no GPU: tests that need one say why they did
 # not run.
 # The exit status is 0 only if nothing failed.
@@ -126,6 +126,7 @@ use_wheel_nvrtc
 wrap=()
 
 check format format_is_right || true
+check rooms python3 scripts/rooms.py || true
 build="test"
 if check build-release configure_and_build release; then run_ctest test; fi
 if [[ $quick == no ]]; then
