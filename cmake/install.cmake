@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 install(FILES chainfold.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chainfold)
 install(DIRECTORY dsl codegen runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chainfold
-  FILES_MATCHING PATTERN "*.hpp" PATTERN cpu_plugin EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "op_table.inc" PATTERN cpu_plugin EXCLUDE)
 
 set(INSTALLED chainfold)
 install(TARGETS chainfold EXPORT chainfoldTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

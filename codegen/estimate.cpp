@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "chainfold/codegen/base/op_table.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/program/value_lifetimes.hpp"
 #include "chainfold/codegen/program/visit.hpp"
@@ -14,14 +15,8 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Slots of issue of an element-wise operation on the elements of a warp, one a lane.
-struct OpSlots {
-  Op op;
-  double slots;
-};
+/// Slots of issue of an instruction on a warp.
 constexpr double kPlainSlots = 1;
-constexpr OpSlots kSlots[] = {{Op::div, 8}, {Op::rem, 12}, {Op::sqrt, 8},
-                              {Op::exp, 4}, {Op::log, 4},  {Op::pow, 16}};
 /// Types of 8 bytes take their operations in two halves.
 constexpr double kWideTypes = 2;
 /// Loads, shared memory and shuffles have a pipe that takes so many bytes at once.
@@ -30,11 +25,7 @@ constexpr double kPipeBytes = 128;
 /// not wait for that.
 constexpr double kMmaSlots = 8, kMmaTurns = 4;
 
-double slots_of(Op op) {
-  const auto* row = std::find_if(std::begin(kSlots), std::end(kSlots),
-                                 [&](const OpSlots& slots) { return slots.op == op; });
-  return row == std::end(kSlots) ? kPlainSlots : row->slots;
-}
+double slots_of(Op op) { return row_of(op).slots; }
 
 double bytes_of(const Type& type) {
   return static_cast<double>(type.width) * size_of(type.elem) * kWarpWidth;

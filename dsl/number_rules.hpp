@@ -29,31 +29,15 @@ double refused_numbers() {
 
 }  // namespace dsl
 
-template <class... A>
-  requires dsl::NumbersAlone<A...>
-auto abs(const A&...) {
-  return dsl::refused_numbers<A...>();
-}
-template <class... A>
-  requires dsl::NumbersAlone<A...>
-auto sqrt(const A&...) {
-  return dsl::refused_numbers<A...>();
-}
-template <class... A>
-  requires dsl::NumbersAlone<A...>
-auto exp(const A&...) {
-  return dsl::refused_numbers<A...>();
-}
-template <class... A>
-  requires dsl::NumbersAlone<A...>
-auto log(const A&...) {
-  return dsl::refused_numbers<A...>();
-}
-template <class... A>
-  requires dsl::NumbersAlone<A...>
-auto floor(const A&...) {
-  return dsl::refused_numbers<A...>();
-}
+#define OPERATION(...)
+#define FUNCTION(name, call, ...)        \
+  template <class... A>                  \
+    requires dsl::NumbersAlone<A...>     \
+  auto call(const A&...) {               \
+    return dsl::refused_numbers<A...>(); \
+  }
+#include "chainfold/codegen/base/op_table.inc"
+
 template <class... A>
   requires dsl::NumbersAlone<A...>
 auto pow(const A&...) {

@@ -45,7 +45,7 @@ struct TypeRule {
   static_assert(!kFloatInBits, "chainfold: &, | and ^ are defined on integers and bool only");
   static_assert(!kNoIntegerInShift, "chainfold: <<, >> and ~ are defined on integers only");
   static_assert(!kNoFloat,
-                "chainfold: sqrt, exp, log, pow and floor need a floating-point expression; cast "
+                "chainfold: this function is of floating-point expressions; cast "
                 "the integer first, e.g. cf::sqrt(cf::cast<float>(x))");
 };
 
@@ -119,7 +119,8 @@ template <Use U, Op O, class A>
 auto unary(A&& a) {
   constexpr DType kIn = compute_type(kTypeOf<A>);
   (void)TypeRule<U, kIn>{};
-  return Unary<O, kIn, kIn, std::remove_cvref_t<A>>(std::forward<A>(a));
+  constexpr DType kOut = codegen::is_test(O) ? DType::boolean : kIn;
+  return Unary<O, kOut, kIn, std::remove_cvref_t<A>>(std::forward<A>(a));
 }
 
 template <Use U, Op O, bool ConstantRight = false, class A, class B>
@@ -380,31 +381,17 @@ auto max(A&& a, B&& b, C&&, More&&...) {
   (void)dsl::ExtremeCountRule<sizeof...(More) == 0 && std::is_void_v<C>>{};
   return max(std::forward<A>(a), std::forward<B>(b));
 }
-/// The absolute value; that of the smallest integer is itself.
-template <Expression A>
-auto abs(A&& a) {
-  return dsl::unary<dsl::Use::arithmetic, codegen::Op::abs>(std::forward<A>(a));
-}
-/// The square root, correctly rounded, of floats.
-template <Expression A>
-auto sqrt(A&& a) {
-  return dsl::unary<dsl::Use::real, codegen::Op::sqrt>(std::forward<A>(a));
-}
-/// e to the a, of floats.
-template <Expression A>
-auto exp(A&& a) {
-  return dsl::unary<dsl::Use::real, codegen::Op::exp>(std::forward<A>(a));
-}
-/// The natural logarithm, of floats.
-template <Expression A>
-auto log(A&& a) {
-  return dsl::unary<dsl::Use::real, codegen::Op::log>(std::forward<A>(a));
-}
-/// The largest whole number not above a, of floats.
-template <Expression A>
-auto floor(A&& a) {
-  return dsl::unary<dsl::Use::real, codegen::Op::floor>(std::forward<A>(a));
-}
+// Functions of one operand, as op_table.inc documents them: abs, sign, sqrt, rsqrt, floor, ceil,
+// round, exp, exp2, expm1, log, log2, log1p, sin, cos, tanh, erf, and the tests isfinite, isnan and
+// isinf.
+#define OPERATION(...)
+#define FUNCTION(name, call, use, ...)                                       \
+  template <Expression A>                                                    \
+  auto call(A&& a) {                                                         \
+    return dsl::unary<dsl::Use::use, codegen::Op::name>(std::forward<A>(a)); \
+  }
+#include "chainfold/codegen/base/op_table.inc"
+
 /// a to the b, of floats; an exponent given as a literal is part of the kernel.
 template <class A, class B>
   requires dsl::Operands<A, B>

@@ -6,9 +6,9 @@
 #   --tidy        clang-tidy over every source file as well (slow)
 #   --skip-setup  install nothing
 # Stages: clang-format; who includes whom (scripts/rooms.py); release build by GCC with -Werror and all
-# tests; the same by clang with address and undefined-behaviour sanitizers over the unit, interp, error and compile-fail tests; the thread sanitizer
-# over the concurrent ones; every public header alone. Needs no GPU: tests that need one say why they did
-# not run.
+# tests; the same by clang with address and undefined-behaviour sanitizers over the unit, interp, error and
+# compile-fail tests; the thread sanitizer over the concurrent ones; every public header alone. Needs no
+# GPU: tests that need one say why they did not run.
 # The exit status is 0 only if nothing failed.
 
 # shellcheck source-path=SCRIPTDIR

@@ -11,6 +11,7 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/float_environment.hpp"
+#include "chainfold/codegen/base/op_table.hpp"
 
 namespace chainfold::codegen {
 namespace {
@@ -166,6 +167,7 @@ Bits evaluate_integer(Op op, DType type, Bits x, Bits y, Bits z) {
   switch (op) {
     case Op::neg: return wrapped(Wide{0} - ua);
     case Op::abs: return wrapped(a < T{0} ? Wide{0} - ua : ua);
+    case Op::sign: return encode(static_cast<T>((a > T{0} ? 1 : 0) - (a < T{0} ? 1 : 0)));
     case Op::bit_not: return wrapped(~ua);
     case Op::add: return wrapped(ua + ub);
     case Op::sub: return wrapped(ua - ub);
@@ -217,10 +219,24 @@ Bits evaluate_float(Op op, DType type, Bits x, Bits y, Bits z) {
     case Op::neg: return x ^ kSign;
     case Op::abs: return x & ~kSign;
     case Op::sqrt: return encode(std::sqrt(a));
+    case Op::sign: return encode(a > 0 ? T{1} : a < 0 ? T{-1} : a == 0 ? T{0} : a);
+    case Op::rsqrt: return encode(static_cast<T>(T{1} / std::sqrt(a)));
     case Op::floor: return encode(std::floor(a));
+    case Op::ceil: return encode(std::ceil(a));
+    case Op::round: return encode(std::round(a));
     case Op::exp: return encode(std::exp(a));
+    case Op::exp2: return encode(std::exp2(a));
+    case Op::expm1: return encode(std::expm1(a));
     case Op::log: return encode(std::log(a));
+    case Op::log2: return encode(std::log2(a));
+    case Op::log1p: return encode(std::log1p(a));
+    case Op::sin: return encode(std::sin(a));
+    case Op::cos: return encode(std::cos(a));
+    case Op::tanh: return encode(std::tanh(a));
+    case Op::erf: return encode(std::erf(a));
     case Op::is_finite: return std::isfinite(a) ? 1 : 0;
+    case Op::is_nan: return std::isnan(a) ? 1 : 0;
+    case Op::is_infinite: return std::isinf(a) ? 1 : 0;
     case Op::add: return encode(static_cast<T>(a + b));
     case Op::sub: return encode(static_cast<T>(a - b));
     case Op::mul: return encode(static_cast<T>(a * b));
@@ -258,49 +274,18 @@ Bits evaluate_boolean(Op op, Bits a, Bits b) {
 
 }  // namespace
 
-std::string_view name_of(Op op) noexcept {
-  constexpr std::string_view kNames[] = {
-      "neg",     "abs",         "sqrt",    "floor",  "exp",     "log", "bit_not", "is_finite",
-      "convert", "reinterpret", "add",     "sub",    "mul",     "div", "rem",     "min",
-      "max",     "pow",         "bit_and", "bit_or", "bit_xor", "shl", "shr",     "eq",
-      "ne",      "lt",          "le",      "gt",     "ge",      "fma", "select"};
-  static_assert(std::size(kNames) == kOpCount);
-  return kNames[static_cast<int>(op)];
-}
+std::string_view name_of(Op op) noexcept { return row_of(op).name; }
 
 bool is_defined(Op op, DType type) noexcept {
-  switch (op) {
-    case Op::select:
-    case Op::convert: return true;
-    case Op::reinterpret: return type != DType::boolean;
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::gt:
-    case Op::ge: return type != DType::f16 && type != DType::bf16;
-    case Op::sqrt:
-    case Op::floor:
-    case Op::exp:
-    case Op::log:
-    case Op::is_finite:
-    case Op::pow: return type == DType::f32 || type == DType::f64;
-    case Op::neg:
-    case Op::abs:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::rem:
-    case Op::min:
-    case Op::max:
-    case Op::fma: return is_integer(type) || type == DType::f32 || type == DType::f64;
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::bit_not: return is_integer(type) || type == DType::boolean;
-    case Op::shl:
-    case Op::shr: return is_integer(type);
+  const bool half = type == DType::f16 || type == DType::bf16;
+  switch (row_of(op).domain) {
+    case OpDomain::numbers: return type != DType::boolean && !half;
+    case OpDomain::floats: return is_float(type) && !half;
+    case OpDomain::bits: return !is_float(type);
+    case OpDomain::integers: return is_integer(type);
+    case OpDomain::no_halves: return !half;
+    case OpDomain::not_boolean: return type != DType::boolean;
+    case OpDomain::all: return true;
   }
   return false;
 }

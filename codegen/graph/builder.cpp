@@ -253,7 +253,7 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
                     "can be broadcast back to the elements only beside a scan",
                     name_of(op)));
   }
-  node.type = is_comparison(op) || op == Op::is_finite ? DType::boolean : in;
+  node.type = is_test(op) ? DType::boolean : in;
   if (constants) {
     Bits bits[3] = {};
     for (std::size_t i = 0; i < operands.size(); ++i) bits[i] = graph_.node(operands[i]).bits;

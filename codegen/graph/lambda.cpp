@@ -32,7 +32,7 @@ int Lambda::apply(Op op, std::vector<int> operands) {
   if (!legal || !is_defined(op, in)) {
     throw InternalError(fmt::format("a lambda applies {} to {}", name_of(op), name_of(in)));
   }
-  const DType out = is_comparison(op) || op == Op::is_finite ? DType::boolean : in;
+  const DType out = is_test(op) ? DType::boolean : in;
   steps.push_back({.op = op, .type = out, .operands = std::move(operands), .bits = 0});
   return values;
 }

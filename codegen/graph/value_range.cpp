@@ -37,7 +37,14 @@ int exponent_of(const Node& node, const std::vector<int>& of) {
     case Op::max:
     case Op::convert: return largest;
     case Op::select: return std::max(of[1], of[2]);
+    case Op::sign:
+    case Op::sin:
+    case Op::cos:
+    case Op::tanh:
+    case Op::erf: return 1;
     case Op::floor:
+    case Op::ceil:
+    case Op::round:
     case Op::sqrt:
     case Op::add:
     case Op::sub: return largest + 1;

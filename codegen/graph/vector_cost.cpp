@@ -4,6 +4,7 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/base/machine.hpp"
+#include "chainfold/codegen/base/op_table.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
@@ -17,13 +18,9 @@ namespace {
 /// What an operation on a CPU's vectors takes, in additions; about.
 std::int64_t additions_of(Op op, DType type) {
   switch (op) {
-    case Op::reinterpret: return 0;
-    case Op::exp:
-    case Op::log: return 30;
-    case Op::pow: return 80;
     case Op::min:
     case Op::max: return is_float(type) ? 2 : 1;
-    default: return 1;
+    default: return row_of(op).additions;
   }
 }
 
@@ -60,22 +57,19 @@ constexpr int kMomentOps = 4;
 /// Instructions of an operation on a warp's vectors of `type`, the widest of operands and result.
 std::int64_t instructions_of(Op op, DType type) {
   const std::int64_t registers = std::max(1, kWarpWidth * size_of(type) / kRegisterBytes);
+  if (row_of(op).cpu == CpuForm::library) return kWarpWidth * kCall;
   switch (op) {
     case Op::reinterpret: return 0;
-    case Op::exp:
-    case Op::log:
-    case Op::pow: return kWarpWidth * kCall;
     case Op::div:
     case Op::rem: return is_integer(type) ? kWarpWidth * kDivision : registers;
     case Op::min:
     case Op::max: return is_float(type) ? registers * kExtreme : registers;
     case Op::shl:
     case Op::shr: return registers * kShift;
-    case Op::select:
-    case Op::is_finite: return registers * kMask;
+    case Op::select: return registers * kMask;
     case Op::mul:
       return is_integer(type) && size_of(type) == 8 ? registers * kWideInteger : registers;
-    default: return is_comparison(op) ? registers * kMask : registers;
+    default: return registers * (is_test(op) ? kMask : std::max(1, row_of(op).additions));
   }
 }
 

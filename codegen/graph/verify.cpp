@@ -127,7 +127,7 @@ class Verifier {
               i, id);
     }
     require(is_defined(n.op, in), "%{}: {} is not defined on {}", id, name_of(n.op), name_of(in));
-    const DType out = is_comparison(n.op) || n.op == Op::is_finite ? DType::boolean : in;
+    const DType out = is_test(n.op) ? DType::boolean : in;
     require(n.type == out, "%{} has the wrong type", id);
   }
 

@@ -41,6 +41,9 @@ struct PlanChoice {
   int fraction = 0;  ///< split: of the elements, those on tensor cores, in percent
   int bytes = 16;    ///< a lane's load, at most
   bool mma = true;   ///< tensor cores for the folds that they serve
+  /// What makes loads and stores faster and changes nothing else (hints.hpp), where rules say so;
+  /// false: none of it, to measure what it brings.
+  bool hints = true;
 
   friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
 };

@@ -11,10 +11,14 @@ namespace chainfold::codegen {
 
 std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const PlanSite& site) {
   const auto& [graph, target, request, widest] = site;
-  plan.takes_lines = takes_lines(plan, graph, target);
-  plan.half_vectors = half_vectors_do(plan, graph, target);
-  plan.strands = strands_of(plan, graph, target);
-  if (request.most_elements == 0) plan.read_ahead = ahead_of(plan, graph, target);
+  if (choice.hints) {
+    plan.takes_lines = takes_lines(plan, graph, target);
+    plan.half_vectors = half_vectors_do(plan, graph, target);
+    plan.strands = strands_of(plan, graph, target);
+    if (request.most_elements == 0) plan.read_ahead = ahead_of(plan, graph, target);
+  } else {
+    plan.stream_from = 0;
+  }
   const bool staged = plan.strategy == Strategy::staged,
              columns = plan.strategy == Strategy::columns;
   const bool across = columns || plan.strategy == Strategy::elements;

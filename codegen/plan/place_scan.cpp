@@ -235,6 +235,10 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
     return std::nullopt;
   const std::int64_t most = request.most_elements;
   if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
+  if (!choice.hints) {
+    lanes.stream_from = 0;
+    return lanes;
+  }
   lanes.to_lines = moves_to_lines(graph, lanes, target);
   lanes.read_ahead = ahead_of(lanes, graph, target);
   return lanes;

@@ -37,7 +37,7 @@ std::string to_text(const PlanChoice& choice) {
     const int value = choice.*(field.value);
     if (value != 0 || field.told_at_zero) text += fmt::format(" {}={}", field.name, value);
   }
-  return text + (choice.mma ? " mma" : " simt");
+  return text + (choice.mma ? " mma" : " simt") + (choice.hints ? "" : " hints=off");
 }
 
 PlanChoice parse_choice(std::string_view text) {
@@ -60,6 +60,10 @@ PlanChoice parse_choice(std::string_view text) {
     }
     if (word == "mma" || word == "simt") {
       choice.mma = word == "mma";
+      continue;
+    }
+    if (word == "hints=off" || word == "hints=on") {
+      choice.hints = word == "hints=on";
       continue;
     }
     const std::size_t equals = word.find('=');

@@ -36,14 +36,15 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "load_width, lanes_per_segment and rows are powers of two");
   require(plan.lanes_per_segment <= kWarpWidth, "lanes_per_segment is at most a warp");
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
-  require(plan.takes_lines == takes_lines(plan, graph, target),
-          "loads of whole lines are what takes_lines() says");
-  require(plan.half_vectors == half_vectors_do(plan, graph, target),
-          "vectors of half a register do where half_vectors_do() says so");
-  require(plan.strands == strands_of(plan, graph, target),
-          "memory is read in as many places as strands_of() says");
-  require(plan.read_ahead == 0 || plan.read_ahead == ahead_of(plan, graph, target),
-          "what is asked for ahead is what ahead_of() says, or nothing");
+  // Of hints only that the target can follow them: which are worth it, nobody but make_plan says.
+  require(!plan.takes_lines || target.line_bytes > 0, "loads may ask for lines to be given up");
+  require(!plan.half_vectors || target.vector_lanes,
+          "lanes are elements of vectors of half a register");
+  require(plan.strands == 1 || !needs_order(graph), "elements in order are read in their order");
+  require(plan.read_ahead >= 0 && (plan.read_ahead == 0 || target.max_warps == 1),
+          "a CPU's thread asks ahead");
+  require(plan.strategy != Strategy::columns || plan.strands == 1 || plan.strands == plan.depth,
+          "the rows of a batch are read in as many places as they are, or in one");
   require(plan.strands == 1 || (target.max_warps == 1 && is_power_of_two(plan.strands) &&
                                 !(plan.strategy == Strategy::rows && plan.edges)),
           "a CPU's thread reads in several places, and rows of it have no edges");

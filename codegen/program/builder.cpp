@@ -122,7 +122,7 @@ ValueId Builder::compute(Op op, Values operands) {
     constant_operands = constant_operands && constant_of(id).has_value();
   }
   const DType operand_type = result.elem;
-  if (is_comparison(op) || op == Op::is_finite) result.elem = DType::boolean;
+  if (is_test(op)) result.elem = DType::boolean;
   result.shape = lanes ? Shape::lane : Shape::uniform;
   result.width = static_cast<std::int16_t>(width);
   if (constant_operands) {

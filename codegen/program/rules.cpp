@@ -181,9 +181,7 @@ class Rules {
     const Type& type = result(instr);
     if (is_cast(op.op) && !is_defined(op.op, elem, type.elem))
       fail(fmt::format("no such cast of {} to {}", name_of(elem), name_of(type.elem)));
-    const DType computed = is_cast(op.op)                                   ? type.elem
-                           : is_comparison(op.op) || op.op == Op::is_finite ? DType::boolean
-                                                                            : elem;
+    const DType computed = is_cast(op.op) ? type.elem : is_test(op.op) ? DType::boolean : elem;
     expect(instr,
            {.elem = computed, .shape = lanes ? Shape::lane : Shape::uniform, .width = width});
   }

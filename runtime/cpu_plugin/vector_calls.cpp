@@ -7,6 +7,7 @@
 #include <llvm/Support/MathExtras.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,13 +19,28 @@
 namespace chainfold::runtime::cpu {
 namespace {
 
-std::string_view scalar_name(const llvm::IntrinsicInst& call) {
-  switch (call.getIntrinsicID()) {
-    case llvm::Intrinsic::exp: return "exp";
-    case llvm::Intrinsic::log: return "log";
-    case llvm::Intrinsic::pow: return "pow";
-    default: return {};
+/// A function of the C library, by its name for f64.
+struct Function {
+  std::string name{};
+  llvm::CallInst* call = nullptr;
+};
+
+/// What emitters declare where LLVM has no intrinsic: chainfold.library.NAME.TYPE[.LANES].
+constexpr std::string_view kDeclared = "chainfold.library.";
+
+/// The function that a call is of; none for others.
+std::optional<Function> function_of(llvm::Instruction& instruction) {
+  auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  if (call == nullptr || call->getCalledFunction() == nullptr) return {};
+  switch (call->getIntrinsicID()) {
+    case llvm::Intrinsic::exp: return Function{"exp", call};
+    case llvm::Intrinsic::log: return Function{"log", call};
+    case llvm::Intrinsic::pow: return Function{"pow", call};
+    default: break;
   }
+  llvm::StringRef name = call->getCalledFunction()->getName();
+  if (!name.consume_front(llvm::StringRef(kDeclared.data(), kDeclared.size()))) return {};
+  return Function{name.take_until([](char c) { return c == '.'; }).str(), call};
 }
 
 /// The name that the x86 vector function ABI gives such a function without a mask.
@@ -43,11 +59,11 @@ struct Known {
   llvm::Value* value;
 };
 
-/// Those of exp or log at x.
-Known known_values(llvm::IRBuilder<>& at, llvm::Intrinsic::ID function, llvm::Value* x) {
+/// Those of exp, log or log2 at x.
+Known known_values(llvm::IRBuilder<>& at, std::string_view function, llvm::Value* x) {
   llvm::Type* type = x->getType();
   llvm::Constant* zero = llvm::ConstantFP::getZero(type);
-  if (function == llvm::Intrinsic::log)
+  if (function != "exp")
     return {at.CreateFCmpOEQ(x, zero), llvm::ConstantFP::getInfinity(type, /*Negative=*/true)};
   // Exponentials of less are below half of the least number.
   llvm::Constant* least =
@@ -57,9 +73,10 @@ Known known_values(llvm::IRBuilder<>& at, llvm::Intrinsic::ID function, llvm::Va
 
 /// `library`, but for the lanes whose values are known: a function of its own, since the caller
 /// would keep what it knows in memory until the library returns. Where no lane's value is known it
-/// only looks and jumps, and needs no frame. Of pow no values are known.
-llvm::FunctionCallee guarded(llvm::IntrinsicInst& call, llvm::FunctionCallee library) {
-  if (call.getIntrinsicID() == llvm::Intrinsic::pow) return library;
+/// only looks and jumps, and needs no frame. Of other functions no values are known.
+llvm::FunctionCallee guarded(const Function& what, llvm::FunctionCallee library) {
+  if (what.name != "exp" && what.name != "log" && what.name != "log2") return library;
+  llvm::CallInst& call = *what.call;
   llvm::Module& module = *call.getModule();
   const std::string name = "guarded." + library.getCallee()->getName().str();
   if (llvm::Function* found = module.getFunction(name)) return found;
@@ -74,7 +91,7 @@ llvm::FunctionCallee guarded(llvm::IntrinsicInst& call, llvm::FunctionCallee lib
   llvm::Value* x = function->getArg(0);
 
   llvm::IRBuilder<> at(entry);
-  const Known known = known_values(at, call.getIntrinsicID(), x);
+  const Known known = known_values(at, what.name, x);
   at.CreateCondBr(at.CreateOrReduce(known.is_known), some, none);
 
   at.SetInsertPoint(none);
@@ -89,24 +106,57 @@ llvm::FunctionCallee guarded(llvm::IntrinsicInst& call, llvm::FunctionCallee lib
   return function;
 }
 
-void replace(llvm::IntrinsicInst& call) {
+/// Each lane by itself: what LLVM does of its intrinsics.
+void call_each_lane(const Function& what) {
+  llvm::CallInst& call = *what.call;
+  llvm::Type* element = call.getType()->getScalarType();
+  const std::string name = what.name + (element->isDoubleTy() ? "" : "f");
+  const llvm::SmallVector<llvm::Type*> types(call.arg_size(), element);
+  const llvm::FunctionCallee function = call.getModule()->getOrInsertFunction(
+      name, llvm::FunctionType::get(element, types, /*isVarArg=*/false));
+  llvm::IRBuilder<> at(&call);
+  const auto one = [&](const auto& operand) {
+    llvm::SmallVector<llvm::Value*> arguments;
+    for (llvm::Value* value : call.args()) arguments.push_back(operand(value));
+    llvm::CallInst* done = at.CreateCall(function, arguments);
+    done->setDoesNotAccessMemory();
+    done->setDoesNotThrow();
+    return done;
+  };
+  llvm::Value* all = nullptr;
+  if (const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(call.getType())) {
+    all = llvm::PoisonValue::get(call.getType());
+    for (unsigned lane = 0; lane < type->getNumElements(); ++lane) {
+      llvm::Value* value =
+          one([&](llvm::Value* operand) { return at.CreateExtractElement(operand, lane); });
+      all = at.CreateInsertElement(all, value, lane);
+    }
+  } else {
+    all = one([](llvm::Value* operand) { return operand; });
+  }
+  call.replaceAllUsesWith(all);
+  call.eraseFromParent();
+}
+
+/// Whether the library has a function of vectors for it, which then stands in its place.
+bool call_vectors(const Function& what) {
+  llvm::CallInst& call = *what.call;
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(call.getType());
-  if (type == nullptr) return;
+  if (type == nullptr) return false;
   llvm::Type* element = type->getElementType();
-  if (!element->isFloatTy() && !element->isDoubleTy()) return;
+  if (!element->isFloatTy() && !element->isDoubleTy()) return false;
   const int lanes = static_cast<int>(type->getNumElements());
   const int bits = element->isDoubleTy() ? 64 : 32;
   const int count = std::min(lanes, vector_bits(*call.getFunction()) / bits);
-  if (count * bits < 128 || !llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return;
+  if (count * bits < 128 || !llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return false;
 
-  const std::string name =
-      vector_name(scalar_name(call), element->isDoubleTy(), count, call.arg_size());
-  if (find_in_system_libraries(name.c_str()) == nullptr) return;
+  const std::string name = vector_name(what.name, element->isDoubleTy(), count, call.arg_size());
+  if (find_in_system_libraries(name.c_str()) == nullptr) return false;
   auto* part = llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
   const llvm::SmallVector<llvm::Type*> types(call.arg_size(), part);
   llvm::FunctionCallee function = call.getModule()->getOrInsertFunction(
       name, llvm::FunctionType::get(part, types, /*isVarArg=*/false));
-  function = guarded(call, function);
+  function = guarded(what, function);
   llvm::IRBuilder<> at(&call);
   llvm::SmallVector<llvm::Value*> parts;
   for (int first = 0; first < lanes; first += count) {
@@ -119,21 +169,25 @@ void replace(llvm::IntrinsicInst& call) {
   }
   call.replaceAllUsesWith(concatenate(at, std::move(parts)));
   call.eraseFromParent();
+  return true;
 }
 
 }  // namespace
 
 void call_vector_functions(llvm::Module& module) {
-  llvm::SmallVector<llvm::IntrinsicInst*> calls;
+  llvm::SmallVector<Function> calls;
   for (llvm::Function& function : module) {
     for (llvm::BasicBlock& block : function) {
       for (llvm::Instruction& instruction : block) {
-        auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-        if (call != nullptr && !scalar_name(*call).empty()) calls.push_back(call);
+        if (std::optional<Function> found = function_of(instruction))
+          calls.push_back(*std::move(found));
       }
     }
   }
-  for (llvm::IntrinsicInst* call : calls) replace(*call);
+  for (const Function& what : calls) {
+    const bool intrinsic = llvm::isa<llvm::IntrinsicInst>(what.call);
+    if (!call_vectors(what) && !intrinsic) call_each_lane(what);
+  }
 }
 
 bool has_vector_functions() {

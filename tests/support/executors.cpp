@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "chainfold/codegen/base/op_table.hpp"
 #include "chainfold/codegen/emit/llvm/llvm.hpp"
 #include "chainfold/codegen/interp/interp.hpp"
 #include "chainfold/codegen/program/verify.hpp"
@@ -164,8 +165,10 @@ bool agree(DType type, Bits a, Bits b, int ulps, double least) {
 namespace {
 /// What the values of a buffer may be apart: buffers are named after their operations.
 int ulps_of(const Buffer& buffer) {
-  for (const Op op : {Op::exp, Op::log, Op::pow})
-    if (buffer.name.starts_with(fmt::format("{}_", name_of(op)))) return kTranscendentalUlps;
+  for (int i = 0; i < kOpCount; ++i) {
+    const OpRow& row = row_of(static_cast<Op>(i));
+    if (buffer.name.starts_with(fmt::format("{}_", row.name))) return row.ulps;
+  }
   return 0;
 }
 }  // namespace

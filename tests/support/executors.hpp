@@ -54,9 +54,9 @@ inline constexpr int kTranscendentalUlps = 4;
 /// code (whose results are to be the same, bit for bit) and optimised code, over copies of `arrays`
 /// (one a buffer), and compares every array that is not an input as agree() does (with a `least`
 /// outputs alone: what blocks tell each other is the bits of such values), and what is named after
-/// exp, log and pow ("exp_...") to kTranscendentalUlps. Returns what differs: the buffer, the
-/// element and both values of the first difference; empty if nothing does. The compiled blocks run
-/// in two ranges.
+/// functions that may err ("exp_...") to the ulps of their rows. Returns what differs: the buffer,
+/// the element and both values of the first difference; empty if nothing does. The compiled blocks
+/// run in two ranges.
 std::string difference(const codegen::Program& program, const std::vector<GuardedArray>& arrays,
                        const std::vector<std::uint64_t>& params, int ulps = 0, double least = 0);
 

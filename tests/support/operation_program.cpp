@@ -19,7 +19,7 @@ std::vector<OperationCase> operation_cases(DType type) {
         if (is_defined(op, type, static_cast<DType>(to)))
           cases.push_back({op, static_cast<DType>(to)});
     } else {
-      cases.push_back({op, is_comparison(op) || op == Op::is_finite ? DType::boolean : type});
+      cases.push_back({op, is_test(op) ? DType::boolean : type});
     }
   }
   return cases;

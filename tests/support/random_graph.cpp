@@ -137,11 +137,11 @@ class Writer {
       case 2: return builder_.compute(Op::sub, {a, b});
       case 3: return builder_.compute(Op::mul, {a, b});
       case 4: return builder_.compute(dice_.pick({Op::min, Op::max}), {a, b});
-      case 5: return builder_.compute(dice_.pick({Op::neg, Op::abs}), {a});
+      case 5: return builder_.compute(dice_.pick({Op::neg, Op::abs, Op::sign}), {a});
       case 6: return builder_.compute(Op::select, {expression(DType::boolean, depth - 1), a, b});
       default:
         return is_float(type)
-                   ? builder_.compute(Op::floor, {a})
+                   ? builder_.compute(dice_.pick({Op::floor, Op::ceil, Op::round}), {a})
                    : builder_.compute(dice_.pick({Op::div, Op::rem, Op::bit_xor, Op::shr}), {a, b});
     }
   }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/base/op_table.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/tests/support/reference_fold.hpp"
@@ -29,8 +30,6 @@ using codegen::Op;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool is_transcendental(Op op) { return op == Op::exp || op == Op::log || op == Op::pow; }
-
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const std::vector<Column>& inputs, const ReferenceRequest& request)
@@ -41,13 +40,13 @@ class Evaluator {
         scanned_(codegen::depending_on(graph, NodeKind::scan)),
         has_scans_(has_scans(graph)) {
     for (const Node& node : graph.nodes) {
-      bool inexact = node.kind == NodeKind::compute && is_transcendental(node.op);
+      bool inexact = node.kind == NodeKind::compute && codegen::is_inexact(node.op);
       for (NodeId operand : node.operands) inexact = inexact || inexact_[at(operand)];
       if (node.filter != codegen::kNoNode && inexact_[at(node.filter)] &&
           request.transcendental_ulp)
         throw std::logic_error("a filter on exp, log or pow depends on the executor's last bits");
       inexact_.push_back(inexact);
-      double unit = inexact && is_transcendental(node.op) && node.kind == NodeKind::compute
+      double unit = inexact && codegen::is_inexact(node.op) && node.kind == NodeKind::compute
                         ? rounding_unit(node.type)
                         : 0;
       for (NodeId operand : node.operands) unit = std::max(unit, inexact_unit_[at(operand)]);
@@ -302,10 +301,19 @@ class Evaluator {
     switch (node.op) {
       case Op::neg:
       case Op::abs:
+      case Op::sign:
       case Op::sqrt:
       case Op::floor:
+      case Op::ceil:
+      case Op::round:
       case Op::exp:
+      case Op::exp2:
+      case Op::expm1:
       case Op::log:
+      case Op::log2:
+      case Op::log1p:
+      case Op::tanh:
+      case Op::erf:
       case Op::add:
       case Op::sub:
       case Op::mul:
@@ -352,7 +360,7 @@ class Evaluator {
         }
       }
     }
-    const bool widen = is_transcendental(node.op) && request_.transcendental_ulp > 0;
+    const bool widen = codegen::is_inexact(node.op) && request_.transcendental_ulp > 0;
     if (exact && !widen) return Value::exactly(node.type, *first);
     if (!is_float(node.type)) {
       return same ? Value::exactly(node.type, *first) : Value::nothing_promised();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/op_table.hpp"
 #include "chainfold/codegen/emit/cuda/text.hpp"
 
 namespace chainfold::codegen::cuda {
@@ -31,9 +32,7 @@ std::string arithmetic(char sign, DType type, const std::string& a, const std::s
                      b);
 }
 
-std::string extremum(std::string_view helper, char sign, DType type,
-                     std::span<const std::string> args) {
-  if (is_float(type)) return fmt::format("{}({}, {})", helper, args[0], args[1]);
+std::string extremum(char sign, DType type, std::span<const std::string> args) {
   return narrowed(type, fmt::format("({0} {2} {1} ? {0} : {1})", args[0], args[1], sign));
 }
 
@@ -120,35 +119,35 @@ std::string reinterpret(DType from, DType to, const std::string& text) {
 
 std::string expression(Op op, DType type, DType result, std::span<const std::string> args) {
   const bool floating = is_float(type);
+  const OpRow& row = row_of(op);
+  if (floating && !row.cuda_f32.empty()) return call(type, row.cuda_f32, row.cuda_f64, args);
   switch (op) {
     case Op::neg:
       if (floating) return "-" + args[0];
       return narrowed(type, fmt::format("cf_neg({})", args[0]));
     case Op::abs:
-      if (floating) return call(type, "fabsf", "fabs", args);
       return is_signed(type) ? narrowed(type, fmt::format("cf_abs({})", args[0])) : args[0];
-    case Op::sqrt: return call(type, "__fsqrt_rn", "__dsqrt_rn", args);
-    case Op::floor: return call(type, "floorf", "floor", args);
-    case Op::exp: return call(type, "expf", "exp", args);
-    case Op::log: return call(type, "logf", "log", args);
-    case Op::pow: return call(type, "cf_powf", "pow", args);
+    case Op::sign:
+      if (!floating) {
+        return is_signed(type) ? narrowed(type, fmt::format("(({0} > 0) - ({0} < 0))", args[0]))
+                               : fmt::format("({})({} != 0)", type_name(type), args[0]);
+      }
+      return fmt::format("{0} > 0 ? ({1})1 : {0} < 0 ? ({1})-1 : {0} == 0 ? ({1})0 : {0}", args[0],
+                         type_name(type));
+    case Op::is_nan: return fmt::format("{0} != {0}", args[0]);
+    case Op::is_infinite: return fmt::format("cf_is_infinite({})", args[0]);
     case Op::bit_not:
       if (type == DType::boolean) return "!" + args[0];
       return narrowed(type, "~" + args[0]);
-    case Op::is_finite: return fmt::format("cf_is_finite({})", args[0]);
     case Op::convert: return convert(type, result, args[0]);
     case Op::reinterpret: return reinterpret(type, result, args[0]);
     case Op::add: return arithmetic('+', type, args[0], args[1]);
     case Op::sub: return arithmetic('-', type, args[0], args[1]);
     case Op::mul: return arithmetic('*', type, args[0], args[1]);
-    case Op::div:
-      if (floating) return call(type, "__fdiv_rn", "__ddiv_rn", args);
-      return narrowed(type, fmt::format("cf_div({}, {})", args[0], args[1]));
-    case Op::rem:
-      if (floating) return call(type, "fmodf", "fmod", args);
-      return narrowed(type, fmt::format("cf_rem({}, {})", args[0], args[1]));
-    case Op::min: return extremum("cf_min", '<', type, args);
-    case Op::max: return extremum("cf_max", '>', type, args);
+    case Op::div: return narrowed(type, fmt::format("cf_div({}, {})", args[0], args[1]));
+    case Op::rem: return narrowed(type, fmt::format("cf_rem({}, {})", args[0], args[1]));
+    case Op::min: return extremum('<', type, args);
+    case Op::max: return extremum('>', type, args);
     case Op::bit_and: return bitwise('&', type, args);
     case Op::bit_or: return bitwise('|', type, args);
     case Op::bit_xor: return bitwise('^', type, args);
@@ -160,10 +159,9 @@ std::string expression(Op op, DType type, DType result, std::span<const std::str
     case Op::le: return fmt::format("{} <= {}", args[0], args[1]);
     case Op::gt: return fmt::format("{} > {}", args[0], args[1]);
     case Op::ge: return fmt::format("{} >= {}", args[0], args[1]);
-    case Op::fma:
-      if (floating) return call(type, "__fmaf_rn", "__fma_rn", args);
-      return arithmetic('+', type, arithmetic('*', type, args[0], args[1]), args[2]);
+    case Op::fma: return arithmetic('+', type, arithmetic('*', type, args[0], args[1]), args[2]);
     case Op::select: return fmt::format("{} ? {} : {}", args[0], args[1], args[2]);
+    default: break;
   }
   throw InternalError("the CUDA emitter does not know operation " + std::string(name_of(op)));
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/op_table.hpp"
 
 namespace chainfold::codegen::llvm {
 
@@ -138,6 +139,12 @@ std::string OpWriter::integer(Op op, DType type, std::span<const std::string> ar
       const std::array<Argument, 2> arguments{Argument{of(e), args[0]}, Argument{"i1", "false"}};
       return out_.intrinsic("abs", of(e), std::array{of(e)}, arguments);
     }
+    case Op::sign: {
+      const std::string zero = k(e, "0"), one = k(e, "1");
+      const std::string above = select(e, binary("icmp ne", e, args[0], zero), one, zero);
+      if (!is_signed_type) return above;
+      return select(e, binary("icmp slt", e, args[0], zero), k(e, "-1"), above);
+    }
     case Op::bit_not:
       return binary("xor", e, args[0], k(e, type == DType::boolean ? "true" : "-1"));
     case Op::add: return simple("add");
@@ -158,19 +165,42 @@ std::string OpWriter::integer(Op op, DType type, std::span<const std::string> ar
   throw InternalError(fmt::format("{} is not defined on {}", name_of(op), name_of(type)));
 }
 
+// exp, log and pow are LLVM's own; it has none for the others, or folds them in other ways. What is
+// declared here the compiler replaces by functions of vectors, or of each lane.
+std::string OpWriter::library(std::string_view name, DType type,
+                              std::span<const std::string> args) {
+  const std::string_view e = register_type(type);
+  if (name == "exp" || name == "log" || name == "pow") return call(name, e, args);
+  const std::string vector = of(e);
+  const std::string function =
+      lanes_ == 0 ? fmt::format("@chainfold.library.{}.{}", name, name_of(type))
+                  : fmt::format("@chainfold.library.{}.{}.{}", name, name_of(type), lanes_);
+  out_.declare(
+      fmt::format("declare {0} {1}({0}) nounwind willreturn memory(none)\n", vector, function));
+  return out_.let(fmt::format("call {0} {1}({0} {2})", vector, function, args[0]));
+}
+
 std::string OpWriter::floating(Op op, DType type, std::span<const std::string> args) {
   const std::string_view e = register_type(type);
   const auto simple = [&](std::string_view instruction) {
     return binary(instruction, e, args[0], args[1]);
   };
+  const OpRow& row = row_of(op);
+  if (row.cpu == CpuForm::intrinsic) return call(row.cpu_name, e, args);
+  if (row.cpu == CpuForm::library) return library(row.cpu_name, type, args);
   switch (op) {
     case Op::neg: return out_.let(fmt::format("fneg {} {}", of(e), args[0]));
     case Op::abs: return call("fabs", e, args);
-    case Op::sqrt: return call("sqrt", e, args);
-    case Op::floor: return call("floor", e, args);
-    case Op::exp: return call("exp", e, args);
-    case Op::log: return call("log", e, args);
-    case Op::pow: return call("pow", e, args);
+    case Op::sign: {
+      const std::string zero = k(e, "0.0"), one = k(e, "1.0"), minus = k(e, "-1.0");
+      const std::string zeros = select(e, binary("fcmp oeq", e, args[0], zero), zero, args[0]);
+      const std::string below = select(e, binary("fcmp olt", e, args[0], zero), minus, zeros);
+      return select(e, binary("fcmp ogt", e, args[0], zero), one, below);
+    }
+    case Op::rsqrt: return binary("fdiv", e, k(e, "1.0"), call("sqrt", e, args));
+    case Op::is_nan: return binary("fcmp uno", e, args[0], args[0]);
+    case Op::is_infinite:
+      return binary("fcmp oeq", e, call("fabs", e, args), k(e, "0x7FF0000000000000"));
     case Op::is_finite:
       return binary("fcmp olt", e, call("fabs", e, args), k(e, "0x7FF0000000000000"));
     case Op::add: return simple("fadd");

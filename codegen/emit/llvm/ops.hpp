@@ -29,6 +29,7 @@ class OpWriter {
   /// A division that does not trap, or its rest.
   std::string quotient(std::string_view instruction, std::string_view element, const std::string& a,
                        const std::string& b);
+  std::string library(std::string_view name, DType type, std::span<const std::string> args);
   std::string floating(Op op, DType type, std::span<const std::string> args);
   std::string compare(Op op, DType type, const std::string& a, const std::string& b);
 

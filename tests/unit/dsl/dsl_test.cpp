@@ -44,6 +44,22 @@ void expect_error(cf::ErrorCode code, const std::string& part,
   }
 }
 
+// --- functions
+
+TEST(DslFunctions, HaveTheTypesOfTheirRows) {
+  auto x = cf::input<float>("x");
+  auto h = cf::input<cf::f16>("h");
+  auto i = cf::input<std::int16_t>("i");
+  static_assert(kTypeOf<decltype(cf::tanh(x))> == DType::f32);
+  static_assert(kTypeOf<decltype(cf::erf(h))> == DType::f32);
+  static_assert(kTypeOf<decltype(cf::sign(i))> == DType::i32);
+  static_assert(kTypeOf<decltype(cf::isnan(h))> == DType::boolean);
+  static_assert(kTypeOf<decltype(cf::isinf(x))> == DType::boolean);
+  EXPECT_NE(whole(cf::sum(cf::log1p(x))).find("log1p %0"), std::string::npos)
+      << whole(cf::sum(cf::log1p(x)));
+  EXPECT_NE(whole(cf::count(cf::where(cf::isfinite(x)))).find("is_finite %0"), std::string::npos);
+}
+
 // --- types
 // ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,12 @@ CF_DEVICE bool cf_is_finite(double x) {
   return fabs(x) < __longlong_as_double(0x7ff0000000000000ll);
 }
 
+// @helper cf_is_infinite
+CF_DEVICE bool cf_is_infinite(float x) { return fabsf(x) == __uint_as_float(0x7f800000u); }
+CF_DEVICE bool cf_is_infinite(double x) {
+  return fabs(x) == __longlong_as_double(0x7ff0000000000000ll);
+}
+
 // NaN if either is NaN, and -0 below +0. Of two equal values only zeros differ in their bits, in
 // the sign, which the upper half as an integer tells. Without a branch: a kernel has thousands of
 // these, and compilers take their time for each way through. A comparison with NaN is false, so

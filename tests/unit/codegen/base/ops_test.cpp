@@ -263,6 +263,15 @@ TYPED_TEST(OpsFloats, AgreeWithTheMachine) {
     ASSERT_TRUE(same(apply(Op::fma, a, b, c), std::fma(a, b, c)));
     ASSERT_TRUE(same(apply(Op::sqrt, a), std::sqrt(a)));
     ASSERT_TRUE(same(apply(Op::floor, a), std::floor(a)));
+    ASSERT_TRUE(same(apply(Op::ceil, a), -std::floor(-a)));
+    // Half away from zero: what std::round says, by other means.
+    const T whole = std::trunc(a), part = std::fabs(a - whole);
+    const T nearest = std::isfinite(a) && part >= T(0.5) ? whole + std::copysign(T(1), a) : whole;
+    ASSERT_TRUE(same(apply(Op::round, a), std::isfinite(a) ? nearest : a));
+    const T sign = a > 0 ? T(1) : a < 0 ? T(-1) : a == 0 ? T(0) : a;
+    ASSERT_TRUE(same(apply(Op::sign, a), sign));
+    ASSERT_EQ(evaluate(Op::is_nan, kDType<T>, DType::boolean, bits(a)), Bits{std::isnan(a)});
+    ASSERT_EQ(evaluate(Op::is_infinite, kDType<T>, DType::boolean, bits(a)), Bits{std::isinf(a)});
     ASSERT_EQ(evaluate(Op::is_finite, kDType<T>, DType::boolean, bits(a)), Bits{std::isfinite(a)});
     ASSERT_EQ(evaluate(Op::le, kDType<T>, DType::boolean, bits(a), bits(b)), Bits{a <= b});
     ASSERT_EQ(evaluate(Op::ne, kDType<T>, DType::boolean, bits(a), bits(b)), Bits{a != b});
