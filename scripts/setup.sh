@@ -25,7 +25,8 @@ done
 packages=(ca-certificates g++ cmake ninja-build pkg-config llvm-19-dev libtbb-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev libxxhash-dev zlib1g-dev libzstd-dev python3 python3-venv)
 if [[ $minimal == no ]]; then
-  packages+=(libgtest-dev libbenchmark-dev libmpfr-dev clang libclang-rt-dev clang-format-19 clang-tidy-19)
+  packages+=(libgtest-dev libbenchmark-dev libmpfr-dev clang libclang-rt-dev clang-format-19 clang-tidy-19
+    ccache)
 fi
 
 installed() { [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }

@@ -10,7 +10,9 @@
 namespace chainfold::codegen {
 
 std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const PlanSite& site) {
-  const auto& [graph, target, request, widest] = site;
+  const Graph& graph = site.graph;
+  const Target& target = site.target;
+  const PlanRequest& request = site.request;
   if (choice.hints) {
     plan.takes_lines = takes_lines(plan, graph, target);
     plan.half_vectors = half_vectors_do(plan, graph, target);

@@ -72,8 +72,8 @@ double error_in_f32(float got, double exact) {
 using Exact = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
 
 /// |got - exact| in ulps, with the exact value from MPFR.
-template <class T>
-double error_by_mpfr(Exact function, T x, T got) {
+template <class Function, class T>
+double error_by_mpfr(Function function, T x, T got) {
   mpfr_t in, out;
   mpfr_init2(in, 64);
   mpfr_init2(out, 128);
@@ -173,6 +173,46 @@ class Errors {
     std::cout.flush();
   }
 
+  /// The same of pow, for pairs whose power is a number, most of them finite.
+  template <class T>
+  Worst of_pow() {
+    const Kernel kernel =
+        compile(over(segments(1), sum(pow(input<T>("x"), input<T>("y")))), options_);
+    std::mt19937_64 random(23);
+    std::uniform_real_distribution<double> exponent(sizeof(T) == 4 ? -126 : -1000,
+                                                    sizeof(T) == 4 ? 126 : 1000);
+    std::uniform_real_distribution<double> power(-1.02, 1.02);
+    std::vector<T> x, y;
+    for (std::uint32_t i = 0; i < 4'000'000 / settings_.every * 400; ++i) {
+      const double log2_of_x = i % 2 == 0 ? exponent(random) : exponent(random) / 1000;
+      x.push_back(static_cast<T>(std::exp2(log2_of_x)));
+      const double most = (sizeof(T) == 4 ? 128.0 : 1024.0) / std::fmax(std::fabs(log2_of_x), 1e-6);
+      y.push_back(static_cast<T>(power(random) * most));
+    }
+    const auto [z] = kernel.template run<T>({{"x", x}, {"y", y}});
+    Worst worst;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      mpfr_t base;
+      mpfr_init2(base, 64);
+      mpfr_set_d(base, static_cast<double>(x[i]), MPFR_RNDN);
+      const auto exact = [&](mpfr_ptr out, mpfr_srcptr in, mpfr_rnd_t mode) {
+        return mpfr_pow(out, base, in, mode);
+      };
+      worst.add(error_by_mpfr(exact, y[i], z[i]), static_cast<double>(x[i]));
+      mpfr_clear(base);
+    }
+    return worst;
+  }
+  void measure_pow() {
+    const codegen::OpRow& row = codegen::row_of(codegen::Op::pow);
+    if (!settings_.only.empty() && row.name != settings_.only) return;
+    const Worst some = of_pow<float>(), wide = of_pow<double>();
+    const bool within = std::max(some.ulps, wide.ulps) <= row.ulps;
+    failed_ = failed_ || !within;
+    fmt::print("| pow, {} pairs | - | {:.2f} | {:.2f} | {} |{}\n", some.values, some.ulps,
+               wide.ulps, row.ulps, within ? "" : " TOO FAR");
+  }
+
   void head() const {
     fmt::print("{}: largest errors, in ulps\n\n", settings_.target);
     fmt::print(
@@ -222,6 +262,7 @@ int run(const Settings& settings) {
     errors.measure(codegen::Op::name, [](auto x) { return chainfold::call(x); });     \
   }
 #include "chainfold/codegen/base/op_table.inc"
+  errors.measure_pow();
   return errors.failed() ? 1 : 0;
 }
 
