@@ -16,7 +16,7 @@ namespace chainfold::runtime {
 /// What is tuned: one graph for one segment size on one device.
 struct TuningTask {
   const codegen::Graph* graph = nullptr;
-  Target target;
+  codegen::Target target;
   int device = -1;  ///< < 0: the CPU
   codegen::PlanRequest request;
   std::int64_t elements =

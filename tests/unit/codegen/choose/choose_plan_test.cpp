@@ -534,10 +534,15 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
     EXPECT_EQ(plan.lanes_per_segment, codegen::kWarpWidth) << segment;
     EXPECT_EQ(plan.takes_lines, segment == 128) << segment;
   }
-  Plan wrong = choose_plan(graph, gpu, {.segment = 1024});
-  EXPECT_NO_THROW(verify(wrong, graph, gpu));
-  wrong.takes_lines = false;
-  EXPECT_THROW(verify(wrong, graph, gpu), InternalError);
+  // A hint may be left out, but not be given to what cannot follow it.
+  Plan plan = choose_plan(graph, gpu, {.segment = 1024});
+  Target without_lines = gpu;
+  without_lines.line_bytes = 0;
+  EXPECT_NO_THROW(verify(plan, graph, gpu));
+  EXPECT_THROW(verify(plan, graph, without_lines), InternalError);
+  plan.takes_lines = false;
+  EXPECT_NO_THROW(verify(plan, graph, gpu));
+  EXPECT_NO_THROW(verify(plan, graph, without_lines));
 }
 
 /// Rows that begin within a sector: a warp's window of 512 bytes brings at most one sector more.
