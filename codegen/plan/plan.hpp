@@ -59,7 +59,9 @@ constexpr bool is_scan(Strategy strategy) {
 constexpr bool is_published(Strategy strategy) {
   return strategy >= Strategy::reduction16 && strategy <= Strategy::split;
 }
-constexpr bool is_published_scan(Strategy strategy) { return strategy >= Strategy::scan16; }
+constexpr bool is_published_scan(Strategy strategy) {
+  return strategy >= Strategy::scan16 && strategy <= Strategy::scan_grid256n;
+}
 
 /// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
 /// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
