@@ -1,5 +1,5 @@
-# Objects of earlier builds, in any folder: with ccache, where it is installed, a second clean build of the
-# same sources compiles nothing. CHAINFOLD_CCACHE=OFF does without.
+# Objects of earlier builds of the same folder, with ccache, where it is installed; CHAINFOLD_CCACHE=OFF does
+# without. Another clone's precompiled headers are others, so that what includes them is compiled anew.
 option(CHAINFOLD_CCACHE "Take objects from ccache where it is installed" ON)
 find_program(CCACHE ccache)
 mark_as_advanced(CCACHE)
@@ -7,8 +7,7 @@ if(NOT CHAINFOLD_CCACHE OR NOT CCACHE OR CMAKE_CXX_COMPILER_LAUNCHER)
   return()
 endif()
 
-# Paths are taken relative to the folder above the sources, so that another clone finds the same objects;
-# its precompiled headers are others by name, and their contents are compared.
+# Paths count relative to the sources, and precompiled headers by a checksum of what they hold.
 set(settings CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
   CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_PCH_EXTSUM=1)
 foreach(language C CXX)
