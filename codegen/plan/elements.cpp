@@ -43,10 +43,6 @@ bool place_elements(Plan& plan, const PlanChoice& choice, const Graph& graph, co
   return are_elements(target, request);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr PlanField kElements[] = {
     {"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth}, {"bytes", &PlanChoice::bytes}};
 

@@ -55,10 +55,6 @@ double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
           static_cast<double>(std::min(cut.part_length, length)));
 }
 
-}  // namespace
-
-namespace {
-
 /// What of a plan by parts follows from its choice and the widest loads.
 void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                  const Widest& widest) {

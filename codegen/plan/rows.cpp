@@ -100,10 +100,6 @@ bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr PlanField kRows[] = {{"warps", &PlanChoice::warps},
                                {"depth", &PlanChoice::depth},
                                {"lanes", &PlanChoice::lanes, false},

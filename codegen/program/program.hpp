@@ -3,22 +3,19 @@
 // and LLVM text (emit/llvm/llvm.hpp).
 //
 // Semantics
-// - A program runs its launches in order; each runs `grid` thread blocks of `warps` warps of
-// kWarpWidth
-//   lanes. Blocks of a launch are independent: any order, any number at once. All stores of a
-//   launch are visible to the next.
+// - A program runs its launches in order; each runs `grid` thread blocks of `warps` warps, each of
+//   kWarpWidth lanes. Blocks of a launch are independent: any order, any number at once. All stores
+//   of a launch are visible to the next.
 // - A value is `uniform` (one for the warp), `lane` (one a lane) or a `fragment` of a matrix
 //   instruction. A value of width w > 1 is a short vector of w elements a lane (or uniform).
 // - Regions are straight-line lists of SSA instructions with structured control. A value is visible
-// in
-//   its region after its definition and in the regions nested there. There is no divergent branch:
-//   lanes differ by masks. Every warp of a block runs the whole body; conditions and bounds are
-//   uniform, and around a barrier they must be the same for all warps of the block.
+//   in its region after its definition and in the regions nested there. There is no divergent
+//   branch: lanes differ by masks. Every warp of a block runs the whole body; conditions and bounds
+//   are uniform, and around a barrier they must be the same for all warps of the block.
 // - Elementwise operations follow base/ops.hpp; a uniform operand beside a lane operand counts for
-// every lane;
-//   a width-1 operand beside a wide one counts for every element. Executors agree bit for bit
-//   except for exp, log and pow and for float mma, which agrees within its row's bound, and exactly
-//   on data whose sums are exact.
+//   every lane; a width-1 operand beside a wide one counts for every element. Executors agree bit
+//   for bit except for functions that may err (op_table.inc) and for float mma, which agrees within
+//   its row's bound, and exactly on data whose sums are exact.
 // - Addresses: Load and Store touch, for each lane l of the warp, the `width` consecutive elements
 //   that start at base + (l / group) * stride + (l % group) * width; base is uniform, and stride a
 //   constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp. Lanes
@@ -44,8 +41,7 @@
 //   grid is a multiple. Blocks of a cluster run at the same time, and Gather alone lets them see
 //   anything of each other.
 // - Shared arrays live for one block; they are uninitialised at its start. Warps of a block see
-// each
-//   other's shared stores only after a barrier.
+//   each other's shared stores only after a barrier.
 // - Copies from a buffer to a shared array run beside the warp that started them. A copy belongs to
 //   a slot of a ring; a slot belongs to one warp and has at most one copy under way. CopyAsync
 //   starts the slot's next copy, behind all earlier accesses of its warp to the destination;
@@ -57,7 +53,7 @@
 //   have read their source, which must not be written before. The elements of the output are
 //   accessed in no other way from the start to the launch's end.
 // - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
-// `params`.
+//   `params`.
 #pragma once
 
 #include <cstdint>
