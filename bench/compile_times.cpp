@@ -127,7 +127,7 @@ Times by_nvrtc(const CompileCase& what, int arch, std::int64_t about) {
   const codegen::Compiled compiled = codegen::compile_graph(
       graph, gpu,
       {.segment = segment,
-       .most_elements = codegen::most_elements_of(graph, gpu, segment, elements_of(what, about))});
+       .size_limit = codegen::size_class_of(graph, gpu, segment, elements_of(what, about))});
   const codegen::Source source = codegen::emit(compiled.program, gpu);
   const runtime::Cubin cubin = runtime::compile_cubin(source.text, {.arch = arch});
   Times times;

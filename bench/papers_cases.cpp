@@ -104,7 +104,7 @@ class Experiments {
  private:
   /// Empty where none computes the same: the one on CPUs keeps the inputs' type.
   [[nodiscard]] std::string peer() const {
-    const bool cpu = target_.max_warps == 1;
+    const bool cpu = target_.is_cpu();
     if (!is_scan(test().op)) return cpu ? "openmp-simd" : "cub";
     if (cpu) return test().in == test().out ? "std-par" : "";
     return test().segment > 0 ? "cub-keys" : "cub";
@@ -122,19 +122,19 @@ void add_variants(Experiments& experiments, std::int64_t elements) {
       experiments.pin({.strategy = Strategy::recurrence, .warps = 1, .chain = 5});
       experiments.pin({.strategy = Strategy::single_pass,
                        .warps = 4,
-                       .blocks = experiments.blocks_of(4),
+                       .occupancy = experiments.blocks_of(4),
                        .chain = 4,
                        .product = 1});
       experiments.pin({.strategy = Strategy::split,
                        .warps = 16,
                        .depth = 4,
-                       .blocks = experiments.blocks_of(16),
+                       .occupancy = experiments.blocks_of(16),
                        .product = 1,
                        .fraction = 50});
       experiments.pin({.strategy = Strategy::grid256n,
                        .warps = 16,
                        .depth = 4,
-                       .blocks = 4,
+                       .occupancy = 4,
                        .chain = 4,
                        .product = 1});
       experiments.pin_lanes();
@@ -153,7 +153,7 @@ void add_chains(Experiments& experiments, Strategy strategy, const std::string& 
       for (int chain = 1; chain <= kMostLinks; ++chain) {
         PlanChoice choice{.strategy = strategy, .warps = warps, .chain = chain};
         if (strategy == Strategy::single_pass) {
-          choice.blocks = experiments.blocks_of(warps);
+          choice.occupancy = experiments.blocks_of(warps);
           choice.product = 1;
         }
         experiments.pin(choice);
@@ -173,7 +173,7 @@ void add_split(Experiments& experiments, std::int64_t elements) {
       experiments.pin({.strategy = Strategy::split,
                        .warps = kWarps,
                        .depth = 4,
-                       .blocks = experiments.blocks_of(kWarps),
+                       .occupancy = experiments.blocks_of(kWarps),
                        .product = 1,
                        .fraction = (100 * tensor + kWarps / 2) / kWarps});
     }

@@ -232,7 +232,7 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
   const bool columns = plan.strategy == Strategy::columns;
   const std::int64_t size = std::max<std::int64_t>(plan.segment, 1);
   const std::int64_t rows = columns ? elements / size : 0;
-  const std::int64_t segments = plan.segment == 0 ? 1 : columns ? size : elements / size;
+  const std::int64_t segments = plan.is_whole() ? 1 : columns ? size : elements / size;
   const std::int64_t cuts = columns ? 1 : segments;
   const bool cut_up = columns || plan.strategy == Strategy::parts;
   const std::int64_t length = columns ? rows : plan.segment > 0 ? plan.segment : elements;
@@ -268,7 +268,7 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
 std::vector<double> sizes_of(const Compiled& compiled, const Graph& graph, std::int64_t elements,
                              const std::vector<std::uint64_t>& params) {
   const Plan& plan = compiled.plan;
-  const std::int64_t segments = plan.segment == 0                    ? 1
+  const std::int64_t segments = plan.is_whole()                    ? 1
                                 : plan.strategy == Strategy::columns ? plan.segment
                                                                      : elements / plan.segment;
   std::vector<double> sizes;

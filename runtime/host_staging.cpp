@@ -78,7 +78,7 @@ class Staging {
     // Columns whose rows are not cut are cut between columns, and segments of one part or one
     // cluster each are finished by the launch that folds them.
     bands_ = columns && piece.range.parts == 1;
-    parts_ = piece.range.parts > 1 && plan.cluster == 0;
+    parts_ = piece.range.parts > 1 && plan.parts.cluster == 0;
     // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans
     // of the whole input that.
     const std::int64_t row = columns ? piece.arguments.segment : 1;
@@ -310,7 +310,7 @@ void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
     const std::int64_t segment = piece.arguments.segment;
     const bool fits =
         segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
-    const bool whole = piece.variant->compiled.plan.cluster > 0 && segment == 0;
+    const bool whole = piece.variant->compiled.plan.parts.cluster > 0 && segment == 0;
     if (whole || (codegen::has_scans(*piece.graph) && !fits)) {
       run_on_device(context, piece);
     } else {

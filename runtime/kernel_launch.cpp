@@ -77,11 +77,10 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
     const std::int64_t most =
         args.segment > 0 && (strided || !in_place || !options.plan.empty())
             ? 0
-            : codegen::most_elements_of(whole, target, tail ? tail_classes : classes, args.segment,
-                                        args.elements);
-    const runtime::KernelVariant& compiled =
-        variant({.tail = tail, .segment = args.segment, .strided = strided, .most_elements = most},
-                aligned);
+            : codegen::size_class_of(whole, target, tail ? tail_classes : classes, args.segment,
+                                     args.elements);
+    const runtime::KernelVariant& compiled = variant(
+        {.tail = tail, .segment = args.segment, .strided = strided, .size_limit = most}, aligned);
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };
   if (arguments.segments > 0) add(false, arguments, alignment);

@@ -42,10 +42,10 @@ struct Kernel::State {
 
   /// What kernels are specialised for besides the alignment of memory.
   struct Shape {
-    bool tail = false;               ///< of the tail's graph
-    std::int64_t segment = 0;        ///< elements a segment, or columns; 0: the whole
-    bool strided = false;            ///< inputs have strides
-    std::int64_t most_elements = 0;  ///< PlanRequest::most_elements
+    bool tail = false;            ///< of the tail's graph
+    std::int64_t segment = 0;     ///< elements a segment, or columns; 0: the whole
+    bool strided = false;         ///< inputs have strides
+    std::int64_t size_limit = 0;  ///< PlanRequest::size_limit
     auto operator<=>(const Shape&) const = default;
   };
   /// Chooses the plan of a shape, and compiles nothing. What no plan can meet is told.
@@ -75,7 +75,7 @@ struct Kernel::State {
             .segment = shape.segment,
             .base_alignment = alignment,
             .strided = shape.strided,
-            .most_elements = shape.most_elements};
+            .size_limit = shape.size_limit};
   }
 
   /// One piece of work on memory of the target: full segments, or the tail as a whole.

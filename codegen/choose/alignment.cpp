@@ -28,7 +28,7 @@ PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
   const bool edges = plan->edges && without && !without->edges;
   // So are narrower loads of a GPU's rows with gaps, which have no edges.
   const bool narrow =
-      request.strided && target.max_warps > 1 && without && plan->load_width < without->load_width;
+      request.strided && !target.is_cpu() && without && plan->load_width < without->load_width;
   return edges || narrow ? rows_choice(graph, target, request) : choice;
 }
 

@@ -22,7 +22,7 @@ namespace {
 int choose_batch(const Graph& graph, const Target& target) {
   int halves = 0;  // folds that merge tiles are short
   // A merge an element is long. Moments merge whole batches, but keep them in registers meanwhile.
-  const bool many_registers = target.max_warps > 1;
+  const bool many_registers = !target.is_cpu();
   for (const Fold& fold : graph.folds) {
     const bool is_short = fold.tile || fold.accumulate;
     const int folds = is_short || (fold.moments && many_registers) ? 1 : fold.moments ? 3 : 4;

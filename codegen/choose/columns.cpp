@@ -9,6 +9,7 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
@@ -20,59 +21,15 @@
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
-/// States that a lane carries, in bytes: half of a thread's registers hold twice as many.
-constexpr std::int64_t kMostStateBytes = 192;
+/// A cache's sector, of which a warp brings one more than it asks for where rows begin within one.
+constexpr int kSectorBytes = 32;
 
-/// Loads of a lane that keep a GPU's memory busy; twice as many where they are narrow.
-constexpr int kLoads = 8, kNarrowBytes = 4;
-
-/// A cache's sector, of which a warp brings one more than it asks for where rows begin within one;
-/// and the bytes of a row among which that one is not noticed. Loads side by side meet in the
-/// first-level cache, neighbouring blocks only in the second, which is not much faster than memory.
-constexpr int kSectorBytes = 32, kWindowBytes = 512;
-
-/// The same where windows are phased, which bring a load more besides; and what a lane of them has
-/// in flight, and the states of lanes that leave registers for two blocks.
-constexpr int kPhasedWindowBytes = 1024, kPhasedBytes = 128, kFewStateBytes = 128;
-
-/// Warps of a processor that these states leave registers for.
-constexpr int kFewBlockWarps = 16;
-
-/// Moments of a batch of rows are taken at once: elements that a lane has of one, its loads of
-/// those at most, and their bytes at least; without phases as many elements of a byte, twice as
-/// many of two (measured on an H200: 4096 f16 columns 0.97 of the ceiling, with half the rows of
-/// twice the columns 0.83). In phases, whose windows bring a load more besides, they are as wide as
-/// sums' (8191 columns 0.94, with half the bytes 0.72).
-constexpr int kMomentElements = 64, kMomentLoads = 16, kMomentBytes = 8;
-
-/// A CPU's parts do not depend on its threads, so that neither do its results.
-constexpr int kCpuBlocks = 256;
-
-constexpr int kCpuDepth = 8;
-/// Loads side by side by a CPU's thread: one for so many bytes of registers (two by AVX-512, one by
-/// AVX2), and more where states stay at their columns. Two threads of a Zen 3, by two and by one,
-/// GB/s: 100 columns of f32 6 and 16, 300 9 and 16, 1000 14 and 17, f16 of 300 12 and 16.
-constexpr int kRunBytes = 1024, kFixedRunBytes = 512;
-
-/// Rows of a batch that is a smaller one (cpu_depth); states in the first-level cache, and rows
-/// that are not short.
-constexpr int kCpuFewDepth = 4;
-
-constexpr std::int64_t kNearStateBytes = 16 * 1024, kNearRowBytes = 512;
-/// States that a CPU's second-level cache holds beside the rows that pass by.
-constexpr std::int64_t kStripBytes = 128 * 1024;
-
-/// Rows a multiple of this apart have all their lines in the same set of a second-level cache; and
-/// bytes of elements whose states are not most of what is moved.
-constexpr std::int64_t kSameSetBytes = 128 * 1024;
-
-constexpr int kSameSetElement = 4;
 /// At most `runs` loads of `width` columns side by side, fewer where blocks of half as many read a
 /// ninth less in all: the last one reads columns of the one before.
 int runs_that_fit(std::int64_t columns, int width, int runs) {
@@ -85,20 +42,23 @@ int runs_that_fit(std::int64_t columns, int width, int runs) {
 }
 
 /// Loads side by side that a GPU's warp takes of a row.
-int runs_of(const Graph& graph, std::int64_t columns, int width) {
+int runs_of(const Graph& graph, const Target& target, std::int64_t columns, int width) {
+  const TunedColumns& tuned = tuned_for(target).columns;
   const bool within = std::any_of(
       graph.inputs.begin(), graph.inputs.end(),
       [&](const GraphInput& input) { return columns * size_of(input.type) % kSectorBytes != 0; });
   const int bytes = kWarpWidth * width * widest_input(graph);
-  int runs = within ? std::max(1, kWindowBytes / bytes) : 1;
-  while (runs > 1 && carried_bytes(graph) * width * runs > kMostStateBytes) runs /= 2;
+  int runs = within ? std::max(1, tuned.window_bytes / bytes) : 1;
+  while (runs > 1 && carried_bytes(graph) * width * runs > tuned.most_state_bytes) runs /= 2;
   return runs;
 }
 
 /// Columns of one of few strips, as even as whole steps make them, whose states fit a cache.
-std::int64_t strip_of(const Graph& graph, std::int64_t columns, std::int64_t step) {
+std::int64_t strip_of(const Graph& graph, const Target& target, std::int64_t columns,
+                      std::int64_t step) {
+  const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t state = std::max<std::int64_t>(1, state_bytes(graph));
-  const std::int64_t fit = std::max<std::int64_t>(1, kStripBytes / state / step);
+  const std::int64_t fit = std::max<std::int64_t>(1, tuned.strip_bytes / state / step);
   const std::int64_t steps = (columns + step - 1) / step, strips = (steps + fit - 1) / fit;
   return (steps + strips - 1) / strips * step;
 }
@@ -119,7 +79,8 @@ bool are_light(const Graph& graph) {
 
 /// Bytes of a lane's loads for moments, whose batches are tall rather than wide.
 int least_moment_bytes(const Graph& graph, const Target& target) {
-  return std::clamp(4 * widest_input(graph), kMomentBytes, target.vector_bytes);
+  const TunedColumns& tuned = tuned_for(target).columns;
+  return std::clamp(4 * widest_input(graph), tuned.moment_bytes, target.vector_bytes);
 }
 
 /// The same, but as wide as loads can be where rows begin within the windows of a warp's narrow
@@ -132,8 +93,9 @@ int moment_bytes(const Graph& graph, const Target& target, const PlanRequest& re
   return within && size > 1 ? target.vector_bytes : bytes;
 }
 
-int moment_loads(const Graph& graph, int bytes, int elements) {
-  return std::min(kMomentLoads, elements * widest_input(graph) / bytes);
+int moment_loads(const Graph& graph, const Target& target, int bytes, int elements) {
+  const TunedColumns& tuned = tuned_for(target).columns;
+  return std::min(tuned.moment_loads, elements * widest_input(graph) / bytes);
 }
 
 /// Warps of a GPU's processor whose loads of `bytes` bytes keep memory busy.
@@ -144,20 +106,18 @@ int warps_of_processor(const Target& target, int bytes) {
 /// Parts of the rows, so that the blocks of `bands` bands fill the target with `processor` warps on
 /// each processor.
 int parts_of(const Target& target, int warps, int processor, std::int64_t bands, bool cached) {
-  constexpr double kShare = 0.9;
-  constexpr std::int64_t kMoreParts = 16;
-  const std::int64_t wanted = target.max_warps == 1
-                                  ? (cached ? kCpuFewBlocks : kCpuBlocks)
-                                  : std::max(1, target.processors * processor / warps);
+  const TunedColumns& tuned = tuned_for(target).columns;
+  const std::int64_t wanted = target.is_cpu() ? (cached ? kCpuFewBlocks : tuned.cpu_blocks)
+                                              : std::max(1, target.processors * processor / warps);
   std::int64_t parts = std::clamp<std::int64_t>(wanted / bands, 1, kMostParts);
-  if (target.max_warps == 1) return static_cast<int>(parts);
+  if (target.is_cpu()) return static_cast<int>(parts);
   // So that their number is little less than a multiple of what it takes.
   auto share = [&](std::int64_t count) {
     const std::int64_t blocks = count * bands, waves = (blocks + wanted - 1) / wanted;
     return static_cast<double>(blocks) / static_cast<double>(waves * wanted);
   };
   std::int64_t best = parts;
-  for (; share(best) < kShare && parts <= kMoreParts; ++parts)
+  for (; share(best) < tuned.full_waves && parts <= tuned.more_parts; ++parts)
     if (share(parts) > share(best)) best = parts;
   return static_cast<int>(best);
 }
@@ -173,24 +133,25 @@ int parts_of(const Target& target, int warps, int processor, std::int64_t bands,
 /// so do others that no blocks suit.
 void take_blocks(PlanChoice& choice, const Target& target, int processor, std::int64_t bands,
                  int least, bool light) {
-  constexpr std::int64_t kWarps = 8, kManyWarps = 4;
-  constexpr double kMore = 1.5, kFull = 0.95, kGain = 0.05, kPoor = 0.8, kManyWaves = 2.5;
+  const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t wanted = std::int64_t{target.processors} * processor;
   auto share = [&](std::int64_t warps) {
     return static_cast<double>(bands * warps) / static_cast<double>(wanted);
   };
-  const double room = light ? kMore : 1;
-  const bool many = share(least) > (least > 1 ? kManyWaves : room);
-  const std::int64_t turns = many && !light ? std::max<std::int64_t>(kManyWarps, least) : kWarps;
+  const double room = light ? tuned.room_of_light : 1;
+  const bool many = share(least) > (least > 1 ? tuned.many_waves : room);
+  const std::int64_t turns =
+      many && !light ? std::max<std::int64_t>(tuned.many_warps, least) : tuned.block_warps;
   choice.warps = static_cast<int>(turns);
   choice.parts = 1;
-  double most = share(kWarps) > kManyWaves ? kPoor - kGain : 0;
+  double most = share(tuned.block_warps) > tuned.many_waves ? tuned.poor_share - tuned.gain : 0;
   // The fewer the parts, the fewer the states.
-  for (std::int64_t warps = kWarps; warps >= least && most < kFull; warps /= 2) {
+  for (std::int64_t warps = tuned.block_warps; warps >= least && most < tuned.full_share;
+       warps /= 2) {
     if (share(warps) > room) continue;
     const std::int64_t parts = std::clamp<std::int64_t>(wanted / (bands * warps), 1, kMostParts);
     const double all = std::min(1.0, share(parts * warps));
-    if (all < most + kGain) continue;
+    if (all < most + tuned.gain) continue;
     most = all;
     choice.warps = static_cast<int>(warps);
     choice.parts = static_cast<int>(parts);
@@ -208,7 +169,7 @@ void take_few_rows(PlanChoice& choice, const Graph& graph, const Target& target,
 
 /// Rows that a CPU's thread adds up before it goes on to its states.
 ///
-/// Four where states stay in the first-level cache and rows lie apart (plan/strands.hpp), since the
+/// Four where states stay in the first-level cache and rows lie apart (plan/streams.hpp), since the
 /// fewer places are read at once, the better: 512 and 1024 columns of f32 and f16 by four and eight
 /// rows 0.94 to 1.0 and 0.84 to 0.96 of a loop that only reads; of 4096 0.80 and 0.88 (f16). Where
 /// rows side by side compete for the same set of a cache: 65536 columns of f32 by eight and four 76
@@ -216,15 +177,17 @@ void take_few_rows(PlanChoice& choice, const Graph& graph, const Target& target,
 /// but of f16 95 and 86. And where states are in scratch (`scratch`) and a load's are as many as
 /// the registers: f64 by AVX2 (a Zen 3), 4096 to 100000 columns, 11 to 15 and 14 to 17 GB/s.
 int cpu_depth(const Graph& graph, const Target& target, const PlanRequest& request, bool scratch) {
+  const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
   const std::int64_t row = columns * widest_input(graph), states = state_bytes(graph);
-  const bool far_rows = target.strands > 1 && !needs_order(graph);
-  if (far_rows && row >= kNearRowBytes && columns * states <= kNearStateBytes) return kCpuFewDepth;
-  if (!is_plain(graph)) return kCpuDepth;
-  const bool same_sets =
-      row % kSameSetBytes == 0 && !request.strided && widest_input(graph) >= kSameSetElement;
+  const bool far_rows = target.interleaved_streams > 1 && !needs_order(graph);
+  if (far_rows && row >= tuned.near_row_bytes && columns * states <= tuned.near_state_bytes)
+    return tuned.cpu_few_depth;
+  if (!is_plain(graph)) return tuned.cpu_depth;
+  const bool same_sets = row % tuned.same_set_bytes == 0 && !request.strided &&
+                         widest_input(graph) >= tuned.same_set_element;
   const bool crowded = scratch && kWarpWidth * carried_bytes(graph) >= target.register_bytes;
-  return (same_sets && !far_rows) || crowded ? kCpuFewDepth : kCpuDepth;
+  return (same_sets && !far_rows) || crowded ? tuned.cpu_few_depth : tuned.cpu_depth;
 }
 
 }  // namespace
@@ -237,6 +200,7 @@ PlanChoice columns_choice(const Graph& graph, const Target& target, const PlanRe
 
 std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target& target,
                                                 const PlanRequest& request) {
+  const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
   const int size = widest_input(graph);
   const int narrow = widest_divisor(columns, widest_load(graph, target, target.vector_bytes));
@@ -251,13 +215,13 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     place.strided = request.strided;
     place.load_width = widest_load(graph, target, choice.bytes);
     place.lanes_per_segment = 1;
-    choice.phases = place.phases = phases_of(place);
+    choice.phases = place.columns.phases = phases_of(place);
     choice.warps = std::min(8, target.max_warps);
     if (choice.phases > choice.warps) continue;
-    if (!moments) place.rows = std::max(1, kPhasedWindowBytes / (kWarpWidth * choice.bytes));
+    if (!moments) place.rows = std::max(1, tuned.phased_window_bytes / (kWarpWidth * choice.bytes));
     auto fits = [&] {
       return place.columns_per_block() <= columns &&
-             carried_bytes(graph) * place.load_width * place.rows <= kMostStateBytes;
+             carried_bytes(graph) * place.load_width * place.rows <= tuned.most_state_bytes;
     };
     // Narrower bands where the last one would be mostly empty.
     auto lanes = [&](int rows) {
@@ -272,11 +236,13 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
     // Loads half as wide bring less than a last band that is mostly empty.
     if (2 * narrow * size >= choice.bytes && 3 * lanes(place.rows) > 4 * columns) continue;
     const std::int64_t states = carried_bytes(graph) * place.load_width * place.rows;
-    const bool few = moments ? are_light(graph) : is_plain(graph) && states <= kFewStateBytes;
+    const bool few =
+        moments ? are_light(graph) : is_plain(graph) && states <= tuned.few_state_bytes;
     choice.rows = place.rows;
-    choice.depth = kPhasedBytes / (choice.bytes * choice.rows);
+    choice.depth = tuned.phased_bytes / (choice.bytes * choice.rows);
     if (moments)
-      choice.depth = std::min(choice.depth, moment_loads(graph, choice.bytes, kMomentElements));
+      choice.depth =
+          std::min(choice.depth, moment_loads(graph, target, choice.bytes, tuned.moment_elements));
     const std::int64_t block = place.columns_per_block();
     const std::int64_t bands = (columns + block - 1) / block;
     if (is_plain(graph)) {
@@ -284,13 +250,13 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
                   false);
     } else {
       // Moments take longer: their blocks end together where there are twice as many.
-      const int processor = moments
-                                ? warps_of_processor(target, std::min(choice.bytes, kMomentBytes))
-                                : 2 * target.resident_warps;
+      const int processor =
+          moments ? warps_of_processor(target, std::min(choice.bytes, tuned.moment_bytes))
+                  : 2 * target.resident_warps;
       choice.parts = parts_of(target, choice.warps, processor, bands, false);
     }
     take_few_rows(choice, graph, target, request, choice.phases);
-    choice.blocks = few ? kFewBlockWarps / choice.warps : 0;
+    choice.occupancy = few ? tuned.few_block_warps / choice.warps : 0;
     PlanRequest any = request;
     any.segment = columns;
     if (make_plan(graph, target, any, choice)) return choice;
@@ -300,6 +266,7 @@ std::optional<PlanChoice> phased_columns_choice(const Graph& graph, const Target
 
 PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
                                  const PlanRequest& request) {
+  const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t columns = std::max<std::int64_t>(1, request.segment);
   const auto inputs = static_cast<int>(std::max<std::size_t>(1, graph.inputs.size()));
   PlanChoice choice;
@@ -307,19 +274,19 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   choice.mma = false;
   choice.bytes = target.vector_bytes;
   choice.warps = std::min(8, target.max_warps);
-  const bool one_warp = target.max_warps == 1;
-  const std::int64_t few = most_of_few_columns(graph, target);
-  const bool cached = one_warp && request.most_elements > 0 && request.most_elements <= few;
+  const bool one_warp = target.is_cpu();
+  const std::int64_t few = few_columns_limit(graph, target);
+  const bool cached = one_warp && !request.is_unlimited() && request.size_limit <= few;
   const bool moments = is_of_moments(graph), plain = is_plain(graph);
   int width = 1;
   if (one_warp) {
-    const int fixed = std::max(1, target.register_bytes / kFixedRunBytes);
+    const int fixed = std::max(1, target.register_bytes / tuned.fixed_run_bytes);
     // Columns whose states fit the registers at once have no need of scratch.
     choice.rows = cached || columns <= std::int64_t{fixed} * kWarpWidth
                       ? fixed
-                      : std::max(1, target.register_bytes / kRunBytes);
+                      : std::max(1, target.register_bytes / tuned.run_bytes);
     choice.depth =
-        cached ? kCpuDepth
+        cached ? tuned.cpu_depth
                : cpu_depth(graph, target, request, columns > std::int64_t{fixed} * kWarpWidth);
     if (cached) {
       choice.bytes = load_bytes(graph, target);
@@ -334,16 +301,19 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
   } else {
     const int most = widest_input(graph);
     if (moments) choice.bytes = moment_bytes(graph, target, request);
-    while (choice.bytes > most && carried_bytes(graph) * (choice.bytes / most) > kMostStateBytes)
+    while (choice.bytes > most &&
+           carried_bytes(graph) * (choice.bytes / most) > tuned.most_state_bytes)
       choice.bytes /= 2;
     width = widest_divisor(columns, widest_load(graph, target, choice.bytes));
-    const int loads = moments ? moment_loads(graph, width * most, kMomentElements * most)
-                      : width * most <= kNarrowBytes ? 2 * kLoads
-                                                     : kLoads;
+    const int loads = moments
+                          ? moment_loads(graph, target, width * most, tuned.moment_elements * most)
+                      : width * most <= tuned.narrow_bytes ? 2 * tuned.loads
+                                                           : tuned.loads;
     choice.depth = std::max(
         4, static_cast<int>(std::bit_floor(static_cast<unsigned>(loads / std::min(inputs, 2)))));
     // Windows side by side take the registers of moments' batches.
-    choice.rows = moments && width * most >= kMomentBytes ? 1 : runs_of(graph, columns, width);
+    choice.rows =
+        moments && width * most >= tuned.moment_bytes ? 1 : runs_of(graph, target, columns, width);
   }
   Plan place;
   place.segment = columns;
@@ -359,13 +329,13 @@ PlanChoice narrow_columns_choice(const Graph& graph, const Target& target,
     choice.depth /= 2;
   std::int64_t block = place.columns_per_block();
   if (one_warp && !cached && columns > block) {
-    block = strip_of(graph, columns, block);
+    block = strip_of(graph, target, columns, block);
     choice.strip = static_cast<int>(block);
   }
   const std::int64_t bands = (columns + block - 1) / block;
   const int bytes = width * widest_input(graph);
   // Runs are on their way together, too.
-  const int processor = moments && bytes >= kMomentBytes ? kPartWarps
+  const int processor = moments && bytes >= tuned.moment_bytes ? kPartWarps
                         : moments || plain
                             ? warps_of_processor(target, inputs == 1 ? bytes * choice.rows : bytes)
                             : 2 * target.resident_warps;

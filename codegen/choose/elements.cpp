@@ -3,26 +3,21 @@
 
 #include <algorithm>
 
+#include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
 
-namespace {
-
-/// One load a lane of small blocks is what memory likes best where as much is written as read (2
-/// GiB of f16 on an H200, of the ceiling: 1.003 by one load a lane of four warps, 0.995 by two,
-/// 0.98 by four; f32 1.002, 0.994, 0.98; i8 into i32 1.008, 1.000, 0.985).
-constexpr int kLoads = 1, kWarps = 4;
-
-}  // namespace
+namespace {}  // namespace
 
 PlanChoice elements_choice(const Target& target) {
+  const TunedElements& tuned = tuned_for(target).elements;
   PlanChoice choice;
   choice.strategy = Strategy::elements;
   choice.mma = false;
-  choice.warps = std::min(kWarps, target.max_warps);
-  choice.depth = kLoads;
+  choice.warps = std::min(tuned.warps, target.max_warps);
+  choice.depth = tuned.loads;
   choice.bytes = target.vector_bytes;
   return choice;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
@@ -12,21 +13,11 @@
 
 namespace chainfold::codegen {
 
-namespace {
+namespace {}  // namespace
 
-/// Bytes of a lane's values of a batch: within one, weights of merges are constants, and sums need
-/// no compensation.
-constexpr int kBatchBytes = 256;
-
-/// Bytes of a lane's values that rows side by side may take, and their number: more is only code.
-/// Measured on a Zen 4, from cache, GB/s by 1, 2, 4, 8 and 16 rows: f16 of 128 10, 16, 21, 24 and
-/// 26, of 512 20, 24, 28, 30 and 30; f32 of 128 27, 37, 46, 52 and 57.
-constexpr int kRowBytes = 512, kMostRows = 16;
-
-}  // namespace
-
-void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
-                   std::int64_t loads) {
+void choose_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
+                    std::int64_t loads) {
+  const TunedMoments& tuned = tuned_for(target).moments;
   const auto is_short = [&](const Node& node) {
     if (node.kind != NodeKind::fold) return true;
     const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
@@ -36,8 +27,9 @@ void place_moments(PlanChoice& choice, const Graph& graph, const Target& target,
   if (!target.vector_lanes || bytes == 0 ||
       !std::all_of(graph.nodes.begin(), graph.nodes.end(), is_short))
     return;
-  choice.depth = std::max(choice.depth, floor_power_of_two(kBatchBytes / bytes));
-  if (loads > 1) choice.rows = std::min(kMostRows, floor_power_of_two(kRowBytes / (bytes * loads)));
+  choice.depth = std::max(choice.depth, floor_power_of_two(tuned.batch_bytes / bytes));
+  if (loads > 1)
+    choice.rows = std::min(tuned.most_rows, floor_power_of_two(tuned.row_bytes / (bytes * loads)));
 }
 
 }  // namespace chainfold::codegen

@@ -13,7 +13,7 @@ namespace chainfold::codegen {
 /// The depth and, where a segment takes more than one load, the rows of moments on a CPU. Nothing
 /// changes where other folds' states are not short, a batch would be more code than it is worth, or
 /// where moments are filtered, whose merges take as long as a batch.
-void place_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
-                   std::int64_t loads);
+void choose_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
+                    std::int64_t loads);
 
 }  // namespace chainfold::codegen

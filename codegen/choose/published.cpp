@@ -34,9 +34,9 @@ std::vector<PlanChoice> published_choices(const Graph& graph, const Target& targ
     add(Strategy::efficient256n, {.depth = 8, .chain = 1});
     if (s >= 8 * kSquare) add(Strategy::block256n, {.warps = 4, .depth = 4, .chain = 1});
   }
-  add(Strategy::grid256n, {.warps = 16, .depth = 4, .blocks = 4, .chain = 1});
-  add(Strategy::single_pass, {.warps = 4, .blocks = 8, .chain = loose ? 4 : 1});
-  add(Strategy::split, {.warps = 8, .depth = 4, .blocks = 4, .fraction = 50});
+  add(Strategy::grid256n, {.warps = 16, .depth = 4, .occupancy = 4, .chain = 1});
+  add(Strategy::single_pass, {.warps = 4, .occupancy = 8, .chain = loose ? 4 : 1});
+  add(Strategy::split, {.warps = 8, .depth = 4, .occupancy = 4, .fraction = 50});
   if (!loose) return choices;
   if (s > kSquareRow && s <= 1024) add(Strategy::strided16n, {.depth = 4, .chain = 0});
   add(Strategy::reduction256, {.rows = 4, .product = 1});
@@ -44,7 +44,7 @@ std::vector<PlanChoice> published_choices(const Graph& graph, const Target& targ
   add(Strategy::efficient256n, {.depth = 8, .chain = 0, .product = 1});
   if (s > kSquare) add(Strategy::block256n, {.warps = 4, .depth = 4, .chain = 0, .product = 1});
   add(Strategy::recurrence, {.warps = 2, .chain = 5});
-  add(Strategy::single_pass, {.warps = 4, .blocks = 8, .chain = 4, .product = 1});
+  add(Strategy::single_pass, {.warps = 4, .occupancy = 8, .chain = 4, .product = 1});
   return choices;
 }
 
@@ -54,7 +54,7 @@ std::vector<PlanChoice> published_scan_choices(const Graph& graph, const Target&
   if (!request.allow_mma) return choices;
   for (const Published& known : published_scans()) {
     // A launch of the grid's neither begins with a carry nor leaves one: it is for those who ask.
-    if (!serves_published_scan(known.strategy, request.segment) || request.segment == 0) continue;
+    if (!serves_published_scan(known.strategy, request.segment) || request.is_whole()) continue;
     if (published_scan_mma_row(known.strategy, graph, target) < 0) continue;
     PlanChoice choice{.strategy = known.strategy, .warps = 8, .chain = 1};
     for (const int rows : {1, 2, 4}) {

@@ -11,19 +11,19 @@ namespace chainfold::codegen {
 
 /// The warps, loads and unit of segments that need edges, from a choice for others. False where
 /// loads are elements instead, which need none.
-[[nodiscard]] bool place_edges(PlanChoice& choice, const Graph& graph, std::int64_t segment,
-                               int width);
+[[nodiscard]] bool choose_edges(PlanChoice& choice, const Graph& graph, const Target& target,
+                                std::int64_t segment, int width);
 /// The loads in flight, warps and unit of a GPU's segments of one fold that take many of the widest
 /// loads. Nothing changes for others.
-void place_depth(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
-                 int width);
+void choose_depth(PlanChoice& choice, const Graph& graph, const Target& target,
+                  std::int64_t segment, int width);
 /// PlanChoice::lanes and ::rows of segments that vectors' lanes take in loads of `width` elements,
 /// and that are one batch: as few operations a segment as can be, of all numbers of lanes. Fewer
 /// lanes make merges of rows rarer, and leave fewer of the last load's lanes empty; but where a
 /// group of lanes is less than a register, registers are put together out of several loads. Nothing
 /// changes on targets without vectors, or where elements must be merged in order.
-void place_lanes(PlanChoice& choice, const Graph& graph, const Target& target, std::int64_t segment,
-                 int width);
+void choose_lanes(PlanChoice& choice, const Graph& graph, const Target& target,
+                  std::int64_t segment, int width);
 /// The best guess of each strategy. Staging is not always legal; parts need no segment size.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 

@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
@@ -22,42 +23,15 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Blocks of scan_tile: rows of all warps, and warps at most. Rows of fewer
-/// bytes are as many as have them.
-constexpr int kShortRows = 8, kShortWarps = 4, kLeastRowBytes = 256;
-
-constexpr int kManyResidentWarps = 64;
-/// propagate where segments begin within loads, whose first and last tiles have code of their own:
-/// rows, and warps a block. Measured on an H200, of a copy, running sums less the segment's by four
-/// warps and by eight: f16 of 7001 0.53 and 0.49, of 9001 0.54 and 0.43, of 100001 0.61 and 0.58;
-/// f32 0.59 and 0.53, 0.59 and 0.52, 0.67 and 0.59.
-constexpr int kRowsWithinLoads = 4, kWarpsWithinLoads = 4;
-
-/// Larger blocks have too few registers for rows of this length.
-constexpr int kMostBlockWarps = 16;
-
-/// Bytes of a lane's registers that the rows of a run may take.
-constexpr int kRunBytes = 128;
-
-/// look_ahead: tiles in shared memory or on their way, and bytes of them a processor, about half of
-/// which are under way (0009).
-constexpr int kStages = 4;
-
-constexpr std::int64_t kStageBytes = 128 * 1024;
-/// look_ahead: bytes of a CPU's tile, of all inputs, three of which are in a core's own cache.
-/// Sixteen threads of a Sapphire Rapids scan f16 by tiles of 64 to 256 KiB at 1.03 of a copy's
-/// speed.
-constexpr int kCpuAheadTileBytes = 128 * 1024;
-
 /// Registers of a lane that a value takes.
 int words_of(DType type) { return std::max(1, size_of(type) / 4); }
 
 /// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
 /// the copies of states that wait in a scan with a carry. What it is compared with was found by
 /// compiling; only that nothing spills depends on it.
-int lane_registers(const Graph& graph, int rows, int width) {
-  constexpr int kAddresses = 20;
-  int registers = kAddresses + rows * width * element_bytes(graph) / 4;
+int lane_registers(const Graph& graph, const Target& target, int rows, int width) {
+  int registers =
+      tuned_for(target).scans.address_registers + rows * width * element_bytes(graph) / 4;
   for (const Fold& fold : graph.folds) {
     int words = 0;
     const std::vector<DType> fields = scanned_fields(fold);
@@ -79,97 +53,91 @@ bool keeps_lifted_rows(const Graph& graph) {
   });
 }
 
-/// Steps of a merge, constants among them, with which rows are scanned one at a time, each of which
-/// has some eleven merges of its own: recurrences of f64 have 132, of f32, which are quick where
-/// rows are many, 84. Of everything NVRTC compiles four rows of those and the staged ones in 6.4 s,
-/// one row in 0.7 s, for sm_90; others spill.
-constexpr std::size_t kLongMerge = 100;
-
 /// Rows of a scan in both directions: values of the pass that comes first wait for those of the
-/// other, in as many words of a lane's registers at most. Measured on an H200, of a copy, by one
-/// block and by tiles that are read twice: f32 of 32768 (64 words) 0.95 and 0.62, of 65536 (128)
-/// 0.43 and 0.62; f16, of which a load has twice as many, 0.71 and 0.55, 0.28 and 0.55.
-int most_waiting_rows(const Graph& graph, int width) {
-  constexpr int kWords = 64;
+/// other, in as many words of a lane's registers at most.
+int most_waiting_rows(const Graph& graph, const Target& target, int width) {
   int words = 0;
   for (const Node& node : graph.nodes) {
     if (node.kind == NodeKind::scan && node.reverse) words += words_of(node.type);
   }
-  return std::clamp(kWords / (width * std::max(1, words)), 1, kMostRunRows);
+  return std::clamp(tuned_for(target).scans.waiting_words / (width * std::max(1, words)), 1,
+                    kMostRunRows);
 }
 
 /// Groups of 32 tiles that a CPU's threads take in two rounds: what is further back was published
-/// long ago. Of more than 128 threads one round and less, as each group is code of its own (of 12 a
-/// sum takes twice as long to compile).
+/// long ago. Of more than 128 threads one round and less.
 int groups_of_rounds(const Target& target) {
-  constexpr int kRounds = 2, kGroup = 32, kMost = 8;
-  return std::clamp((kRounds * target.processors - 1) / kGroup + 1, 1, kMost);
+  const TunedScans& tuned = tuned_for(target).scans;
+  constexpr int kGroup = 32;
+  return std::clamp((tuned.cpu_window_rounds * target.processors - 1) / kGroup + 1, 1,
+                    tuned.cpu_most_window);
 }
 
 /// Warps of a processor that have registers enough.
-int most_warps(const Graph& graph, int lane_registers) {
-  constexpr int kFitsInto64 = 64, kFitsInto128 = 104;
-  if (lane_registers <= kFitsInto64 && !keeps_lifted_rows(graph)) return 32;
-  return lane_registers <= kFitsInto128 ? 16 : 8;
+int most_warps(const Graph& graph, const Target& target, int lane_registers) {
+  const TunedScans& tuned = tuned_for(target).scans;
+  if (lane_registers <= tuned.registers_of_32_warps && !keeps_lifted_rows(graph)) return 32;
+  return lane_registers <= tuned.registers_of_16_warps ? 16 : 8;
 }
 
-/// Rows of a warp where elements are told their segment's fold. In blocks of several segments
-/// running values wait for these: measured on an H200, of a copy, blocks all full of segments,
-/// running sums less the segment's, f16 by four rows (32 words, 57 registers) 0.91, by eight 0.75,
-/// f32 by eight (32 words) 1.00. By three launches, of 65536 f16, 0.64 and 0.61. A CPU's loads are
-/// too narrow for it to matter.
-int most_told_rows(const Graph& graph, int width) {
-  constexpr int kWords = 32;
+/// Rows of a warp where a segment's fold is broadcast to its elements. In blocks of several
+/// segments running values wait for these. A CPU's loads are too narrow for it to matter.
+int most_broadcast_rows(const Graph& graph, const Target& target, int width) {
+  const TunedScans& tuned = tuned_for(target).scans;
   const std::vector<bool> asked = asked_by_elements(graph);
   int words = 0;
   for (std::size_t f = 0; f < asked.size(); ++f)
     if (asked[f]) words += words_of(graph.folds[f].result());
-  return words == 0 ? kRunRows : std::max(1, kWords / (width * words));
+  return words == 0 ? tuned.run_rows : std::max(1, tuned.broadcast_words / (width * words));
 }
 
 /// Warps of a processor that have registers enough for blocks of several segments where values wait
-/// for these segments' ends or for the pass in the other direction; 0: nothing waits. Sums in both
-/// directions, f16 of four rows (32 words) by 24 warps 0.74 to 0.76 of a copy, by 16 0.57 to 0.69.
-/// Such blocks serve better than a warp's tile of more than kTileRows rows: of 129 f16 0.74 and
+/// for these segments' ends or for the pass in the other direction; 0: nothing waits.
+/// Such blocks serve better than a warp's tile of more than tile_rows rows: of 129 f16 0.74 and
 /// 0.62 (told), 0.53 and 0.40 (both directions), f32 0.88 and 0.86, 0.83 and 0.54.
 int warps_of_waiting(const Graph& graph, const Target& target, int rows, int width) {
-  constexpr int kFewWords = 16, kWarps = 24;
+  const TunedScans& tuned = tuned_for(target).scans;
   if (!values_wait(graph)) return 0;
   const int warps = scan_warps(graph, target, rows, width);
-  return scans_both_ways(graph) && rows * width > kFewWords ? std::min(warps, kWarps) : warps;
+  return scans_both_ways(graph) && rows * width > tuned.few_words_both_ways
+             ? std::min(warps, tuned.warps_both_ways)
+             : warps;
 }
 
 }  // namespace
 
-int rows_of_whole_tile(const Graph& graph, std::int64_t segment) {
-  constexpr std::int64_t kMostOfManyRows = 64, kMostOfHalves = 128;
-  constexpr std::int64_t kManyRows = 32, kMostScans = 64;
+int rows_of_whole_tile(const Graph& graph, const Target& target, std::int64_t segment) {
+  const TunedScans& tuned = tuned_for(target).scans;
   const bool on_lines = is_plain(graph) && !scans_both_ways(graph) && lines_along(graph) >= 0;
   if (segment % kWarpWidth == 0 || !on_lines) return 0;
   const std::int64_t rows = segment / std::gcd(segment, std::int64_t{kWarpWidth});
-  const bool serves = segment < kMostOfManyRows ||
-                      (segment < kMostOfHalves && rows <= kManyRows && widest_output(graph) < 4);
+  const bool serves = segment < tuned.longest_whole_tile ||
+                      (segment < tuned.longest_whole_tile_of_halves &&
+                       rows <= tuned.rows_of_halves && widest_output(graph) < 4);
   const auto folds = static_cast<std::int64_t>(graph.folds.size());
-  return serves && rows * folds <= kMostScans ? static_cast<int>(rows) : 0;
+  return serves && rows * folds <= tuned.rows_of_whole_tile ? static_cast<int>(rows) : 0;
 }
 
-bool has_long_merges(const Graph& graph) {
+bool has_long_merges(const Graph& graph, const Target& target) {
+  const TunedScans& tuned = tuned_for(target).scans;
   return std::any_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.merge.steps.size() >= kLongMerge; });
+                     [&](const Fold& fold) { return fold.merge.steps.size() >= tuned.long_merge; });
 }
 
 int scan_warps(const Graph& graph, const Target& target, int rows, int width) {
-  return std::min(most_warps(graph, lane_registers(graph, rows, width)), target.resident_warps);
+  return std::min(most_warps(graph, target, lane_registers(graph, target, rows, width)),
+                  target.resident_warps);
 }
 
 std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
                                          const Target& target, const PlanRequest& request,
                                          bool mma) {
+  const TunedScans& tuned = tuned_for(target).scans;
   PlanChoice choice;
   choice.strategy = strategy;
   choice.mma = mma;
   choice.bytes = target.vector_bytes;
-  const bool one_warp = target.max_warps == 1, both_ways = scans_both_ways(graph);
+  const bool one_warp = target.is_cpu(), both_ways = scans_both_ways(graph);
   const int widest =
       widest_load(target, request, mma ? widest_input(graph) : widest_of_scan(graph));
   const std::int64_t s = request.segment;
@@ -184,31 +152,33 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
   // Rows that registers hold: of all inputs, as they come from memory.
   const int bytes =
       std::max(1, element_bytes(graph));  // positions alone are scanned without an input
-  const int fit = std::max(1, kRunBytes / (bytes * widest));
-  const int most = has_long_merges(graph)                               ? 1
-                   : graph.folds.size() > 1 || keeps_lifted_rows(graph) ? kRunRows / 2
-                                                                        : kRunRows;
-  const int rows = static_cast<int>(
-      std::bit_floor(static_cast<unsigned>(std::min({most, fit, most_told_rows(graph, widest)}))));
-  const int registers = lane_registers(graph, rows, widest);
+  const int fit = std::max(1, tuned.run_bytes / (bytes * widest));
+  const int most = has_long_merges(graph, target)                       ? 1
+                   : graph.folds.size() > 1 || keeps_lifted_rows(graph) ? tuned.run_rows / 2
+                                                                        : tuned.run_rows;
+  const int rows = static_cast<int>(std::bit_floor(
+      static_cast<unsigned>(std::min({most, fit, most_broadcast_rows(graph, target, widest)}))));
+  const int registers = lane_registers(graph, target, rows, widest);
   choice.warps = one_warp ? 1 : 8;
-  choice.depth = std::min(kTileRows, rows);
+  choice.depth = std::min(tuned.tile_rows, rows);
   switch (strategy) {
     case Strategy::scan_tile:
       if (s < 1) return std::nullopt;
-      if (one_warp) choice.depth = std::max(choice.depth, rows_of_whole_tile(graph, s));
-      if (one_warp && both_ways && s > kWarpWidth) choice.depth = kCpuRowsBothWays;
+      if (one_warp) choice.depth = std::max(choice.depth, rows_of_whole_tile(graph, target, s));
+      if (one_warp && both_ways && s > kWarpWidth) choice.depth = tuned.cpu_rows_both_ways;
       for (int depth = choice.depth; depth <= most_run_rows(target, strategy); depth *= 2) {
         choice.depth = depth;
         const auto run = choose_run(graph, s, depth, widest);
         if (!run) continue;
-        if (!one_warp && depth <= kTileRows) {
+        if (!one_warp && depth <= tuned.tile_rows) {
           const int least =
-              std::clamp(kLeastRowBytes / (bytes * widest * kWarpWidth), 1, kTileRows);
+              std::clamp(tuned.least_row_bytes / (bytes * widest * kWarpWidth), 1, tuned.tile_rows);
           choice.depth = choose_short_run(graph, s, *run, least).rows;
           // Processors with fewer warps also hold fewer blocks.
-          const int least_warps = target.resident_warps < kManyResidentWarps ? kShortWarps : 1;
-          choice.warps = std::clamp(kShortRows / choice.depth, least_warps, kShortWarps);
+          const int least_warps =
+              target.resident_warps < tuned.many_resident_warps ? tuned.short_warps : 1;
+          choice.warps =
+              std::clamp(tuned.short_rows / choice.depth, least_warps, tuned.short_warps);
         }
         return choice;
       }
@@ -225,25 +195,26 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       if (s < 1 || one_warp) return std::nullopt;
       const std::int64_t row = std::int64_t{kWarpWidth} * widest_divisor(s, widest);
       const std::int64_t needed = (s - 1) / row + 1;
-      const int most_of_block =
-          std::min({kMostBlockWarps, most_warps(graph, registers), target.max_warps});
+      const int most_of_block = std::min(
+          {tuned.most_block_warps, most_warps(graph, target, registers), target.max_warps});
       // Short segments by few warps, so that several blocks share a processor. What else has both
       // directions reads its input twice: there rows may be more.
       const int most_rows =
-          both_ways ? std::max(rows, most_waiting_rows(graph, widest_divisor(s, widest))) : rows;
+          both_ways ? std::max(rows, most_waiting_rows(graph, target, widest_divisor(s, widest)))
+                    : rows;
       if (s > std::int64_t{kWarpWidth} * widest * kMostRunRows * most_of_block) return std::nullopt;
       // Where a block holds so many segments that they are whole loads, these are worth more. Tiles
       // that lie on loads are worth more than loads of less than half of the widest: sums in both
       // directions, f16 of 7001 and 9001 0.41 and 0.40 of a copy, by blocks 0.24 and 0.25 (an
       // H200).
       const std::int64_t tile =
-          std::int64_t{kWarpWidth} * widest * kRowsWithinLoads * kWarpsWithinLoads;
+          std::int64_t{kWarpWidth} * widest * tuned.rows_within_loads * tuned.warps_within_loads;
       const bool has_tiles = values_wait(graph) && s > tile;
       const int narrowest = has_tiles ? std::max(1, widest / 2) : 1;
       for (int width = widest; may_begin_anywhere(graph) && s % width != 0 && width >= narrowest;
            width /= 2) {
         const std::int64_t unit = width / std::gcd(s, std::int64_t{width}) * s;
-        const int group_rows = std::min(kMostGroupRows, rows * widest / width);
+        const int group_rows = std::min(tuned.most_group_rows, rows * widest / width);
         const int resident = warps_of_waiting(graph, target, group_rows, width);
         const auto shape = choose_block(unit, std::int64_t{kWarpWidth} * width, most_of_block,
                                         group_rows, resident);
@@ -251,9 +222,9 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
         choice.warps = shape->warps;
         choice.depth = shape->depth;
         choice.bytes = bytes_of(width);
-        choice.blocks = resident > 0
-                            ? shape->blocks
-                            : scan_warps(graph, target, choice.depth, width) / choice.warps;
+        choice.occupancy = resident > 0
+                               ? shape->blocks
+                               : scan_warps(graph, target, choice.depth, width) / choice.warps;
         return choice;
       }
       if (widest_divisor(s, widest) < narrowest) return std::nullopt;
@@ -274,17 +245,17 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.depth = one_warp && !both_ways ? cpu_range_depth(graph) : rows;
       if (!one_warp) {
         const auto few = shape_of_few(graph, target, request);
-        // Where registers hold kRunRows, tiles that wait for nobody may have more.
-        if (few) choice.depth = rows < kRunRows ? std::min(rows, few->rows) : few->rows;
-        const int needed = lane_registers(graph, std::max(rows, choice.depth), widest);
-        int warps = std::min(most_warps(graph, needed), target.resident_warps);
+        // Where registers hold run_rows, tiles that wait for nobody may have more.
+        if (few) choice.depth = rows < tuned.run_rows ? std::min(rows, few->rows) : few->rows;
+        const int needed = lane_registers(graph, target, std::max(rows, choice.depth), widest);
+        int warps = std::min(most_warps(graph, target, needed), target.resident_warps);
         const bool within_loads = strategy == Strategy::propagate && s > 0 && s % widest != 0;
-        if (within_loads) choice.depth = std::min(choice.depth, kRowsWithinLoads);
+        if (within_loads) choice.depth = std::min(choice.depth, tuned.rows_within_loads);
         if (within_loads && both_ways)
           warps = std::min(warps, warps_of_waiting(graph, target, choice.depth, widest));
-        const int tile_warps = within_loads ? kWarpsWithinLoads : kTileWarps;
+        const int tile_warps = within_loads ? tuned.warps_within_loads : kTileWarps;
         choice.warps = std::min(few ? few->warps : tile_warps, warps);
-        choice.blocks = warps / choice.warps;
+        choice.occupancy = warps / choice.warps;
       } else if (!both_ways) {
         choice.tile = tile_of(cpu_tile_bytes(graph, target, request));
       }
@@ -293,22 +264,23 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       if (graph.inputs.empty() || both_ways) return std::nullopt;
       if (one_warp) {
         choice.depth = cpu_range_depth(graph);
-        choice.tile =
-            std::max(1, kCpuAheadTileBytes / (1024 * std::max(bytes, widest_of_scan(graph))));
-        choice.near = groups_of_rounds(target);
+        choice.tile = std::max(
+            1, tuned.cpu_ahead_tile_bytes / (1024 * std::max(bytes, widest_of_scan(graph))));
+        choice.window = groups_of_rounds(target);
         choice.stages = 2;
-        choice.blocks = 1;
+        choice.occupancy = 1;
         return choice;
       }
       if (!target.bulk_copies) return std::nullopt;
-      constexpr int kBlocks = 2;
       const int most_of_block =
-          std::min(most_warps(graph, registers), target.resident_warps) / kBlocks;
+          std::min(most_warps(graph, target, registers), target.resident_warps) /
+          tuned.stage_blocks;
       choice.warps = std::min(kTileWarps, most_of_block);
-      choice.blocks = kBlocks;
-      choice.stages = kStages;
+      choice.occupancy = tuned.stage_blocks;
+      choice.stages = tuned.stages;
       const std::int64_t row = std::int64_t{kWarpWidth} * widest * bytes;
-      const std::int64_t most = kStageBytes / (row * choice.warps * kBlocks * kStages);
+      const std::int64_t most =
+          tuned.stage_bytes / (row * choice.warps * tuned.stage_blocks * tuned.stages);
       choice.depth =
           std::clamp(static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(most))), 1, rows);
       const std::int64_t tile = std::int64_t{kWarpWidth} * widest * choice.depth * choice.warps;

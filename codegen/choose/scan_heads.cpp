@@ -7,6 +7,7 @@
 
 #include "chainfold/codegen/choose/scan_guess.hpp"
 #include "chainfold/codegen/choose/scan_staged.hpp"
+#include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
@@ -20,26 +21,22 @@ namespace {
 
 /// Of older ones nothing was ever measured: they keep the plans that wait least.
 constexpr int kFirstArch = 80;
-/// Blocks that own segments, of so many warps, have too few of their loads on the way: a processor
-/// has few of them, and each waits for its slowest warp. Those that own several segments have the
-/// work of heads besides.
-constexpr int kSlowWarps = 16, kSlowWarpsOfSeveral = 8;
-
 /// Whether tiles with copies under way are sooner done than `plan`: as measured on sm_90.
-bool gains_from_tiles(const Plan& plan, const Graph& graph, int widest) {
+bool gains_from_tiles(const Plan& plan, const Graph& graph, const Target& target, int widest) {
+  const TunedScans& tuned = tuned_for(target).scans;
   // Few of the tiles that are resident wait for each other.
-  if (plan.across > 0) return false;
+  if (plan.scan.interleaved > 0) return false;
   // Whole tiles have no code for others.
-  if (plan.staged > 0 && !plan.ragged && scans_extreme(graph)) return false;
+  if (plan.scan.staged_rows > 0 && !plan.scan.ragged && scans_extreme(graph)) return false;
   // States of 64 bits beside heads take more registers than rows of as wide elements would.
-  if (plan.staged > 0 && plan.load_width == widest && has_wide_states(graph) &&
+  if (plan.scan.staged_rows > 0 && plan.load_width == widest && has_wide_states(graph) &&
       widest_input(graph) == widest_of_scan(graph))
     return false;
   if (plan.strategy != Strategy::scan_block) return plan.strategy != Strategy::scan_tile;
-  if (plan.tile_segments == 0) return plan.warps >= kSlowWarps;
+  if (plan.scan.tile_segments == 0) return plan.warps >= tuned.slow_warps;
   if (plan.load_width < widest) return true;
   // Tiles of wide states are shorter.
-  return plan.warps >= (has_wide_states(graph) ? kSlowWarps : kSlowWarpsOfSeveral);
+  return plan.warps >= (has_wide_states(graph) ? tuned.slow_warps : tuned.slow_warps_of_several);
 }
 
 }  // namespace
@@ -55,11 +52,12 @@ std::optional<PlanChoice> heads_scan_choice(const Graph& graph, const Target& ta
 
 std::optional<PlanChoice> better_by_heads(const Graph& graph, const Target& target,
                                           const PlanRequest& request, const Plan& plan) {
-  if (target.max_warps == 1 || target.arch < kFirstArch || request.segment < 1) return std::nullopt;
+  if (target.is_cpu() || target.arch < kFirstArch || request.segment < 1) return std::nullopt;
   const int widest = widest_load(target, request, widest_of_scan(graph));
   const auto choice = heads_scan_choice(graph, target, request);
   if (!choice || !make_plan(graph, target, request, *choice)) return std::nullopt;
-  if (choice->staged > 0) return gains_from_tiles(plan, graph, widest) ? choice : std::nullopt;
+  if (choice->staged > 0)
+    return gains_from_tiles(plan, graph, target, widest) ? choice : std::nullopt;
   // Loads of half the width serve, where no block waits for another.
   const bool waits = plan.strategy == Strategy::look_back || plan.strategy == Strategy::propagate;
   if (plan.load_width * (waits ? 1 : 2) >= widest) return std::nullopt;

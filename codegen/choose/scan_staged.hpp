@@ -16,9 +16,9 @@ namespace chainfold::codegen {
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
                                              const PlanRequest& request, bool mma = false,
                                              bool heads = false);
-/// Elements of everything up to which smaller tiles serve better (PlanRequest::most_elements); 0:
+/// Elements of everything up to which smaller tiles serve better (PlanRequest::size_limit); 0:
 /// no such class.
-std::int64_t most_of_small_tiles(const Graph& graph, const Target& target);
+std::int64_t small_tile_limit(const Graph& graph, const Target& target);
 /// Whether a minimum or a maximum is all that is scanned.
 bool scans_extreme(const Graph& graph);
 /// Whether a field of a state takes more than a register.

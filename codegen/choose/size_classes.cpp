@@ -13,50 +13,51 @@ std::vector<std::int64_t> element_classes(const Graph& graph, const Target& targ
   if (!has_scans(graph)) {
     std::vector<std::int64_t> classes;
     for (const std::int64_t most :
-         {most_of_cluster(graph, target), most_of_small_blocks(graph, target),
-          most_of_few_parts(graph, target), most_of_few_columns(graph, target),
-          most_of_near(graph, target)})
+         {cluster_limit(graph, target), small_block_limit(graph, target),
+          few_parts_limit(graph, target), few_columns_limit(graph, target),
+          cached_fold_limit(graph, target)})
       if (most > 0) classes.push_back(most);
     return classes;
   }
-  if (target.max_warps == 1) {
+  if (target.is_cpu()) {
     // Scans of both directions have no ranges.
     if (target.processors == 1 || scans_both_ways(graph)) return {};
-    const std::int64_t alone = most_of_one_thread(graph, target);
+    const std::int64_t alone = one_thread_limit(graph, target);
     std::vector<std::int64_t> classes{alone};
     for (const std::int64_t most :
-         {most_of_small_cpu_tiles(graph, target), most_of_kept_outputs(graph, target)})
+         {small_cpu_tile_limit(graph, target), cached_output_limit(graph, target)})
       if (most > classes.back()) classes.push_back(most);
     return classes;
   }
   std::vector<std::int64_t> classes;
-  for (const FewTiles& few : few_tiles(graph)) classes.push_back(most_of(few, graph, target));
-  const std::int64_t most = most_of_small_tiles(graph, target);
+  for (const FewTiles& few : few_tiles(graph, target))
+    classes.push_back(limit_of(few, graph, target));
+  const std::int64_t most = small_tile_limit(graph, target);
   if (most > classes.back()) classes.push_back(most);
   return classes;
 }
 
-std::int64_t most_elements_of(const Graph& graph, const Target& target,
-                              const std::vector<std::int64_t>& classes, std::int64_t segment,
-                              std::int64_t elements) {
-  const bool one_warp = target.max_warps == 1;
-  if (has_columns(graph) && !one_warp) return most_of_few_rows(graph, target, segment, elements);
+std::int64_t size_class_of(const Graph& graph, const Target& target,
+                           const std::vector<std::int64_t>& classes, std::int64_t segment,
+                           std::int64_t elements) {
+  const bool one_warp = target.is_cpu();
+  if (has_columns(graph) && !one_warp) return few_rows_limit(graph, target, segment, elements);
   if (segment != 0 && one_warp && has_scans(graph))
-    return most_of_shared_segments(graph, target, segment, elements);
+    return shared_segments_limit(graph, target, segment, elements);
   if (segment != 0 && !has_columns(graph) && !one_warp)
-    return most_of_few_segments(graph, target, segment, elements);
+    return few_segments_limit(graph, target, segment, elements);
   const auto found = std::lower_bound(classes.begin(), classes.end(), elements);
   return found == classes.end() ? 0 : *found;
 }
 
 bool has_few_class(const Graph& graph, const Target& target,
                    const std::vector<std::int64_t>& classes, std::int64_t segment) {
-  return most_elements_of(graph, target, classes, segment, std::max<std::int64_t>(1, segment)) != 0;
+  return size_class_of(graph, target, classes, segment, std::max<std::int64_t>(1, segment)) != 0;
 }
 
-std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
-                              std::int64_t elements) {
-  return most_elements_of(graph, target, element_classes(graph, target), segment, elements);
+std::int64_t size_class_of(const Graph& graph, const Target& target, std::int64_t segment,
+                           std::int64_t elements) {
+  return size_class_of(graph, target, element_classes(graph, target), segment, elements);
 }
 
 }  // namespace chainfold::codegen

@@ -17,13 +17,13 @@ namespace chainfold::codegen {
 /// what comes next; scans of everything of no more than a few tiles a block have small tiles, so
 /// that they fill the device, what a CPU's thread scans before others wake up is one thread's, and
 /// its threads share long segments unless these are many.
-/// Returns PlanRequest::most_elements, the same for all launches of a class.
-std::int64_t most_elements_of(const Graph& graph, const Target& target, std::int64_t segment,
-                              std::int64_t elements);
+/// Returns PlanRequest::size_limit, the same for all launches of a class.
+std::int64_t size_class_of(const Graph& graph, const Target& target, std::int64_t segment,
+                           std::int64_t elements);
 /// The same, with what element_classes() gave: for whoever asks at each launch.
-std::int64_t most_elements_of(const Graph& graph, const Target& target,
-                              const std::vector<std::int64_t>& classes, std::int64_t segment,
-                              std::int64_t elements);
+std::int64_t size_class_of(const Graph& graph, const Target& target,
+                           const std::vector<std::int64_t>& classes, std::int64_t segment,
+                           std::int64_t elements);
 /// Whether launches of few elements, a segment of `segment` (or as many columns) or more, are of a
 /// class of their own; `classes` as element_classes() gave them.
 bool has_few_class(const Graph& graph, const Target& target,

@@ -145,32 +145,33 @@ void add_shares(Space& space, const PlanChoice& around, const Target& target) {
 
 void add_staged(Space& space, const PlanChoice& around) {
   space.add(around);
-  const bool one_burst = around.late > 0 && around.late == around.burst;
+  const bool one_burst = around.tail_trips > 0 && around.tail_trips == around.store_batch;
   // Bursts of other lengths; those of blocks that take one each stay so.
   const auto add_burst = [&](PlanChoice choice, int burst) {
-    choice.burst = std::max(burst, choice.stages);
-    choice.late = one_burst ? choice.burst : std::min(choice.late, choice.burst / 2);
+    choice.store_batch = std::max(burst, choice.stages);
+    choice.tail_trips =
+        one_burst ? choice.store_batch : std::min(choice.tail_trips, choice.store_batch / 2);
     space.add(choice);
   };
   for (const int warps : {4, 8, 16}) {
     PlanChoice choice = around;
     choice.warps = warps;
-    choice.blocks = std::max(1, around.blocks * around.warps / warps);
+    choice.occupancy = std::max(1, around.occupancy * around.warps / warps);
     // Blocks that end have as many bytes by any number of warps.
     const auto alike = [&](int rounds) { return std::max(1, rounds * around.warps / warps); };
-    if (around.late > 0) choice.late = alike(around.late);
+    if (around.tail_trips > 0) choice.tail_trips = alike(around.tail_trips);
     for (const int stages : {2, 4}) {
       choice.stages = stages;
-      add_burst(choice, one_burst ? alike(around.burst) : around.burst);
+      add_burst(choice, one_burst ? alike(around.store_batch) : around.store_batch);
     }
   }
-  for (const int burst : {around.burst / 4, around.burst / 2, around.burst * 2})
+  for (const int burst : {around.store_batch / 4, around.store_batch / 2, around.store_batch * 2})
     add_burst(around, burst);
-  space.vary(around, &PlanChoice::late, {0, around.late / 2, around.late * 2});
+  space.vary(around, &PlanChoice::tail_trips, {0, around.tail_trips / 2, around.tail_trips * 2});
   if (!one_burst) {
     PlanChoice ends = around;
-    ends.burst = ends.late = std::max(around.stages, around.late / 2);
-    ends.blocks = around.blocks + 1;
+    ends.store_batch = ends.tail_trips = std::max(around.stages, around.tail_trips / 2);
+    ends.occupancy = around.occupancy + 1;
     space.add(ends);
   }
   space.vary(around, &PlanChoice::lanes, {1, 4, 8, 32});
@@ -207,7 +208,7 @@ void add_phased_columns(Space& space, const PlanChoice& around, const PlanChoice
     PlanChoice choice = around;
     choice.depth = shape.depth;
     choice.rows = shape.runs;
-    space.vary(choice, &PlanChoice::blocks, {2, 3, 0});
+    space.vary(choice, &PlanChoice::occupancy, {2, 3, 0});
   }
   space.vary(narrow, &PlanChoice::rows, {narrow.rows, 4, 2});
   space.vary(narrow, &PlanChoice::depth, {4, 16});
@@ -258,15 +259,15 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
     const auto around = scan_choice_of(strategy, graph, target, request, mma);
     if (!around) return;
     space.add(*around);
-    if (strategy == Strategy::look_back) space.vary(*around, &PlanChoice::across, {16});
+    if (strategy == Strategy::look_back) space.vary(*around, &PlanChoice::interleaved, {16});
     if (shape_of_few(graph, target, request)) space.vary(*around, &PlanChoice::direct, {0, 1});
     for (const Share& share : kShares) {
       for (const int warps : {8, 4, 16}) {
         PlanChoice choice = *around;
         choice.depth = std::max(1, around->depth * share.eighths / 8);
         choice.warps = warps;
-        choice.blocks = share.warps / warps;
-        if (choice.blocks * warps == share.warps) space.add(choice);
+        choice.occupancy = share.warps / warps;
+        if (choice.occupancy * warps == share.warps) space.add(choice);
       }
     }
   }
@@ -285,7 +286,7 @@ void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
     const int rows = (shape.staged + shape.kept) * kRowBytes;
     PlanChoice choice = around;
     choice.warps = shape.warps;
-    choice.blocks = shape.blocks;
+    choice.occupancy = shape.blocks;
     choice.depth = std::min(kMostRows, rows / row);
     choice.staged = choice.depth * shape.staged / (shape.staged + shape.kept);
     if (choice.staged > 0) space.add(choice);
@@ -306,8 +307,8 @@ void add_staged_tiles(Space& space, const Graph& graph, const Target& target,
     if (!around) return;
     if (const auto staged = staged_scan_choice(graph, target, request, mma)) {
       space.add(*staged);
-      space.vary(*staged, &PlanChoice::near, {0, 1, 3});
-      space.vary(*staged, &PlanChoice::across, {0, 16, 64, 256});
+      space.vary(*staged, &PlanChoice::window, {0, 1, 3});
+      space.vary(*staged, &PlanChoice::interleaved, {0, 16, 64, 256});
       space.vary(*staged, &PlanChoice::blocked, {0, 1});
     }
     const int element = mma ? widest_input(graph) : widest_of_scan(graph);
@@ -324,7 +325,7 @@ void add_heads(Space& space, const Graph& graph, const Target& target, const Pla
   const bool whole_loads = request.segment % widest_load(target, request, element) == 0;
   if (!around || (whole_loads && request.segment <= kShort)) return;
   space.add(*around);
-  space.vary(*around, &PlanChoice::near, {1});
+  space.vary(*around, &PlanChoice::window, {1});
   PlanChoice in_registers = *around;
   in_registers.staged = 0;
   space.vary(in_registers, &PlanChoice::depth, {4, 8});
@@ -347,7 +348,7 @@ void add_ahead(Space& space, const Graph& graph, const Target& target, const Pla
       continue;
     }
     space.vary(*around, &PlanChoice::warps, {4, 16});
-    space.vary(*around, &PlanChoice::blocks, {1, 3, 4});
+    space.vary(*around, &PlanChoice::occupancy, {1, 3, 4});
     space.vary(*around, &PlanChoice::stages, {3, 6});
   }
 }
@@ -358,7 +359,7 @@ void add_groups(Space& space, const PlanChoice& around, const Graph& graph, cons
                 const PlanRequest& request) {
   auto add = [&](const PlanChoice& choice) {
     const std::optional<Plan> plan = make_plan(graph, target, request, choice);
-    if (plan && plan->tile_segments > 0) space.add(choice);
+    if (plan && plan->scan.tile_segments > 0) space.add(choice);
   };
   struct Shape {
     int warps, depth;
@@ -366,8 +367,8 @@ void add_groups(Space& space, const PlanChoice& around, const Graph& graph, cons
   for (const int bytes : {16, 8, 4, 2, 1}) {
     PlanChoice choice = around;
     choice.bytes = bytes;
-    for (const int blocks : {around.blocks, 0}) {
-      choice.blocks = blocks;
+    for (const int blocks : {around.occupancy, 0}) {
+      choice.occupancy = blocks;
       add(choice);
     }
     for (const Shape shape :
@@ -381,7 +382,7 @@ void add_groups(Space& space, const PlanChoice& around, const Graph& graph, cons
 
 /// Every strategy of scans around its own best guess.
 void add_scans(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
-  const bool one_warp = target.max_warps == 1;
+  const bool one_warp = target.is_cpu();
   for (const Strategy strategy : {Strategy::scan_tile, Strategy::scan_run, Strategy::scan_block,
                                   Strategy::look_back, Strategy::propagate}) {
     if (!one_warp && (strategy == Strategy::look_back || strategy == Strategy::propagate)) {
@@ -411,7 +412,7 @@ void add_scans(Space& space, const Graph& graph, const Target& target, const Pla
       choice.depth = std::max(1, around->depth * around->warps / warps);
       space.add(choice);
     }
-    space.vary(*around, &PlanChoice::blocks, {0, 1, 2, 3, 4, 6, 8});
+    space.vary(*around, &PlanChoice::occupancy, {0, 1, 2, 3, 4, 6, 8});
     space.vary(*around, &PlanChoice::bytes, {8, 4});
   }
 }
@@ -442,17 +443,17 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     return space.take();
   }
   if (best_guess.strategy == Strategy::columns) {
-    add_columns(space, best_guess, target.max_warps == 1);
-    if (target.max_warps == 1 && request.most_elements > 0) {
+    add_columns(space, best_guess, target.is_cpu());
+    if (target.is_cpu() && !request.is_unlimited()) {
       PlanRequest longer = request;
-      longer.most_elements = 0;
+      longer.size_limit = 0;
       space.add(narrow_columns_choice(graph, target, longer));
     }
     if (best_guess.phases > 1)
       add_phased_columns(space, best_guess, narrow_columns_choice(graph, target, request));
     return space.take();
   }
-  if (target.max_warps == 1) {
+  if (target.is_cpu()) {
     add_cpu(space, best_guess);
     return space.take();
   }
@@ -473,7 +474,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     const bool few_long = blocks_of_few_long(graph, target, request) > 0;
     few_long ? add_shares(space, guess, target) : add_parts(space, guess);
     PlanRequest longer = request;
-    longer.most_elements = 0;
+    longer.size_limit = 0;
     if (few_long || guess.cluster > 0) add_parts(space, parts_choice(graph, target, longer));
   }
   if (const std::optional<PlanChoice> staged = staged_choice(graph, target, request))

@@ -36,7 +36,7 @@ LaunchContext::LaunchContext(const Program& the_program, int launch_index,
 }
 
 bool LaunchContext::passes_caches() const {
-  const Streams& rule = launch.streams;
+  const NonTemporalStores& rule = launch.non_temporal;
   if (rule.from == 0) return false;
   const std::set<int> streamed = streamed_buffers(launch.body);
   const auto size = [&](int buffer) {
@@ -396,10 +396,10 @@ void Warp::execute(const Load& op, const Instr& instr) {
 }
 void Warp::execute(const Store& op, const Instr&) {
   // Where all buffers begin with a line, every launch tells whether rows do.
-  const bool lines = context_->launch.streams.along < 0
+  const bool lines = context_->launch.non_temporal.along < 0
                          ? integer(op.at.base) % kWarpWidth == 0
                          : misalignment(op.buffer, op.at.base, kLineBytes) == 0;
-  if (op.streams && !lines && (context_->streams || context_->launch.streams.along < 0))
+  if (op.streams && !lines && (context_->streams || context_->launch.non_temporal.along < 0))
     fail(fmt::format("streams from element {} on, at which no line begins", integer(op.at.base)));
   write(context_->buffers[static_cast<std::size_t>(op.buffer)], op.at, op.mask, op.value,
         context_->program.accesses_anywhere);

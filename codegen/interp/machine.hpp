@@ -56,7 +56,7 @@ struct LaunchContext {
   [[nodiscard]] int cluster_warps() const { return launch.cluster * launch.warps; }
 
  private:
-  /// Launch::streams of these buffers and parameters.
+  /// Launch::non_temporal of these buffers and parameters.
   [[nodiscard]] bool passes_caches() const;
   void place(ValueId id);
   void place_region(const Region& region);

@@ -22,19 +22,20 @@ struct PlanChoice {
                    ///< those that a thread takes before it scans one
   int staged = 0;  ///< look_back: of the depth, loads that come through shared memory
   int heads = 0;   ///< look_back: 1: tiles of all segments, which begin anywhere in them
-  int near = 0;    ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
+  int window = 0;  ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
                    ///< looked at one by one
   int blocked = 0;  ///< look_back: 1: runs in a blocked arrangement, copied in and out
-  int across = 0;   ///< look_back: segments whose tiles are taken in turn; 0: one after the other
+  int interleaved =
+      0;            ///< look_back: segments whose tiles are taken in turn; 0: one after the other
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
-  int burst = 0;    ///< staged: tiles of a warp whose results are stored together
-  int late = 0;     ///< staged: rounds of tiles of a block that starts as another ends; 0: none do;
-                    ///< burst: all blocks are such
-  int blocks = 0;   ///< staged, columns, scans: resident blocks a processor (0: as it comes)
-  int phases = 0;   ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
-  int strip = 0;    ///< columns: how many a block walks along, row by row; 0: it stays at its own
-  int parts = 0;    ///< parts, columns: how many of them fill the target
+  int store_batch = 0;  ///< staged: tiles of a warp whose results are stored together
+  int tail_trips = 0;   ///< staged: rounds of tiles of a block that starts as another ends; 0: none
+                       ///< do; burst: all blocks are such
+  int occupancy = 0;  ///< staged, columns, scans: resident blocks a processor (0: as it comes)
+  int phases = 0;     ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
+  int strip = 0;      ///< columns: how many a block walks along, row by row; 0: it stays at its own
+  int parts = 0;      ///< parts, columns: how many of them fill the target
   int tile = 0;   ///< look_back, look_ahead, propagate: 1024 elements of a tile that is read twice
   int chain = 0;  ///< published: products that one accumulator takes; 0: as many as there are
   int product = 0;   ///< published: 1: a second product adds up the columns of a square

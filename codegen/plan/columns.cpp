@@ -42,25 +42,25 @@ void lie(Plan& plan, int width, int runs) {
 namespace {
 
 /// What of the plan follows from its choice. False where the choice is not legal.
-bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                   int widest) {
+bool derive_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                    int widest) {
   plan.strategy = Strategy::columns;
   plan.depth = choice.depth;
-  plan.parts_wanted = choice.parts;
+  plan.parts.wanted = choice.parts;
   plan.launches = choice.parts > 1 || choice.strip > 0 ? 2 : 1;
-  plan.load_rows_first = target.max_warps > 1;
+  plan.load_rows_first = !target.is_cpu();
   plan.combine_states = true;
-  plan.resident = choice.blocks;
-  if (choice.blocks * choice.warps > target.resident_warps) return false;
-  if (choice.strip > 0 && (target.max_warps > 1 || choice.phases > 1)) return false;
+  plan.occupancy = choice.occupancy;
+  if (choice.occupancy * choice.warps > target.resident_warps) return false;
+  if (choice.strip > 0 && (!target.is_cpu() || choice.phases > 1)) return false;
   if (choice.phases > 1) {
     // Loads lie on their width wherever rows begin, and whatever the alignment of the pointers.
-    plan.phases = choice.phases;
+    plan.columns.phases = choice.phases;
     plan.load_width = widest_load(graph, target, std::max(1, choice.bytes));
     plan.lanes_per_segment = 1;
     plan.rows = choice.rows;
-    plan.part_quantum = std::int64_t{plan.depth} * plan.warps;
-    return target.max_warps > 1 && plan.depth * plan.rows <= kMostColumnLoads &&
+    plan.parts.quantum = std::int64_t{plan.depth} * plan.warps;
+    return !target.is_cpu() && plan.depth * plan.rows <= kMostColumnLoads &&
            is_power_of_two(choice.depth) && phases_fit(plan, graph) &&
            columns_bytes(plan) <= target.shared_bytes;
   }
@@ -69,8 +69,8 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
       choice.rows);
   const int loads =
-      target.max_warps == 1 ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
-  plan.part_quantum = std::int64_t{loads} * plan.lanes_per_segment;
+      target.is_cpu() ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
+  plan.parts.quantum = std::int64_t{loads} * plan.lanes_per_segment;
   if (plan.depth * plan.rows > kMostColumnLoads || columns_bytes(plan) > target.shared_bytes)
     return false;
   // States that wait in scratch are single columns'.
@@ -78,7 +78,8 @@ bool place_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, con
   if (choice.strip > 0) {
     const std::int64_t step = plan.columns_per_block();
     if (plan.segment <= step) return false;
-    plan.strip = std::min<std::int64_t>((choice.strip + step - 1) / step * step, plan.segment);
+    plan.columns.strip =
+        std::min<std::int64_t>((choice.strip + step - 1) / step * step, plan.segment);
   }
   return is_power_of_two(choice.depth);
 }
@@ -93,9 +94,10 @@ int phases_of(const Plan& plan) {
 }
 
 bool phases_fit(const Plan& plan, const Graph& graph) {
-  return is_power_of_two(plan.phases) && plan.phases % phases_of(plan) == 0 &&
-         plan.warps % plan.phases == 0 && plan.load_width > 1 && plan.lanes_per_segment == 1 &&
-         plan.strip == 0 && plan.columns_per_block() <= plan.segment && graph.inputs.size() == 1 &&
+  return is_power_of_two(plan.columns.phases) && plan.columns.phases % phases_of(plan) == 0 &&
+         plan.warps % plan.columns.phases == 0 && plan.load_width > 1 &&
+         plan.lanes_per_segment == 1 && plan.columns.strip == 0 &&
+         plan.columns_per_block() <= plan.segment && graph.inputs.size() == 1 &&
          !needs_order(graph);
 }
 
@@ -111,12 +113,12 @@ constexpr PlanField kColumns[] = {{"warps", &PlanChoice::warps},
                                   {"phases", &PlanChoice::phases, false},
                                   {"strip", &PlanChoice::strip, false},
                                   {"parts", &PlanChoice::parts},
-                                  {"blocks", &PlanChoice::blocks, false},
+                                  {"blocks", &PlanChoice::occupancy, false},
                                   {"bytes", &PlanChoice::bytes}};
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
-  if (!place_columns(plan, choice, site.graph, site.target, site.widest.aligned))
+  if (!derive_columns(plan, choice, site.graph, site.target, site.widest.aligned))
     return std::nullopt;
   return finish_folds(plan, choice, site);
 }
@@ -127,10 +129,10 @@ std::string print_own(const Plan& plan, const Graph& /*graph*/) {
       "parts_wanted "
       "{}\n",
       plan.lanes_per_segment, plan.rows, plan.columns_per_block(),
-      plan.phases > 1 ? fmt::format(", rows in {} phases", plan.phases) : "",
-      plan.resident > 0 ? fmt::format(", {} a processor", plan.resident) : "",
-      plan.strip > 0 ? ", states in scratch" : "",
-      plan.load_rows_first ? ", all rows loaded first" : "", plan.part_quantum, plan.parts_wanted);
+      plan.columns.phases > 1 ? fmt::format(", rows in {} phases", plan.columns.phases) : "",
+      plan.occupancy > 0 ? fmt::format(", {} a processor", plan.occupancy) : "",
+      plan.columns.strip > 0 ? ", states in scratch" : "",
+      plan.load_rows_first ? ", all rows loaded first" : "", plan.parts.quantum, plan.parts.wanted);
 }
 
 void verify_own(const Plan& plan, const Graph& graph, const Target& target,
@@ -143,14 +145,14 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
               (plan.rows == 1 && plan.columns_per_block() < 2 * plan.segment),
           "a block's columns exist");
   require(columns_bytes(plan) <= target.shared_bytes, "states fit the target's shared memory");
-  require(plan.part_quantum > 0 && plan.parts_wanted > 0, "parts have a quantum and a number");
-  require(plan.launches == (plan.parts_wanted > 1 || plan.strip > 0 ? 2 : 1),
+  require(plan.parts.quantum > 0 && plan.parts.wanted > 0, "parts have a quantum and a number");
+  require(plan.launches == (plan.parts.wanted > 1 || plan.columns.strip > 0 ? 2 : 1),
           "what lies in scratch is merged");
-  require(
-      plan.strip == 0 || (plan.lanes_per_segment == 1 && plan.warps == 1 && plan.load_width == 1),
-      "one warp walks along a strip, by single columns");
-  require(plan.resident * plan.warps <= target.resident_warps, "a processor holds the blocks");
-  require(plan.phases == 1 || phases_fit(plan, graph),
+  require(plan.columns.strip == 0 ||
+              (plan.lanes_per_segment == 1 && plan.warps == 1 && plan.load_width == 1),
+          "one warp walks along a strip, by single columns");
+  require(plan.occupancy * plan.warps <= target.resident_warps, "a processor holds the blocks");
+  require(plan.columns.phases == 1 || phases_fit(plan, graph),
           "the warps of a block take whole turns of phases, of the rows of one input");
 }
 

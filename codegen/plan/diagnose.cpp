@@ -136,10 +136,10 @@ class Search {
       if (known) choice.*value = to;
     };
     for (const PlanField& field : fields_) choice.*field.value = 0;
-    for (const auto value : {&PlanChoice::parts, &PlanChoice::blocks, &PlanChoice::chain})
+    for (const auto value : {&PlanChoice::parts, &PlanChoice::occupancy, &PlanChoice::chain})
       set(value, 1);
     set(&PlanChoice::stages, 2);
-    set(&PlanChoice::burst, 2);
+    set(&PlanChoice::store_batch, 2);
     set(&PlanChoice::fraction, 50);
     set(&PlanChoice::bytes, PlanChoice{}.bytes);
     for (const bool mma : {false, true}) {

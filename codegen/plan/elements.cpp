@@ -34,8 +34,8 @@ bool are_elements(const Target& target, const PlanRequest& request) {
 namespace {
 
 /// What of the plan follows from its choice. False where the choice is not legal.
-bool place_elements(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                    const PlanRequest& request, int widest) {
+bool derive_elements(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                     const PlanRequest& request, int widest) {
   plan.strategy = Strategy::elements;
   plan.load_width = width_of(graph, target, widest);
   plan.lanes_per_segment = 1;
@@ -48,7 +48,7 @@ constexpr PlanField kElements[] = {
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
-  if (!place_elements(plan, choice, site.graph, site.target, site.request, site.widest.aligned))
+  if (!derive_elements(plan, choice, site.graph, site.target, site.request, site.widest.aligned))
     return std::nullopt;
   return finish_folds(plan, choice, site);
 }

@@ -4,7 +4,7 @@
 
 #include "chainfold/codegen/plan/bound.hpp"
 #include "chainfold/codegen/plan/hints.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 #include "chainfold/codegen/plan/units.hpp"
 
 namespace chainfold::codegen {
@@ -14,12 +14,12 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
   const Target& target = site.target;
   const PlanRequest& request = site.request;
   if (choice.hints) {
-    plan.takes_lines = takes_lines(plan, graph, target);
-    plan.half_vectors = half_vectors_do(plan, graph, target);
-    plan.strands = strands_of(plan, graph, target);
-    if (request.most_elements == 0) plan.read_ahead = ahead_of(plan, graph, target);
+    plan.hints.evict_first = takes_lines(plan, graph, target);
+    plan.hints.half_vectors = half_vectors_do(plan, graph, target);
+    plan.hints.streams = streams_of(plan, graph, target);
+    if (request.is_unlimited()) plan.hints.read_ahead = ahead_of(plan, graph, target);
   } else {
-    plan.stream_from = 0;
+    plan.hints.non_temporal_from = 0;
   }
   const bool staged = plan.strategy == Strategy::staged,
              columns = plan.strategy == Strategy::columns;
@@ -32,8 +32,8 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
   const bool small = plan.shares_quads();
   for (const FoldPlan& how : plan.folds) {
     // Staged, a tile's last segments may be none at all, and anything stands in their place.
-    const bool finite = plan.nonfinite == NonFinite::assume_finite && !staged;
-    plan.guard = plan.guard || (how.unit != Unit::simt && small && !finite);
+    const bool finite = plan.promises.nonfinite == NonFinite::assume_finite && !staged;
+    plan.promises.guard = plan.promises.guard || (how.unit != Unit::simt && small && !finite);
   }
   // Merging rounded values is cheaper; whole states where the bound asks for it.
   auto bounded = [&] {
@@ -41,8 +41,8 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
     for (std::size_t f = 0; f < plan.folds.size(); ++f) {
       double& bound = plan.folds[f].error_bound_u;
       bound = error_bound(graph, plan, target, f);
-      within = within &&
-               bound <= allowed_error(graph, target, plan.accuracy, columns ? 0 : plan.segment, f);
+      within = within && bound <= allowed_error(graph, target, plan.promises.accuracy,
+                                                columns ? 0 : plan.segment, f);
     }
     return within;
   };

@@ -11,7 +11,7 @@
 namespace chainfold::codegen {
 
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
-  const std::int64_t line = target.line_bytes;
+  const std::int64_t line = target.evict_first_bytes;
   if (line == 0 || graph.inputs.empty()) return false;
   if (needs_order(graph)) return false;  // a lane's loads are one run
   auto all_inputs = [&](auto holds) {
@@ -24,7 +24,8 @@ bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
     case Strategy::parts: return wide;
     case Strategy::rows: return wide && plan.segment >= std::int64_t{kWarpWidth} * plan.load_width;
     case Strategy::columns:
-      return wide && plan.phases == 1 && !plan.strided && all_inputs([&](const GraphInput& input) {
+      return wide && plan.columns.phases == 1 && !plan.strided &&
+             all_inputs([&](const GraphInput& input) {
                return plan.segment * size_of(input.type) % line == 0;
              });
     default: return false;

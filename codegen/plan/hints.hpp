@@ -7,12 +7,12 @@
 
 namespace chainfold::codegen {
 
-/// What Plan::takes_lines says: of warps whose lanes' loads lie side by side over several lines,
-/// which a segment fills, so that its ends alone share some; or of columns whose rows are whole
-/// lines (pointers are taken to begin on them). Measured on an H200: such loads take 0.1 to 2.5 %
-/// less time if the cache is told, most where each of a warp's lies in another row; those that
-/// share lines, of short segments, up to 10 % more, and those of rows that begin within lines 1 %
-/// more.
+/// What PlanHints::evict_first says: of warps whose lanes' loads lie side by side over several
+/// lines, which a segment fills, so that its ends alone share some; or of columns whose rows are
+/// whole lines (pointers are taken to begin on them). Measured on an H200: such loads take 0.1
+/// to 2.5 % less time if the cache is told, most where each of a warp's lies in another row; those
+/// that share lines, of short segments, up to 10 % more, and those of rows that begin within lines
+/// 1 % more.
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
 /// Whether vectors of half a register's bits take no longer, where a processor's units are that
 /// wide, because hardly more is done to an element than to load and to add it: one sum of what one

@@ -11,19 +11,19 @@
 #include "chainfold/codegen/plan/bound.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/columns.hpp"
+#include "chainfold/codegen/plan/derive_scan.hpp"
 #include "chainfold/codegen/plan/elements.hpp"
 #include "chainfold/codegen/plan/hints.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
-#include "chainfold/codegen/plan/place_scan.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/codegen/plan/published_scan.hpp"
 #include "chainfold/codegen/plan/rows.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/staged.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
 #include "chainfold/codegen/plan/strategies.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 #include "chainfold/codegen/plan/units.hpp"
 #include "chainfold/codegen/target/target.hpp"
 
@@ -71,13 +71,13 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   if (scan && choice.depth < 1) return {};
   if (choice.rows > kMostRows) return {};
   if ((parts || columns) && (choice.parts < 1 || choice.parts > kMostParts)) return {};
-  if ((columns || scan) && choice.blocks > target.resident_warps) return {};
+  if ((columns || scan) && choice.occupancy > target.resident_warps) return {};
   if (choice.mma && !target.has_mma) return {};
   Plan plan;
   plan.segment = request.segment;
-  plan.accuracy = request.accuracy;
-  plan.nonfinite = request.nonfinite;
-  plan.determinism = request.determinism;
+  plan.promises.accuracy = request.accuracy;
+  plan.promises.nonfinite = request.nonfinite;
+  plan.promises.determinism = request.determinism;
   plan.base_alignment = request.base_alignment;
   plan.strided = request.strided;
   plan.warps = choice.warps;

@@ -37,30 +37,30 @@ constexpr double kBusyEnough = 0.9;
 PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
                  std::int64_t segments) {
   const std::int64_t even = (length + wanted - 1) / wanted;
-  std::int64_t quanta = (even + plan.part_quantum - 1) / plan.part_quantum;
-  if (plan.few_parts > 0) {
-    const std::int64_t few = std::max<std::int64_t>(1, plan.few_parts / segments);
-    quanta = std::max(quanta, std::min(kMostQuanta, length / few / plan.part_quantum));
+  std::int64_t quanta = (even + plan.parts.quantum - 1) / plan.parts.quantum;
+  if (plan.parts.few > 0) {
+    const std::int64_t few = std::max<std::int64_t>(1, plan.parts.few / segments);
+    quanta = std::max(quanta, std::min(kMostQuanta, length / few / plan.parts.quantum));
   }
-  const std::int64_t part_length = quanta * plan.part_quantum;
+  const std::int64_t part_length = quanta * plan.parts.quantum;
   return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
 }
 
 /// The share of the target that is busy while parts come and go in waves, the last of them too.
 double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
                   std::int64_t segments) {
-  const std::int64_t waves = (cut.parts * segments + plan.wave - 1) / plan.wave;
+  const std::int64_t waves = (cut.parts * segments + plan.parts.wave - 1) / plan.parts.wave;
   return static_cast<double>(segments) * static_cast<double>(length) /
-         (static_cast<double>(waves * plan.wave) *
+         (static_cast<double>(waves * plan.parts.wave) *
           static_cast<double>(std::min(cut.part_length, length)));
 }
 
 /// What of a plan by parts follows from its choice and the widest loads.
-void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                 const Widest& widest) {
+void derive_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                  const Widest& widest) {
   plan.strategy = Strategy::parts;
   plan.load_width = widest.peeled;
-  plan.edges = widest.peeled > 1 && (widest.peeled > widest.aligned || plan.segment == 0 ||
+  plan.edges = widest.peeled > 1 && (widest.peeled > widest.aligned || plan.is_whole() ||
                                      plan.segment % widest.peeled != 0);
   plan.depth = choice.depth;
   plan.mean_loads = mean_loads(graph, target, widest.peeled);
@@ -69,46 +69,46 @@ void place_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
   // not depend on the alignment of the pointers.
   const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
-  plan.part_quantum =
+  plan.parts.quantum =
       static_cast<std::int64_t>(kWarpWidth) * plan.warps * widest_of_all * plan.depth;
   // Few elements are shared out by what one warp loads at once.
-  if (choice.cluster > 0) plan.part_quantum /= plan.warps;
+  if (choice.cluster > 0) plan.parts.quantum /= plan.warps;
   if (choice.parts >= kManyParts && plan.segment > 0 &&
-      plan.segment <= kManyPartRounds * plan.part_quantum)
-    plan.part_quantum *= kManyPartRounds;
+      plan.segment <= kManyPartRounds * plan.parts.quantum)
+    plan.parts.quantum *= kManyPartRounds;
   // On a CPU a part is a task of its own: at least some kilobytes.
-  if (target.max_warps == 1) {
-    plan.part_quantum = std::int64_t{kWarpWidth} * kCpuQuantumElements;
-    plan.few_parts = kCpuFewParts;
+  if (target.is_cpu()) {
+    plan.parts.quantum = std::int64_t{kWarpWidth} * kCpuQuantumElements;
+    plan.parts.few = kCpuFewParts;
   }
-  plan.parts_wanted = choice.parts;
+  plan.parts.wanted = choice.parts;
   plan.combine_states = true;
-  plan.cluster = choice.cluster;
+  plan.parts.cluster = choice.cluster;
   const bool merged = choice.cluster == 0 && choice.parts > 1;
-  if (target.max_warps > 1 && merged)
-    plan.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
+  if (!target.is_cpu() && merged)
+    plan.parts.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
   plan.launches = merged ? 2 : 1;
 }
 
 }  // namespace
 
 bool cluster_serves(const Plan& plan, const Target& target) {
-  return plan.strategy == Strategy::parts && plan.cluster > 1 &&
-         plan.cluster <= target.cluster_blocks && plan.parts_wanted == plan.cluster;
+  return plan.strategy == Strategy::parts && plan.parts.cluster > 1 &&
+         plan.parts.cluster <= target.cluster_blocks && plan.parts.wanted == plan.parts.cluster;
 }
 
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
-  if (plan.cluster > 0) {
+  if (plan.parts.cluster > 0) {
     // Of each segment, and all blocks of a cluster are there, though some have nothing to do.
-    const std::int64_t round = plan.cluster * plan.part_quantum;
+    const std::int64_t round = plan.parts.cluster * plan.parts.quantum;
     const std::int64_t rounds = std::max<std::int64_t>(1, (length + round - 1) / round);
-    return {.parts = plan.cluster, .part_length = rounds * plan.part_quantum};
+    return {.parts = plan.parts.cluster, .part_length = rounds * plan.parts.quantum};
   }
-  if (length <= 0 || segments <= 0) return {.part_length = plan.part_quantum};
-  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts_wanted / segments);
+  if (length <= 0 || segments <= 0) return {.part_length = plan.parts.quantum};
+  const std::int64_t wanted = std::max<std::int64_t>(1, plan.parts.wanted / segments);
   PartCut best = cut_into(wanted, plan, length, segments);
   // One segment has the parts that its plan names.
-  if (plan.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
+  if (plan.parts.wave == 0 || segments == 1 || wanted >= kMostUneven) return best;
   double share = busy_share(best, plan, length, segments);
   for (std::int64_t more = wanted + 1; share < kBusyEnough && more <= kMostUneven; ++more) {
     const PartCut cut = cut_into(more, plan, length, segments);
@@ -128,27 +128,27 @@ constexpr PlanField kParts[] = {{"warps", &PlanChoice::warps},
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
-  place_parts(plan, choice, site.graph, site.target, site.widest);
-  if (plan.cluster > 0 && !cluster_serves(plan, site.target)) return std::nullopt;
+  derive_parts(plan, choice, site.graph, site.target, site.widest);
+  if (plan.parts.cluster > 0 && !cluster_serves(plan, site.target)) return std::nullopt;
   return finish_folds(plan, choice, site);
 }
 
 std::string print_own(const Plan& plan, const Graph& /*graph*/) {
-  return fmt::format("  part_quantum {}, parts_wanted {}{}{}{}\n", plan.part_quantum,
-                     plan.parts_wanted,
-                     plan.few_parts > 0 ? fmt::format(", {} of few elements", plan.few_parts) : "",
-                     plan.wave > 0 ? fmt::format(", {} at once", plan.wave) : "",
-                     plan.cluster > 0 ? ", of one cluster" : "");
+  return fmt::format("  part_quantum {}, parts_wanted {}{}{}{}\n", plan.parts.quantum,
+                     plan.parts.wanted,
+                     plan.parts.few > 0 ? fmt::format(", {} of few elements", plan.parts.few) : "",
+                     plan.parts.wave > 0 ? fmt::format(", {} at once", plan.parts.wave) : "",
+                     plan.parts.cluster > 0 ? ", of one cluster" : "");
 }
 
 void verify_own(const Plan& plan, const Graph& /*graph*/, const Target& target,
                 const RequireRule& require) {
   require(
-      plan.part_quantum > 0 && plan.part_quantum % plan.load_width == 0 && plan.parts_wanted > 0,
+      plan.parts.quantum > 0 && plan.parts.quantum % plan.load_width == 0 && plan.parts.wanted > 0,
       "parts have a quantum and a number");
-  require(plan.cluster == 0 || cluster_serves(plan, target),
+  require(plan.parts.cluster == 0 || cluster_serves(plan, target),
           "a cluster has all parts of a segment");
-  require(plan.launches == (plan.parts_wanted > 1 && plan.cluster == 0 ? 2 : 1),
+  require(plan.launches == (plan.parts.wanted > 1 && plan.parts.cluster == 0 ? 2 : 1),
           "parts are merged by a second launch, one part and a cluster's are not");
 }
 

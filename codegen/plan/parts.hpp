@@ -19,8 +19,8 @@ inline constexpr int kMostParts = 4096;
 /// many parts as can be, so that processors that are nearer to memory fold more of them than
 /// others.
 inline constexpr int kPartWarps = 16;
-/// Whether Plan::cluster is legal: a segment's parts are its blocks, and the target has as many in
-/// one.
+/// Whether PartsPlan::cluster is legal: a segment's parts are its blocks, and the target has as
+/// many in one.
 bool cluster_serves(const Plan& plan, const Target& target);
 /// Quanta of a part that few_parts lets grow.
 inline constexpr std::int64_t kMostQuanta = 4;

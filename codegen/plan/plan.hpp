@@ -73,16 +73,117 @@ struct FoldPlan {
   int mma_row = -1;
   double error_bound_u = 0;  ///< in units of 2^-24 (2^-53 for f64) times the sum of absolute values
 };
+/// What plans promise about their results, and what they do for that.
+struct PlanPromises {
+  Accuracy accuracy = Accuracy::accurate;
+  NonFinite nonfinite = NonFinite::ieee;
+  Determinism determinism = Determinism::run_to_run;
+  bool guard = false;  ///< tiles with non-finite results are redone without the tensor core
+};
+
+/// What makes loads and stores faster and changes nothing else (hints.hpp).
+struct PlanHints {
+  /// How many elements behind those that are read from memory lie others that a CPU's thread asks
+  /// for meanwhile: ahead_of() this plan (streams.hpp), or 0, which is none.
+  std::int64_t read_ahead = 0;
+  /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something, so
+  /// the first-level cache may evict them first (Target::evict_first_bytes).
+  bool evict_first = false;
+  /// rows, parts, lanes in vectors: half_vectors_do() of this plan.
+  bool half_vectors = false;
+  /// rows, parts, columns: interleaved streams, the places of memory that a CPU's thread reads in
+  /// turn: streams_of() this plan (streams.hpp). Of rows without a loop its blocks are dealt to
+  /// them (Launch::streams), of columns the rows of a batch, else the loads of a batch.
+  int streams = 1;
+  /// Scans, a CPU's rows: bytes of an output from which on its stores are non-temporal; 0: never.
+  std::int64_t non_temporal_from = 0;
+  /// Scans: where stores are non-temporal, rows of ranges begin with lines of memory, wherever
+  /// outputs and ranges do, and the first and the last ones have gaps for that.
+  bool to_lines = false;
+};
+
+/// Of staged plans.
+struct StagedPlan {
+  /// Segments begin anywhere within loads, of which lanes keep what is theirs.
+  bool straddle = false;
+  int store_batch = 0;  ///< tiles of a warp that follow each other and are stored together
+  /// Rounds of tiles (one a warp) of each tail block, which starts when another block has ended;
+  /// `store_batch`: every block is such, and takes one batch. 0: there are no tail blocks.
+  int tail_trips = 0;
+};
+
+/// Of columns.
+struct ColumnsPlan {
+  /// Rows so many apart begin equally far off a load's boundary, and each warp takes rows of one
+  /// such phase. 1: every row begins on the width of loads.
+  int phases = 1;
+  /// How many columns a block walks along, row by row, while their states wait in scratch: for
+  /// processors that read long runs much faster. 0: a block's states stay in registers.
+  std::int64_t strip = 0;
+};
+
+/// Of parts, and of columns whose rows have parts.
+struct PartsPlan {
+  std::int64_t quantum = 0;  ///< a part's length is a multiple of this
+  std::int64_t wanted = 0;   ///< as many parts of a segment fill the target
+  /// As long as so many are left, parts grow up to kMostQuanta quanta each. 0: they do not.
+  std::int64_t few = 0;
+  /// Blocks that the target holds at once. Segments that few parts each cannot share out evenly
+  /// have a few more. 0: parts wait for no such wave.
+  std::int64_t wave = 0;
+  /// The blocks of a segment are one cluster and tell each other what they have folded, so that
+  /// there is one launch. 0: no cluster.
+  int cluster = 0;
+};
+
+/// Of scans.
+struct ScanPlan {
+  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
+  std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
+  /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
+  /// memory.
+  int staged_rows = 0;
+  /// look_back: tiles are of all segments, one behind the other, which begin anywhere in them.
+  bool heads = false;
+  /// look_back, a CPU's look_ahead: the look-back window, groups of 32 tiles before the own one
+  /// whose tiles are looked at one by one.
+  int window = 0;
+  /// look_back: segments whose tickets are interleaved, so that of the tiles that wait at a time
+  /// few wait for each other; 0: one segment after the other.
+  int interleaved = 0;
+  /// look_back: runs that are all there in a blocked arrangement, each lane's part of them one
+  /// behind the other, and go through shared memory both ways (lower/scan/blocked.hpp).
+  bool blocked = false;
+  /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
+  /// have no masks. Others are rows that have.
+  bool ragged = false;
+  /// propagate: every tile folds the states of those before it; no launch does between.
+  bool direct = false;
+  /// propagate: warps of the block that scans the states of a segment's tiles, and states that a
+  /// lane takes at once.
+  int state_warps = 1, states_a_lane = 1;
+  /// Rows of a warp's run stay in registers; else its elements are read twice.
+  bool in_registers = true;
+  int range_depth = 1;  ///< rows at once of what is not in registers
+  /// What is not in registers: elements a lane of rows that are all there. One of these counts as
+  /// so many rows, and what is left of them has rows of one element a lane.
+  int range_width = 1;
+  int range_load = 1;  ///< the same: elements a lane of what is folded before it is scanned
+};
+
+/// Of published strategies.
+struct PublishedPlan {
+  int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's
+  bool product = false;  ///< a second product adds up the columns, which are rounded for it
+  int fraction = 0;      ///< split: of the elements, those on tensor cores, in percent
+  bool atomics = false;  ///< single_pass: blocks add to the output in any order
+};
+
 struct Plan {
   Strategy strategy = Strategy::rows;
-  /// Elements a segment, 0: known at launch (parts only); of columns: how many.
+  /// Elements a segment, 0: known at launch (is_whole); of columns: how many.
   std::int64_t segment = 0;
-  int load_width = 1;  ///< elements of each input a lane loads at once
-  /// staged: segments begin anywhere within loads, of which lanes keep what is theirs.
-  bool straddle = false;
-  /// columns: rows so many apart begin equally far off a load's boundary, and each warp takes rows
-  /// of one such phase. 1: every row begins on the width of loads.
-  int phases = 1;
+  int load_width = 1;          ///< elements of each input a lane loads at once
   int depth = 1;               ///< such loads a lane has in flight along its segment
   int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
   /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
@@ -97,106 +198,43 @@ struct Plan {
   /// all lanes that share a segment, which exchange sums for it first and have no counts.
   int mean_loads = 0;
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
+  bool strided = false;         ///< inputs' strides are parameters of the launch
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
+  /// Rows and scans: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
+  /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
+  bool vector_lanes = false;
   /// staged (a power of two), look_ahead: tiles in shared memory or on their way; a CPU's: one more
   /// than those that a thread takes before it scans one
   int stages = 0;
-  /// look_back, look_ahead: of a run's rows those that are scanned last, which come through shared
-  /// memory.
-  int staged = 0;
-  /// staged: tiles of a warp that follow each other and whose results are stored together
-  int burst = 0;
-  /// staged: rounds of tiles (one a warp) of each block that starts when another one has ended;
-  /// `burst`: every block is such, and takes one burst. 0: no block starts late.
-  int late = 0;
-  int resident = 0;               ///< staged, columns: blocks a multiprocessor holds
-  std::int64_t blocks = 0;        ///< staged, look_ahead: that stay for most of a launch, at most
-  std::int64_t part_quantum = 0;  ///< parts, columns: a part's length is a multiple of this
-  std::int64_t parts_wanted = 0;  ///< parts, columns: as many of a segment fill the target
-  /// parts: as long as so many are left, they grow up to kMostQuanta quanta each. 0: they do not.
-  std::int64_t few_parts = 0;
-  /// parts: blocks that the target holds at once. Segments that few parts each cannot share out
-  /// evenly have a few more. 0: parts wait for no such wave.
-  std::int64_t wave = 0;
-  bool strided = false;  ///< inputs' strides are parameters of the launch
-  /// columns: how many a block walks along, row by row, while their states wait in scratch: for
-  /// processors that read long runs much faster. 0: a block's states stay in registers.
-  std::int64_t strip = 0;
-  std::int64_t tile_segments = 0;  ///< scan_tile, scan_run: segments of a warp
-  std::int64_t tile = 0;           ///< look_back, look_ahead, propagate: elements of a tile
-  /// look_back: tiles are of all segments, one behind the other, which begin anywhere in them.
-  bool heads = false;
-  /// look_back, a CPU's look_ahead: groups of 32 tiles before the own one whose tiles are looked at
-  /// one by one.
-  int near = 0;
-  /// look_back: segments whose tiles are taken in turn, so that of the tiles that wait at a time
-  /// few wait for each other; 0: one segment after the other.
-  int across = 0;
-  /// look_back: runs that are all there are in a blocked arrangement, each lane's part of them one
-  /// behind the other, and go through shared memory both ways (lower/scan/blocked.hpp).
-  bool blocked = false;
-  /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
-  /// have no masks. Others are rows that have.
-  bool ragged = false;
-  /// propagate: every tile folds the states of those before it; no launch does between.
-  bool direct = false;
-  /// propagate: warps of the block that scans the states of a segment's tiles, and states that a
-  /// lane takes at once.
-  int state_warps = 1, states_a_lane = 1;
-  /// parts: the blocks of a segment are one cluster and tell each other what they have folded, so
-  /// that there is one launch. 0: no cluster.
-  int cluster = 0;
-  /// Scans: rows of a warp's run stay in registers; else its elements are read twice.
-  bool in_registers = true;
-  int range_depth = 1;  ///< scans: rows at once of what is not in registers
-  /// Scans, what is not in registers: elements a lane of rows that are all there. One of these
-  /// counts as so many rows, and what is left of them has rows of one element a lane.
-  int range_width = 1;
-  int range_load = 1;  ///< the same: elements a lane of what is folded before it is scanned
-  /// Scans, rows: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
-  /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
-  bool vector_lanes = false;
-  /// How many elements behind those that are read from memory lie others that a CPU's thread asks
-  /// for meanwhile: ahead_of() this plan (strands.hpp), or 0, which is none.
-  std::int64_t read_ahead = 0;
-  /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something
-  /// (Target::line_bytes).
-  bool takes_lines = false;
-  /// rows, parts, lanes in vectors: half_vectors_do() of this plan.
-  bool half_vectors = false;
-  /// rows, parts, columns: places of memory that a CPU's thread reads in turn: strands_of() this
-  /// plan (strands.hpp). Of rows without a loop its blocks are dealt to them (Launch::strands), of
-  /// columns the rows of a batch, else the loads of a batch.
-  int strands = 1;
-  /// Scans, a CPU's rows: bytes from which on outputs pass the caches by; 0: never.
-  std::int64_t stream_from = 0;
-  /// Scans: where outputs pass the caches by, rows of ranges begin with lines of memory, wherever
-  /// outputs and ranges do, and the first and the last ones have gaps for that.
-  bool to_lines = false;
+  int occupancy = 0;        ///< staged, columns: blocks a multiprocessor holds
+  std::int64_t blocks = 0;  ///< staged, look_ahead: that stay for most of a launch, at most
+  StagedPlan staged{};
+  ColumnsPlan columns{};
+  PartsPlan parts{};
+  ScanPlan scan{};
+  PublishedPlan published{};
   std::vector<FoldPlan> folds;  ///< one a fold of the graph
-  // Published strategies:
-  int chain = 0;         ///< products that one accumulator takes; 0: all of a segment's or warp's
-  bool product = false;  ///< a second product adds up the columns, which are rounded for it
-  int fraction = 0;      ///< split: of the elements, those on tensor cores, in percent
-  bool atomics = false;  ///< single_pass: blocks add to the output in any order
-  // What it promises and needs:
-  Accuracy accuracy = Accuracy::accurate;
-  NonFinite nonfinite = NonFinite::ieee;
-  Determinism determinism = Determinism::run_to_run;
-  bool guard = false;  ///< tiles with non-finite results are redone without the tensor core
+  PlanHints hints{};
+  PlanPromises promises{};
   int launches = 1;
   int base_alignment = 16;
   std::int64_t state_bytes =
       0;  ///< of all folds' states of one part: scratch and carry are made of it
 
+  /// Whether there is one segment, of a length that is known at launch.
+  [[nodiscard]] bool is_whole() const { return segment == 0; }
   /// Whether several segments share a quad of lanes, and with it a column of a matrix instruction.
   [[nodiscard]] bool shares_quads() const {
     return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
   }
-  /// staged: every block takes one burst; or some stay for many, and others come late.
-  [[nodiscard]] bool one_burst() const { return late > 0 && late == burst; }
-  [[nodiscard]] bool has_late_blocks() const { return late > 0 && late < burst; }
+  /// staged: every block takes one batch; or some stay for many, and tail blocks follow.
+  [[nodiscard]] bool one_batch() const {
+    return staged.tail_trips > 0 && staged.tail_trips == staged.store_batch;
+  }
+  [[nodiscard]] bool has_tail_blocks() const {
+    return staged.tail_trips > 0 && staged.tail_trips < staged.store_batch;
+  }
   /// Segments one warp handles at once (rows, elements, staged); columns: loads side by side.
   [[nodiscard]] int segments_per_warp() const {
     if (strategy == Strategy::elements) return kWarpWidth * load_width * depth;
@@ -205,13 +243,13 @@ struct Plan {
   /// Columns of a block (columns).
   [[nodiscard]] std::int64_t columns_per_block() const {
     // Phased windows bring a load more than the band has.
-    const std::int64_t own = segments_per_warp() - (phases > 1 ? 1 : 0);
-    return strip > 0 ? strip : own * load_width;
+    const std::int64_t own = segments_per_warp() - (columns.phases > 1 ? 1 : 0);
+    return columns.strip > 0 ? columns.strip : own * load_width;
   }
   /// Loads that a segment takes of each of its lanes (rows, staged).
   [[nodiscard]] int loads_a_lane() const {
     const std::int64_t step = static_cast<std::int64_t>(lanes_per_segment) * load_width;
-    const std::int64_t spread = segment + (straddle ? load_width - 1 : 0);
+    const std::int64_t spread = segment + (staged.straddle ? load_width - 1 : 0);
     return static_cast<int>((spread + step - 1) / step);
   }
   /// Whether a segment ends within a load, whose elements behind it are masked one by one (rows).
@@ -230,8 +268,9 @@ struct Plan {
 };
 /// Whether sums of a published plan are rounded to the inputs' type on their way.
 inline bool rounds_sums(const Plan& plan) {
-  if (is_published_scan(plan.strategy)) return plan.product;
-  return is_published(plan.strategy) && (plan.product || plan.strategy == Strategy::recurrence);
+  if (is_published_scan(plan.strategy)) return plan.published.product;
+  return is_published(plan.strategy) &&
+         (plan.published.product || plan.strategy == Strategy::recurrence);
 }
 
 }  // namespace chainfold::codegen

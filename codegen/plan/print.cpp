@@ -38,19 +38,21 @@ std::string print(const Plan& plan, const Graph& graph) {
       "plan {{\n  strategy {}\n  segment {}\n  load_width {} elements a lane{}, {} in flight, base "
       "aligned to {} bytes\n",
       name_of(plan.strategy), plan.segment > 0 ? std::to_string(plan.segment) : "known at launch",
-      plan.load_width, plan.straddle ? " that segments straddle" : "", plan.depth,
+      plan.load_width, plan.staged.straddle ? " that segments straddle" : "", plan.depth,
       plan.base_alignment);
   if (plan.strided) text += "  strides of the inputs given at launch\n";
   text += row_of(plan.strategy).print(plan, graph);
   text += fmt::format("  warps {}, edges {}, combine {}\n", plan.warps,
                       plan.edges ? "scalar" : "none", plan.combine_states ? "states" : "values");
-  if (plan.takes_lines) text += "  loads take whole lines\n";
-  if (plan.strategy == Strategy::rows && plan.stream_from > 0)
-    text += fmt::format("  outputs of {} bytes and more pass the caches by\n", plan.stream_from);
-  if (plan.half_vectors) text += "  vectors of half a register do\n";
-  if (plan.strands > 1)
-    text += fmt::format("  memory is read in {} places in turn\n", plan.strands);
-  if (plan.read_ahead > 0) text += fmt::format("  reads {} elements ahead\n", plan.read_ahead);
+  if (plan.hints.evict_first) text += "  loads take whole lines\n";
+  if (plan.strategy == Strategy::rows && plan.hints.non_temporal_from > 0)
+    text += fmt::format("  outputs of {} bytes and more pass the caches by\n",
+                        plan.hints.non_temporal_from);
+  if (plan.hints.half_vectors) text += "  vectors of half a register do\n";
+  if (plan.hints.streams > 1)
+    text += fmt::format("  memory is read in {} places in turn\n", plan.hints.streams);
+  if (plan.hints.read_ahead > 0)
+    text += fmt::format("  reads {} elements ahead\n", plan.hints.read_ahead);
   if (plan.mean_loads > 0) text += fmt::format("  means of {} loads a lane\n", plan.mean_loads);
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
     const FoldPlan& how = plan.folds[f];
@@ -67,10 +69,11 @@ std::string print(const Plan& plan, const Graph& graph) {
   }
   constexpr const char* kAccuracy[] = {"exact", "reproducible", "accurate", "fast", "as_published"};
   constexpr const char* kDeterminism[] = {"not_guaranteed", "run_to_run", "gpu_to_gpu"};
-  text += fmt::format(
-      "  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
-      kAccuracy[static_cast<int>(plan.accuracy)], kDeterminism[static_cast<int>(plan.determinism)],
-      plan.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite", plan.guard ? "on" : "off");
+  text += fmt::format("  accuracy {}, determinism {}, nonfinite {}, guard {}\n",
+                      kAccuracy[static_cast<int>(plan.promises.accuracy)],
+                      kDeterminism[static_cast<int>(plan.promises.determinism)],
+                      plan.promises.nonfinite == NonFinite::ieee ? "ieee" : "assume_finite",
+                      plan.promises.guard ? "on" : "off");
   const bool keeps_states = plan.strategy == Strategy::parts ||
                             (plan.strategy == Strategy::columns && plan.launches == 2) ||
                             (is_scan(plan.strategy) && plan.launches > 1);

@@ -48,20 +48,21 @@ constexpr PlanField kMultiple256[] = {{"warps", &PlanChoice::warps},
                                       {"chain", &PlanChoice::chain},
                                       {"product", &PlanChoice::product},
                                       {"bytes", &PlanChoice::bytes}};
-constexpr PlanField kGrid[] = {{"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
-                               {"chain", &PlanChoice::chain},     {"blocks", &PlanChoice::blocks},
-                               {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kGrid[] = {
+    {"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
+    {"chain", &PlanChoice::chain},     {"blocks", &PlanChoice::occupancy},
+    {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
 constexpr PlanField kRecurrence[] = {
     {"warps", &PlanChoice::warps}, {"chain", &PlanChoice::chain}, {"bytes", &PlanChoice::bytes}};
 constexpr PlanField kSinglePass[] = {{"warps", &PlanChoice::warps},
                                      {"chain", &PlanChoice::chain},
-                                     {"blocks", &PlanChoice::blocks},
+                                     {"blocks", &PlanChoice::occupancy},
                                      {"product", &PlanChoice::product},
                                      {"bytes", &PlanChoice::bytes}};
 constexpr PlanField kSplit[] = {
-    {"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
-    {"blocks", &PlanChoice::blocks},   {"fraction", &PlanChoice::fraction},
-    {"product", &PlanChoice::product}, {"bytes", &PlanChoice::bytes}};
+    {"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
+    {"blocks", &PlanChoice::occupancy}, {"fraction", &PlanChoice::fraction},
+    {"product", &PlanChoice::product},  {"bytes", &PlanChoice::bytes}};
 
 constexpr Published kTable[] = {
     {Strategy::reduction16, "reduction16", "[D] 4.1, Reduction16", "segments of 16", kReduction16},
@@ -103,7 +104,7 @@ std::int64_t links_in_a_row(const Plan& plan) {
     case Strategy::block256n: return (squares + plan.warps - 1) / plan.warps;
     case Strategy::grid256n:
     case Strategy::single_pass:
-    case Strategy::recurrence: return plan.chain;
+    case Strategy::recurrence: return plan.published.chain;
     default: return 1;  // its chains have one link
   }
 }
@@ -123,7 +124,7 @@ double bound_of(const Plan& plan, const Target& target) {
   if (!rounds_sums(plan)) {
     // Across lanes a state's merges are compensated, a single value's are not.
     double bound = links * link + 2 + 2;
-    if (plan.atomics) bound += static_cast<double>(plan.blocks);
+    if (plan.published.atomics) bound += static_cast<double>(plan.blocks);
     return bound;
   }
   const double rounding = row.input == DType::f16 ? 0x1p-11 : 0x1p-8;
@@ -133,11 +134,11 @@ double bound_of(const Plan& plan, const Target& target) {
                         (1 + static_cast<double>(seconds) * link * kUnit);
   double all = square;
   if (plan.strategy == Strategy::recurrence) {
-    const int launches = recurrence_launches(plan.chain);
+    const int launches = recurrence_launches(plan.published.chain);
     all = std::pow(square, launches) * std::pow(1 + rounding, launches - 1);
   }
   double bound = (all - 1) / kUnit * (1 + 0x1p-10) + 2;
-  if (plan.atomics) bound += 2 * static_cast<double>(plan.blocks);
+  if (plan.published.atomics) bound += 2 * static_cast<double>(plan.blocks);
   return bound;
 }
 
@@ -178,7 +179,8 @@ const Published* published(Strategy strategy) {
 
 int tensor_warps(const Plan& plan) {
   if (plan.strategy != Strategy::split) return plan.warps;
-  return std::clamp((plan.warps * plan.fraction + 50) / 100, 1, std::max(1, plan.warps - 1));
+  return std::clamp((plan.warps * plan.published.fraction + 50) / 100, 1,
+                    std::max(1, plan.warps - 1));
 }
 
 int recurrence_launches(int chain) {
@@ -187,66 +189,67 @@ int recurrence_launches(int chain) {
   return launches;
 }
 
-bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                     int widest) {
+bool derive_published(Plan& plan, const PlanChoice& choice, const Graph& graph,
+                      const Target& target, int widest) {
   const Strategy strategy = choice.strategy;
   const int row = published_mma_row(graph, target);
   if (row < 0 || !serves_published(strategy, plan.segment)) return false;
   plan.strategy = strategy;
   plan.folds[0] = {.unit = Unit::mma_ones, .mma_row = row};
   plan.load_width = std::min(widest, is_square(strategy) ? 8 : 4);
-  plan.edges = plan.segment == 0;
+  plan.edges = plan.is_whole();
   plan.rows =
       strategy == Strategy::reduction16 || strategy == Strategy::reduction256 ? choice.rows : 1;
   if (plan.rows > 8) return false;
-  plan.product = is_square(strategy) && choice.product != 0;
+  plan.published.product = is_square(strategy) && choice.product != 0;
   if (choice.product != 0 && choice.product != 1) return false;
   if (strategy == Strategy::recurrence || strategy == Strategy::single_pass) {
     if (choice.chain < 1 || choice.chain > kMostLinks) return false;
-    plan.chain = plan.depth = choice.chain;
+    plan.published.chain = plan.depth = choice.chain;
   } else if (strategy == Strategy::split) {
-    plan.chain = 1;
+    plan.published.chain = 1;
     plan.depth = choice.depth;
   } else if (plan.rows > 1 || plan.segment == kSquareRow) {
-    plan.chain = 1;
+    plan.published.chain = 1;
   } else if (strategy == Strategy::inefficient256n || strategy == Strategy::reduction256) {
-    plan.chain = 1;
+    plan.published.chain = 1;
     plan.depth = static_cast<int>(std::min<std::int64_t>(choice.depth, squares_of(plan.segment)));
   } else {
     const bool whole = strategy == Strategy::grid256n;
     if (choice.chain < 0 || (choice.chain > 0 && !is_power_of_two(choice.chain))) return false;
     if (whole && choice.chain == 0) return false;
-    plan.chain = choice.chain;
+    plan.published.chain = choice.chain;
     plan.depth = choice.depth;
     if (!whole) {
       const std::int64_t links = links_in_a_row(plan);
       plan.depth = static_cast<int>(std::min<std::int64_t>(choice.depth, links));
-      if (plan.chain >= links) plan.chain = 0;
+      if (plan.published.chain >= links) plan.published.chain = 0;
     }
-    if (plan.chain > plan.depth) return false;
+    if (plan.published.chain > plan.depth) return false;
   }
   if (plan.depth > kMostDepth) return false;
   plan.launches = 1;
   const bool blocks_meet = strategy == Strategy::grid256n || strategy == Strategy::single_pass ||
                            strategy == Strategy::split;
   if (blocks_meet) {
-    plan.blocks = std::int64_t{target.processors} * choice.blocks;
+    plan.blocks = std::int64_t{target.processors} * choice.occupancy;
     if (plan.blocks < 1 || plan.blocks > kMostParts) return false;
     plan.launches = 2;
-    plan.atomics = strategy != Strategy::grid256n && is_plain_sum(graph) &&
-                   plan.determinism == Determinism::not_guaranteed &&
-                   plan.accuracy == Accuracy::as_published;
+    plan.published.atomics = strategy != Strategy::grid256n && is_plain_sum(graph) &&
+                             plan.promises.determinism == Determinism::not_guaranteed &&
+                             plan.promises.accuracy == Accuracy::as_published;
   }
   if (strategy == Strategy::split) {
     if (choice.fraction < 1 || choice.fraction > 99 || plan.warps < 2) return false;
-    plan.fraction = choice.fraction;
+    plan.published.fraction = choice.fraction;
   }
-  if (strategy == Strategy::recurrence) plan.launches = recurrence_launches(plan.chain);
+  if (strategy == Strategy::recurrence) plan.launches = recurrence_launches(plan.published.chain);
   const std::int64_t links = links_in_a_row(plan);
   const bool one_value =
       strategy == Strategy::reduction16 || strategy == Strategy::reduction256 ||
       strategy == Strategy::recurrence ||
-      (strategy == Strategy::inefficient256n && (plan.product || squares_of(plan.segment) == 1)) ||
+      (strategy == Strategy::inefficient256n &&
+       (plan.published.product || squares_of(plan.segment) == 1)) ||
       ((strategy == Strategy::strided16n || strategy == Strategy::efficient256n) &&
        chain_of(plan, links) == links);
   plan.combine_states = !one_value;
@@ -256,16 +259,17 @@ bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, c
 
 std::string print_published(const Plan& plan) {
   std::string text = fmt::format("  source {}\n", published(plan.strategy)->source);
-  const std::string chain = plan.chain == 0 ? "unbroken" : fmt::format("of {}", plan.chain);
+  const std::string chain =
+      plan.published.chain == 0 ? "unbroken" : fmt::format("of {}", plan.published.chain);
   text += fmt::format("  chains {}, rows {}, columns added by {}", chain, plan.rows,
                       rounds_sums(plan) ? "a second product" : "lanes");
   if (plan.blocks > 0) text += fmt::format(", blocks {}", plan.blocks);
-  if (plan.fraction > 0) {
-    text += fmt::format(", {} percent by {} of {} warps", plan.fraction, tensor_warps(plan),
-                        plan.warps);
+  if (plan.published.fraction > 0) {
+    text += fmt::format(", {} percent by {} of {} warps", plan.published.fraction,
+                        tensor_warps(plan), plan.warps);
   }
   if (plan.strategy == Strategy::single_pass || plan.strategy == Strategy::split)
-    text += plan.atomics ? ", blocks add to the output" : ", the last block finishes";
+    text += plan.published.atomics ? ", blocks add to the output" : ", the last block finishes";
   return text + "\n";
 }
 
@@ -276,12 +280,12 @@ void verify_published(const Plan& plan, const Graph& graph, const Target& target
   require(published_mma_row(graph, target) >= 0 && row >= 0, "the strategy serves the graph");
   require(target.arch >= mma_table()[static_cast<std::size_t>(row)].first_arch,
           "the architecture has the matrix instruction");
-  require(is_power_of_two(plan.rows) && plan.depth <= kMostDepth && plan.chain >= 0,
+  require(is_power_of_two(plan.rows) && plan.depth <= kMostDepth && plan.published.chain >= 0,
           "rows, depth and chain");
   require(plan.load_width <= (is_square(plan.strategy) ? 8 : 4), "loads fit the square");
-  require(!rounds_sums(plan) || plan.accuracy == Accuracy::as_published,
+  require(!rounds_sums(plan) || plan.promises.accuracy == Accuracy::as_published,
           "sums are rounded to the inputs' type under as_published alone");
-  require(!plan.atomics || plan.determinism == Determinism::not_guaranteed,
+  require(!plan.published.atomics || plan.promises.determinism == Determinism::not_guaranteed,
           "floats are added atomically only where determinism is not guaranteed");
 }
 
@@ -290,7 +294,7 @@ namespace {
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
   if (!choice.mma || !site.request.allow_mma ||
-      !place_published(plan, choice, site.graph, site.target, site.widest.aligned))
+      !derive_published(plan, choice, site.graph, site.target, site.widest.aligned))
     return std::nullopt;
   return within_policy(std::move(plan), site);
 }
@@ -317,8 +321,9 @@ std::vector<StrategyRow> published_strategies() {
 }
 
 std::optional<Plan> within_policy(Plan plan, const PlanSite& site) {
-  if (plan.accuracy == Accuracy::as_published) return plan;
-  const double allowed = allowed_error(site.graph, site.target, plan.accuracy, plan.segment, 0);
+  if (plan.promises.accuracy == Accuracy::as_published) return plan;
+  const double allowed =
+      allowed_error(site.graph, site.target, plan.promises.accuracy, plan.segment, 0);
   if (rounds_sums(plan) || plan.folds[0].error_bound_u > allowed) return std::nullopt;
   return plan;
 }

@@ -40,15 +40,15 @@ struct Published {
 const Published* published(Strategy strategy);
 /// What of a published plan follows from its choice, bounds included; `widest` elements a load at
 /// most. False where the choice is not legal whatever the accuracy.
-bool place_published(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                     int widest);
+bool derive_published(Plan& plan, const PlanChoice& choice, const Graph& graph,
+                      const Target& target, int widest);
 /// Squares of a segment.
 inline std::int64_t squares_of(std::int64_t segment) { return segment / 256; }
 /// Warps of a block that use tensor cores (split); the others add by lanes.
 int tensor_warps(const Plan& plan);
 /// Products that one accumulator takes before it is added to a state, of `links` in a row.
 inline std::int64_t chain_of(const Plan& plan, std::int64_t links) {
-  return plan.chain == 0 || plan.chain > links ? links : plan.chain;
+  return plan.published.chain == 0 || plan.published.chain > links ? links : plan.published.chain;
 }
 /// Launches of a recurrence that leave one value of 2^40 elements.
 int recurrence_launches(int chain);

@@ -70,19 +70,20 @@ double bound_of(const Plan& plan, const Target& target) {
   };
   const double second = (1 + rounding) * (1 + link * kUnit);
   // Four additions of a row's columns by lanes, or the second product.
-  const double total = plan.product ? grown(one, second) : one + 4;
+  const double total = plan.published.product ? grown(one, second) : one + 4;
   switch (plan.strategy) {
     case Strategy::scan16: return one;
     case Strategy::scan16n:
-      return plan.chain == 0 ? link * static_cast<double>(plan.segment / kSquareRow) : one + kCarry;
-    case Strategy::scan256: return total + (plan.product ? 0 : 1);
+      return plan.published.chain == 0 ? link * static_cast<double>(plan.segment / kSquareRow)
+                                       : one + kCarry;
+    case Strategy::scan256: return total + (plan.published.product ? 0 : 1);
     case Strategy::scan256n:
-      if (plan.chain != 0) return total + kCarry;
+      if (plan.published.chain != 0) return total + kCarry;
       // What came before passes each square's accumulators.
-      return total + 1 + squares * (plan.product ? 2 * link : link + 1);
+      return total + 1 + squares * (plan.published.product ? 2 * link : link + 1);
     case Strategy::scan_grid256n:  // a square's values, what comes before the warp, and the block
-      return (plan.product ? grown(total, second) : total) + 1 + kCarry;
-    default: return (plan.product ? grown(total, second) : total) + kCarry;
+      return (plan.published.product ? grown(total, second) : total) + 1 + kCarry;
+    default: return (plan.published.product ? grown(total, second) : total) + kCarry;
   }
 }
 
@@ -128,11 +129,11 @@ const Published* published_scan(Strategy strategy) {
   return row == std::end(kTable) ? nullptr : row;
 }
 
-bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
-                          const Target& target, int widest) {
+bool derive_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
+                           const Target& target, int widest) {
   const int row = published_scan_mma_row(choice.strategy, graph, target);
   if (row < 0 || widest < 2 || !serves_published_scan(choice.strategy, plan.segment)) return false;
-  if (plan.nonfinite != NonFinite::assume_finite) return false;
+  if (plan.promises.nonfinite != NonFinite::assume_finite) return false;
   if (2 * widest_of_scan(graph) > plan.base_alignment) return false;  // pairs are stored at once
   plan.strategy = choice.strategy;
   plan.folds[0] = {.unit = Unit::mma_scan, .mma_row = row};
@@ -140,14 +141,14 @@ bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& gra
   plan.depth = 1;
   const bool grid = choice.strategy == Strategy::scan_grid256n;
   plan.launches = grid ? 3 : 1;
-  plan.tile = grid ? plan.warps * kSquare : 0;
+  plan.scan.tile = grid ? plan.warps * kSquare : 0;
   const bool several = choice.strategy == Strategy::scan16 || choice.strategy == Strategy::scan256;
   plan.rows = several ? choice.rows : 1;
   if (plan.rows > kMostRows || choice.product > 1 || choice.chain > 1) return false;
-  plan.product = has_products(choice.strategy) && choice.product == 1;
+  plan.published.product = has_products(choice.strategy) && choice.product == 1;
   const bool carries =
       choice.strategy == Strategy::scan16n || choice.strategy == Strategy::scan256n;
-  plan.chain = carries ? choice.chain : 1;
+  plan.published.chain = carries ? choice.chain : 1;
   if ((grid || choice.strategy == Strategy::scan_block256n) && plan.warps > kMostWarps)
     return false;
   plan.combine_states = true;
@@ -158,9 +159,9 @@ bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& gra
 std::string print_published_scan(const Plan& plan) {
   return fmt::format("  source {}\n  squares at once {}, carry {}, rows before added by {}\n",
                      published_scan(plan.strategy)->source, plan.rows,
-                     plan.chain == 0 ? "in the accumulator" : "as a state",
+                     plan.published.chain == 0 ? "in the accumulator" : "as a state",
                      !has_products(plan.strategy) ? "nothing"
-                     : plan.product               ? "a second product"
+                     : plan.published.product     ? "a second product"
                                                   : "lanes");
 }
 
@@ -172,8 +173,9 @@ void verify_published_scan(const Plan& plan, const Graph& graph, const Target& t
   require(row >= 0 && published_scan_mma_row(plan.strategy, graph, target) == row,
           "the strategy serves the graph on the target");
   require(plan.load_width == 2 && plan.rows <= kMostRows, "loads are pairs of a row");
-  require(plan.nonfinite == NonFinite::assume_finite, "nothing guards rows against another's NaN");
-  require(!plan.product || plan.accuracy == Accuracy::as_published,
+  require(plan.promises.nonfinite == NonFinite::assume_finite,
+          "nothing guards rows against another's NaN");
+  require(!plan.published.product || plan.promises.accuracy == Accuracy::as_published,
           "sums are rounded to the inputs' type under as_published alone");
   require(!plan.strided, "rows of scans have no gaps");
 }
@@ -185,7 +187,7 @@ namespace {
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
   if (!choice.mma || !site.request.allow_mma ||
-      !place_published_scan(plan, choice, site.graph, site.target, site.widest.aligned))
+      !derive_published_scan(plan, choice, site.graph, site.target, site.widest.aligned))
     return std::nullopt;
   return within_policy(std::move(plan), site);
 }

@@ -17,8 +17,8 @@ namespace chainfold::codegen {
 const Published* published_scan(Strategy strategy);
 /// What of a published scan follows from its choice, bounds included. False where the choice is not
 /// legal whatever the accuracy.
-bool place_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
-                          const Target& target, int widest);
+bool derive_published_scan(Plan& plan, const PlanChoice& choice, const Graph& graph,
+                           const Target& target, int widest);
 /// For print and verify of plans.
 std::string print_published_scan(const Plan& plan);
 void verify_published_scan(const Plan& plan, const Graph& graph, const Target& target,

@@ -28,8 +28,13 @@ struct PlanRequest {
   bool allow_mma = true;    ///< false: SIMT only, for comparison
   /// Each input's rows (segments, or rows of the columns) lie as far apart as the launch says.
   bool strided = false;
-  /// The launch has no more elements (a class of most_elements_of); 0: any number.
-  std::int64_t most_elements = 0;
+  /// The launch has no more elements (its size class, size_class_of); 0: any number.
+  std::int64_t size_limit = 0;
+
+  /// Whether there is one segment, the whole input, of a length that is known at launch.
+  [[nodiscard]] bool is_whole() const { return segment == 0; }
+  /// Whether launches may have any number of elements.
+  [[nodiscard]] bool is_unlimited() const { return size_limit == 0; }
 };
 
 }  // namespace codegen

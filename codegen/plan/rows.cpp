@@ -66,15 +66,15 @@ std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t 
     out += bytes;
     widest = std::max(widest, bytes);
   }
-  return in <= kShare * out ? 2 * target.stream_bytes * widest / (in + out) : 0;
+  return in <= kShare * out ? 2 * target.non_temporal_bytes * widest / (in + out) : 0;
 }
 
 namespace {
 
 /// What of a plan by rows follows from its choice and the widest loads. False where
 /// the choice is not legal.
-bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                const Widest& widest) {
+bool derive_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                 const Widest& widest) {
   const std::int64_t s = plan.segment;
   plan.strategy = Strategy::rows;
   std::tie(plan.load_width, plan.edges) = row_width(s, widest, target);
@@ -89,14 +89,14 @@ bool place_rows(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
     return false;
   plan.depth = static_cast<int>(std::min<std::int64_t>(loads, choice.depth));
   plan.rows = choice.rows;
-  if (target.max_warps == 1) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
+  if (target.is_cpu()) plan.rows = std::min(plan.rows, plan.lanes_per_segment);
   if (plan.edges || loads > plan.depth) plan.rows = 1;
-  plan.load_rows_first = target.max_warps > 1;
+  plan.load_rows_first = !target.is_cpu();
   plan.vector_lanes = target.vector_lanes;
   plan.mean_loads = mean_loads(graph, target, plan.load_width);
   plan.launches = 1;
   if (plan.segments_per_warp() % kWarpWidth == 0)  // results are whole lines
-    plan.stream_from = stream_from(graph, target, s);
+    plan.hints.non_temporal_from = stream_from(graph, target, s);
   return true;
 }
 
@@ -108,7 +108,7 @@ constexpr PlanField kRows[] = {{"warps", &PlanChoice::warps},
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
-  if (!place_rows(plan, choice, site.graph, site.target, site.widest)) return std::nullopt;
+  if (!derive_rows(plan, choice, site.graph, site.target, site.widest)) return std::nullopt;
   return finish_folds(plan, choice, site);
 }
 

@@ -28,10 +28,11 @@ namespace chainfold::codegen {
 int lanes_of_load(std::int64_t segment, int width);
 /// Loads of a segment that each of its lanes makes.
 std::int64_t loads_of_lanes(std::int64_t segment, int width, int lanes);
-/// Bytes of an output from which on it passes the caches by (Plan::stream_from); 0: never. Memory
-/// is read before what is stored to it by way of a cache, which matters where results are many, and
-/// caches keep none of them where all that is read and stored is twice what they hold. Kernels have
-/// a copy of their code for it, which only lengthens compilations where memory waits anyway.
+/// Bytes of an output from which on it passes the caches by (PlanHints::non_temporal_from); 0:
+/// never. Memory is read before what is stored to it by way of a cache, which matters where results
+/// are many, and caches keep none of them where all that is read and stored is twice what they
+/// hold. Kernels have a copy of their code for it, which only lengthens compilations where memory
+/// waits anyway.
 std::int64_t stream_from(const Graph& graph, const Target& target, std::int64_t segment);
 
 /// Its row of the table of strategies.

@@ -38,13 +38,13 @@ bool may_begin_anywhere(const Graph& graph) {
 }
 
 bool begins_in_loads(const Plan& plan) {
-  return plan.strategy == Strategy::propagate && plan.in_registers && plan.segment > 0 &&
+  return plan.strategy == Strategy::propagate && plan.scan.in_registers && plan.segment > 0 &&
          plan.segment % plan.load_width != 0;
 }
 
 std::int64_t tiles_of_segment(const Plan& plan) {
   const std::int64_t before = begins_in_loads(plan) ? plan.load_width - 1 : 0;  // at most
-  return (plan.segment + before - 1) / plan.tile + 1;
+  return (plan.segment + before - 1) / plan.scan.tile + 1;
 }
 
 bool group_fits(const Plan& plan, const Graph& graph, const Target& target) {
@@ -58,9 +58,9 @@ bool group_fits(const Plan& plan, const Graph& graph, const Target& target) {
   }
   const std::vector<bool> asked = asked_by_elements(graph);
   for (std::size_t f = 0; f < asked.size(); ++f) {
-    if (asked[f]) add(graph.folds[f].result(), plan.tile_segments);
+    if (asked[f]) add(graph.folds[f].result(), plan.scan.tile_segments);
   }
-  return target.fits_shared(bytes, plan.resident);
+  return target.fits_shared(bytes, plan.occupancy);
 }
 
 bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width) {
@@ -85,26 +85,27 @@ bool heads_serve(const Graph& graph, std::int64_t segment) {
 
 int tree_looks(const Plan& plan, int level) {
   constexpr int kNearAbove = 1;
-  if (plan.near == 0 || level == kTreeLevels - 1) return 1;
-  return 1 + (level == 0 ? plan.near : kNearAbove);
+  if (plan.scan.window == 0 || level == kTreeLevels - 1) return 1;
+  return 1 + (level == 0 ? plan.scan.window : kNearAbove);
 }
 
-bool near_serves(const Plan& plan) {
+bool window_serves(const Plan& plan) {
   constexpr int kGroup = 32;
-  if (plan.near == 0) return true;
-  if (plan.near < 0 || plan.near >= kGroup) return false;
-  if (!plan.in_registers)  // one warp, after each other
+  if (plan.scan.window == 0) return true;
+  if (plan.scan.window < 0 || plan.scan.window >= kGroup) return false;
+  if (!plan.scan.in_registers)  // one warp, after each other
     return plan.strategy == Strategy::look_back || plan.strategy == Strategy::look_ahead;
   return plan.strategy == Strategy::look_back && all_tree_looks(plan) <= plan.warps;
 }
 
-bool across_serves(const Plan& plan) {
-  if (plan.across == 0) return true;
-  if (plan.strategy != Strategy::look_back || !plan.in_registers || plan.heads) return false;
-  if (plan.across < 2 || plan.segment <= plan.tile) return false;
+bool interleaving_serves(const Plan& plan) {
+  if (plan.scan.interleaved == 0) return true;
+  if (plan.strategy != Strategy::look_back || !plan.scan.in_registers || plan.scan.heads)
+    return false;
+  if (plan.scan.interleaved < 2 || plan.segment <= plan.scan.tile) return false;
   // A tile's place among those of its group of segments is a number of 32 bits.
   const std::int64_t tiles = tiles_of_segment(plan);
-  return tiles <= std::numeric_limits<std::int32_t>::max() / plan.across;
+  return tiles <= std::numeric_limits<std::int32_t>::max() / plan.scan.interleaved;
 }
 
 bool copies_out(const Graph& graph) {
@@ -120,10 +121,11 @@ bool copies_out(const Graph& graph) {
 }
 
 bool blocked_serves(const Plan& plan, const Graph& graph) {
-  if (!plan.blocked) return true;
-  if (plan.strategy != Strategy::look_back || plan.staged == 0 || plan.heads) return false;
-  if (plan.depth > 2 * plan.staged || plan.base_alignment < kCopyUnit) return false;
-  if (!plan.ragged && (plan.segment == 0 || plan.segment % plan.tile != 0)) return false;
+  if (!plan.scan.blocked) return true;
+  if (plan.strategy != Strategy::look_back || plan.scan.staged_rows == 0 || plan.scan.heads)
+    return false;
+  if (plan.depth > 2 * plan.scan.staged_rows || plan.base_alignment < kCopyUnit) return false;
+  if (!plan.scan.ragged && (plan.is_whole() || plan.segment % plan.scan.tile != 0)) return false;
   if (!copies_out(graph)) return false;
   const DType type = graph.inputs[0].type;
   if (!run_copy(plan, type).exact || plan.load_width * size_of(type) != kCopyUnit) return false;
@@ -136,17 +138,17 @@ bool is_ragged(const Plan& plan, const Graph& graph) {
   // H200, of a copy, recurrences of f32, four tiles without masks 0.71, seven with masks 0.45.
   constexpr std::int64_t kLeastTiles = 32;
   const std::int64_t least = has_quick_folds(graph) ? 1 : kLeastTiles;
-  if (plan.tile == 0 || !plan.in_registers || plan.heads) return false;
+  if (plan.scan.tile == 0 || !plan.scan.in_registers || plan.scan.heads) return false;
   if (plan.load_width == 1 || scans_both_ways(graph)) return false;  // rows end anywhere
   // Of few small tiles, which wait for nobody, the last one would be the one with code of its own
   // that no cache has yet; in larger ones masks cost more (an H200, us, code of its own and masks:
   // 65537 running sums of f32 6.4 and 6.0, of f16 6.7 and 6.2; 2^22 maxima of f16 10.7 and 12.0).
-  if (plan.segment == 0) return !plan.direct || plan.depth > kSmallTileRows;
-  return plan.segment % plan.tile != 0 && plan.segment > least * plan.tile;
+  if (plan.is_whole()) return !plan.scan.direct || plan.depth > kSmallTileRows;
+  return plan.segment % plan.scan.tile != 0 && plan.segment > least * plan.scan.tile;
 }
 
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
-  const bool has_shared_memory = target.max_warps > 1;
+  const bool has_shared_memory = !target.is_cpu();
   return plan.strategy == Strategy::propagate && has_shared_memory && !broadcasts(graph) &&
          !scans_both_ways(graph);
 }
@@ -154,8 +156,8 @@ bool direct_serves(const Plan& plan, const Graph& graph, const Target& target) {
 std::int64_t quad_of(const Plan& plan) { return std::int64_t{4} * plan.load_width; }
 
 bool fits_quads(const Plan& plan) {
-  if (plan.heads || begins_in_loads(plan) ||
-      (plan.strategy == Strategy::scan_block && plan.tile_segments > 0))
+  if (plan.scan.heads || begins_in_loads(plan) ||
+      (plan.strategy == Strategy::scan_block && plan.scan.tile_segments > 0))
     return false;
   if (plan.strategy != Strategy::scan_tile) return true;  // rows are of one segment
   return plan.segment > 1 &&
@@ -163,13 +165,13 @@ bool fits_quads(const Plan& plan) {
 }
 
 std::int64_t staged_elements(const Plan& plan) {
-  return std::int64_t{kWarpWidth} * plan.load_width * plan.staged;
+  return std::int64_t{kWarpWidth} * plan.load_width * plan.scan.staged_rows;
 }
 
 StageCopy run_copy(const Plan& plan, DType input) {
   const int size = size_of(input);
   const auto run = static_cast<int>(staged_elements(plan));
-  const bool on_units = plan.heads || plan.segment % (kCopyUnit / size) == 0;
+  const bool on_units = plan.scan.heads || plan.segment % (kCopyUnit / size) == 0;
   const bool exact = plan.base_alignment >= kCopyUnit && on_units;
   return {.elements = exact ? run : run + kCopyUnit / size, .exact = exact, .unit = kCopyUnit};
 }
@@ -188,73 +190,79 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
 }
 
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
-  return target.async_copies && target.fits_shared(staged_tile_bytes(plan, graph), plan.resident);
+  return target.async_copies && target.fits_shared(staged_tile_bytes(plan, graph), plan.occupancy);
 }
 
 void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
                  const RequireRule& require) {
   require(has_scans(graph), "a plan of scans has some");
   require(!plan.strided, "rows of scans have no gaps");
-  require(plan.range_depth >= 1 && plan.range_width >= 1, "a range is scanned by rows");
-  require(plan.state_warps >= 1 && plan.state_warps <= target.max_warps && plan.states_a_lane >= 1,
+  require(plan.scan.range_depth >= 1 && plan.scan.range_width >= 1, "a range is scanned by rows");
+  require(plan.scan.state_warps >= 1 && plan.scan.state_warps <= target.max_warps &&
+              plan.scan.states_a_lane >= 1,
           "a block scans the states of tiles");
-  require(plan.range_load >= 1, "a range is folded by loads");
-  require((plan.range_width == 1 && plan.range_load == 1) || target.accesses_anywhere,
+  require(plan.scan.range_load >= 1, "a range is folded by loads");
+  require((plan.scan.range_width == 1 && plan.scan.range_load == 1) || target.accesses_anywhere,
           "rows of ranges begin anywhere");
   const std::int64_t run = std::int64_t{kWarpWidth} * plan.load_width * plan.depth;
   const std::int64_t s = plan.segment;
-  require(plan.in_registers || plan.load_width == 1, "ranges have widths of their own");
-  require(plan.ragged == is_ragged(plan, graph), "rows without masks are all there");
+  require(plan.scan.in_registers || plan.load_width == 1, "ranges have widths of their own");
+  require(plan.scan.ragged == is_ragged(plan, graph), "rows without masks are all there");
   for (const FoldPlan& how : plan.folds) {
     if (how.unit == Unit::simt) continue;
     require(how.unit == Unit::mma_scan && how.mma_row >= 0 && target.has_mma,
             "scans add by lanes or by quads");
     const MmaRow& row = mma_table()[static_cast<std::size_t>(how.mma_row)];
     require(target.arch >= row.first_arch, "the architecture has the matrix instruction");
-    require(plan.in_registers && plan.load_width == row.elements(Operand::a),
+    require(plan.scan.in_registers && plan.load_width == row.elements(Operand::a),
             "a load is a fragment of operand A");
     require(fits_quads(plan), "segments begin and end with quads, or lie within them");
-    require(row.rounding == MmaRounding::exact || plan.guard ||
-                plan.nonfinite == NonFinite::assume_finite,
+    require(row.rounding == MmaRounding::exact || plan.promises.guard ||
+                plan.promises.nonfinite == NonFinite::assume_finite,
             "what comes before an element is guarded against its NaN");
   }
   const bool stays = plan.strategy == Strategy::look_ahead;
-  require(!plan.heads ||
-              (plan.strategy == Strategy::look_back && plan.in_registers && heads_serve(graph, s)),
+  require(!plan.scan.heads || (plan.strategy == Strategy::look_back && plan.scan.in_registers &&
+                               heads_serve(graph, s)),
           "segments begin anywhere in the rows of tiles that wait");
-  require(!plan.direct || direct_serves(plan, graph, target),
+  require(!plan.scan.direct || direct_serves(plan, graph, target),
           "tiles that fold what is before them know nothing of what is behind");
-  require(near_serves(plan), "a warp looks at each group of tiles that wait");
-  require(!plan.blocked || target.bulk_copies, "the copy engine brings and takes blocked runs");
+  require(window_serves(plan), "a warp looks at each group of tiles that wait");
+  require(!plan.scan.blocked || target.bulk_copies,
+          "the copy engine brings and takes blocked runs");
   require(blocked_serves(plan, graph), "one input's whole runs are copied in and out");
-  require(across_serves(plan), "tiles that wait for their own segment's are taken in any order");
-  require(plan.staged == 0 || stays || plan.strategy == Strategy::look_back,
+  require(interleaving_serves(plan),
+          "tiles that wait for their own segment's are taken in any order");
+  require(plan.scan.staged_rows == 0 || stays || plan.strategy == Strategy::look_back,
           "only tiles that wait are staged");
-  require(plan.staged >= 0 && plan.staged <= plan.depth && (plan.staged == 0 || plan.stages >= 1),
+  require(plan.scan.staged_rows >= 0 && plan.scan.staged_rows <= plan.depth &&
+              (plan.scan.staged_rows == 0 || plan.stages >= 1),
           "rows come through a stage");
-  require(plan.staged == 0 || (plan.in_registers && staged_tiles_fit(plan, graph, target)),
+  require(plan.scan.staged_rows == 0 ||
+              (plan.scan.in_registers && staged_tiles_fit(plan, graph, target)),
           "stages fit the target's shared memory");
   switch (plan.strategy) {
     case Strategy::scan_tile:
-      require(s >= 1 && plan.tile_segments >= 1 && plan.tile_segments * s <= run,
+      require(s >= 1 && plan.scan.tile_segments >= 1 && plan.scan.tile_segments * s <= run,
               "a run holds its segments");
-      require(plan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
+      require(plan.scan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
       require(s % plan.load_width == 0 || may_begin_anywhere(graph),
               "positions of elements are told by lanes");
       require(lanes_keep_ends(graph, s, plan.load_width) || rows_hold_segments(s, plan.load_width),
               "a lane keeps the end of one segment at most");
       break;
     case Strategy::scan_run:
-      require((s >= 1 || target.max_warps == 1) && plan.tile_segments >= 1, "a warp owns segments");
+      require((s >= 1 || target.is_cpu()) && plan.scan.tile_segments >= 1,
+              "a warp owns segments");
       break;
     case Strategy::scan_block:
-      if (plan.tile_segments == 0) {
+      if (plan.scan.tile_segments == 0) {
         require(s >= 1 && s <= run * plan.warps && s % plan.load_width == 0,
                 "a block holds a segment, which begins on a load");
         break;
       }
-      require(s >= 1 && plan.tile_segments * s <= run * plan.warps &&
-                  plan.tile_segments * s % plan.load_width == 0,
+      require(s >= 1 && plan.scan.tile_segments * s <= run * plan.warps &&
+                  plan.scan.tile_segments * s % plan.load_width == 0,
               "a block holds its segments, which begin on a load");
       require(s % plan.load_width != 0 && may_begin_anywhere(graph),
               "positions of elements are told by lanes");
@@ -265,17 +273,21 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
       break;
     case Strategy::look_ahead:
       require(plan.stages >= 2 && plan.blocks >= 1, "blocks that stay have tiles on their way");
-      require(!plan.in_registers || plan.staged == plan.depth, "all rows of tiles are staged");
+      require(!plan.scan.in_registers || plan.scan.staged_rows == plan.depth,
+              "all rows of tiles are staged");
       [[fallthrough]];
     default:
-      require(plan.tile >= 1, "tiles hold elements");
-      require(s == 0 || plan.heads || s % plan.load_width == 0 ||
-                  (begins_in_loads(plan) && s > plan.tile),
+      require(plan.scan.tile >= 1, "tiles hold elements");
+      require(s == 0 || plan.scan.heads || s % plan.load_width == 0 ||
+                  (begins_in_loads(plan) && s > plan.scan.tile),
               "tiles begin on loads, or segments of several tiles within them");
-      require(!plan.in_registers || plan.tile == run * plan.warps, "a tile is its warps' runs");
-      require(plan.in_registers || plan.warps == 1, "a range is one warp's");
-      require(!scans_both_ways(graph) || plan.in_registers, "scans of both directions have rows");
-      require(target.max_warps == 1 || plan.in_registers, "what is read twice stays in a cache");
+      require(!plan.scan.in_registers || plan.scan.tile == run * plan.warps,
+              "a tile is its warps' runs");
+      require(plan.scan.in_registers || plan.warps == 1, "a range is one warp's");
+      require(!scans_both_ways(graph) || plan.scan.in_registers,
+              "scans of both directions have rows");
+      require(target.is_cpu() || plan.scan.in_registers,
+              "what is read twice stays in a cache");
   }
 }
 

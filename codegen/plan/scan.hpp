@@ -58,9 +58,9 @@ bool all_rows_are_lines(const Graph& graph);
 /// -1: there is none.
 int lines_along(const Graph& graph);
 /// Whether launches that stream store the row in which a segment ends and the next begins once: of
-/// a CPU's segments in rows that begin with lines of memory (Plan::to_lines).
+/// a CPU's segments in rows that begin with lines of memory (PlanHints::to_lines).
 inline bool has_seams(const Plan& plan) {
-  return plan.to_lines && plan.strategy == Strategy::scan_run && plan.segment > 0;
+  return plan.hints.to_lines && plan.strategy == Strategy::scan_run && plan.segment > 0;
 }
 /// Elements of `element` bytes that a lane loads at once at most, one at least, with pointers
 /// aligned as the request says.
@@ -79,22 +79,23 @@ bool rows_hold_segments(std::int64_t segment, int width);
 /// Whether tiles may be of all segments.
 bool heads_serve(const Graph& graph, std::int64_t segment);
 /// Levels of the tree in which tiles that wait are folded (lower/scan/tile_tree.hpp), and the
-/// groups at a level of whose slots a tile looks at each: its own, and those that Plan::near says.
+/// groups at a level of whose slots a tile looks at each: its own, and those that ScanPlan::window
+/// says.
 inline constexpr int kTreeLevels = 3;
 int tree_looks(const Plan& plan, int level);
 /// Whether a block has a warp for each such group, or tiles are one warp's ranges.
-bool near_serves(const Plan& plan);
-/// Whether Plan::across is legal: tiles wait, each for others of its own segment alone.
-bool across_serves(const Plan& plan);
+bool window_serves(const Plan& plan);
+/// Whether ScanPlan::interleaved is legal: tiles wait, each for others of its own segment alone.
+bool interleaving_serves(const Plan& plan);
 /// Whether a graph has one input, and one output with a value an element, which has its type: then
 /// the one may take the other's place in shared memory.
 bool copies_out(const Graph& graph);
-/// Whether Plan::blocked is legal: runs that copies_out() admits, in whole tiles but for few, of
-/// rows of the widest loads, and no more of them kept than staged.
+/// Whether ScanPlan::blocked is legal: runs that copies_out() admits, in whole tiles but for few,
+/// of rows of the widest loads, and no more of them kept than staged.
 bool blocked_serves(const Plan& plan, const Graph& graph);
-/// What Plan::ragged is: tiles may end anywhere, and those that are not whole are few.
+/// What ScanPlan::ragged is: tiles may end anywhere, and those that are not whole are few.
 bool is_ragged(const Plan& plan, const Graph& graph);
-/// Whether Plan::direct is legal: what a tile needs lies before it, and its warps share memory.
+/// Whether ScanPlan::direct is legal: what a tile needs lies before it, and its warps share memory.
 bool direct_serves(const Plan& plan, const Graph& graph, const Target& target);
 /// Elements of a warp's run that come through shared memory.
 std::int64_t staged_elements(const Plan& plan);

@@ -42,7 +42,7 @@ double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan&
 /// or their values; what comes before a load is a state's value and loads that are added one by
 /// one, and its elements' prefixes are as many additions more as their numbers have binary digits.
 double blocked_error_bound(const Plan& plan, const Fold& fold) {
-  const int load = ceil_log2(plan.load_width), staged = plan.staged;
+  const int load = ceil_log2(plan.load_width), staged = plan.scan.staged_rows;
   const int loads = ceil_log2(std::max(staged, plan.depth - staged));
   const int lanes = plan.combine_states ? 0 : ceil_log2(kWarpWidth);
   // What a state rounds of it and of itself; of f64 what it becomes as a value.
@@ -78,32 +78,33 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   row = std::min(row, own);
   // Of a range's batch its rows, too, are added up. An element of a lane that is not its last goes
   // through one addition more, and no rows.
-  const int of_lane = ceil_log2(plan.range_width);
-  const int of_batch = of_lane + kLaneLevels + ceil_log2(plan.range_depth);
+  const int of_lane = ceil_log2(plan.scan.range_width);
+  const int of_batch = of_lane + kLaneLevels + ceil_log2(plan.scan.range_depth);
   if (plan.strategy == Strategy::scan_tile) {
     const bool crosses = of_row % plan.segment != 0;
     // The last tile's segments are ranges, of batches of rows.
-    const bool batches = plan.range_depth > 1 && plan.segment > kWarpWidth;
+    const bool batches = plan.scan.range_depth > 1 && plan.segment > kWarpWidth;
     const double range = batches ? of_batch + kBehindCarry : 0;
     return std::max(row + (crosses ? kBehindCarry : 1), range);
   }
-  if (plan.blocked) {
+  if (plan.scan.blocked) {
     Plan rows = plan;  // the last one's
-    rows.blocked = false;
+    rows.scan.blocked = false;
     return std::max(blocked_error_bound(plan, f), scan_error_bound(graph, rows, target, fold));
   }
-  const int rows = plan.in_registers ? plan.depth : plan.range_depth;
-  int total = ceil_log2(plan.in_registers ? plan.load_width : plan.range_load) + ceil_log2(rows);
+  const int rows = plan.scan.in_registers ? plan.depth : plan.scan.range_depth;
+  int total =
+      ceil_log2(plan.scan.in_registers ? plan.load_width : plan.scan.range_load) + ceil_log2(rows);
   if (!plan.combine_states) total += kLaneLevels;
   total = std::min(total, own);
   const int range = std::min(of_batch, own);
   // Rows before it since a state was taken are added up first. A
   // segment that begins with a row has only its own.
-  const bool begins = plan.segment > 0 && !plan.heads && plan.tile_segments == 0;
+  const bool begins = plan.segment > 0 && !plan.scan.heads && plan.scan.tile_segments == 0;
   const std::int64_t rows_before = begins ? (plan.segment - 1) / of_row : plan.depth - 1;
   row += static_cast<int>(
       std::min({rows_before, std::int64_t{plan.depth} - 1, std::int64_t{kRowsAState} - 1}));
-  row = plan.in_registers ? std::max(row, range) : range;
+  row = plan.scan.in_registers ? std::max(row, range) : range;
   return std::max(row, total) + kBehindCarry;
 }
 

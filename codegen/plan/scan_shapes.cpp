@@ -34,8 +34,8 @@ std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int
 
 RunShape choose_short_run(const Graph& graph, std::int64_t segment, const RunShape& most,
                           int least_rows) {
-  // Measured on sm_90 (docs/decisions/0010-scans.md): a row pays if nearly all of its lanes have
-  // work, two pay with three quarters of them.
+  // Measured on sm_90 (docs/decisions/0048-short-segments.md): a row pays if nearly all of its
+  // lanes have work, two pay with three quarters of them.
   constexpr double kShares[] = {0.9, 0.75};
   for (int rows = least_rows; rows < most.rows && rows <= 2; ++rows) {
     const auto run = choose_run(graph, segment, rows, most.width);

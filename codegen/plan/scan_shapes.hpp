@@ -45,7 +45,7 @@ inline constexpr int kMostRunRows = 32;
 /// The same of a CPU's tile of segments, which waits in its cache where registers are too few.
 inline constexpr int kCpuMostRunRows = 64;
 inline int most_run_rows(const Target& target, Strategy strategy) {
-  const bool tile = target.max_warps == 1 && strategy == Strategy::scan_tile;
+  const bool tile = target.is_cpu() && strategy == Strategy::scan_tile;
   return tile ? kCpuMostRunRows : kMostRunRows;
 }
 /// Rows of a CPU's range at once: as many as are added up before a state is merged, or are asked at

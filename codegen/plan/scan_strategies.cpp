@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "chainfold/codegen/plan/bound.hpp"
-#include "chainfold/codegen/plan/place_scan.hpp"
+#include "chainfold/codegen/plan/derive_scan.hpp"
 #include "chainfold/codegen/plan/print_scan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 
@@ -14,32 +14,33 @@ namespace {
 
 constexpr PlanField kScan[] = {{"warps", &PlanChoice::warps},
                                {"depth", &PlanChoice::depth},
-                               {"blocks", &PlanChoice::blocks},
+                               {"blocks", &PlanChoice::occupancy},
                                {"bytes", &PlanChoice::bytes}};
 constexpr PlanField kTiles[] = {
     {"warps", &PlanChoice::warps},          {"depth", &PlanChoice::depth},
     {"direct", &PlanChoice::direct, false}, {"tile", &PlanChoice::tile},
-    {"blocks", &PlanChoice::blocks},        {"bytes", &PlanChoice::bytes}};
+    {"blocks", &PlanChoice::occupancy},     {"bytes", &PlanChoice::bytes}};
 constexpr PlanField kBack[] = {{"warps", &PlanChoice::warps},
                                {"depth", &PlanChoice::depth},
                                {"staged", &PlanChoice::staged},
                                {"heads", &PlanChoice::heads, false},
-                               {"near", &PlanChoice::near, false},
-                               {"across", &PlanChoice::across, false},
+                               {"near", &PlanChoice::window, false},
+                               {"across", &PlanChoice::interleaved, false},
                                {"blocked", &PlanChoice::blocked, false},
                                {"tile", &PlanChoice::tile},
-                               {"blocks", &PlanChoice::blocks},
+                               {"blocks", &PlanChoice::occupancy},
                                {"bytes", &PlanChoice::bytes}};
 constexpr PlanField kAhead[] = {
-    {"warps", &PlanChoice::warps},      {"depth", &PlanChoice::depth},
-    {"near", &PlanChoice::near, false}, {"tile", &PlanChoice::tile, false},
-    {"stages", &PlanChoice::stages},    {"blocks", &PlanChoice::blocks},
+    {"warps", &PlanChoice::warps},        {"depth", &PlanChoice::depth},
+    {"near", &PlanChoice::window, false}, {"tile", &PlanChoice::tile, false},
+    {"stages", &PlanChoice::stages},      {"blocks", &PlanChoice::occupancy},
     {"bytes", &PlanChoice::bytes}};
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   std::vector<double> allowed;
   for (std::size_t f = 0; f < begun.folds.size(); ++f)
-    allowed.push_back(allowed_error(site.graph, site.target, begun.accuracy, begun.segment, f));
+    allowed.push_back(
+        allowed_error(site.graph, site.target, begun.promises.accuracy, begun.segment, f));
   return make_scan_plan(begun, choice, site.graph, site.target, site.request, allowed);
 }
 

@@ -44,38 +44,38 @@ namespace {
 
 /// What of a staged plan follows from its choice; `widest` elements a load at most. False where the
 /// choice is not legal.
-bool place_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                  int widest) {
+bool derive_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                   int widest) {
   if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
   if (!is_power_of_two(choice.lanes) || choice.lanes > kWarpWidth ||
       !is_power_of_two(choice.stages))
     return false;
-  if (choice.burst < choice.stages || choice.blocks < 1) return false;
-  if (choice.late < 0 || choice.late > choice.burst) return false;
+  if (choice.store_batch < choice.stages || choice.occupancy < 1) return false;
+  if (choice.tail_trips < 0 || choice.tail_trips > choice.store_batch) return false;
   plan.strategy = Strategy::staged;
-  std::tie(plan.load_width, plan.straddle) =
+  std::tie(plan.load_width, plan.staged.straddle) =
       staged_width(graph, plan.segment, widest, choice.bytes, choice.lanes);
   plan.lanes_per_segment = choice.lanes;
   plan.depth = plan.loads_a_lane();
   plan.rows = choice.rows;
   plan.stages = choice.stages;
-  plan.burst = choice.burst;
-  plan.late = choice.late;
-  plan.resident = choice.blocks;
-  plan.blocks = std::int64_t{target.processors} * choice.blocks;
+  plan.staged.store_batch = choice.store_batch;
+  plan.staged.tail_trips = choice.tail_trips;
+  plan.occupancy = choice.occupancy;
+  plan.blocks = std::int64_t{target.processors} * choice.occupancy;
   const int folds = static_cast<int>(graph.folds.size());
   plan.load_rows_first = plan.rows * plan.depth * plan.load_width * folds <= kMostElementsAhead;
   plan.loads_at_once = std::max(1, kMostElementsAhead / 4 / (folds * plan.load_width));
   // What is legal must not depend on the alignment of pointers, so the worst is taken.
   Plan worst = plan;
   worst.base_alignment = worst.load_width = 1;
-  worst.straddle = false;
+  worst.staged.straddle = false;
   if (worst.loads_a_lane() > kMostStagedLoads) return false;
   // Lanes of a small group take turns along their segment.
   const bool turns = choice.lanes > 1 && choice.lanes < kWarpWidth && worst.loads_a_lane() > 1;
   if (turns && needs_order(graph)) return false;
   if (least_tile(graph, plan.segments_per_warp() * plan.segment) < kLeastStagedTile) return false;
-  return stages_fit(worst, graph, target) && plan.resident * plan.warps <= target.resident_warps;
+  return stages_fit(worst, graph, target) && plan.occupancy * plan.warps <= target.resident_warps;
 }
 
 }  // namespace
@@ -103,27 +103,27 @@ std::int64_t staged_bytes(const Plan& plan, const Graph& graph) {
     bytes += padded(slots * static_cast<std::int64_t>(sizeof(std::uint64_t)));
   }
   for (const NodeId output : graph.outputs) {
-    bytes += padded(std::int64_t{plan.warps} * plan.burst * plan.segments_per_warp() *
+    bytes += padded(std::int64_t{plan.warps} * plan.staged.store_batch * plan.segments_per_warp() *
                     size_of(graph.node(output).type));
   }
   return bytes;
 }
 
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target) {
-  return target.fits_shared(staged_bytes(plan, graph), plan.resident);
+  return target.fits_shared(staged_bytes(plan, graph), plan.occupancy);
 }
 
 namespace {
 
 constexpr PlanField kStaged[] = {
-    {"warps", &PlanChoice::warps},   {"lanes", &PlanChoice::lanes},
-    {"rows", &PlanChoice::rows},     {"stages", &PlanChoice::stages},
-    {"burst", &PlanChoice::burst},   {"late", &PlanChoice::late, false},
-    {"blocks", &PlanChoice::blocks}, {"bytes", &PlanChoice::bytes}};
+    {"warps", &PlanChoice::warps},       {"lanes", &PlanChoice::lanes},
+    {"rows", &PlanChoice::rows},         {"stages", &PlanChoice::stages},
+    {"burst", &PlanChoice::store_batch}, {"late", &PlanChoice::tail_trips, false},
+    {"blocks", &PlanChoice::occupancy},  {"bytes", &PlanChoice::bytes}};
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
-  if (!place_staged(plan, choice, site.graph, site.target, site.widest.aligned))
+  if (!derive_staged(plan, choice, site.graph, site.target, site.widest.aligned))
     return std::nullopt;
   return finish_folds(plan, choice, site);
 }
@@ -131,11 +131,12 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
 std::string print_own(const Plan& plan, const Graph& graph) {
   return fmt::format(
              "  stages {}, burst {}{}, blocks {}, {} a processor, {} bytes of shared memory\n",
-             plan.stages, plan.burst,
-             plan.one_burst() ? ", one a block"
-             : plan.late > 0  ? fmt::format(", {} rounds a late block", plan.late)
-                              : "",
-             plan.blocks, plan.resident, staged_bytes(plan, graph)) +
+             plan.stages, plan.staged.store_batch,
+             plan.one_batch() ? ", one a block"
+             : plan.staged.tail_trips > 0
+                 ? fmt::format(", {} rounds a late block", plan.staged.tail_trips)
+                 : "",
+             plan.blocks, plan.occupancy, staged_bytes(plan, graph)) +
          print_lanes(plan);
 }
 
@@ -145,8 +146,10 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
   require(plan.segment >= 1 && plan.depth >= plan.loads_a_lane() && !plan.edges,
           "a tile's loads are issued together");
   require(is_power_of_two(plan.stages) && plan.blocks >= 1, "stages and blocks");
-  require(plan.burst >= plan.stages, "copies reach no further than into the next burst");
-  require(plan.late >= 0 && plan.late <= plan.burst, "a block that comes late has one burst");
+  require(plan.staged.store_batch >= plan.stages,
+          "copies reach no further than into the next burst");
+  require(plan.staged.tail_trips >= 0 && plan.staged.tail_trips <= plan.staged.store_batch,
+          "a block that comes late has one burst");
   require(target.async_copies && stages_fit(plan, graph, target),
           "stages fit the target's shared memory");
   for (const GraphInput& input : graph.inputs) {

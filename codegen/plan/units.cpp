@@ -42,7 +42,7 @@ NodeId input_behind(const Graph& graph, NodeId id) {
 bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const Node& node,
              FoldPlan& how) {
   const MmaOperands data = mma_operands(graph, node);
-  if (data.a == kNoNode || !target.has_mma || plan.straddle) return false;
+  if (data.a == kNoNode || !target.has_mma || plan.staged.straddle) return false;
   if (comes_with_moments(graph, node)) return false;
   const DType type = graph.node(data.a).type;
   const int index = find_mma(type, target.arch);

@@ -29,27 +29,31 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.lanes_per_segment <= kWarpWidth, "lanes_per_segment is at most a warp");
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
   // Of hints only that the target can follow them: which are worth it, nobody but make_plan says.
-  require(!plan.takes_lines || target.line_bytes > 0, "loads may ask for lines to be given up");
-  require(!plan.half_vectors || target.vector_lanes,
+  require(!plan.hints.evict_first || target.evict_first_bytes > 0,
+          "loads may ask for lines to be given up");
+  require(!plan.hints.half_vectors || target.vector_lanes,
           "lanes are elements of vectors of half a register");
-  require(plan.strands == 1 || !needs_order(graph), "elements in order are read in their order");
-  require(plan.read_ahead >= 0 && (plan.read_ahead == 0 || target.max_warps == 1),
+  require(plan.hints.streams == 1 || !needs_order(graph),
+          "elements in order are read in their order");
+  require(plan.hints.read_ahead >= 0 && (plan.hints.read_ahead == 0 || target.is_cpu()),
           "a CPU's thread asks ahead");
-  require(plan.strategy != Strategy::columns || plan.strands == 1 || plan.strands == plan.depth,
+  require(plan.strategy != Strategy::columns || plan.hints.streams == 1 ||
+              plan.hints.streams == plan.depth,
           "the rows of a batch are read in as many places as they are, or in one");
-  require(plan.strands == 1 || (target.max_warps == 1 && is_power_of_two(plan.strands) &&
-                                !(plan.strategy == Strategy::rows && plan.edges)),
-          "a CPU's thread reads in several places, and rows of it have no edges");
+  require(
+      plan.hints.streams == 1 || (target.is_cpu() && is_power_of_two(plan.hints.streams) &&
+                                  !(plan.strategy == Strategy::rows && plan.edges)),
+      "a CPU's thread reads in several places, and rows of it have no edges");
   const bool by_blocks = plan.strategy == Strategy::rows && !plan.has_loop();
-  require(by_blocks || plan.depth % plan.strands == 0, "a batch's loads are dealt evenly");
+  require(by_blocks || plan.depth % plan.hints.streams == 0, "a batch's loads are dealt evenly");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");
   for (const GraphInput& input : graph.inputs) {
     const int bytes = plan.load_width * size_of(input.type);
     require(
         plan.load_width == 1 || bytes <= std::max(load_bytes(graph, target), size_of(input.type)),
         "loads fit the target");
-    const bool anywhere =
-        plan.straddle || plan.phases > 1 || target.accesses_anywhere || peels_memory(plan, graph);
+    const bool anywhere = plan.staged.straddle || plan.columns.phases > 1 ||
+                          target.accesses_anywhere || peels_memory(plan, graph);
     require(anywhere || bytes <= std::max(plan.base_alignment, size_of(input.type)),
             "loads fit the base alignment");
   }
@@ -59,11 +63,11 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(!has_scans(graph), "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
-  const bool side_by_side = plan.phases > 1 || plan.strategy == Strategy::elements;
-  require(fits || plan.edges || plan.straddle || side_by_side ||
+  const bool side_by_side = plan.columns.phases > 1 || plan.strategy == Strategy::elements;
+  require(fits || plan.edges || plan.staged.straddle || side_by_side ||
               (plan.has_partial_loads() && target.accesses_anywhere),
           "segments begin and end on the load width, or edges are peeled or masked");
-  require(!plan.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
+  require(!plan.staged.straddle || (plan.strategy == Strategy::staged && graph.inputs.size() == 1),
           "only one input, in shared memory, is read by loads that its segments straddle");
   require(!plan.strided || plan.segment >= 1, "a stride lies between segments");
   require(plan.mean_loads == 0 || (target.vector_lanes && (plan.strategy == Strategy::rows ||
@@ -83,8 +87,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
     require(!small ||
                 plan.segment == static_cast<std::int64_t>(plan.lanes_per_segment) * plan.load_width,
             "segments below a quad fill their lanes");
-    require(!small || mma.rounding == MmaRounding::exact || plan.guard ||
-                plan.nonfinite == NonFinite::assume_finite,
+    require(!small || mma.rounding == MmaRounding::exact || plan.promises.guard ||
+                plan.promises.nonfinite == NonFinite::assume_finite,
             "segments that share a quad are guarded against each other's NaN");
   }
 }

@@ -115,7 +115,7 @@ class Printer {
   std::string operation(const Load& op, const Instr&) const {
     return fmt::format("load {}{}{}{}", named(program_.buffers, op.buffer), place(op.at, op.mask),
                        op.ahead == kNoValue ? "" : ", then + " + value(op.ahead),
-                       op.once ? ", once" : "");
+                       op.evict_first ? ", once" : "");
   }
   std::string operation(const Store& op, const Instr&) const {
     return fmt::format("{} {}{}, {}", op.streams ? "stream" : "store",
@@ -309,14 +309,14 @@ std::string print(const Program& program) {
     if (launch.grain != 1) out += fmt::format(", grain {}", launch.grain);
     if (launch.overlaps) out += ", overlaps";
     if (launch.half_vectors) out += ", half vectors";
-    if (launch.strands.count > 1)
-      out += fmt::format(", in {} strands from {} blocks on", launch.strands.count,
-                         launch.strands.least);
-    if (launch.streams.along >= 0)
+    if (launch.streams.count > 1)
+      out += fmt::format(", in {} strands from {} blocks on", launch.streams.count,
+                         launch.streams.least);
+    if (launch.non_temporal.along >= 0)
       out += fmt::format(", lines along {}",
-                         program.buffers[static_cast<std::size_t>(launch.streams.along)].name);
-    if (launch.streams.keep_from > 0)
-      out += fmt::format(", keeps loads from {} bytes on", launch.streams.keep_from);
+                         program.buffers[static_cast<std::size_t>(launch.non_temporal.along)].name);
+    if (launch.non_temporal.evict_last_from > 0)
+      out += fmt::format(", keeps loads from {} bytes on", launch.non_temporal.evict_last_from);
     out += " {\n";
     for (const SharedArray& array : launch.shared) {
       out += fmt::format("  shared {}: {}[{}]\n", array.name, name_of(array.type), array.elements);

@@ -103,7 +103,7 @@ struct Region {
 struct Const {
   Bits bits = 0;
 };  ///< uniform scalar; its type says which
-/// streams: whether stores that stream pass the caches by in this launch (Launch::streams).
+/// streams: whether stores that stream pass the caches by in this launch (Launch::non_temporal).
 enum class Builtin : std::uint8_t { block, warp, lane, streams };
 struct Special {
   Builtin which;
@@ -126,14 +126,15 @@ struct Load {
   /// A hint: the elements that lie so many (uniform i64) behind these will be read soon. Nothing
   /// need be there.
   ValueId ahead = kNoValue;
-  bool once = false;  ///< a hint: hardly any other load takes something of the lines that it takes
+  bool evict_first =
+      false;  ///< a hint: hardly any other load takes something of the lines that it takes
 };
 struct Store {
   int buffer = 0;
   Address at;
   ValueId mask = kNoValue;
   ValueId value = kNoValue;
-  bool streams = false;  ///< of whole lines, in launches that stream: see Launch::streams
+  bool streams = false;  ///< of whole lines, in launches that stream: see Launch::non_temporal
 };
 /// acquire_release: what the lane did before is visible to whom an acquire_release on the same
 /// element shows this one. Of the whole device either way.
@@ -396,7 +397,7 @@ struct CopyRing {
 /// Stores that stream may pass the caches by, where these would not keep what is stored anyway: if
 /// each of the buffers that they store to, of `param` times `factor` elements, is large, in none of
 /// the inputs' memory, and has its lines of kLineBytes where `along` says.
-struct Streams {
+struct NonTemporalStores {
   std::int64_t from = 0;  ///< bytes from which on a buffer is worth it; 0: none is
   int param = 0;
   std::int64_t factor = 1;
@@ -406,14 +407,14 @@ struct Streams {
   /// Bytes of such a buffer from which on loads of inputs, of 16 bytes a lane or by the copy
   /// engine, ask a shared cache to let go of what is stored before it lets go of them: memory then
   /// gets stores in longer runs. 0: never.
-  std::int64_t keep_from = 0;
-  int keep_unit = 1;  ///< bytes an element of the widest of them
+  std::int64_t evict_last_from = 0;
+  int evict_last_unit = 1;  ///< bytes an element of the widest of them
 };
 
 /// Where a CPU's thread takes the blocks of its range: in order, or, of a range of `least` blocks
 /// and more, of `count` (a power of two) places far apart in turn, so that memory's prefetchers
 /// have several runs to follow. The meaning is the same.
-struct Strands {
+struct InterleavedStreams {
   int count = 1;
   std::int64_t least = 0;
 };
@@ -437,12 +438,12 @@ struct Launch {
   /// and share the work out among themselves, a thread takes one, and one alone would do all.
   std::int64_t grain = 1;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
-  /// A CPU may compute by vectors of half its registers' bits (Plan::half_vectors). The meaning is
-  /// the same.
+  /// A CPU may compute by vectors of half its registers' bits (PlanHints::half_vectors). The
+  /// meaning is the same.
   bool half_vectors = false;
-  Strands strands{};
+  InterleavedStreams streams{};
   int cluster = 1;  ///< blocks a cluster
-  Streams streams{};
+  NonTemporalStores non_temporal{};
   Region body{};
 };
 

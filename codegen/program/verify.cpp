@@ -41,8 +41,8 @@ class Verifier {
       check(names.insert(launch.name).second, "two launches have one name");
       check(launch.warps >= 1 && launch.warps <= kMaxWarps, "a block has 1 to 32 warps");
       check(launch.grain >= 0, "a thread takes blocks");
-      check(is_power_of_two(launch.strands.count), "strands are a power of two");
-      check(launch.strands.count == 1 || !contains<Ticket, Publish, Await, Overdue>(launch.body),
+      check(is_power_of_two(launch.streams.count), "strands are a power of two");
+      check(launch.streams.count == 1 || !contains<Ticket, Publish, Await, Overdue>(launch.body),
             "blocks that wait for others are taken in order");
       check(launch.min_blocks >= 0, "min_blocks must not be negative");
       check(launch.cluster >= 1 && launch.cluster <= kWarpWidth, "a cluster has 1 to 32 blocks");
@@ -75,13 +75,13 @@ class Verifier {
     if (!holds) fail(rule);
   }
   [[nodiscard]] bool lines_are_placed(const Launch& launch) const {
-    const int along = launch.streams.along;
+    const int along = launch.non_temporal.along;
     const std::set<int> streamed = streamed_buffers(launch.body);
     if (along < 0 || streamed.empty()) return true;
     auto size = [&](int buffer) {
       return size_of(program_.buffers[static_cast<std::size_t>(buffer)].type);
     };
-    return launch.streams.from > 0 && streamed.count(along) == 1 &&
+    return launch.non_temporal.from > 0 && streamed.count(along) == 1 &&
            std::all_of(streamed.begin(), streamed.end(),
                        [&](int buffer) { return size(buffer) >= size(along); });
   }

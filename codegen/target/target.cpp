@@ -33,7 +33,7 @@ constexpr GpuRow kGpus[] = {
 /// more.
 struct CpuRow {
   std::string_view name;
-  int strands, ahead_bytes, tile_bytes;
+  int streams, ahead_bytes, tile_bytes;
 };
 constexpr int kTileBytes = 256 * 1024;
 constexpr CpuRow kCpus[] = {{"znver3", 2, 0, kTileBytes},
@@ -75,8 +75,8 @@ Target gpu_target(int arch, int processors) {
     target.wide_sums = arch == 80 || arch == 90 || arch == 100;
     target.bulk_copies = arch >= kFirstBulkCopies;
     if (arch >= kFirstClusters) target.cluster_blocks = kClusterBlocks;
-    target.line_bytes = kGpuLineBytes;
-    if (arch == kKeepsArch) target.keep_bytes = std::int64_t{32} << 20;
+    target.evict_first_bytes = kGpuLineBytes;
+    if (arch == kKeepsArch) target.evict_last_bytes = std::int64_t{32} << 20;
     target.rates = {.issue = 4,
                     .pipe_slots = 4,
                     .bytes_per_cycle = row.bytes,
@@ -116,12 +116,12 @@ Target cpu_target(int threads, std::string_view processor, int vector_bits) {
   // the fewer instructions there are a byte, the more bytes are on their way.
   target.loads_in_flight = 64;
   target.row_loads = 32;
-  target.stream_bytes = std::int64_t{32} << 20;  // as much as last levels of caches hold
+  target.non_temporal_bytes = std::int64_t{32} << 20;  // as much as last levels of caches hold
   const auto* known = std::find_if(std::begin(kCpus), std::end(kCpus),
                                    [&](const CpuRow& row) { return row.name == processor; });
   target.tile_bytes = kTileBytes;
   if (known != std::end(kCpus)) {
-    target.strands = known->strands;
+    target.interleaved_streams = known->streams;
     target.ahead_bytes = known->ahead_bytes;
     target.tile_bytes = known->tile_bytes;
   }

@@ -54,14 +54,15 @@ struct Target {
   /// Lanes are elements of vectors: a constant pattern of lanes costs more the more registers each
   /// of its results takes lanes from, and an operation in some lanes alone no more than in all.
   bool vector_lanes = false;
-  int register_bytes = 0;         ///< where lanes are such elements: of all of a thread's vectors
-  bool wide_sums = false;         ///< f64 are added at half the rate of f32 or more
-  bool has_mma = true;            ///< whether the table's rows from `arch` down apply
-  int loads_in_flight = 16;       ///< independent loads worth issuing before their first use
-  int min_loads_in_flight = 8;    ///< the same where each load feeds much code
-  int row_loads = 4;              ///< loads of short segments that a lane handles at once
-  std::int64_t stream_bytes = 0;  ///< outputs from here on pass the caches by; 0: none
-  int strands = 1;  ///< places of memory that a thread had best read in turn; a power of two
+  int register_bytes = 0;       ///< where lanes are such elements: of all of a thread's vectors
+  bool wide_sums = false;       ///< f64 are added at half the rate of f32 or more
+  bool has_mma = true;          ///< whether the table's rows from `arch` down apply
+  int loads_in_flight = 16;     ///< independent loads worth issuing before their first use
+  int min_loads_in_flight = 8;  ///< the same where each load feeds much code
+  int row_loads = 4;            ///< loads of short segments that a lane handles at once
+  std::int64_t non_temporal_bytes = 0;  ///< outputs from here on pass the caches by; 0: none
+  int interleaved_streams =
+      1;  ///< places of memory that a thread had best read in turn; a power of two
   /// How many bytes behind those that it loads from memory a thread had best ask for; 0: it had
   /// better not.
   int ahead_bytes = 0;
@@ -69,11 +70,13 @@ struct Target {
   int tile_bytes = 0;
   /// Where stores leave the second-level cache sooner if it is asked to keep loads: bytes of an
   /// output from which on that pays; 0: never.
-  std::int64_t keep_bytes = 0;
+  std::int64_t evict_last_bytes = 0;
   /// Bytes of a line that loads can ask the first-level cache to give up first; 0: they cannot.
-  int line_bytes = 0;
+  int evict_first_bytes = 0;
   TargetRates rates{};
 
+  /// Whether blocks are one warp each, with neither shared memory nor barriers: a CPU's.
+  [[nodiscard]] bool is_cpu() const { return max_warps == 1; }
   /// Bytes of shared memory that each of `blocks` blocks of a processor has at most, from sm_80 on.
   [[nodiscard]] std::int64_t shared_of(int blocks) const {
     return processor_shared_bytes / blocks - kReservedShared;

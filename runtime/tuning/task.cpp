@@ -65,7 +65,7 @@ CacheKey tuning_key(const TuningTask& task) {
                   static_cast<int>(task.request.accuracy), static_cast<int>(task.request.nonfinite),
                   static_cast<int>(task.request.determinism), task.request.base_alignment,
                   task.request.allow_mma, task.request.strided ? " strided" : "",
-                  task.request.most_elements, timed_elements(task)),
+                  task.request.size_limit, timed_elements(task)),
       task.target);
 }
 
@@ -74,7 +74,7 @@ std::int64_t timed_elements(const TuningTask& task) {
   const std::int64_t segments =
       task.elements > 0 ? task.elements / segment : timed_bytes(task) / bytes_of_segment(task);
   const std::int64_t elements = std::max<std::int64_t>(1, segments) * segment;
-  const std::int64_t most = task.request.most_elements;
+  const std::int64_t most = task.request.size_limit;
   return most > 0 ? std::min(elements, std::max<std::int64_t>(1, most / segment) * segment)
                   : elements;
 }

@@ -188,9 +188,9 @@ TEST_P(NvrtcClasses, SpillNothing) {
     EXPECT_GE(classes.size(), has_scans(computation.graph()) ? 2U : arch < 90 ? 0U : 1U);
     for (const std::int64_t most : classes) {
       SCOPED_TRACE(fmt::format("sm_{}, up to {} elements", arch, most));
-      expect_as_planned(codegen::compile_graph(computation.graph(), target,
-                                               {.segment = 0, .most_elements = most}),
-                        arch);
+      expect_as_planned(
+          codegen::compile_graph(computation.graph(), target, {.segment = 0, .size_limit = most}),
+          arch);
     }
   }
 }
@@ -261,9 +261,9 @@ TEST_P(NvrtcColumns, SpillNothing) {
     if (std::find(known.begin(), known.end(), arch) == known.end()) continue;
     const Compiled compiled =
         codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = count});
-    EXPECT_EQ(compiled.plan.phases > 1, count % 2 != 0);
+    EXPECT_EQ(compiled.plan.columns.phases > 1, count % 2 != 0);
     EXPECT_EQ(print(compiled.program).find(", once") != std::string::npos,
-              compiled.plan.takes_lines);
+              compiled.plan.hints.evict_first);
     expect_as_planned(compiled, arch);
   }
 }
@@ -298,7 +298,7 @@ TEST(NvrtcPhasedMoments, SpillNothing) {
       SCOPED_TRACE(fmt::format("{} for sm_{}", what, arch));
       const Compiled compiled =
           codegen::compile_graph(computation.graph(), codegen::gpu_target(arch), {.segment = 1003});
-      EXPECT_GT(compiled.plan.phases, 1);
+      EXPECT_GT(compiled.plan.columns.phases, 1);
       expect_as_planned(compiled, arch);
     }
   };

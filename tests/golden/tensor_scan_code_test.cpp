@@ -99,7 +99,7 @@ TEST(StayingScanCode, LeavesRegistersForItsBlocks) {
     ASSERT_TRUE(choice) << name;
     const Code code = compiled(name, 0, to_text(*choice).c_str());
     EXPECT_EQ(code.spills, 0) << name;
-    EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
+    EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->occupancy, 64 * 1024)
         << name << ", " << to_text(*choice) << ", " << code.instructions;
   }
 }
@@ -114,7 +114,7 @@ TEST(StagedScanCode, LeavesRegistersForItsBlocks) {
     ASSERT_TRUE(choice) << name;
     const Code code = compiled(name, 0, to_text(*choice).c_str());
     EXPECT_EQ(code.spills, 0) << name;
-    EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
+    EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->occupancy, 64 * 1024)
         << name << ", " << to_text(*choice) << ", " << code.instructions;
   }
 }
@@ -130,7 +130,7 @@ TEST(HeadsScanCode, LeavesRegistersForItsBlocks) {
   const Code code = compiled("scan_sum_f64", 33'001, to_text(*choice).c_str());
   EXPECT_EQ(code.spills, 0);
   EXPECT_GE(code.wide_loads, static_cast<std::size_t>(choice->depth - choice->staged));
-  EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->blocks, 64 * 1024)
+  EXPECT_LE(code.registers * choice->warps * codegen::kWarpWidth * choice->occupancy, 64 * 1024)
       << to_text(*choice) << ", " << code.instructions;
 }
 
@@ -146,7 +146,7 @@ TEST(AcrossScanCode, LeavesRegistersForItsBlocks) {
           computation.graph(), codegen::gpu_target(90), {.segment = segment});
       const Code code = compiled(name, segment, to_text(choice).c_str());
       EXPECT_EQ(code.spills, 0) << name << " " << segment;
-      EXPECT_LE(code.registers * choice.warps * codegen::kWarpWidth * choice.blocks, 64 * 1024)
+      EXPECT_LE(code.registers * choice.warps * codegen::kWarpWidth * choice.occupancy, 64 * 1024)
           << name << ", " << to_text(choice) << ", " << code.instructions;
     }
   }

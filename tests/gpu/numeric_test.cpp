@@ -404,14 +404,14 @@ TEST_P(GpuSmallSet, IsRight) {
       computation.graph(), target("gpu"),
       {.segment = small.what.segment,
        .base_alignment = alignment,
-       .most_elements = codegen::most_elements_of(computation.graph(), target("gpu"),
-                                                  small.what.segment, small.what.elements)});
+       .size_limit = codegen::size_class_of(computation.graph(), target("gpu"), small.what.segment,
+                                            small.what.elements)});
   EXPECT_EQ(plan.strategy, small.strategy);
   bool has_unit = false;
   for (const codegen::FoldPlan& fold : plan.folds) has_unit = has_unit || fold.unit == small.unit;
   EXPECT_TRUE(has_unit) << codegen::print(plan, computation.graph());
   EXPECT_EQ(plan.edges, small.edges);
-  EXPECT_EQ(plan.guard, small.guard);
+  EXPECT_EQ(plan.promises.guard, small.guard);
   expect_right(tested, {small.what}, start(tested, {small.what}));
 }
 

@@ -30,7 +30,7 @@ PlanChoice across(int segments, int warps, int depth, int staged, int bytes) {
           .warps = warps,
           .depth = depth,
           .staged = staged,
-          .across = segments,
+          .interleaved = segments,
           .bytes = bytes,
           .mma = false};
 }
@@ -110,7 +110,7 @@ TEST(AcrossScanShapes, LookBackHasThreeLevels) {
                              {"scan_back_out_f32", 275'000, 2, 3},
                              {"scan_horner_u8", 264'500, 2, 1}}) {
     PlanChoice choice = across(tested.near > 0 ? 3 : 2, tested.near > 0 ? 8 : 1, 1, 0, 1);
-    choice.near = tested.near;
+    choice.window = tested.near;
     InterpCase c{.segment = tested.segment,
                  .elements = tested.segment * tested.count,
                  .fill = Fill::whole,
@@ -177,7 +177,7 @@ TEST(AcrossScanShapes, IsLegalOfTilesThatWaitForTheirOwnSegment) {
   EXPECT_FALSE(legal(0, gpu, choice)) << "there is but one";
   EXPECT_FALSE(legal(std::int64_t{1} << 40, gpu, choice)) << "2^32 tiles a group";
   PlanChoice other = choice;
-  other.across = 1;
+  other.interleaved = 1;
   EXPECT_FALSE(legal(1 << 20, gpu, other)) << "that is none";
   other = choice;
   other.heads = 1;
@@ -186,14 +186,14 @@ TEST(AcrossScanShapes, IsLegalOfTilesThatWaitForTheirOwnSegment) {
     other = across(64, 8, 4, 0, 16);
     other.strategy = strategy;
     other.stages = 3;
-    other.blocks = 1;
+    other.occupancy = 1;
     EXPECT_FALSE(legal(1 << 20, gpu, other));
-    other.across = 0;
+    other.interleaved = 0;
     EXPECT_TRUE(legal(1 << 20, gpu, other));
   }
   other = {.strategy = Strategy::look_back, .warps = 1, .depth = 8, .tile = 1, .mma = false};
   EXPECT_TRUE(legal(1 << 20, codegen::cpu_target(2), other));
-  other.across = 4;
+  other.interleaved = 4;
   EXPECT_FALSE(legal(1 << 20, codegen::cpu_target(2), other)) << "threads read ahead";
 }
 
@@ -201,7 +201,7 @@ TEST(AcrossScanShapes, SaysSoInItsText) {
   const char* text =
       "look_back warps=8 depth=16 staged=12 near=1 across=64 tile=0 blocks=4 bytes=16 simt";
   const PlanChoice choice = codegen::parse_choice(text);
-  EXPECT_EQ(choice.across, 64);
+  EXPECT_EQ(choice.interleaved, 64);
   EXPECT_EQ(to_text(choice), text);
   const Computation computation = program("scan_sum_f32").over(segments(1 << 20));
   const auto plan =
@@ -219,7 +219,7 @@ TEST(AcrossScanShapes, IsOfferedForSegmentsOfManyTiles) {
     const auto space =
         plan_space(computation.graph(), codegen::gpu_target(arch), {.segment = segment});
     return std::any_of(space.begin(), space.end(),
-                       [](const PlanChoice& each) { return each.across > 0; });
+                       [](const PlanChoice& each) { return each.interleaved > 0; });
   };
   EXPECT_TRUE(offered(1 << 24, 90));
   EXPECT_TRUE(offered(10'000'000, 90));
@@ -238,17 +238,17 @@ TEST(AcrossScanShapes, IsTheDefaultOfSegmentsOfManyTiles) {
   for (const char* name : {"running_sum_to_f16", "scan_sum_f32", "scan_sum_f64"}) {
     for (const std::int64_t segment : {1 << 24, 10'000'000}) {
       const codegen::Plan plan = of(name, segment);
-      EXPECT_GT(plan.across, 1) << name << " " << segment;
-      EXPECT_GT(plan.staged, 0) << name << " " << segment;
-      EXPECT_EQ(plan.ragged, segment % plan.tile != 0) << name << " " << segment;
-      EXPECT_EQ(of(name, segment, 80).across, 0);
+      EXPECT_GT(plan.scan.interleaved, 1) << name << " " << segment;
+      EXPECT_GT(plan.scan.staged_rows, 0) << name << " " << segment;
+      EXPECT_EQ(plan.scan.ragged, segment % plan.scan.tile != 0) << name << " " << segment;
+      EXPECT_EQ(of(name, segment, 80).scan.interleaved, 0);
     }
-    EXPECT_EQ(of(name, 1 << 18).across, 0) << "a few tiles";
-    EXPECT_EQ(of(name, 10'000'001).across, 0) << "loads would be of one";
+    EXPECT_EQ(of(name, 1 << 18).scan.interleaved, 0) << "a few tiles";
+    EXPECT_EQ(of(name, 10'000'001).scan.interleaved, 0) << "loads would be of one";
   }
   const codegen::Plan backward = of("scan_back_out_f32", 10'000'000);
-  EXPECT_GT(backward.across, 1);
-  EXPECT_TRUE(backward.ragged);
+  EXPECT_GT(backward.scan.interleaved, 1);
+  EXPECT_TRUE(backward.scan.ragged);
 }
 
 }  // namespace

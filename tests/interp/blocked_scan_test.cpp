@@ -122,7 +122,7 @@ TEST(BlockedScan, IsRightForAllThatItServes) {
       const std::int64_t segment = all          ? 0
                                    : round == 3 ? tile * (1 + below(3))
                                                 : 33 * tile + width * (1 + below(31));
-      if (!all && below(2) == 0) choice.across = 2 + below(2);
+      if (!all && below(2) == 0) choice.interleaved = 2 + below(2);
       const Computation computation = all ? tested.over(whole()) : tested.over(segments(segment));
       if (!make_plan(computation.graph(), target, {.segment = segment}, choice)) continue;
       served.insert(tested.name);

@@ -221,13 +221,13 @@ TEST(ClusterFold, IsTheDefaultOfFewElements) {
   for (const int arch : {80, 90, 120}) {
     const Target target = gpu_target(arch);
     for (const std::int64_t elements : {1, 1 << 16, 1 << 17, 1 << 18, 1 << 24}) {
-      const std::int64_t most = most_elements_of(graph, target, 0, elements);
-      const PlanChoice chosen = default_choice(graph, target, {.most_elements = most});
+      const std::int64_t most = size_class_of(graph, target, 0, elements);
+      const PlanChoice chosen = default_choice(graph, target, {.size_limit = most});
       EXPECT_EQ(chosen.cluster, elements > 1 << 17          ? 0
                                 : target.cluster_blocks > 1 ? target.cluster_blocks
                                                             : 0)
           << arch << ", " << elements;
-      const auto plan = make_plan(graph, target, {.most_elements = most}, chosen);
+      const auto plan = make_plan(graph, target, {.size_limit = most}, chosen);
       ASSERT_TRUE(plan);
       EXPECT_EQ(plan->launches, chosen.cluster > 0 ? 1 : 2);
     }

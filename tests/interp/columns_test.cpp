@@ -54,10 +54,10 @@ TEST_P(Columns, EveryShapeIsRight) {
     if (c.base_alignment < size) continue;
     if (turn % 3 == 1) c.gaps = {pick({0, 1, 8, 16, 24}), pick({0, 5, 8})};
     PlanChoice choice{.strategy = Strategy::columns,
-                      .warps = target.max_warps == 1 ? 1 : pick({1, 2, 4, 8}),
+                      .warps = target.is_cpu() ? 1 : pick({1, 2, 4, 8}),
                       .depth = pick({1, 2, 4, 8}),
                       .rows = pick({1, 1, 2, 4}),
-                      .strip = target.max_warps == 1 ? pick({0, 64, 128, 256}) : 0,
+                      .strip = target.is_cpu() ? pick({0, 64, 128, 256}) : 0,
                       .parts = pick({1, 2, 3, 7, 40}),
                       .bytes = pick({4, 16}),
                       .mma = false};
@@ -85,7 +85,7 @@ TEST_P(Columns, EveryShapeIsRight) {
     }
     ++runs;
     wide += plan->load_width > 1;
-    cut += plan->launches == 2 && rows > plan->part_quantum;
+    cut += plan->launches == 2 && rows > plan->parts.quantum;
     strided += plan->strided;
   }
   EXPECT_GE(runs, thinned(slow ? 40 : 60));
@@ -207,7 +207,7 @@ TEST(ColumnElements, SpoilTheirOwnColumnOnly) {
     const codegen::Compiled compiled =
         codegen::compile_graph(graph, codegen::gpu_target(90, 1), {.segment = count});
     if (count == 261) {
-      ASSERT_GT(compiled.plan.phases, 1);
+      ASSERT_GT(compiled.plan.columns.phases, 1);
     }
     const InterpCase c{.segment = count, .columns = true, .elements = count * 77};
     std::vector<Column> inputs = make_inputs(graph, c.elements, Fill::uniform, 5);

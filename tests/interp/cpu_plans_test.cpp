@@ -38,7 +38,7 @@ struct Shape {
   std::int64_t segments = 1, elements = 0, rows = 0;
   std::int64_t gap = -1;  ///< < 0: a dense plan
   bool few = false;       ///< by the plan of few elements
-  int strands = 1;        ///< of the target
+  int streams = 1;        ///< of the target
   int ahead = 0;          ///< bytes, of the target
   const char* plan = "";  ///< pinned
 };
@@ -74,21 +74,20 @@ std::int64_t aligned(std::int64_t elements, const Buffer& buffer) {
 }
 
 std::string check(const Graph& written, const Shape& shape) {
-  const auto [size, segments, elements, rows, gap, few, strands, ahead, pinned] = shape;
+  const auto [size, segments, elements, rows, gap, few, streams, ahead, pinned] = shape;
   Target target = cpu_target(ahead > 0 ? 8 : 2, {}, runtime::cpu_plugin().vector_bits);
-  target.strands = strands;
+  target.interleaved_streams = streams;
   target.ahead_bytes = ahead;
   const Graph graph = legalize(written, target);
-  const PlanRequest request{
-      .segment = size,
-      .base_alignment = 1,
-      .strided = gap >= 0,
-      .most_elements = few ? most_elements_of(graph, target, size, elements) : 0};
+  const PlanRequest request{.segment = size,
+                            .base_alignment = 1,
+                            .strided = gap >= 0,
+                            .size_limit = few ? size_class_of(graph, target, size, elements) : 0};
   const Plan plan = *pinned == '\0'
                         ? choose_plan(graph, target, request)
                         : make_plan(graph, target, request, parse_choice(pinned)).value();
-  if (ahead > 0 && request.most_elements == 0 && gap < 0 && plan.strategy != Strategy::elements &&
-      plan.read_ahead == 0)
+  if (ahead > 0 && request.is_unlimited() && gap < 0 && plan.strategy != Strategy::elements &&
+      plan.hints.read_ahead == 0)
     return "nothing is asked for ahead";
   Program program = lower(graph, plan, target);
   simplify(program);
@@ -217,7 +216,7 @@ TEST_P(CpuPlans, Segments) {
                         .segments = segments,
                         .elements = size * segments,
                         .gap = gap,
-                        .strands = 2,
+                        .streams = 2,
                         .ahead = 8192};
       EXPECT_EQ(check(GetParam().of(size), shape), "") << "segments of " << size << ", gap " << gap;
     }
@@ -246,7 +245,7 @@ TEST_P(CpuPlans, Columns) {
                         .rows = rows,
                         .gap = gap,
                         .few = (rows + turn) % 2 == 0,
-                        .strands = 1 + turn / 2 % 2,
+                        .streams = 1 + turn / 2 % 2,
                         .ahead = 8192};
       EXPECT_EQ(check(graph, shape), "") << columns << " columns, " << rows << " rows, gap " << gap;
     }
@@ -259,7 +258,7 @@ TEST_F(CpuLoops, LongRangesOfTwoInputs) {
   for (const std::int64_t elements : {16 * 2048 + 9, 35 * 2048 + 77, 36 * 2048, 36 * 2048 + 2047}) {
     EXPECT_EQ(
         check(dot_and_sum_of_words(0), {.elements = elements,
-                                        .strands = 2,
+                                        .streams = 2,
                                         .plan = "parts warps=1 depth=32 parts=1 bytes=4 simt"}),
         "")
         << elements;
@@ -269,7 +268,7 @@ TEST_F(CpuLoops, LongRangesOfTwoInputs) {
                        .segments = 2,
                        .elements = 2 * elements,
                        .gap = gap,
-                       .strands = 2,
+                       .streams = 2,
                        .plan = "rows warps=1 depth=32 rows=1 bytes=4 simt"}),
                 "")
           << elements << ", gap " << gap;

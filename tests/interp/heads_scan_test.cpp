@@ -59,7 +59,7 @@ TEST_P(HeadsScan, IsRight) {
     codegen::PlanRequest request{.segment = 4099, .base_alignment = c.base_alignment};
     const auto plan = make_plan(graph, target, request, choice);
     if (!plan) continue;
-    const std::int64_t tile = plan->tile, many = 3 * tile + 1 + pick({0, 1, 3, 5, 7});
+    const std::int64_t tile = plan->scan.tile, many = 3 * tile + 1 + pick({0, 1, 3, 5, 7});
     c.segment = pick({tile - 1, tile + 1, tile, tile / 2 + 1, many, many, 37, 2 * tile + 6,
                       1 + static_cast<std::int64_t>(random() % 40)});
     request.segment = c.segment;  // short ones of f64 may err less than this

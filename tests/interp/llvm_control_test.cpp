@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Types, LlvmExchanges, ::testing::ValuesIn(all_types()),
 
 class LlvmControl : public LlvmVsInterp {};
 
-/// Ranges of every length around where strands begin, and what is left behind them.
+/// Ranges of every length around where streams begin, and what is left behind them.
 TEST_F(LlvmControl, StrandsTakeEveryBlock) {
   for (const auto& [count, least] :
        {std::pair{2, 1}, {2, 40}, {4, 1}, {4, 7}, {4, 1000}, {8, 1}, {8, 24}}) {
@@ -77,11 +77,11 @@ TEST_F(LlvmControl, StrandsTakeEveryBlock) {
       Bench bench(blocks);
       const int in = bench.buffer(DType::i64, BufferRole::input, blocks);
       const int out = bench.buffer(DType::i64, BufferRole::output, blocks);
-      bench.program.launches[0].strands = {.count = count, .least = least};
+      bench.program.launches[0].streams = {.count = count, .least = least};
       Builder b(bench.program);
       const ValueId value = b.add(b.load_uniform(in, b.block()), b.block());
       b.store(out, {b.block()}, value, b.compute(Op::eq, {b.lane(), b.i32(0)}));
-      EXPECT_EQ(bench.run(), "") << count << " strands from " << least << ", " << blocks;
+      EXPECT_EQ(bench.run(), "") << count << " streams from " << least << ", " << blocks;
     }
   }
 }

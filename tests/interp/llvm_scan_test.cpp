@@ -53,7 +53,7 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
   const codegen::Graph& graph = computation.graph();
   codegen::Target target = codegen::cpu_target(shape.threads);
   target.ahead_bytes = 1024;
-  if (stream_bytes > 0) target.stream_bytes = stream_bytes;
+  if (stream_bytes > 0) target.non_temporal_bytes = stream_bytes;
   const codegen::PlanRequest request{.segment = shape.segment, .base_alignment = 1};
   const codegen::Plan plan =
       *shape.choice == '\0'
@@ -64,7 +64,8 @@ std::string check(const TestProgram& tested, const Shape& shape, std::int64_t st
   if (stream_bytes > 0 &&
       codegen::emit_llvm(program).text.find("!nontemporal") == std::string::npos)
     return "nothing passes the caches by";
-  if (stream_bytes > 0 && shape.elements % 32 != 0 && !plan.to_lines) return "rows stay off lines";
+  if (stream_bytes > 0 && shape.elements % 32 != 0 && !plan.hints.to_lines)
+    return "rows stay off lines";
   runtime::Arguments arguments = runtime::dense_arguments(graph, shape.elements, shape.segment);
   const std::vector<Bits> bits = param_bits(tested, graph, shape.segment);
   std::copy(bits.begin(), bits.end(), arguments.params.begin());

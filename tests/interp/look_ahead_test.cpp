@@ -29,7 +29,7 @@ PlanChoice ahead(int warps, int depth, int stages, int bytes) {
           .warps = warps,
           .depth = depth,
           .stages = stages,
-          .blocks = 1,
+          .occupancy = 1,
           .bytes = bytes,
           .mma = false};
 }
@@ -131,8 +131,8 @@ PlanChoice ahead_on_cpu(int depth, int stages, int near) {
           .warps = 1,
           .depth = depth,
           .stages = stages,
-          .near = near,
-          .blocks = 1,
+          .window = near,
+          .occupancy = 1,
           .tile = 1,
           .mma = false};
 }
@@ -186,7 +186,7 @@ TEST(LookAheadOnCpu, HasTheBitsOfLookBackUnderEveryScheduleAndHelps) {
     const Computation computation = program(name).over(whole());
     const codegen::Graph& graph = computation.graph();
     codegen::Target target = codegen::cpu_target(3);
-    target.stream_bytes = 64;
+    target.non_temporal_bytes = 64;
     const auto inputs = make_inputs(graph, kElements, Fill::normal, 3);
     auto compiled = [&](const PlanChoice& choice) {
       return codegen::compile_plan(graph, target,
@@ -194,7 +194,7 @@ TEST(LookAheadOnCpu, HasTheBitsOfLookBackUnderEveryScheduleAndHelps) {
     };
     PlanChoice back = ahead_on_cpu(8, 2, 0);
     back.strategy = Strategy::look_back;
-    back.stages = back.blocks = 0;
+    back.stages = back.occupancy = 0;
     InterpCase c{.elements = kElements, .base_alignment = 1};
     const auto expected = interpret_graph(graph, compiled(back), inputs, {}, c);
     std::size_t turn = 0;
@@ -203,7 +203,7 @@ TEST(LookAheadOnCpu, HasTheBitsOfLookBackUnderEveryScheduleAndHelps) {
       for (const bool stays : {true, false}) {
         const codegen::Compiled waiting = compiled(stays ? choice : [&] {
           PlanChoice other = back;
-          other.near = near;
+          other.window = near;
           return other;
         }());
         EXPECT_NE(print(waiting.program).find(", helps"), std::string::npos);
@@ -225,12 +225,12 @@ TEST(LookAheadOnCpu, NobodyHelpsWhereSomethingIsInPlace) {
       over(whole(), inclusive_sum(cast<float>(x)), cast<std::int8_t>(inclusive(max(x))));
   const codegen::Graph& graph = computation.graph();
   codegen::Target target = codegen::cpu_target(3);
-  target.stream_bytes = 64;
+  target.non_temporal_bytes = 64;
   const auto inputs = make_inputs(graph, kElements, Fill::uniform, 3);
   for (const Strategy strategy : {Strategy::look_ahead, Strategy::look_back}) {
     PlanChoice choice = ahead_on_cpu(8, 2, 1);
     choice.strategy = strategy;
-    if (strategy == Strategy::look_back) choice.stages = choice.blocks = 0;
+    if (strategy == Strategy::look_back) choice.stages = choice.occupancy = 0;
     const codegen::Compiled compiled = codegen::compile_plan(
         graph, target, make_plan(graph, target, {.base_alignment = 1}, choice).value());
     for (std::size_t turn = 0; turn < 60; ++turn) {

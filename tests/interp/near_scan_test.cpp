@@ -45,7 +45,7 @@ PlanChoice choice_of(const Case& tested) {
           .warps = tested.near <= 4 ? 8 : 32,
           .depth = 1,
           .heads = tested.heads,
-          .near = tested.near,
+          .window = tested.near,
           .bytes = (1 + tested.heads) * element,
           .mma = false};
 }
@@ -83,7 +83,7 @@ TEST(NearScan, HasTheSameBitsUnderEverySchedule) {
     const codegen::Target target = codegen::gpu_target(90);
     const auto plan = make_plan(graph, target, {.segment = tested.segment}, choice_of(tested));
     ASSERT_TRUE(plan);
-    ASSERT_EQ(plan->near, tested.near);
+    ASSERT_EQ(plan->scan.window, tested.near);
     expect_same_bits(graph, target, tested.segment, tested.elements, 6,
                      [&](std::size_t) { return choice_of(tested); });
   }
@@ -173,9 +173,9 @@ TEST(NearScan, NeedsAWarpALook) {
   };
   PlanChoice choice = choice_of(tested);
   EXPECT_TRUE(legal(choice));
-  choice.near = 5;
+  choice.window = 5;
   EXPECT_FALSE(legal(choice)) << "nine looks of eight warps";
-  choice.near = 4;
+  choice.window = 4;
   choice.strategy = Strategy::propagate;
   EXPECT_FALSE(legal(choice)) << "nothing is looked at";
 }

@@ -66,7 +66,7 @@ TEST_P(NoInputsInterpreted, AreRightByAnyPlan) {
       // Few elements may have plans of their own.
       for (const std::int64_t most : {std::int64_t{0}, std::int64_t{1} << 14}) {
         const auto space =
-            codegen::plan_space(graph, target, {.segment = size, .most_elements = most});
+            codegen::plan_space(graph, target, {.segment = size, .size_limit = most});
         const std::size_t step = space.size() / 12 + 1;
         what.elements = size > 0 ? 11 * size : 5003;
         for (std::size_t i = 0; i < space.size(); i += step) {

@@ -216,7 +216,7 @@ TEST(PhasedColumnPlans, OfTheRulesSumEachColumn) {
       const codegen::Graph& graph = computation.graph();
       const codegen::Compiled compiled = codegen::compile_graph(graph, target, {.segment = count});
       const bool aligned = count * size_of(graph.inputs[0].type) % 16 == 0;
-      EXPECT_EQ(compiled.plan.phases > 1, !aligned) << name << ", " << count;
+      EXPECT_EQ(compiled.plan.columns.phases > 1, !aligned) << name << ", " << count;
       const std::int64_t rows = count == 4099 ? 67 : 141;
       const InterpCase c{.segment = count, .columns = true, .elements = count * rows};
       const std::vector<Column> inputs = make_inputs(graph, c.elements, Fill::whole, 9);
@@ -248,7 +248,7 @@ TEST(PhasedColumnPlans, ElementsSpoilTheirOwnColumnOnly) {
     const codegen::Graph& graph = computation.graph();
     const codegen::Compiled compiled =
         codegen::compile_graph(graph, codegen::gpu_target(90, 1), {.segment = kCount});
-    ASSERT_GT(compiled.plan.phases, 1);
+    ASSERT_GT(compiled.plan.columns.phases, 1);
     ASSERT_LT(compiled.plan.columns_per_block(), kCount);
     const InterpCase c{.segment = kCount, .columns = true, .elements = kCount * kRows};
     std::vector<Column> inputs = make_inputs(graph, c.elements, Fill::uniform, 5);

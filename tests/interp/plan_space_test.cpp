@@ -76,14 +76,14 @@ TEST(FewLongSegments, AreRight) {
         const std::int64_t segment = bytes / size + static_cast<std::int64_t>(turn % 3);
         const std::int64_t count = 1 + static_cast<std::int64_t>(turn % 2);
         const codegen::Graph graph = tested.over(segments(segment)).graph();
-        const std::int64_t most = most_elements_of(graph, target, segment, segment * count);
+        const std::int64_t most = size_class_of(graph, target, segment, segment * count);
         if (target.cluster_blocks == 1 && bytes > 128 * 1024) {
           EXPECT_EQ(most, 0) << name << " " << segment;
           continue;
         }
         ASSERT_GT(most, 0) << name << " " << segment;
         InterpCase c{.segment = segment, .elements = segment * count};
-        c.choice = default_choice(graph, target, {.segment = segment, .most_elements = most});
+        c.choice = default_choice(graph, target, {.segment = segment, .size_limit = most});
         c.fill = tested.fills[turn % tested.fills.size()];
         c.seed = turn;
         c.base_alignment = turn % 4 == 3 ? size : 16;
@@ -93,7 +93,7 @@ TEST(FewLongSegments, AreRight) {
             graph, target, {.segment = segment, .base_alignment = c.base_alignment}, *c.choice);
         ASSERT_TRUE(plan);
         EXPECT_EQ(plan->launches, 1);
-        (plan->cluster > 0 ? clusters : alone) += 1;
+        (plan->parts.cluster > 0 ? clusters : alone) += 1;
         SCOPED_TRACE(fmt::format("{} on {}, {} segments of {}: {}", name, target_name, count,
                                  segment, to_text(*c.choice)));
         EXPECT_EQ(check_interpreted(tested, target, c).problems, "");

@@ -25,7 +25,7 @@ using codegen::Strategy;
 
 PlanChoice choice_of(Strategy strategy, int depth, int bytes) {
   PlanChoice choice{.strategy = strategy, .warps = 2, .depth = depth, .bytes = bytes};
-  if (strategy == Strategy::look_ahead) choice.stages = 3, choice.blocks = 1;
+  if (strategy == Strategy::look_ahead) choice.stages = 3, choice.occupancy = 1;
   choice.mma = false;
   return choice;
 }
@@ -53,7 +53,7 @@ TEST(RaggedScan, IsRight) {
             waits ? which < 3 ? Strategy::look_back : Strategy::look_ahead : Strategy::propagate, 2,
             bytes);
         if (which == 1) choice.staged = 1;
-        if (which == 2) choice.staged = 2, choice.across = 2;
+        if (which == 2) choice.staged = 2, choice.interleaved = 2;
         if (which == 5) choice.direct = 1;
         choice.warps = 1 + static_cast<int>(turn / 2 % 2);
         const std::int64_t tile = std::int64_t{2} * 32 * 2 * choice.warps;  // of loads of two
@@ -66,7 +66,7 @@ TEST(RaggedScan, IsRight) {
           continue;
         }
         ASSERT_TRUE(plan) << name << ": " << to_text(choice);
-        EXPECT_TRUE(plan->ragged) << name;
+        EXPECT_TRUE(plan->scan.ragged) << name;
         expect_right(program(name), codegen::gpu_target(90), c);
       }
     }
@@ -102,11 +102,11 @@ TEST(RaggedScan, OfEverythingIsRight) {
         choice.warps = 1 + static_cast<int>(random() % 2);
         const auto plan = make_plan(computation.graph(), codegen::gpu_target(90), {}, choice);
         ASSERT_TRUE(plan) << name << ": " << to_text(choice);
-        if (plan->load_width == 1) continue;          // of 8 bytes
-        EXPECT_EQ(plan->ragged, which != 5) << name;  // of few rows, which have masks
+        if (plan->load_width == 1) continue;               // of 8 bytes
+        EXPECT_EQ(plan->scan.ragged, which != 5) << name;  // of few rows, which have masks
         const std::int64_t width = plan->load_width, row = 32 * width, run = row * depth,
                            tile = run * choice.warps;
-        ASSERT_EQ(plan->tile, tile);
+        ASSERT_EQ(plan->scan.tile, tile);
         const std::int64_t ends[] = {1,       width - 1, width,      width + 1,    row - 1,
                                      row + 1, run - 1,   run % tile, tile - width, tile - 1};
         InterpCase c{.elements = static_cast<std::int64_t>(random() % 3) * tile + ends[end],
@@ -128,7 +128,7 @@ TEST(RaggedScan, HasTheSameBitsUnderEverySchedule) {
                    [&](std::size_t turn) {
                      PlanChoice choice = choice_of(Strategy::look_back, 2, 8);
                      choice.staged = 1;
-                     choice.across = turn % 2 == 0 ? 0 : 2;
+                     choice.interleaved = turn % 2 == 0 ? 0 : 2;
                      return choice;
                    });
 }
@@ -140,7 +140,7 @@ TEST(RaggedScan, GoesByQuads) {
   const std::int64_t tile = 2 * 32 * 4, segment = 32 * tile + 16;
   const auto plan = plan_of("running_sum_f16", segment, choice);
   ASSERT_TRUE(plan);
-  EXPECT_TRUE(plan->ragged);
+  EXPECT_TRUE(plan->scan.ragged);
   EXPECT_EQ(plan->folds[0].unit, codegen::Unit::mma_scan);
   for (const Fill fill : {Fill::uniform, Fill::nonfinite}) {
     expect_right(program("running_sum_f16"), codegen::gpu_target(90),
@@ -153,11 +153,11 @@ TEST(RaggedScan, GoesByQuads) {
         const auto all =
             make_plan(program(name).over(whole()).graph(), codegen::gpu_target(90), {}, of_all);
         ASSERT_TRUE(all);
-        EXPECT_TRUE(all->ragged);
+        EXPECT_TRUE(all->scan.ragged);
         EXPECT_EQ(all->folds[0].unit, codegen::Unit::mma_scan);
         for (const std::int64_t more : {1, 3, 127, 130, 255, 511}) {
           expect_right(program(name), codegen::gpu_target(90),
-                       {.elements = 3 * all->tile + more, .fill = fill, .choice = of_all});
+                       {.elements = 3 * all->scan.tile + more, .fill = fill, .choice = of_all});
         }
       }
     }
@@ -168,7 +168,7 @@ TEST(RaggedScan, IsOfManyTiles) {
   const PlanChoice choice = choice_of(Strategy::look_back, 2, 8);
   constexpr std::int64_t kTile = 2 * 32 * 2 * 2;
   auto ragged = [](const char* name, std::int64_t segment, const PlanChoice& of) {
-    return plan_of(name, segment, of).value().ragged;
+    return plan_of(name, segment, of).value().scan.ragged;
   };
   EXPECT_TRUE(ragged("scan_sum_f32", 32 * kTile + 2, choice));
   EXPECT_TRUE(ragged("scan_back_out_f32", 32 * kTile + 2, choice));

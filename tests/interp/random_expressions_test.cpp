@@ -111,8 +111,7 @@ std::optional<Random> make_random(Dice& dice) {
                  .base_alignment = alignment_of(graph, run),
                  .strided = !run.gaps.empty()};
   if (dice.chance(50)) {
-    all.request.most_elements =
-        codegen::most_elements_of(graph, all.target, run.segment, run.elements);
+    all.request.size_limit = codegen::size_class_of(graph, all.target, run.segment, run.elements);
   }
   if (dice.chance(60)) {
     const auto space = codegen::plan_space(graph, all.target, all.request);

@@ -47,16 +47,16 @@ TEST_P(ScanShapes, AreRight) {
                       .depth = pick({1, 2, 3, 4, 8}),
                       .stages = pick({2, 3, 4}),
                       .staged = pick({0, 1, 2, 4}),
-                      .near = arch == 0 ? pick({0, 1}) : 0,
-                      .blocks = arch == 0 ? 0 : pick({0, 1, 2}),
+                      .window = arch == 0 ? pick({0, 1}) : 0,
+                      .occupancy = arch == 0 ? 0 : pick({0, 1, 2}),
                       .tile = arch == 0 ? 1 : 0,
                       .bytes = pick({4, 8, 16}),
                       .mma = false};
     if (choice.strategy != Strategy::look_back || arch == 0) choice.staged = 0;
     if (arch == 0) {
       const bool stays = choice.strategy == Strategy::look_ahead;
-      choice.blocks = stays ? 1 : 0;
-      if (!stays && choice.strategy != Strategy::look_back) choice.near = 0;
+      choice.occupancy = stays ? 1 : 0;
+      if (!stays && choice.strategy != Strategy::look_back) choice.window = 0;
     }
     InterpCase c{.choice = choice};
     c.segment =
@@ -119,7 +119,7 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
     const PlanChoice choice{.strategy = Strategy::scan_block,
                             .warps = pick({1, 2, 3, 5, 8}),
                             .depth = pick({1, 2, 3, 5}),
-                            .blocks = pick({0, 1}),
+                            .occupancy = pick({0, 1}),
                             .bytes = pick({4, 8, 16}),
                             .mma = false};
     InterpCase c{.choice = choice};
@@ -129,8 +129,8 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
     c.base_alignment = pick({16, 8, codegen::widest_of_scan(graph)});
     const auto plan = make_plan(graph, target,
                                 {.segment = c.segment, .base_alignment = c.base_alignment}, choice);
-    if (!plan || plan->tile_segments == 0) continue;
-    const std::int64_t held = plan->tile_segments;
+    if (!plan || plan->scan.tile_segments == 0) continue;
+    const std::int64_t held = plan->scan.tile_segments;
     const std::int64_t count =
         held * pick({0, 1, 1}) + static_cast<std::int64_t>(random() % 3) % held;
     c.elements = c.segment * count;

@@ -72,7 +72,7 @@ TEST(SpreadScan, WarpsOfABlockTellEachOtherTheirSegmentsFolds) {
                               .mma = false};
       const auto count = static_cast<std::int64_t>(1 + 5000 / segment + seed % 3);
       const auto plan = run_if_legal(tested, choice, segment, count, seed);
-      if (plan && plan->tile_segments > 1) ++blocks;
+      if (plan && plan->scan.tile_segments > 1) ++blocks;
     }
   }
   EXPECT_GE(programs, 3);

@@ -123,7 +123,7 @@ TEST(StagedScan, IsLegalWhereCopiesAreAndItsTilesFit) {
   EXPECT_FALSE(legal(codegen::gpu_target(90), staged(8, 8, 12, 16))) << "more than all";
   EXPECT_FALSE(legal(codegen::gpu_target(90), staged(16, 32, 32, 16))) << "256 KiB";
   PlanChoice four = staged(8, 16, 12, 16);
-  four.blocks = 4;
+  four.occupancy = 4;
   EXPECT_TRUE(legal(codegen::gpu_target(90), four));
   EXPECT_FALSE(legal(codegen::gpu_target(80), four)) << "192 KiB and a processor's 164";
   four.strategy = Strategy::propagate;

@@ -55,11 +55,11 @@ TEST_P(Staged, EveryShapeIsRight) {
                       .rows = pick({1, 2, 4}),
                       .lanes = pick({1, 2, 8, 32}),
                       .stages = pick({1, 2, 4}),
-                      .blocks = pick({1, 2}),
+                      .occupancy = pick({1, 2}),
                       .bytes = pick({4, 16}),
                       .mma = pick({0, 1}) == 1};
-    choice.burst = choice.stages * pick({1, 1, 2, 3}) + pick({0, 0, 1});
-    choice.late = pick({0, 1, choice.burst});
+    choice.store_batch = choice.stages * pick({1, 1, 2, 3}) + pick({0, 0, 1});
+    choice.tail_trips = pick({0, 1, choice.store_batch});
     InterpCase c{.segment = segment};
     const std::int64_t tile = std::int64_t{32} / choice.lanes * choice.rows;
     const std::int64_t tiles = static_cast<std::int64_t>(random() % 40);
@@ -100,11 +100,11 @@ TEST_P(Staged, BlocksTakeBurstsInTurns) {
                       .rows = pick({1, 2}),
                       .lanes = pick({1, 4, 8, 32}),
                       .stages = pick({1, 2, 4}),
-                      .blocks = pick({1, 2}),
+                      .occupancy = pick({1, 2}),
                       .bytes = pick({4, 16}),
                       .mma = pick({0, 1}) == 1};
-    choice.burst = choice.stages + pick({0, 1, 2, 3, 5});
-    choice.late = std::min(choice.burst - 1, pick({0, 1, 1, 2, 3}));
+    choice.store_batch = choice.stages + pick({0, 1, 2, 3, 5});
+    choice.tail_trips = std::min(choice.store_batch - 1, pick({0, 1, 1, 2, 3}));
     const int size = size_of(computation.graph().inputs[0].type);
     InterpCase c{.segment = segment, .base_alignment = pick({16, 16, 8, size})};
     if (c.base_alignment < size) continue;
@@ -112,13 +112,15 @@ TEST_P(Staged, BlocksTakeBurstsInTurns) {
                                 {.segment = segment, .base_alignment = c.base_alignment}, choice);
     if (!plan) continue;
     const std::int64_t round = std::int64_t{plan->warps} * plan->segments_per_warp();
-    const std::int64_t turn_segments = plan->blocks * plan->burst * round;
+    const std::int64_t turn_segments = plan->blocks * plan->staged.store_batch * round;
     const auto more = static_cast<std::int64_t>(random() % 9);
     c.elements = segment * (pick({1, 2, 3, 5, 9}) * turn_segments + pick({-1, 0, 1, 7}) * more);
     if (c.elements <= 0 || c.elements > 60'000) continue;
     ASSERT_EQ(problems_of(tested, target, c, choice, random), "");
     ++runs;
-    if (plan->late > 0 && c.elements > segment * round * plan->blocks * plan->late * 8) ++late;
+    if (plan->staged.tail_trips > 0 &&
+        c.elements > segment * round * plan->blocks * plan->staged.tail_trips * 8)
+      ++late;
   }
   EXPECT_GE(runs, kRuns * 2 / 3);
   if (kThin > 1) return;  // chance decides what so few runs come upon
@@ -137,9 +139,9 @@ TEST(StagedShares, MeetAtEveryBound) {
                             .rows = 1,
                             .lanes = 1,
                             .stages = 2,
-                            .burst = burst,
-                            .late = late,
-                            .blocks = 1,
+                            .store_batch = burst,
+                            .tail_trips = late,
+                            .occupancy = 1,
                             .bytes = 16,
                             .mma = true};
     const std::int64_t round = std::int64_t{2} * 32;  // segments

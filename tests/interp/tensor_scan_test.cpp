@@ -103,7 +103,7 @@ TEST(TensorScan, AgreesWithTheReference) {
   for (const Row& row : kRows) {
     const codegen::Plan plan = plan_of(row);
     ASSERT_EQ(plan.folds[0].unit, Unit::mma_scan) << row.program << ", " << row.plan;
-    EXPECT_EQ(plan.guard, plan.folds[0].error_bound_u > 0) << "integers need none";
+    EXPECT_EQ(plan.promises.guard, plan.folds[0].error_bound_u > 0) << "integers need none";
     check(row, Fill::uniform, seed++);
     check(row, Fill::whole, seed++);
   }

@@ -295,7 +295,7 @@ TEST_F(CpuNumeric, ColumnsOfLargeMatrices) {
       const Computation computation = tested.over(columns(count));
       const int size = size_of(computation.graph().inputs[0].type);
       Target target = cpu();  // rows of a batch side by side, or far apart
-      target.strands = 1 + static_cast<int>((turn + turn / 6) % 2);
+      target.interleaved_streams = 1 + static_cast<int>((turn + turn / 6) % 2);
       const Kernel kernel = compile(computation, {.target = target});
       CpuCase c{.segment = count, .columns = true};
       c.elements = ((std::int64_t{5} << 20) / size / count + 3) * count;
@@ -326,9 +326,9 @@ TEST_F(CpuNumeric, ColumnsOfRowsThatEndWithAPage) {
       for (std::int64_t c = 0; c < columns; ++c) row[c] = static_cast<float>(r % 7 + c);
     }
     const Computation computation = over(chainfold::columns(columns), sum(input<float>("x")));
-    for (const int strands : {1, 2}) {
+    for (const int streams : {1, 2}) {
       Target target = cpu();
-      target.strands = strands;
+      target.interleaved_streams = streams;
       const Kernel kernel = compile(computation, {.target = target});
       std::vector<float> sums(static_cast<std::size_t>(columns), -1);
       const auto* const first = reinterpret_cast<const float*>(memory + page) - columns;
@@ -347,7 +347,7 @@ TEST_F(CpuNumeric, ColumnsOfRowsThatEndWithAPage) {
 /// rows. Nothing is a multiple of anything.
 TEST_F(CpuNumeric, LongRangesAreReadInSeveralPlaces) {
   Target apart = cpu();
-  apart.strands = 2;
+  apart.interleaved_streams = 2;
   std::uint64_t seed = 0;
   const auto check_places = [&](const char* name, std::int64_t segment, std::int64_t elements,
                                 const std::string& plan) {

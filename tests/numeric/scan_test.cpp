@@ -47,7 +47,7 @@ class CpuScans : public testing::Test {
   }
   static Target target_of(const ScanCase& c) {
     Target cpu = target("cpu");
-    if (c.stream_bytes > 0) cpu.stream_bytes = c.stream_bytes;
+    if (c.stream_bytes > 0) cpu.non_temporal_bytes = c.stream_bytes;
     return cpu;
   }
   static Kernel kernel_of(const Computation& computation, const ScanCase& c) {

@@ -67,7 +67,7 @@ class Interpreted {
   }
 
   std::vector<Column> run() {
-    const bool cluster = compiled_.plan.cluster > 0, parts = range_.parts > 1 && !cluster;
+    const bool cluster = compiled_.plan.parts.cluster > 0, parts = range_.parts > 1 && !cluster;
     if (what_.chunks > 1 && codegen::has_scans(graph_)) {
       run_scans();
     } else if (what_.chunks == 1 || !what_.gaps.empty() || (cluster && what_.segment == 0)) {

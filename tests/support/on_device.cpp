@@ -202,7 +202,7 @@ codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,
       {.segment = segment,
        .base_alignment = alignment,
        .strided = strided,
-       .most_elements = codegen::most_elements_of(graph, kernel.target(), segment, elements)});
+       .size_limit = codegen::size_class_of(graph, kernel.target(), segment, elements)});
 }
 
 Verdict check_on_device(const Computation& computation, const std::vector<Bits>& params,
@@ -293,8 +293,8 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
     }
     const int alignment = 1 << std::countr_zero(bits);
     const int tail_alignment = std::min(alignment, 1 << std::countr_zero(tail_bits));
-    const bool few = what.segment > 0 && codegen::most_elements_of(graph, kernel.target(),
-                                                                   what.segment, what.elements) > 0;
+    const bool few = what.segment > 0 && codegen::size_class_of(graph, kernel.target(),
+                                                                what.segment, what.elements) > 0;
     if (alignment != expected_alignment || (what.tail && tail_alignment != 16) || strided || few) {
       expected = expect(alignment, tail_alignment, strided, false);
     }

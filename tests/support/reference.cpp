@@ -250,11 +250,11 @@ class Evaluator {
     const std::int64_t step = side_by_side * plan.depth * (parts ? plan.warps : 1);
     const std::int64_t length =
         parts ? std::max<std::int64_t>(
-                    plan.part_quantum * (plan.few_parts > 0 ? codegen::kMostQuanta : 1),
-                    n / std::max<std::int64_t>(1, plan.parts_wanted))
+                    plan.parts.quantum * (plan.parts.few > 0 ? codegen::kMostQuanta : 1),
+                    n / std::max<std::int64_t>(1, plan.parts.wanted))
               : n;
     return halvings + static_cast<int>(std::min(n, length / std::max<std::int64_t>(1, step))) +
-           static_cast<int>(columns ? std::min(n, plan.parts_wanted / plan.warps) : 0);
+           static_cast<int>(columns ? std::min(n, plan.parts.wanted / plan.warps) : 0);
   }
 
   Value derived(const Node& node, const std::vector<Value>& values) const {
@@ -397,7 +397,7 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
                     std::int64_t step = 1) {
     evaluator.segment(first, count, step, plan, expected);
   };
-  if (request.segment == 0) {
+  if (request.is_whole()) {
     append(0, elements, request.plan);
     return expected;
   }

@@ -203,11 +203,11 @@ std::string shared_text(const Launch& launch) {
 
 /// What loads ask the second-level cache for.
 std::string keep_text(const Program& program, const Launch& launch) {
-  const Streams& streams = launch.streams;
-  const std::int64_t unit = streams.factor * streams.keep_unit;
+  const NonTemporalStores& streams = launch.non_temporal;
+  const std::int64_t unit = streams.factor * streams.evict_last_unit;
   return fmt::format("  const unsigned long long {} = cf_keeps({} >= {}ll);\n", cuda::kKeepHint,
                      cuda::param_name(program, streams.param),
-                     (streams.keep_from + unit - 1) / unit);
+                     (streams.evict_last_from + unit - 1) / unit);
 }
 
 std::string kernel_text(const Program& program, const Launch& launch) {
@@ -243,7 +243,7 @@ std::string kernel_text(const Program& program, const Launch& launch) {
   if (emitter.uses_warp())
     text += "  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0);\n";
   for (const std::string& slot : slots) text += slot;
-  if (launch.streams.keep_from > 0) text += keep_text(program, launch);
+  if (launch.non_temporal.evict_last_from > 0) text += keep_text(program, launch);
   text += shared_text(launch) + body;
   // What a block has handed over lies in its memory until the last of its cluster has read it.
   if (contains<Gather>(launch.body)) text += "  cf_cluster_ends();\n";

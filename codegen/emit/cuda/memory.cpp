@@ -109,15 +109,15 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const Type& loaded = type(instr.results[0]);
   const bool input = program_.buffers.at(op.buffer).role == BufferRole::input;
   const std::string place = address(buffer_name(program_, op.buffer), op.at, loaded);
-  if (input && launch_.streams.keep_from > 0 && loaded.width * size_of(loaded.elem) == kKeptBytes &&
-      loaded.elem != DType::boolean) {
+  if (input && launch_.non_temporal.evict_last_from > 0 &&
+      loaded.width * size_of(loaded.elem) == kKeptBytes && loaded.elem != DType::boolean) {
     return emit_load(instr.results[0], "cf_ld_kept", fmt::format("{}, {}", place, kKeepHint),
                      op.mask);
   }
   std::string function = "cf_ld";
   if (input && !program_.in_place) {
     function = cuda::inputs_are_constant(program_) ? "cf_ldg" : "cf_ldi";
-    if (op.once) function += "_once";
+    if (op.evict_first) function += "_once";
   }
   emit_load(instr.results[0], function, place, op.mask);
 }
@@ -153,7 +153,7 @@ void BodyEmitter::emit_op(const Instr& instr, const Misalignment& op) {
 
 void BodyEmitter::emit_op(const Instr&, const CopyAsync& op) {
   const std::string buffer = buffer_name(program_, op.buffer);
-  const bool kept = launch_.bulk_copies && launch_.streams.keep_from > 0;
+  const bool kept = launch_.bulk_copies && launch_.non_temporal.evict_last_from > 0;
   if (op.behind_loads && launch_.bulk_copies) line("cf_end_loads();");
   line(fmt::format("{}<{}, {}, {}>(lane, {} + {}, {} + {}, {}, {} + {}, {} + {}{});",
                    launch_.bulk_copies ? "cf_copy_bulk" : "cf_copy_lanes", op.unit, op.elements,

@@ -16,20 +16,20 @@ namespace {
 
 std::string scalar_type(DType type) { return std::string(llvm::register_type(type)); }
 
-/// What a range's strands are: %share blocks each, the first %dealt ones together; none of a short
+/// What a range's streams are: %share blocks each, the first %dealt ones together; none of a short
 /// range.
-std::string strand_shares(const Strands& strands) {
+std::string stream_shares(const InterleavedStreams& streams) {
   return fmt::format(
       "  %count = sub i64 %end, %begin\n"
       "  %share = sdiv i64 %count, {0}\n"
       "  %all = mul i64 %share, {0}\n"
       "  %long = icmp sge i64 %count, {1}\n"
       "  %dealt = select i1 %long, i64 %all, i64 0\n",
-      strands.count, strands.least);
+      streams.count, streams.least);
 }
 
-/// The block whose turn (%turn) it is: strands in turn, and what is left of the range in order.
-std::string block_of_turn(const Strands& strands) {
+/// The block whose turn (%turn) it is: streams in turn, and what is left of the range in order.
+std::string block_of_turn(const InterleavedStreams& streams) {
   return fmt::format(
       "  %strand = and i64 %turn, {}\n"
       "  %round = lshr i64 %turn, {}\n"
@@ -38,7 +38,7 @@ std::string block_of_turn(const Strands& strands) {
       "  %deals = icmp slt i64 %turn, %dealt\n"
       "  %offset = select i1 %deals, i64 %place, i64 %turn\n"
       "  {} = add nsw i64 %begin, %offset\n",
-      strands.count - 1, ceil_log2(strands.count), llvm::kBlockName);
+      streams.count - 1, ceil_log2(streams.count), llvm::kBlockName);
 }
 
 /// The instructions that one launch runs for a range of blocks, as a function of its own: only
@@ -51,10 +51,10 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   out.label("body");
   llvm::BodyEmitter(program, launch, out, streams).emit(launch.body);
   const std::string last = out.current_label();
-  const bool strands = launch.strands.count > 1;
-  const std::string_view counter = strands ? "%turn" : llvm::kBlockName;
+  const bool interleaves = launch.streams.count > 1;
+  const std::string_view counter = interleaves ? "%turn" : llvm::kBlockName;
   out.line(fmt::format("%next = add nsw i64 {}, 1", counter));
-  out.line(fmt::format("%more = icmp slt i64 %next, {}", strands ? "%count" : "%end"));
+  out.line(fmt::format("%more = icmp slt i64 %next, {}", interleaves ? "%count" : "%end"));
   out.line("br i1 %more, label %body, label %done");
   const std::string body = out.take_text();
   declarations.insert(out.declarations().begin(), out.declarations().end());
@@ -77,12 +77,12 @@ std::string range_function(const Program& program, const Launch& launch, bool st
                                  streams ? "stream" : "range", params,
                                  launch.half_vectors ? " \"chainfold-half-vectors\"" : "");
   text += "entry:\n" + out.slots();
-  if (strands) text += strand_shares(launch.strands);
+  if (interleaves) text += stream_shares(launch.streams);
   text += "  %any = icmp slt i64 %begin, %end\n  br i1 %any, label %body, label %done\n";
   text += kHead;
   text += fmt::format("  {} = phi i64 [ {}, %entry ], [ %next, %{} ]\n", counter,
-                      strands ? "0" : "%begin", last);
-  if (strands) text += block_of_turn(launch.strands);
+                      interleaves ? "0" : "%begin", last);
+  if (interleaves) text += block_of_turn(launch.streams);
   text += body.substr(kHead.size());
   text += "done:\n";
   // What passed the caches by is ordered by nothing less: other threads read it when this one says
@@ -92,12 +92,12 @@ std::string range_function(const Program& program, const Launch& launch, bool st
 }
 
 /// The text that tells, as an i1 of the returned name, whether the launch streams to the buffers
-/// (Launch::streams). Caches may still hold the inputs' memory.
+/// (Launch::non_temporal). Caches may still hold the inputs' memory.
 std::string streaming_condition(const Program& program, const Launch& launch,
                                 const std::set<int>& buffers, std::string& text) {
   llvm::FunctionWriter out;
-  const std::string count = out.let(
-      fmt::format("mul i64 {}, {}", llvm::param_name(launch.streams.param), launch.streams.factor));
+  const std::string count = out.let(fmt::format(
+      "mul i64 {}, {}", llvm::param_name(launch.non_temporal.param), launch.non_temporal.factor));
   std::string all = "true";
   const auto require = [&](const std::string& condition) {
     all = out.let(fmt::format("and i1 {}, {}", all, condition));
@@ -111,11 +111,11 @@ std::string streaming_condition(const Program& program, const Launch& launch,
   const auto bytes = [&](int buffer) {
     return out.let(fmt::format("mul i64 {}, {}", count, element_bytes(buffer)));
   };
-  const int along = launch.streams.along;
+  const int along = launch.non_temporal.along;
   for (const int buffer : buffers) {
     const std::string begin = address(buffer), size = bytes(buffer);
     const std::string end = out.let(fmt::format("add i64 {}, {}", begin, size));
-    require(out.let(fmt::format("icmp uge i64 {}, {}", size, launch.streams.from)));
+    require(out.let(fmt::format("icmp uge i64 {}, {}", size, launch.non_temporal.from)));
     if (buffer != along) {
       // Where the buffer would begin if its lines were at the elements of the other's, and is.
       const std::string there =
@@ -196,7 +196,7 @@ LlvmSource emit_llvm(const Program& program) {
     if (!source.symbols.empty()) source.text += '\n';
     source.text += range_function(program, launch, false, declarations) + '\n';
     std::set<int> streamed;
-    if (launch.streams.from > 0) streamed = streamed_buffers(launch.body);
+    if (launch.non_temporal.from > 0) streamed = streamed_buffers(launch.body);
     if (!streamed.empty()) {
       source.text += range_function(program, launch, true, declarations) + '\n';
       streams = true;

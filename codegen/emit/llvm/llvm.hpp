@@ -22,7 +22,7 @@ struct LlvmSource {
 ///     void name(i64 block_begin, i64 block_end, ptr args)
 /// where `args` holds one 8-byte slot a buffer (its pointer), then one a parameter (a scalar in the
 /// low bytes); it runs blocks [block_begin, block_end), each once, in order or in
-/// strands (Launch::strands). Buffers of one call must not
+/// streams (Launch::streams). Buffers of one call must not
 /// overlap where one of them is written, but for outputs of a program in place that lie on its
 /// inputs. A block that waits for others calls chainfold_yield, which the plugin defines. Pure.
 /// `program` must have passed verify(); throws InternalError if a launch has more than one warp a

@@ -31,7 +31,7 @@ int state_loads(const Plan& plan) {
 /// them all where that is possible, and blocks are small where they are many.
 int merge_warps(const Plan& plan, const Target& target) {
   constexpr std::int64_t kMostBytes = 16 * 1024;  // of states on their way to the first warp
-  int warps = warps_for(plan.parts_wanted, state_loads(plan), target.max_warps);
+  int warps = warps_for(plan.parts.wanted, state_loads(plan), target.max_warps);
   while (warps > 1 && warps / 2 * kWarpWidth * plan.state_bytes > kMostBytes) warps /= 2;
   return warps;
 }
@@ -39,7 +39,7 @@ int merge_warps(const Plan& plan, const Target& target) {
 /// Its blocks whose states take a CPU's thread some microseconds.
 std::int64_t merge_grain(const Plan& plan) {
   constexpr std::int64_t kBytes = 128 * 1024;
-  const std::int64_t block = kWarpWidth * plan.state_bytes * plan.parts_wanted;  // 0: no folds
+  const std::int64_t block = kWarpWidth * plan.state_bytes * plan.parts.wanted;  // 0: no folds
   return kBytes / std::clamp<std::int64_t>(block, 1, kBytes);
 }
 
@@ -87,8 +87,8 @@ class ColumnsLowering {
     TileLowering tile(b, graph_, plan_);
     const ValueId columns = b.param(params_.columns);
     const Place place = place_of(b);
-    const ValueId part = place.part, left = b.mul(place.band, b.i64(plan_.strip));
-    const ValueId right = b.min(columns, b.add(left, b.i64(plan_.strip)));
+    const ValueId part = place.part, left = b.mul(place.band, b.i64(plan_.columns.strip));
+    const ValueId right = b.min(columns, b.add(left, b.i64(plan_.columns.strip)));
     Band::Source source = inputs(b, tile, shape, place.begin);
     const ValueId states_at = b.mul(part, columns);
     const int step = shape.columns();
@@ -274,7 +274,7 @@ class ColumnsLowering {
   /// Elements between rows of states: those of phased bands begin on the width of loads.
   ValueId pitch(Builder& b) {
     const ValueId columns = b.param(params_.columns);
-    if (plan_.phases == 1) return columns;
+    if (plan_.columns.phases == 1) return columns;
     const ValueId width = b.i64(plan_.load_width);
     return b.mul(b.div(b.add(columns, b.i64(plan_.load_width - 1)), width), width);
   }
@@ -335,7 +335,7 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
   Program program;
   program.name = "fold_columns";
   declare_graph(program, graph, plan, target);
-  if (plan.phases > 1) {  // memory that begins anywhere does
+  if (plan.columns.phases > 1) {  // memory that begins anywhere does
     int& alignment = program.buffers[0].alignment;
     alignment = std::min(alignment, std::max(plan.base_alignment, size_of(graph.inputs[0].type)));
   }
@@ -353,8 +353,8 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
                           .depth = plan.depth,
                           .warps = plan.warps,
                           .ahead = plan.load_rows_first,
-                          .far = plan.strands > 1,
-                          .phases = plan.phases};
+                          .far = plan.hints.streams > 1,
+                          .phases = plan.columns.phases};
   SizeExpr grid = ceil_div(param(params.columns), plan.columns_per_block());
   SizeExpr merges = 0;
   if (parts) {
@@ -363,19 +363,19 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
     params.parts = declare("parts", ParamRole::parts);
     params.part_length = declare("part_length", ParamRole::part_length);
     grid = grid * (param(params.part_end) - param(params.part_begin));
-    merges = plan.strip > 0 ? SizeExpr(1) : min(param(params.parts) - 1, 1);
-    const SizeExpr pitch = plan.phases > 1
+    merges = plan.columns.strip > 0 ? SizeExpr(1) : min(param(params.parts) - 1, 1);
+    const SizeExpr pitch = plan.columns.phases > 1
                                ? ceil_div(param(params.columns), plan.load_width) * plan.load_width
                                : param(params.columns);
     const SizeExpr states = pitch * param(params.parts);
-    declare_states(program, graph, plan.strip > 0 ? states : states * merges,
+    declare_states(program, graph, plan.columns.strip > 0 ? states : states * merges,
                    plan.load_width > 1 ? 16 : 1);
   }
   ColumnsLowering lowering(program, graph, plan, params);
   program.launches.reserve(2);
   program.launches.push_back(
-      {.name = "fold_columns", .grid = grid, .warps = plan.warps, .min_blocks = plan.resident});
-  if (plan.strip > 0) {
+      {.name = "fold_columns", .grid = grid, .warps = plan.warps, .min_blocks = plan.occupancy});
+  if (plan.columns.strip > 0) {
     lowering.lower_sweep(shape);
   } else {
     lowering.lower_fold(shape);
@@ -386,8 +386,8 @@ Program lower_columns(const Graph& graph, const Plan& plan, const Target& target
     while (merge.group / 2 >= plan.segment) merge.group /= 2;
     program.launches.push_back(
         {.name = "merge_columns",
-         .grid = plan.strip > 0 ? ceil_div(param(params.columns), merge.columns())
-                                : ceil_div(param(params.columns), merge.columns()) * merges,
+         .grid = plan.columns.strip > 0 ? ceil_div(param(params.columns), merge.columns())
+                                        : ceil_div(param(params.columns), merge.columns()) * merges,
          .warps = merge.warps,
          .grain = target.max_warps > 1 ? 1 : merge_grain(plan)});
     lowering.lower_merge(merge);

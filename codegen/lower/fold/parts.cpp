@@ -36,10 +36,10 @@ constexpr std::size_t kManyFields = 4;
 
 /// Segments that are never cut into many parts are many, and each has a block: a small one.
 int merge_warps(const Plan& plan) {
-  if (plan.segment == 0) return kMergeWarps;
+  if (plan.is_whole()) return kMergeWarps;
   constexpr std::int64_t kStates = std::int64_t{kWarpWidth} * kStateLoads;
-  const std::int64_t quanta = (plan.segment - 1) / plan.part_quantum + 1;
-  const std::int64_t parts = std::min(plan.parts_wanted, quanta);
+  const std::int64_t quanta = (plan.segment - 1) / plan.parts.quantum + 1;
+  const std::int64_t parts = std::min(plan.parts.wanted, quanta);
   return warps_for(parts, kStates, kMergeWarps);
 }
 
@@ -63,8 +63,8 @@ class PartsLowering {
     const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);
     // There is one segment where everything is, or one part of each: no division then.
-    const bool whole = plan_.segment == 0, one = plan_.parts_wanted == 1;
-    const ValueId each = plan_.cluster > 0 ? b.i64(plan_.cluster) : parts;
+    const bool whole = plan_.is_whole(), one = plan_.parts.wanted == 1;
+    const ValueId each = plan_.parts.cluster > 0 ? b.i64(plan_.parts.cluster) : parts;
     const ValueId segment = whole ? b.i64(0) : one ? part : b.div(part, each);
     const ValueId rank = one ? b.i64(0) : whole ? part : b.rem(part, each);
     const ValueId within = b.mul(rank, part_length);
@@ -81,7 +81,7 @@ class PartsLowering {
         tile.lift(tile.fold_range_safely(begin, size, origin, kNoValue, b.warp(), plan_.warps));
     partials =
         reduce_block(b, program_, tile, tile.reduce_lanes(std::move(partials), 1, kWarpWidth));
-    if (plan_.cluster > 0) {
+    if (plan_.parts.cluster > 0) {
       // Where nothing is folded there is nothing to gather.
       Builder::Values told = tile.flatten(partials);
       if (!told.empty()) told = b.gather(told);
@@ -89,7 +89,7 @@ class PartsLowering {
           b.compute(Op::eq, {rank, b.i64(0)}),
           [&] {
             on_first_warp(b, warps(), [&] {
-              put_outputs(b, tile, segment, reduce_gathered(b, tile, told, plan_.cluster));
+              put_outputs(b, tile, segment, reduce_gathered(b, tile, told, plan_.parts.cluster));
             });
             return Builder::Values{};
           },
@@ -115,7 +115,7 @@ class PartsLowering {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
     const ValueId parts = b.param(params_.parts);
-    const ValueId segment = plan_.segment == 0 ? b.i64(0) : b.block();
+    const ValueId segment = plan_.is_whole() ? b.i64(0) : b.block();
     const ValueId first = b.mul(segment, parts);
     const Partials start = tile.identities();
     const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
@@ -225,8 +225,8 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   program.launches.push_back({.name = "fold_parts",
                               .grid = param(params.part_end) - param(params.part_begin),
                               .warps = plan.warps,
-                              .half_vectors = plan.half_vectors,
-                              .cluster = std::max(1, plan.cluster)});
+                              .half_vectors = plan.hints.half_vectors,
+                              .cluster = std::max(1, plan.parts.cluster)});
   lowering.lower_fold();
   if (plan.launches == 1) return program;
   program.launches.push_back({.name = "merge_parts",

@@ -8,17 +8,17 @@
 #include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/row_tile.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 
 namespace chainfold::codegen {
 
 namespace {
 
 /// Blocks in turn of several places; of segments in loops the loads of a batch are.
-Strands block_strands(const Graph& graph, const Plan& plan) {
-  if (plan.strands == 1 || plan.has_loop()) return {};
-  return {.count = plan.strands,
-          .least = kStrandBytes / std::max<std::int64_t>(1, tile_bytes(plan, graph)) + 1};
+InterleavedStreams block_streams(const Graph& graph, const Plan& plan) {
+  if (plan.hints.streams == 1 || plan.has_loop()) return {};
+  return {.count = plan.hints.streams,
+          .least = kStreamBytes / std::max<std::int64_t>(1, tile_bytes(plan, graph)) + 1};
 }
 
 }  // namespace
@@ -29,12 +29,13 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   declare_graph(program, graph, plan, target);
   const int segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   const std::int64_t per_block = static_cast<std::int64_t>(plan.warps) * plan.segments_per_warp();
-  program.launches.push_back({.name = "fold_rows",
-                              .grid = ceil_div(SizeExpr::param(segments, "segments"), per_block),
-                              .warps = plan.warps,
-                              .half_vectors = plan.half_vectors,
-                              .strands = block_strands(graph, plan),
-                              .streams = {.from = plan.stream_from, .param = segments}});
+  program.launches.push_back(
+      {.name = "fold_rows",
+       .grid = ceil_div(SizeExpr::param(segments, "segments"), per_block),
+       .warps = plan.warps,
+       .half_vectors = plan.hints.half_vectors,
+       .streams = block_streams(graph, plan),
+       .non_temporal = {.from = plan.hints.non_temporal_from, .param = segments}});
   Builder b(program);
   const ValueId tile = b.compute(Op::add, {b.compute(Op::mul, {b.block(), b.i64(plan.warps)}),
                                            b.convert(b.warp(), DType::i64)});
@@ -45,7 +46,7 @@ Program lower_rows(const Graph& graph, const Plan& plan, const Target& target) {
   RowTile rows(b, graph, plan);
   const RowTile::Sink store = [&](std::size_t output, ValueId offset, ValueId value, ValueId mask) {
     b.store(static_cast<int>(graph.inputs.size() + output), {b.add(first, offset)}, value, mask,
-            plan.stream_from > 0 && mask == kNoValue);
+            plan.hints.non_temporal_from > 0 && mask == kNoValue);
   };
   auto body = [&](ValueId segments_that_exist) {
     return [&, segments_that_exist] {

@@ -57,8 +57,8 @@ class StagedLowering {
         rows_(b_, graph, plan) {
     segments_ = b_.param(params.segments);
     block_ = count(b_.block());
-    if (plan.has_late_blocks()) stays_ = b_.lt(block_, b_.i32(plan.blocks));
-    turns_ = plan.one_burst() ? b_.i32(0) : if_stays(count(b_.param(params.turns)), b_.i32(0));
+    if (plan.has_tail_blocks()) stays_ = b_.lt(block_, b_.i32(plan.blocks));
+    turns_ = plan.one_batch() ? b_.i32(0) : if_stays(count(b_.param(params.turns)), b_.i32(0));
     elements_ = b_.mul(segments_, b_.i64(plan.segment));
     for (const GraphInput& input : graph.inputs) copies_.push_back(stage_copy(plan, input.type));
     declare_shared();
@@ -71,8 +71,8 @@ class StagedLowering {
     const std::int64_t of_tile = plan_.segments_per_warp() * plan_.segment;
     warps_first_ = b_.mul(wide(b_.warp()), b_.i64(of_tile));
     of_round_ = b_.i64(plan_.warps * of_tile);
-    if (plan_.one_burst()) return take_turn(zero);
-    const ValueId shares_last = b_.lt(b_.mul(turns_, b_.i32(plan_.burst)), rounds_);
+    if (plan_.one_batch()) return take_turn(zero);
+    const ValueId shares_last = b_.lt(b_.mul(turns_, b_.i32(plan_.staged.store_batch)), rounds_);
     const ValueId turns = b_.select(shares_last, b_.add(turns_, one), turns_);
     b_.loop(zero, turns, one, {}, [&](ValueId turn, const Builder::Values&) {
       take_turn(turn);
@@ -85,27 +85,28 @@ class StagedLowering {
   /// Counts what the block has to do.
   void share_out() {
     const ValueId rounds = count(b_.param(params_.rounds));
-    const ValueId each = if_stays(count(b_.param(params_.last)), b_.i32(plan_.late));
-    ValueId before = b_.mul(turns_, b_.i32(plan_.blocks * plan_.burst)), there = rounds;
-    if (plan_.has_late_blocks()) {
+    const ValueId each = if_stays(count(b_.param(params_.last)), b_.i32(plan_.staged.tail_trips));
+    ValueId before = b_.mul(turns_, b_.i32(plan_.blocks * plan_.staged.store_batch)),
+            there = rounds;
+    if (plan_.has_tail_blocks()) {
       const ValueId lasting = count(b_.param(params_.lasting));
       // Where late blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
-      before = if_stays(before, b_.sub(lasting, b_.i32(plan_.blocks * plan_.late)));
+      before = if_stays(before, b_.sub(lasting, b_.i32(plan_.blocks * plan_.staged.tail_trips)));
       there = if_stays(lasting, rounds);
     }
     last_ = b_.add(before, b_.mul(block_, each));
     const ValueId of_last = b_.compute(Op::max, {b_.i32(0), b_.min(each, b_.sub(there, last_))});
-    rounds_ = b_.add(b_.mul(turns_, b_.i32(plan_.burst)), of_last);
+    rounds_ = b_.add(b_.mul(turns_, b_.i32(plan_.staged.store_batch)), of_last);
   }
   /// One value for blocks that stay, another one for those that come late.
   ValueId if_stays(ValueId value, ValueId late) {
-    return plan_.has_late_blocks() ? b_.select(stays_, value, late) : value;
+    return plan_.has_tail_blocks() ? b_.select(stays_, value, late) : value;
   }
   /// The first round of the block's burst in a turn.
   ValueId first_of(ValueId turn) {
-    if (plan_.one_burst()) return last_;
+    if (plan_.one_batch()) return last_;
     const ValueId bursts = b_.add(b_.mul(turn, b_.i32(plan_.blocks)), block_);
-    return b_.select(b_.lt(turn, turns_), b_.mul(bursts, b_.i32(plan_.burst)), last_);
+    return b_.select(b_.lt(turn, turns_), b_.mul(bursts, b_.i32(plan_.staged.store_batch)), last_);
   }
 
   void declare_shared() {
@@ -118,7 +119,7 @@ class StagedLowering {
     }
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       launch.shared.push_back({"out_" + std::to_string(i), graph_.node(graph_.outputs[i]).type,
-                               plan_.warps * plan_.burst * plan_.segments_per_warp()});
+                               plan_.warps * plan_.staged.store_batch * plan_.segments_per_warp()});
     }
   }
   ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
@@ -158,11 +159,12 @@ class StagedLowering {
   /// Folds a turn's tiles and stores what became of them. Into a tile's slot comes then the one
   /// `stages` rounds later; the first turn begins so many rounds early, that the first ones come.
   void take_turn(ValueId turn) {
-    const ValueId first = first_of(turn), zero = b_.i32(0), burst = b_.i32(plan_.burst);
+    const ValueId first = first_of(turn), zero = b_.i32(0),
+                  burst = b_.i32(plan_.staged.store_batch);
     const ValueId number = b_.mul(turn, burst);  // of the warp's first tile
     // Where the copies go on.
     const ValueId next =
-        plan_.one_burst() ? first : b_.sub(first_of(b_.add(turn, b_.i32(1))), burst);
+        plan_.one_batch() ? first : b_.sub(first_of(b_.add(turn, b_.i32(1))), burst);
     const ValueId rounds = b_.min(burst, b_.sub(rounds_, number));
     const int per_round = plan_.warps * plan_.segments_per_warp();
     const ValueId segment = b_.mul(wide(first), b_.i64(per_round));
@@ -203,7 +205,7 @@ class StagedLowering {
       const ValueId base = b_.mul(slot, b_.i64(copies_[i].elements));
       before =
           copies_[i].exact ? b_.i64(0) : b_.misalignment(index, element_of(round), copies_[i].unit);
-      bases.push_back(plan_.straddle ? base : b_.add(base, before));
+      bases.push_back(plan_.staged.straddle ? base : b_.add(base, before));
       if (rows_.tile().uses_input(i))
         b_.copy_wait(index, slot, wide(b_.compute(Op::shr, {number, b_.i32(stages)})));
     }
@@ -272,7 +274,7 @@ class StagedLowering {
 /// would have more under way than is good: shared memory that no block needs keeps them out.
 void keep_others_out(Launch& launch, const Plan& plan, const Target& target) {
   const std::int64_t needed = shared_layout(launch).bytes;
-  const std::int64_t least = target.shared_of(plan.resident + 1) + kUnitBytes;
+  const std::int64_t least = target.shared_of(plan.occupancy + 1) + kUnitBytes;
   if (needed < least)
     launch.shared.push_back(
         {"spare", DType::u8, static_cast<int>((least - needed - 1) / kUnitBytes + 1) * kUnitBytes});
@@ -286,7 +288,7 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   declare_graph(program, graph, plan, target);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const int size = size_of(graph.inputs[i].type);
-    if (plan.straddle) program.buffers[i].alignment = size;
+    if (plan.staged.straddle) program.buffers[i].alignment = size;
     const bool whole = plan.segment * size % kUnitBytes == 0;
     if (whole && plan.base_alignment >= kUnitBytes) program.buffers[i].alignment = kUnitBytes;
   }
@@ -297,23 +299,24 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   params.rounds = add_size(program, "rounds", max(ceil_div(size(params.segments), per_block), 1));
   const SizeExpr rounds = size(params.rounds);
   SizeExpr grid;
-  if (plan.one_burst()) {
+  if (plan.one_batch()) {
     // As even as whole rounds allow: of as many waves of blocks as bursts make, all end alike.
-    const SizeExpr waves = ceil_div(rounds, plan.blocks * plan.burst);
+    const SizeExpr waves = ceil_div(rounds, plan.blocks * plan.staged.store_batch);
     params.last = add_size(program, "rounds_of_block", ceil_div(rounds, waves * plan.blocks));
     grid = ceil_div(rounds, size(params.last));
   } else {
     SizeExpr late = 0, others = rounds;
-    if (plan.has_late_blocks()) {
+    if (plan.has_tail_blocks()) {
       const SizeExpr some =
-          max(ceil_div(rounds, std::int64_t{plan.late} * kLateShare), plan.blocks);
-      const SizeExpr beyond = max(rounds - plan.blocks * plan.late * kLateFrom, 0);
+          max(ceil_div(rounds, std::int64_t{plan.staged.tail_trips} * kLateShare), plan.blocks);
+      const SizeExpr beyond = max(rounds - plan.blocks * plan.staged.tail_trips * kLateFrom, 0);
       late = min(some, beyond * plan.blocks);
-      params.lasting = add_size(program, "rounds_that_last", rounds - late * plan.late);
+      params.lasting =
+          add_size(program, "rounds_that_last", rounds - late * plan.staged.tail_trips);
       others = size(params.lasting);
     }
     // Blocks take whole turns while others are left behind them; the last one is shared out.
-    const std::int64_t of_turn = plan.blocks * plan.burst;
+    const std::int64_t of_turn = plan.blocks * plan.staged.store_batch;
     params.turns = add_size(program, "turns", ceil_div(others, of_turn) - 1);
     const SizeExpr left = others - size(params.turns) * of_turn;
     params.last = add_size(program, "rounds_of_last", ceil_div(left, plan.blocks));
@@ -322,11 +325,11 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   program.launches.push_back({.name = "fold_staged",
                               .grid = grid,
                               .warps = plan.warps,
-                              .min_blocks = plan.resident,
-                              .lasting = plan.has_late_blocks() ? plan.blocks : 0,
+                              .min_blocks = plan.occupancy,
+                              .lasting = plan.has_tail_blocks() ? plan.blocks : 0,
                               .bulk_copies = target.bulk_copies});
   StagedLowering(program, graph, plan, params).lower();
-  if (plan.late > 0) keep_others_out(program.launches.back(), plan, target);
+  if (plan.staged.tail_trips > 0) keep_others_out(program.launches.back(), plan, target);
   return program;
 }
 

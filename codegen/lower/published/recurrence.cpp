@@ -17,9 +17,9 @@ Program lower_published_recurrence(const Graph& graph, const Plan& plan, const T
   int elements = 0;
   Program program = start_program(graph, plan, target, ParamRole::elements, elements);
   const DType type = mma_table()[static_cast<std::size_t>(plan.folds[0].mma_row)].input;
-  const std::int64_t each = std::int64_t{SquareLowering::kSquare} * plan.chain;
+  const std::int64_t each = std::int64_t{SquareLowering::kSquare} * plan.published.chain;
   const auto first_scratch = static_cast<int>(graph.inputs.size() + graph.outputs.size());
-  const int launches = recurrence_launches(plan.chain);
+  const int launches = recurrence_launches(plan.published.chain);
   SizeExpr left = SizeExpr::param(elements, "elements");
   for (int i = 0; i + 1 < launches; ++i) {
     left = ceil_div(left, each);
@@ -45,7 +45,7 @@ Program lower_published_recurrence(const Graph& graph, const Plan& plan, const T
     const ValueId begin = b.mul(warp, b.i64(each));
     auto chain_of_squares = [&](bool whole) {
       std::vector<SquareData> data;
-      for (int k = 0; k < plan.chain; ++k) {
+      for (int k = 0; k < plan.published.chain; ++k) {
         const ValueId at = b.add(begin, b.i64(std::int64_t{k} * SquareLowering::kSquare));
         data.push_back(whole ? squares.load_run(from, at, width)
                              : squares.load_ragged(from, at, count));

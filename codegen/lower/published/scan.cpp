@@ -46,7 +46,7 @@ class PublishedScan {
   void scan16n(ValueId exist) {
     const ValueId first = b_.mul(warp_of_grid(b_, plan_.warps), b_.i64(kRun));
     const std::array<ValueId, 2> masks = rows_that_exist(first, 0, exist);
-    const bool chained = plan_.chain == 0;
+    const bool chained = plan_.published.chain == 0;
     const Partial none = tile_.identity(0);
     Builder::Values start;
     for (int r = 0; r < 2; ++r) {
@@ -107,7 +107,7 @@ class PublishedScan {
     squares_.declare_squares(1);
     const ValueId segment = warp_of_grid(b_, plan_.warps);
     const ValueId mask = b_.splat(b_.lt(segment, exist));
-    const bool chained = plan_.chain == 0;
+    const bool chained = plan_.published.chain == 0;
     const Builder::Values start = chained ? Builder::Values{b_.splat(b_.constant(DType::f32, 0))}
                                           : Builder::Values(tile_.flatten({tile_.identity(0)}));
     b_.loop(b_.i64(0), b_.i64(squares_of(plan_.segment)), b_.i64(1), start,
@@ -238,7 +238,7 @@ Program lower_grid(const Graph& graph, const Plan& plan, const Target& target) {
   program.name = published_scan(plan.strategy)->name;
   declare_graph(program, graph, plan, target);
   const int elements = add_param(program, "elements", DType::i64, ParamRole::elements);
-  const SizeExpr blocks = ceil_div(SizeExpr::param(elements, "elements"), plan.tile);
+  const SizeExpr blocks = ceil_div(SizeExpr::param(elements, "elements"), plan.scan.tile);
   const StateArrays states(StateArrays::Memory::global, static_cast<int>(program.buffers.size()));
   declare_states(program, graph, blocks, 1);
   auto launch = [&](const char* name, const SizeExpr& grid, int warps, auto&& body) {
@@ -251,8 +251,8 @@ Program lower_grid(const Graph& graph, const Plan& plan, const Target& target) {
   launch("scan_squares", blocks, plan.warps,
          [&](Builder&, PublishedScan& scan, ValueId count) { scan.grid_squares(count, states); });
   launch("scan_partials", 1, 1, [&](Builder& b, PublishedScan& scan, ValueId count) {
-    const ValueId tile = b.i64(plan.tile);
-    scan.grid_states(b.div(b.add(count, b.i64(plan.tile - 1)), tile), states);
+    const ValueId tile = b.i64(plan.scan.tile);
+    scan.grid_states(b.div(b.add(count, b.i64(plan.scan.tile - 1)), tile), states);
   });
   launch("add_partials", blocks, plan.warps,
          [&](Builder&, PublishedScan& scan, ValueId count) { scan.grid_add(count, states); });

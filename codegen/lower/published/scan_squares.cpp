@@ -138,7 +138,7 @@ ScanSquares::Scanned ScanSquares::scanned(const Square& square, int index,
   std::array<ValueId, 2> au = rows_scanned(square, c);
   const std::array<ValueId, 2> la = rows_before(index);
   Scanned result;
-  if (plan_.product) {  // L * A becomes an operand again: rounded
+  if (plan_.published.product) {  // L * A becomes an operand again: rounded
     const ValueId a = b_.pack(row_, Operand::a,
                               {{b_.convert(b_.extract(la[0], 0, 4), element_), 4},
                                {b_.convert(b_.extract(la[1], 0, 4), element_), 4}});
@@ -178,7 +178,7 @@ std::pair<Partial, Partial> ScanSquares::meet(const Scanned& result, const State
   b_.barrier();
   const ValueId has = b_.lt(b_.lane(), b_.i32(plan_.warps));
   const Partial of_warps = partials.load(b_, tile_, {b_.i64(0)}, has)[0];
-  return plan_.product ? partials_by_product(of_warps) : partials_by_lanes(of_warps);
+  return plan_.published.product ? partials_by_product(of_warps) : partials_by_lanes(of_warps);
 }
 
 std::pair<Partial, Partial> ScanSquares::partials_by_lanes(const Partial& of_warps) {

@@ -182,7 +182,7 @@ Partials SquareLowering::add_up(ValueId lo, ValueId hi, std::int64_t stride, boo
       return flush(
           chain(load_all(lo, static_cast<int>(count)), 0, static_cast<std::size_t>(count)));
   }
-  if (plan_.chain == 0) {
+  if (plan_.published.chain == 0) {
     const SquareSums start = none();
     const Builder::Values v =
         rounds(lo, hi, stride, {start.left, start.right},
@@ -193,7 +193,7 @@ Partials SquareLowering::add_up(ValueId lo, ValueId hi, std::int64_t stride, boo
                });
     return flush({v[0], v[1]});
   }
-  const auto links = static_cast<std::size_t>(plan_.chain);
+  const auto links = static_cast<std::size_t>(plan_.published.chain);
   const Builder::Values state = rounds(lo, hi, stride, tile_.flatten({tile_.identity(0)}),
                                        [&](ValueId at, int count, const Builder::Values& carried) {
                                          const std::vector<SquareData> data = load_all(at, count);

@@ -38,7 +38,7 @@ class WholeLowering {
           {std::move(name), type, BufferRole::scratch, scratch, size_of(type), count});
       ++scratch;
     };
-    if (plan.atomics) return;
+    if (plan.published.atomics) return;
     for (std::size_t i = 0; i < graph.folds[0].state.size(); ++i)
       declare("state_" + std::to_string(i), graph.folds[0].state[i], plan.blocks);
     states_ = first;
@@ -77,7 +77,7 @@ class WholeLowering {
 
   void lower_start() {
     Builder b(program_);
-    const int buffer = plan_.atomics ? output() : counter_;
+    const int buffer = plan_.published.atomics ? output() : counter_;
     const DType type = program_.buffers[static_cast<std::size_t>(buffer)].type;
     const ValueId place = b.i64(0), zero = b.constant(type, 0);
     b.store(buffer, {place}, zero, first_lane(b));
@@ -130,7 +130,7 @@ class WholeLowering {
   Builder::Values add_chains(SquareLowering& squares, const std::vector<SquareData>& data,
                              const Builder::Values& state) {
     TileLowering& tile = squares.tile();
-    const auto links = static_cast<std::size_t>(plan_.chain);
+    const auto links = static_cast<std::size_t>(plan_.published.chain);
     Partials sum = tile.unflatten(state);
     for (std::size_t i = 0; i < data.size(); i += links)
       sum = tile.merge(sum, squares.total(squares.chain(data, i, links)));
@@ -144,7 +144,8 @@ class WholeLowering {
     const int tensor = tensor_warps(plan_), lanes = plan_.warps - tensor;
     const ValueId n = b.param(elements_);
     const ValueId full = b.div(n, b.i64(unit_));
-    const ValueId border = b.compute(Op::div, {b.mul(full, b.i64(plan_.fraction)), b.i64(100)});
+    const ValueId border =
+        b.compute(Op::div, {b.mul(full, b.i64(plan_.published.fraction)), b.i64(100)});
     const ValueId grid = blocks(b);
     const Builder::Values state = b.branch(
         b.compute(Op::lt, {b.warp(), b.i32(tensor)}),
@@ -203,7 +204,7 @@ class WholeLowering {
   /// The block's state, in the first warp's lanes, goes where all blocks' meet.
   void meet(Builder& b, TileLowering& tile, Partials sum) {
     const ValueId none = b.i64(0), lane_0 = first_lane(b);
-    if (plan_.atomics) {
+    if (plan_.published.atomics) {
       const ValueId value = tile.collapse(std::move(sum))[0].fields[0];
       b.atomic_add(output(), {none}, value, lane_0);
       return;

@@ -190,7 +190,7 @@ class LookAhead {
  private:
   /// Tiles that are taken before the one that is folded is scanned.
   [[nodiscard]] int ahead() const { return plan_.stages - 1; }
-  [[nodiscard]] bool of_equal_blocks() const { return plan_.in_registers; }
+  [[nodiscard]] bool of_equal_blocks() const { return plan_.scan.in_registers; }
 
   void when(ValueId condition, const std::function<void()>& body) {
     b_.branch(
@@ -263,13 +263,13 @@ Program lower_look_ahead(const Graph& graph, const Plan& plan, const Target& tar
   program.launches.push_back({.name = "scan_look_ahead",
                               .grid = min(params.all(), plan.blocks),
                               .warps = plan.warps,
-                              .min_blocks = plan.resident,
-                              .grain = plan.in_registers ? 1 : 0,
+                              .min_blocks = plan.occupancy,
+                              .grain = plan.scan.in_registers ? 1 : 0,
                               .bulk_copies = target.bulk_copies,
-                              .streams = params.streams(graph, plan, target)});
+                              .non_temporal = params.streams(graph, plan, target)});
   Builder b(program);
   std::unique_ptr<AheadTiles> work;
-  if (plan.in_registers) {
+  if (plan.scan.in_registers) {
     work = std::make_unique<StagedTiles>(b, program, graph, plan, params, tree);
   } else {
     work = std::make_unique<RangeTiles>(b, graph, plan, params, tree);

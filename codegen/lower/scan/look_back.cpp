@@ -29,14 +29,14 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
   program.launches.push_back({.name = "scan_look_back",
                               .grid = params.all(),
                               .warps = plan.warps,
-                              .min_blocks = plan.resident,
-                              .bulk_copies = plan.staged > 0 && target.bulk_copies,
-                              .streams = params.streams(graph, plan, target)});
+                              .min_blocks = plan.occupancy,
+                              .bulk_copies = plan.scan.staged_rows > 0 && target.bulk_copies,
+                              .non_temporal = params.streams(graph, plan, target)});
   Builder b(program);
   ScanTiles tiles(b, graph, plan, params);
   ScanTile& run = tiles.run();
   std::optional<ScanRing> ring;
-  if (plan.staged > 0) tiles.read_through(ring.emplace(b, program, graph, plan, run));
+  if (plan.scan.staged_rows > 0) tiles.read_through(ring.emplace(b, program, graph, plan, run));
   const ValueId ticket = tree.ticket(b);
   tiles.place(ticket);
   const Partials own = tiles.total();
@@ -45,7 +45,7 @@ Program lower_look_back(const Graph& graph, const Plan& plan, const Target& targ
   const Partials in_block = block.before_warp();
   TileTree::Refold refold;
   std::optional<ScanTiles> others;  // that other threads have taken
-  if (!plan.in_registers)
+  if (!plan.scan.in_registers)
     refold = [&](ValueId late) { return others.emplace(b, graph, plan, params).total_of(late); };
   const Partials looked = tree.before(b, tiles, ticket, [&] { return block.all(); }, true, refold);
   const Partials before = run.merge(tiles.carried_in(), looked);

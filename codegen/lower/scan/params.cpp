@@ -14,14 +14,15 @@ namespace chainfold::codegen {
 
 SizeExpr TileParams::all() const { return segment_count * tiles; }
 
-Streams TileParams::streams(const Graph& graph, const Plan& plan, const Target& target) const {
-  Streams streams{.from = plan.stream_from,
-                  .param = elements,
-                  .along = plan.to_lines ? lines_along(graph) : -1,
-                  .keep_from = target.keep_bytes,
-                  .keep_unit = widest_output(graph)};
+NonTemporalStores TileParams::streams(const Graph& graph, const Plan& plan,
+                                      const Target& target) const {
+  NonTemporalStores streams{.from = plan.hints.non_temporal_from,
+                            .param = elements,
+                            .along = plan.hints.to_lines ? lines_along(graph) : -1,
+                            .evict_last_from = target.evict_last_bytes,
+                            .evict_last_unit = widest_output(graph)};
   // Few elements, which the second launch finds in the cache.
-  if (plan.direct) streams.keep_from = 0;
+  if (plan.scan.direct) streams.evict_last_from = 0;
   if (plan.segment > 0) {
     streams.param = segments;
     streams.factor = plan.segment;
@@ -34,8 +35,8 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
   params.elements = add_param(program, "elements", DType::i64, ParamRole::elements);
   params.segments = add_param(program, "segments", DType::i64, ParamRole::segments);
   params.segment_count = SizeExpr::param(params.segments, "segments");
-  if (plan.heads) {
-    params.tiles = ceil_div(params.segment_count * plan.segment, plan.tile);
+  if (plan.scan.heads) {
+    params.tiles = ceil_div(params.segment_count * plan.segment, plan.scan.tile);
     params.segment_count = 1;
     return params;
   }
@@ -44,9 +45,10 @@ TileParams declare_tiles(Program& program, const Graph& graph, const Plan& plan)
     return params;
   }
   // No elements take a tile, too: there are outputs of segments, and carries.
-  params.tiles = plan.tile == 0  // a warp's
-                     ? SizeExpr(1)
-                     : max(ceil_div(SizeExpr::param(params.elements, "elements"), plan.tile), 1);
+  params.tiles =
+      plan.scan.tile == 0  // a warp's
+          ? SizeExpr(1)
+          : max(ceil_div(SizeExpr::param(params.elements, "elements"), plan.scan.tile), 1);
   params.has_carry_in = add_param(program, "has_carry_in", DType::i64, ParamRole::has_carry_in);
   params.has_carry_out = add_param(program, "has_carry_out", DType::i64, ParamRole::has_carry_out);
   auto declare = [&](const char* name, BufferRole role) {

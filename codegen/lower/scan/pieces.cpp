@@ -16,7 +16,7 @@
 namespace chainfold::codegen {
 
 bool rows_on_lines(const Plan& plan, std::int64_t run) {
-  return plan.stream_from > 0 && plan.load_width == 1 && run % kWarpWidth == 0;
+  return plan.hints.non_temporal_from > 0 && plan.load_width == 1 && run % kWarpWidth == 0;
 }
 
 /// The pieces of one range. States come and go as the values of Builder::loop.
@@ -28,7 +28,7 @@ class ScanTile::Range {
       : scan_(scan),
         b_(scan.b_),
         depth_(scan.range_plan_.depth),
-        width_(scan.plan_.range_width),
+        width_(scan.plan_.scan.range_width),
         reverse_(scan.ranges_reverse_),
         begin_(begin),
         count_(count),
@@ -415,7 +415,7 @@ Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
 ValueId ScanTile::ahead_of_scan() {
   if (ahead_ != kNoValue) return ahead_;
   const bool read_before = plan_.strategy == Strategy::look_back || broadcasts(graph_);
-  const std::int64_t ahead = plan_.read_ahead;
+  const std::int64_t ahead = plan_.hints.read_ahead;
   if (read_before || ahead == 0) return kNoValue;
   const bool next_segment = plan_.segment > 0 && plan_.segment <= ahead;
   return b_.i64(ranges_reverse_ && !next_segment ? -ahead : ahead);
@@ -426,7 +426,7 @@ Partials ScanTile::scan_range(ValueId begin, ValueId count, ValueId place, const
   Range range(*this, begin, count, place, extent, folded);
   const Builder::Values carried = range_tile_.flatten(carry);
   const Builder::Values states =
-      plan_.to_lines && !has_seams(plan_)
+      plan_.hints.to_lines && !has_seams(plan_)
           ? b_.branch(
                 b_.streams(), [&] { return range.on_lines(carried, lines_along(graph_)); },
                 [&] { return range.from_begin(carried, false); })

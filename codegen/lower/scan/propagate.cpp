@@ -1,7 +1,7 @@
 // lower_propagate: scans of segments of several tiles in three launches: the folds of all tiles,
 // the scan of these folds, and the scan of every tile behind what comes before it. Its input is
-// read twice, and no block waits for another. Where tiles are few (Plan::direct) the second launch
-// is spared: every tile folds the states before its own itself.
+// read twice, and no block waits for another. Where tiles are few (ScanPlan::direct) the second
+// launch is spared: every tile folds the states before its own itself.
 //
 // Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
 // whose grid-level scan has these three steps.
@@ -32,7 +32,7 @@ class Propagate {
     const auto states = static_cast<int>(program.buffers.size());
     declare_states(program, graph, params_.all(), 1);
     states_ = {StateArrays::Memory::global, states};
-    if (plan.direct) return;
+    if (plan.scan.direct) return;
     // Of whole segments: as many arrays again.
     const auto totals = static_cast<int>(program.buffers.size());
     for (int i = states; i < totals; ++i) {
@@ -65,8 +65,8 @@ class Propagate {
     ScanTile& run = tiles.run();
     const ValueId count = tiles.tiles(), first = b.mul(b.block(), count);
     const Partials start = tiles.carried_in();
-    const Share share = share_of_warp(b, run, count, plan_.states_a_lane);
-    const bool alone = plan_.state_warps == 1;
+    const Share share = share_of_warp(b, run, count, plan_.scan.states_a_lane);
+    const bool alone = plan_.scan.state_warps == 1;
     Partials before = start, folds;
     if (!alone) {
       ScanBlock block(b, program_, graph_, run);
@@ -83,7 +83,7 @@ class Propagate {
                  });
       if (alone) folds.push_back({.fields = std::move(behind), .lifted = true});
     }
-    on_first_warp(b, plan_.state_warps,
+    on_first_warp(b, plan_.scan.state_warps,
                   [&] { totals_.store_one(b, run.tile(), b.block(), folds); });
   }
 
@@ -255,19 +255,19 @@ Program lower_propagate(const Graph& graph, const Plan& plan, const Target& targ
   program.launches.push_back({.name = "fold_tiles",
                               .grid = params.all(),
                               .warps = plan.warps,
-                              .min_blocks = plan.resident});
+                              .min_blocks = plan.occupancy});
   lowering.lower_fold();
-  if (!plan.direct) {
+  if (!plan.scan.direct) {
     program.launches.push_back(
-        {.name = "scan_states", .grid = params.segment_count, .warps = plan.state_warps});
+        {.name = "scan_states", .grid = params.segment_count, .warps = plan.scan.state_warps});
     lowering.lower_states();
   }
   program.launches.push_back({.name = "scan_tiles",
                               .grid = params.all(),
                               .warps = plan.warps,
-                              .min_blocks = plan.resident,
-                              .streams = params.streams(graph, plan, target)});
-  if (plan.direct) {
+                              .min_blocks = plan.occupancy,
+                              .non_temporal = params.streams(graph, plan, target)});
+  if (plan.scan.direct) {
     lowering.lower_direct_scan();
   } else {
     lowering.lower_scan();

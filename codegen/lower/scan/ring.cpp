@@ -36,13 +36,13 @@ ValueId ScanRing::place(std::size_t input, ValueId number) {
 void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows, bool behind_loads) {
   const ValueId slot = slot_of(number);
   const bool all = count == kNoValue;
-  const std::int64_t left_out = (plan_.staged - rows) * run_.row_elements();
+  const std::int64_t left_out = (plan_.scan.staged_rows - rows) * run_.row_elements();
   if (all) count = b_.i64(staged_elements(plan_) - left_out);
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     if (!run_.tile().uses_input(i)) continue;
     const auto index = static_cast<int>(i);
     // Runs of everything may end anywhere, and with heads the last one.
-    const bool whole = copies_[i].exact && (all || (plan_.segment > 0 && !plan_.heads));
+    const bool whole = copies_[i].exact && (all || (plan_.segment > 0 && !plan_.scan.heads));
     b_.copy_async({.buffer = index,
                    .first = begin,
                    .unit = copies_[i].unit,

@@ -24,7 +24,7 @@ class ScanRing {
   /// 0): of `count` elements (kNoValue: all) from `begin` on. The slot's rows before are read, and
   /// gone.
   void start(ValueId number, ValueId begin, ValueId count) {
-    start(number, begin, count, plan_.staged);
+    start(number, begin, count, plan_.scan.staged_rows);
   }
   /// The same of any number of rows that a slot holds. `behind_loads`: as for CopyAsync.
   void start(ValueId number, ValueId begin, ValueId count, int rows, bool behind_loads = false);

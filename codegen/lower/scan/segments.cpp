@@ -31,13 +31,13 @@ Program start(const Graph& graph, const Plan& plan, const Target& target,
       {.name = program.name,
        .grid = ceil_div(SizeExpr::param(segments, "segments"), segments_per_block),
        .warps = plan.warps,
-       .min_blocks = plan.resident,
-       .streams = {.from = plan.stream_from,
-                   .param = segments,
-                   .factor = plan.segment,
-                   .along = plan.to_lines ? lines_along(graph) : -1,
-                   .keep_from = target.keep_bytes,
-                   .keep_unit = widest_output(graph)}});
+       .min_blocks = plan.occupancy,
+       .non_temporal = {.from = plan.hints.non_temporal_from,
+                        .param = segments,
+                        .factor = plan.segment,
+                        .along = plan.hints.to_lines ? lines_along(graph) : -1,
+                        .evict_last_from = target.evict_last_bytes,
+                        .evict_last_unit = widest_output(graph)}});
   return program;
 }
 
@@ -65,11 +65,11 @@ void scan_segments(Builder& b, const Graph& graph, const Plan& plan, ScanTile& s
 
 /// Blocks of several segments, which begin anywhere in loads.
 Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& target) {
-  Program program = start(graph, plan, target, plan.tile_segments);
+  Program program = start(graph, plan, target, plan.scan.tile_segments);
   Builder b(program);
   ScanTile scan(b, graph, plan, plan.segment);
-  const ValueId exist = segments_of(b), first = b.mul(b.block(), b.i64(plan.tile_segments));
-  const ValueId behind = b.add(first, b.i64(plan.tile_segments)), size = b.i64(plan.segment);
+  const ValueId exist = segments_of(b), first = b.mul(b.block(), b.i64(plan.scan.tile_segments));
+  const ValueId behind = b.add(first, b.i64(plan.scan.tile_segments)), size = b.i64(plan.segment);
   const ValueId slot = b.mul(b.warp(), b.i32(static_cast<std::int32_t>(scan.elements())));
   const ValueId mine = b.convert(slot, DType::i64), begin = b.add(b.mul(first, size), mine);
   ScanBlock block(b, program, graph, scan);
@@ -81,7 +81,7 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
   b.branch(
       b.compute(Op::le, {behind, exist}),
       [&] {
-        const std::int64_t elements = plan.tile_segments * plan.segment;
+        const std::int64_t elements = plan.scan.tile_segments * plan.segment;
         const bool full = elements == scan.elements() * plan.warps;
         const ValueId count = full ? kNoValue : b.sub(b.i64(elements), mine);
         scan.begin_at(slot);
@@ -103,10 +103,10 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
 }  // namespace
 
 Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& target) {
-  Program program = start(graph, plan, target, plan.tile_segments * plan.warps);
+  Program program = start(graph, plan, target, plan.scan.tile_segments * plan.warps);
   Builder b(program);
   ScanTile scan(b, graph, plan, plan.segment);
-  const ValueId exist = segments_of(b), per_tile = b.i64(plan.tile_segments);
+  const ValueId exist = segments_of(b), per_tile = b.i64(plan.scan.tile_segments);
   const ValueId first = b.mul(warp_of_launch(b, plan), per_tile);
   const ValueId behind = b.add(first, per_tile);
   const ValueId size = b.i64(plan.segment), begin = b.mul(first, size);
@@ -125,7 +125,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
     return Builder::Values{};
   };
   const auto load_all = [&](const auto& body) {
-    const std::int64_t elements = plan.tile_segments * plan.segment;
+    const std::int64_t elements = plan.scan.tile_segments * plan.segment;
     const ValueId count = elements == scan.elements() ? kNoValue : b.i64(elements);
     return body(scan.load(begin, count, b.i64(0)), count);
   };
@@ -160,7 +160,7 @@ Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& targe
   program.launches.push_back({.name = program.name,
                               .grid = params.all(),
                               .warps = plan.warps,
-                              .streams = params.streams(graph, plan, target)});
+                              .non_temporal = params.streams(graph, plan, target)});
   Builder b(program);
   ScanTiles tiles(b, graph, plan, params);
   ScanTile& run = tiles.run();
@@ -179,12 +179,12 @@ Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& targe
 }  // namespace
 
 Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& target) {
-  if (plan.segment == 0) return lower_scan_all(graph, plan, target);
-  Program program = start(graph, plan, target, plan.tile_segments * plan.warps);
+  if (plan.is_whole()) return lower_scan_all(graph, plan, target);
+  Program program = start(graph, plan, target, plan.scan.tile_segments * plan.warps);
   Builder b(program);
   ScanTile scan(b, graph, plan, 0);
-  const ValueId first = b.mul(warp_of_launch(b, plan), b.i64(plan.tile_segments));
-  const ValueId behind = b.min(b.add(first, b.i64(plan.tile_segments)), segments_of(b));
+  const ValueId first = b.mul(warp_of_launch(b, plan), b.i64(plan.scan.tile_segments));
+  const ValueId behind = b.min(b.add(first, b.i64(plan.scan.tile_segments)), segments_of(b));
   auto one_by_one = [&] {
     scan_segments(b, graph, plan, scan, first, behind);
     return Builder::Values{};
@@ -204,7 +204,7 @@ Program lower_scan_run(const Graph& graph, const Plan& plan, const Target& targe
 }
 
 Program lower_scan_block(const Graph& graph, const Plan& plan, const Target& target) {
-  if (plan.tile_segments > 0) return lower_scan_groups(graph, plan, target);
+  if (plan.scan.tile_segments > 0) return lower_scan_groups(graph, plan, target);
   Program program = start(graph, plan, target, 1);
   Builder b(program);
   ScanTile scan(b, graph, plan, 0);

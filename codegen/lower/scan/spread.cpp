@@ -79,7 +79,7 @@ void ScanTile::spread_in_warp(std::vector<OfFolds>& rows, std::size_t f) {
 void ScanTile::put_ends(const std::vector<OfFolds>& rows, std::size_t f, int array) {
   const int width = plan_.load_width;
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
-  const ValueId segments = b_.i32(static_cast<std::int32_t>(plan_.tile_segments));
+  const ValueId segments = b_.i32(static_cast<std::int32_t>(plan_.scan.tile_segments));
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const ValueId first = slots_of_row(r), left = left_of_segment(first);
     const ValueId segment = b_.div(first, size);
@@ -93,7 +93,7 @@ void ScanTile::put_ends(const std::vector<OfFolds>& rows, std::size_t f, int arr
 void ScanTile::get_ends(std::vector<OfFolds>& rows, std::size_t f, int array) {
   const int width = plan_.load_width;
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
-  const ValueId last = b_.i32(static_cast<std::int32_t>(plan_.tile_segments - 1));
+  const ValueId last = b_.i32(static_cast<std::int32_t>(plan_.scan.tile_segments - 1));
   // What is behind the last segment is nobody's.
   const auto end_of = [&](ValueId segment) {
     return b_.shared_load(
@@ -121,7 +121,7 @@ void ScanTile::spread_ends(std::vector<OfFolds>& rows) {
     ends_ = static_cast<int>(shared.size());
     for (std::size_t i = 0; i < folds.size(); ++i)
       shared.push_back({"end_" + std::to_string(i), b_.type(rows[0].running[folds[i]]).elem,
-                        static_cast<int>(plan_.tile_segments)});
+                        static_cast<int>(plan_.scan.tile_segments)});
   }
   for (std::size_t i = 0; i < folds.size(); ++i)
     put_ends(rows, folds[i], ends_ + static_cast<int>(i));

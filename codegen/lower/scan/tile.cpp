@@ -20,10 +20,11 @@ constexpr int kStoreBytes = 16;
 Plan range_plan(const Plan& plan) {
   Plan range = plan;
   range.strategy = Strategy::parts;  // the rest of a range is a loop, too
-  range.load_width = plan.range_load;
-  range.edges = plan.range_load > 1 && (plan.segment == 0 || plan.segment % plan.range_load != 0);
+  range.load_width = plan.scan.range_load;
+  range.edges =
+      plan.scan.range_load > 1 && (plan.is_whole() || plan.segment % plan.scan.range_load != 0);
   range.base_alignment = kStoreBytes;  // loads begin anywhere, so pointers' alignment is no matter
-  range.depth = plan.range_depth;
+  range.depth = plan.scan.range_depth;
   for (FoldPlan& how : range.folds) how.unit = Unit::simt;
   return range;
 }
@@ -237,7 +238,8 @@ ValueId ScanTile::scan_quick_segments(const std::vector<Loaded>& rows, ValueId b
 Carry ScanTile::scan_segments_either(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                                      ValueId first, Carry carry) {
   const ValueId extent = b_.i64(segment_);
-  const bool lines = !begins_anywhere() && rows_on_lines(plan_, plan_.tile_segments * segment_);
+  const bool lines =
+      !begins_anywhere() && rows_on_lines(plan_, plan_.scan.tile_segments * segment_);
   scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {
     if (has_ends_ && !row_.of_one())
       store_ends(rows[r], static_cast<int>(r), values.running, count, first);

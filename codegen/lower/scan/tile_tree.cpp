@@ -199,7 +199,7 @@ Partials TileTree::look_at(Builder& b, ScanTiles& tiles, int level, ValueId back
   }
   ValueId count = b.sub(end, from);
   // Groups further back may not be there, nor, of heads, what lies before the segment.
-  if (plan_.near > 0) count = b.compute(Op::max, {count, b.i64(0)});
+  if (plan_.scan.window > 0) count = b.compute(Op::max, {count, b.i64(0)});
   if (level < kTreeLevels - 1)
     return fold_slots(b, tiles, level, b.add(base, from), count, ticket, from);
   ScanTile& run = tiles.run();
@@ -248,7 +248,7 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
   if (warps == 1) {
     Partials group = own();
     if (publishes) publish(b, tiles, ticket, group);
-    if (refold && plan_.stream_from > 0 && all_rows_are_lines(graph_))
+    if (refold && plan_.hints.non_temporal_from > 0 && all_rows_are_lines(graph_))
       help(b, tiles, ticket, refold);
     for (int level = 0; level < kTreeLevels; ++level) {
       folds.push_back(look_at(b, tiles, level, kNoValue, ticket));

@@ -8,8 +8,8 @@
 // are looked at by a warp each.
 //
 // A group's fold is there one round trip later than the last of its tiles'. Where a block has warps
-// enough it looks at some groups before its own (Plan::near) slot by slot as well, a warp a group,
-// and at the level above only at what was published long ago.
+// enough it looks at some groups before its own (ScanPlan::window) slot by slot as well, a warp a
+// group, and at the level above only at what was published long ago.
 //
 // A CPU's thread looks at near groups one after the other. When it has taken a tile it may be off
 // its core for milliseconds, while all others come to wait for its fold. Where all outputs lie
@@ -18,12 +18,12 @@
 // fold of a group has no such help: it comes from the tile that ends it, and is asked for by those
 // that are two rounds of all threads behind.
 //
-// Where tiles are of all segments (Plan::heads), a slot has the fold of what follows the last head
-// in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots, those
-// from the one on in which its segment begins; none of others is looked at or waited for.
+// Where tiles are of all segments (ScanPlan::heads), a slot has the fold of what follows the last
+// head in its tiles. Where heads lie is known, so what comes before a tile are, of the same slots,
+// those from the one on in which its segment begins; none of others is looked at or waited for.
 //
-// Where tickets go across segments (Plan::across), the tree is the same, and whom a tile waits for
-// has tickets that lie further back.
+// Where tickets go across segments (ScanPlan::interleaved), the tree is the same, and whom a tile
+// waits for has tickets that lie further back.
 #pragma once
 
 #include <functional>

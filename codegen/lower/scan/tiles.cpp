@@ -33,29 +33,29 @@ ScanTiles::ScanTiles(Builder& builder, const Graph& graph, const Plan& plan,
       graph_(graph),
       plan_(plan),
       params_(params),
-      scan_(builder, graph, plan, plan.heads ? plan.segment : 0) {}
+      scan_(builder, graph, plan, plan.scan.heads ? plan.segment : 0) {}
 
 ValueId ScanTiles::extent() {
   return plan_.segment > 0 ? b_.i64(plan_.segment) : b_.param(params_.elements);
 }
 
 ValueId ScanTiles::elements() {
-  return plan_.heads ? b_.mul(b_.param(params_.segments), extent()) : extent();
+  return plan_.scan.heads ? b_.mul(b_.param(params_.segments), extent()) : extent();
 }
 
-ValueId ScanTiles::counts() { return plan_.heads ? b_.i64(1) : b_.param(params_.segments); }
+ValueId ScanTiles::counts() { return plan_.scan.heads ? b_.i64(1) : b_.param(params_.segments); }
 
 ValueId ScanTiles::tiles() {
   if (begins_in_loads(plan_)) return b_.i64(tiles_of_segment(plan_));
-  const ValueId tile = b_.i64(plan_.tile);
+  const ValueId tile = b_.i64(plan_.scan.tile);
   const ValueId count = b_.div(b_.add(elements(), b_.sub(tile, b_.i64(1))), tile);
   return plan_.segment > 0 ? count : b_.compute(Op::max, {count, b_.i64(1)});
 }
 
 void ScanTiles::place(ValueId number) {
   const ValueId all = tiles();
-  const bool counted_once = plan_.segment == 0 || plan_.heads;
-  if (plan_.across > 0) {
+  const bool counted_once = plan_.is_whole() || plan_.scan.heads;
+  if (plan_.scan.interleaved > 0) {
     place_across(number, all);
   } else {
     segment_ = counted_once ? b_.i64(0) : b_.div(number, all);
@@ -63,7 +63,7 @@ void ScanTiles::place(ValueId number) {
   }
   const ValueId tile =
       scan_.reverse() ? b_.sub(b_.sub(all, b_.i64(1)), index_) : index_;  // in memory
-  const std::int64_t of_tile = plan_.tile, run = of_tile / plan_.warps;
+  const std::int64_t of_tile = plan_.scan.tile, run = of_tile / plan_.warps;
   const ValueId tile_at = b_.mul(tile, b_.i64(of_tile));
   ValueId left = b_.sub(elements(), tile_at), lead = kNoValue;
   if (begins_in_loads(plan_)) {
@@ -81,11 +81,11 @@ void ScanTiles::place(ValueId number) {
   }
   begin_ = b_.add(b_.mul(segment_, extent()), at_);
   count_ = b_.compute(Op::max, {b_.i64(0), b_.min(b_.i64(run), b_.sub(left, mine))});
-  if (plan_.heads) place_heads(tile_at, all);
+  if (plan_.scan.heads) place_heads(tile_at, all);
 }
 
 void ScanTiles::place_across(ValueId number, ValueId all) {
-  const ValueId most = b_.i64(plan_.across), of_group = b_.mul(most, all);
+  const ValueId most = b_.i64(plan_.scan.interleaved), of_group = b_.mul(most, all);
   const ValueId first = b_.mul(b_.div(number, of_group), most);
   side_ = b_.min(most, b_.sub(counts(), first));
   // How many segments the last group has is known at launch: a division of 32 bits is short.
@@ -96,7 +96,7 @@ void ScanTiles::place_across(ValueId number, ValueId all) {
 }
 
 void ScanTiles::place_heads(ValueId tile_at, ValueId all) {
-  const ValueId size = extent(), tile = b_.i64(plan_.tile), one = b_.i64(1);
+  const ValueId size = extent(), tile = b_.i64(plan_.scan.tile), one = b_.i64(1);
   first_ = b_.div(tile_at, size);
   const ValueId begins = b_.mul(first_, size);
   const ValueId last = b_.div(b_.add(tile_at, b_.sub(tile, one)), size);
@@ -113,7 +113,7 @@ void ScanTiles::place_heads(ValueId tile_at, ValueId all) {
 }
 
 Partials ScanTiles::join(Partials before, const Partials& own) {
-  if (plan_.heads) {
+  if (plan_.scan.heads) {
     for (std::size_t f = 0; f < before.size(); ++f)
       before[f] = scan_.tile().keep_where(f, std::move(before[f]), b_.splat(of_one_));
   }
@@ -121,14 +121,14 @@ Partials ScanTiles::join(Partials before, const Partials& own) {
 }
 
 ValueId ScanTiles::count_from(Span span) {
-  const bool whole = plan_.segment > 0 && plan_.segment % plan_.tile == 0;
-  const bool all = plan_.ragged ? !of_masked_ : plan_.heads || whole;
+  const bool whole = plan_.segment > 0 && plan_.segment % plan_.scan.tile == 0;
+  const bool all = plan_.scan.ragged ? !of_masked_ : plan_.scan.heads || whole;
   return all ? kNoValue : b_.sub(count_, b_.i64(elements_of(span.first)));
 }
 
 void ScanTiles::start_copies() {
   ValueId count = count_from(staged());
-  if (plan_.heads) count = b_.sub(count_, b_.i64(elements_of(staged().first)));
+  if (plan_.scan.heads) count = b_.sub(count_, b_.i64(elements_of(staged().first)));
   if (count != kNoValue) {
     const ValueId most = b_.i64(elements_of(staged_));
     count = b_.compute(Op::max, {b_.i64(0), b_.min(count, most)});
@@ -137,7 +137,7 @@ void ScanTiles::start_copies() {
 }
 
 int ScanTiles::together(int rows) const {
-  return plan_.heads ? std::min(rows, rows_at_once(plan_.load_width)) : rows;
+  return plan_.scan.heads ? std::min(rows, rows_at_once(plan_.load_width)) : rows;
 }
 
 std::vector<Loaded> ScanTiles::kept_rows(int first, int rows) const {
@@ -155,7 +155,7 @@ std::vector<Loaded> ScanTiles::load_kept() {
   if (ends_anywhere())
     return scan_.load_ending(begin, count_from(kept()), place_of(kept()), kept().rows, before_);
   auto whole = [&] { return scan_.load(begin, count_from(kept()), place_of(kept()), kept().rows); };
-  if (!plan_.heads) return whole();
+  if (!plan_.scan.heads) return whole();
   // The memory ends anywhere in the last tile's rows; what is behind it belongs to no segment.
   std::vector<Loaded> rows;
   auto inputs = [&](std::vector<Loaded> loaded) {
@@ -186,7 +186,7 @@ std::vector<Loaded> ScanTiles::load_kept() {
 }
 
 void ScanTiles::fold_loaded(const std::vector<Loaded>& rows, int first, RowTotals& folded) {
-  if (!plan_.heads) {
+  if (!plan_.scan.heads) {
     for (const Loaded& row : rows) folded.add(scan_.tile().fold_tile(row));
     if (scan_.tile().is_quick()) serves_ = b_.both(serves_, scan_.tile().quick_serves(rows));
     return;
@@ -203,7 +203,7 @@ Partials ScanTiles::fold_rows() {
   rows_.clear();
   if (kept().rows > 0) rows_ = load_kept();
   RowTotals folded(scan_.tile()), of_stage(scan_.tile());
-  const int step = plan_.heads ? together(plan_.depth) : 1;
+  const int step = plan_.scan.heads ? together(plan_.depth) : 1;
   for (int r = 0; r < kept().rows; r += step)
     fold_loaded(kept_rows(r, std::min(step, kept().rows - r)), kept().first + r, folded);
   if (ring_ != nullptr) {
@@ -229,7 +229,7 @@ Builder::Values ScanTiles::of_masked(const std::function<Builder::Values()>& row
 
 bool ScanTiles::has_quick_rows() const {
   // Looking ahead, rows are folded long before they are scanned. No range goes both ways.
-  return plan_.in_registers && plan_.strategy != Strategy::look_ahead && !plan_.heads &&
+  return plan_.scan.in_registers && plan_.strategy != Strategy::look_ahead && !plan_.scan.heads &&
          !blocked_ && !scans_both_ways(graph_) && has_quick_folds(graph_);
 }
 
@@ -246,7 +246,7 @@ ScanTiles::Run ScanTiles::whole_run() {
 }
 
 Partials ScanTiles::total() {
-  if (!plan_.in_registers) return fold_range();
+  if (!plan_.scan.in_registers) return fold_range();
   // By quick folds, and whether these serve.
   auto folded_rows = [&] {
     if (!has_quick_rows()) return fold_rows();
@@ -260,7 +260,7 @@ Partials ScanTiles::total() {
     if (!has_quick_rows()) return totals;
     return tile.chosen_totals(serves_, totals, [&] { return fold_range(); });
   };
-  if (!plan_.ragged) return holds(whole());
+  if (!plan_.scan.ragged) return holds(whole());
   // Values of a branch end with it: the rows are handed out one input after the other.
   auto values_of = [&](const Partials& folded) {
     Builder::Values values = tile.flatten(folded);
@@ -327,7 +327,7 @@ void ScanTiles::carry_out(const Partials& states) {
 }
 
 void ScanTiles::store_folds(const std::function<Partials()>& folds) {
-  if (plan_.heads) return;  // they were stored where segments end
+  if (plan_.scan.heads) return;  // they were stored where segments end
   const bool has_folds =
       std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
                   [&](NodeId output) { return graph_.node(output).level == Level::segment; });
@@ -375,7 +375,7 @@ void ScanTiles::scan_staged(const Partials& carry, const std::vector<ValueId>& f
 Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId offset,
                              const Partials& carry, const std::vector<ValueId>& folded) {
   const ValueId begin = b_.add(begin_of(span), offset);
-  if (!plan_.heads) {
+  if (!plan_.scan.heads) {
     if (!ends_anywhere()) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
     // What is behind the end comes last in a forward scan, where nobody asks for it.
     const bool backward = scan_.reverse() || scans_both_ways(graph_);
@@ -430,7 +430,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
     return rows_behind(before);
   };
   auto rows = [&](const Partials& before) {
-    if (!plan_.ragged) {
+    if (!plan_.scan.ragged) {
       rows_behind(before);
     } else {
       b_.branch(
@@ -438,7 +438,7 @@ void ScanTiles::scan(const Partials& carry, const std::vector<ValueId>& folded) 
           [&] { return of_masked([&] { return last_rows_behind(before); }); });
     }
   };
-  if (!plan_.in_registers) {
+  if (!plan_.scan.in_registers) {
     range();
   } else if (!has_quick_rows()) {
     rows(carry);

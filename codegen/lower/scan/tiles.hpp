@@ -2,11 +2,12 @@
 //
 // A tile is what a block handles: `warps` runs of elements. Tiles are counted in the scan's
 // direction, from the segment's first one (its last one, of backward scans). With heads
-// (Plan::heads) they are counted over all segments, one behind the other.
+// (ScanPlan::heads) they are counted over all segments, one behind the other.
 //
-// Tickets number tiles segment by segment, or (Plan::across) group by group of so many segments,
-// the last group of as many as are left: within a group come the first tiles of its segments, then
-// their second ones, so that neighbours of a segment are as many tickets apart as it has segments.
+// Tickets number tiles segment by segment, or (ScanPlan::interleaved) group by group of so many
+// segments, the last group of as many as are left: within a group come the first tiles of its
+// segments, then their second ones, so that neighbours of a segment are as many tickets apart as it
+// has segments.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ struct TileParams {
   [[nodiscard]] SizeExpr all() const;  ///< of all segments
   SizeExpr segment_count;              ///< as many times `tiles`
   /// Of a launch that stores an element for each of the inputs'.
-  [[nodiscard]] Streams streams(const Graph& graph, const Plan& plan, const Target& target) const;
+  [[nodiscard]] NonTemporalStores streams(const Graph& graph, const Plan& plan,
+                                          const Target& target) const;
   /// Scans of everything go on from launch to launch: buffers of states, and whether they are
   /// there.
   int carry_in = -1, carry_out = -1, has_carry_in = -1, has_carry_out = -1;
@@ -56,11 +58,11 @@ class ScanTiles {
   /// plan.staged rows of the run come from shared memory from now on, once for the fold and once
   /// for the scan: by copies of the caller's (ScanRing), so that a tile may be folded before
   /// another one is scanned; or by copies of `ring`, for a block of one tile.
-  void read_from_stage() { staged_ = plan_.staged; }
+  void read_from_stage() { staged_ = plan_.scan.staged_rows; }
   void read_through(ScanRing& ring) {
-    staged_ = plan_.staged;
+    staged_ = plan_.scan.staged_rows;
     ring_ = &ring;
-    if (plan_.blocked) blocked_.emplace(b_, graph_, plan_, scan_, ring);
+    if (plan_.scan.blocked) blocked_.emplace(b_, graph_, plan_, scan_, ring);
   }
   /// The tile's number: which count it belongs to, and its index there.
   [[nodiscard]] ValueId segment() const { return segment_; }
@@ -112,12 +114,12 @@ class ScanTiles {
   /// kNoValue.
   ValueId count_from(Span span);
   /// What `rows` makes, of the last tile of a segment or of everything, which may not be all there
-  /// (Plan::ragged), and of the first one of a segment that begins within a load.
+  /// (ScanPlan::ragged), and of the first one of a segment that begins within a load.
   Builder::Values of_masked(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
   [[nodiscard]] bool ends_anywhere() const {
-    const bool anywhere = plan_.segment == 0 ? plan_.load_width > 1 : begins_in_loads(plan_);
-    return anywhere && (of_masked_ || !plan_.ragged);
+    const bool anywhere = plan_.is_whole() ? plan_.load_width > 1 : begins_in_loads(plan_);
+    return anywhere && (of_masked_ || !plan_.scan.ragged);
   }
   /// `rows` rows of the stage from element `offset` (i64) of it on, of which `count` exist.
   std::vector<Loaded> load_staged(ValueId offset, ValueId count, ValueId place, int rows);

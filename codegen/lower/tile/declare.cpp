@@ -38,7 +38,7 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan, const
   }
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const Node& node = graph.node(graph.outputs[i]);
-    const bool copied = plan.blocked && node.level == Level::element;
+    const bool copied = plan.scan.blocked && node.level == Level::element;
     program.buffers.push_back({"out_" + std::to_string(i), node.type, BufferRole::output,
                                static_cast<int>(i), copied ? 16 : size_of(node.type), 0});
   }

@@ -14,11 +14,12 @@ namespace {
 
 /// One element a lane and load, no loads in flight beside it, no matrix instructions.
 Plan by_elements(Plan plan) {
-  plan.load_width = plan.depth = plan.rows = plan.phases = plan.strands = 1;
-  plan.edges = plan.straddle = plan.takes_lines = plan.half_vectors = plan.guard = false;
+  plan.load_width = plan.depth = plan.rows = plan.columns.phases = plan.hints.streams = 1;
+  plan.edges = plan.staged.straddle = plan.hints.evict_first = plan.hints.half_vectors =
+      plan.promises.guard = false;
   plan.load_rows_first = false;
   plan.mean_loads = 0;
-  plan.read_ahead = 0;
+  plan.hints.read_ahead = 0;
   for (FoldPlan& how : plan.folds) how = {};
   return plan;
 }

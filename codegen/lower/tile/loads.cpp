@@ -8,7 +8,7 @@
 namespace chainfold::codegen {
 
 void TileLowering::read_ahead_as_planned() {
-  read_ahead(plan_.read_ahead > 0 ? b_.i64(plan_.read_ahead) : kNoValue);
+  read_ahead(plan_.hints.read_ahead > 0 ? b_.i64(plan_.hints.read_ahead) : kNoValue);
 }
 
 ValueId TileLowering::positions(ValueId first, int group, int lane_stride) {
@@ -43,7 +43,7 @@ Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId po
       }
       value = staged_ ? b_.shared_load(index, place, width, mask)
                       : b_.load(index, place, width, mask, ahead_,
-                                plan_.takes_lines && width == plan_.load_width);
+                                plan_.hints.evict_first && width == plan_.load_width);
     }
     tile.inputs.push_back(value);
   }

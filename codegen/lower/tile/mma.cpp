@@ -96,7 +96,7 @@ Partial TileLowering::fold_mma(std::size_t fold, const Loaded& tile) {
   ValueId value =
       b_.compute(Op::select, {odd_quad, b_.shuffle_from(c1, source), b_.shuffle_from(c0, source)});
   value = b_.convert(value, type);
-  if (plan_.guard && is_float(type)) {
+  if (plan_.promises.guard && is_float(type)) {
     // 0 * NaN = NaN: one bad element would spoil the other segments of its quad.
     const ValueId bad = b_.compute(Op::eq, {b_.compute(Op::is_finite, {value}), b_.boolean(false)});
     value = b_.branch(

@@ -10,13 +10,13 @@
 #include "chainfold/codegen/lower/tile/tile.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/rows.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 
 namespace chainfold::codegen {
 
-/// Batches of `chunk` elements of a loop that is worth to have strands.
+/// Batches of `chunk` elements of a loop that is worth to have streams.
 std::int64_t TileLowering::least_batches(std::int64_t chunk) const {
-  return kLoopStrandBytes / std::max<std::int64_t>(1, chunk * element_bytes(graph_)) + 1;
+  return kLoopStreamBytes / std::max<std::int64_t>(1, chunk * element_bytes(graph_)) + 1;
 }
 
 Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
@@ -66,7 +66,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
     const std::vector<Loaded> loads = load_batch(at, tiles, limit, row_mask, origin, whole, runs);
     const auto fold_all = [&] { return reduce_ordered(fold_batch(loads)); };
-    // Strands are no run of tiles.
+    // Streams are no run of tiles.
     if (tiles == 1 || runs.loads > 0) return either(loads, fold_all);
     return either(loads, fold_all, [&] {
       const auto add_tile = [&](ValueId j, const Builder::Values& carried) {
@@ -84,10 +84,10 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
     return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit, 0, runs))), 1,
                    same_counts && limit == kNoValue);
   };
-  // A loop's batches take of each of its strands as much, and move on as far.
-  const bool strands = plan_.strands > 1 && warps == 1;
-  const std::int64_t hop = chunk / plan_.strands;
-  LoadRuns runs{.loads = strands ? plan_.depth / plan_.strands : 0};
+  // A loop's batches take of each of its streams as much, and move on as far.
+  const bool streams = plan_.hints.streams > 1 && warps == 1;
+  const std::int64_t hop = chunk / plan_.hints.streams;
+  LoadRuns runs{.loads = streams ? plan_.depth / plan_.hints.streams : 0};
 
   if (known && !plan_.edges && warps == 1) {  // everything but the addresses is known now
     const auto total = static_cast<std::int64_t>(*known);
@@ -107,7 +107,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
     if (looped) {
       const Partials start = rest_first ? lift(fold_rest()) : identities();
       const ValueId behind = b_.add(begin, b_.i64(full * hop)), stride = b_.i64(hop);
-      if (strands) runs.apart = b_.i64(full * hop);
+      if (streams) runs.apart = b_.i64(full * hop);
       const auto carried_out = b_.loop(begin, behind, stride, flatten(start, 1, same_counts),
                                        [&](ValueId at, const Builder::Values& carried) {
                                          return add_batch(carried, at, plan_.depth, kNoValue, runs);
@@ -138,7 +138,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   }
   const ValueId batches = b_.compute(Op::div, {b_.sub(to, from), b_.i64(chunk)});
   ValueId move = kNoValue;
-  if (strands) {  // of short ranges, next to each other
+  if (streams) {  // of short ranges, next to each other
     const ValueId many = b_.compute(Op::ge, {batches, b_.i64(least_batches(chunk))});
     move = b_.select(many, b_.i64(hop), b_.i64(chunk));
     runs.apart = b_.select(many, b_.mul(batches, b_.i64(hop)), b_.i64(hop));
@@ -186,7 +186,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   auto fold_edge = [&](const std::optional<Loaded>& loaded, ValueId at, ValueId limit) {
     return reduce_ordered(fold_tile(loaded ? *loaded : load_edge(at, limit, kNoValue)));
   };
-  const ValueId stride = strands ? move : b_.i64(warp_runs ? chunk : chunk * warps);
+  const ValueId stride = streams ? move : b_.i64(warp_runs ? chunk : chunk * warps);
   if (warps > 1) {
     own = {.first = first, .stop = stop, .stride = stride, .length = b_.i64(chunk)};
     if (plan_.edges) {
@@ -194,12 +194,12 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
       own.tail = {.begin = to, .end = end, .by = warp_runs ? last_warp : first_warp};
     }
   }
-  if (strands) stop = b_.add(from, b_.mul(batches, move));
+  if (streams) stop = b_.add(from, b_.mul(batches, move));
   Builder::Values sum = b_.loop(first, stop, stride, flatten(start, 1, same_counts),
                                 [&](ValueId at, const Builder::Values& carried) {
                                   return add_batch(carried, at, plan_.depth, kNoValue, runs);
                                 });
-  if (plan_.strategy == Strategy::parts && plan_.cluster == 0 && (warp_runs || warps == 1)) {
+  if (plan_.strategy == Strategy::parts && plan_.parts.cluster == 0 && (warp_runs || warps == 1)) {
     // Only the last part of a segment has a rest, on a CPU, and in order only one warp can fold it:
     // small code counts for more than loads in flight.
     const ValueId rest = warp_runs ? b_.select(last_warp, rest_at, to) : rest_at;

@@ -69,7 +69,7 @@ ValueId RowTile::row_mask(int u) {
 
 /// Loads [from, from + loads) of row u.
 std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
-  if (plan_.straddle) return load_straddled(u, from, loads);
+  if (plan_.staged.straddle) return load_straddled(u, from, loads);
   const ValueId base = row_base(u);
   const int width = plan_.load_width;
   const ValueId mask = row_mask(u);

@@ -118,7 +118,7 @@ class TileLowering {
     steps_ = std::move(steps);
   }
   /// load() tells the processor that the elements so many (uniform i64) behind are wanted soon,
-  /// from now on; kNoValue: nothing. At first as the plan says (Plan::read_ahead).
+  /// from now on; kNoValue: nothing. At first as the plan says (PlanHints::read_ahead).
   void read_ahead(ValueId elements) { ahead_ = elements; }
   void read_ahead_as_planned();
   /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
@@ -144,7 +144,7 @@ class TileLowering {
   /// Whether lanes are elements of vectors (Target::vector_lanes).
   [[nodiscard]] bool vector_lanes() const { return plan_.vector_lanes; }
   /// Whether what a matrix instruction gives is tested for NaN and infinities.
-  [[nodiscard]] bool guarded() const { return plan_.guard; }
+  [[nodiscard]] bool guarded() const { return plan_.promises.guard; }
   /// Whether quads of lanes sum a tile's elements of this fold (Unit::mma_scan); these as operand
   /// A.
   [[nodiscard]] bool by_quads(std::size_t fold, const Loaded& tile) const {

@@ -40,7 +40,7 @@ std::string lines_of(const std::string& name, const Computation& computation, st
     const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const codegen::PlanRequest request{
         .segment = size,
-        .most_elements = elements > 0 ? most_elements_of(graph, target, size, elements) : 0};
+        .size_limit = elements > 0 ? size_class_of(graph, target, size, elements) : 0};
     text += fmt::format("  {:14} {}\n", machine, to_text(default_choice(graph, target, request)));
   }
   return text;

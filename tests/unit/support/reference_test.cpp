@@ -29,7 +29,7 @@ Expected expect_one(const char* name, const std::vector<double>& values, double 
   ReferenceRequest request;
   request.plan.folds.resize(graph.folds.size());
   for (codegen::FoldPlan& fold : request.plan.folds) fold.error_bound_u = bound_u;
-  request.plan.part_quantum = request.plan.parts_wanted = 1;
+  request.plan.parts.quantum = request.plan.parts.wanted = 1;
   std::vector<Column> inputs;
   inputs.push_back(column(graph.inputs[0].type, values));
   return reference(graph, inputs, inputs[0].count(), request)[0][0];

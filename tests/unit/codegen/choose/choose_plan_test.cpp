@@ -178,7 +178,7 @@ TEST(ChoosePlan, ACpusTilesAreNotTooMuchCode) {
         EXPECT_LE(std::int64_t{plan.rows} * plan.depth,
                   std::max(1, codegen::tile_loads(graph, plan.load_width)));
         if (codegen::computes_slowly(graph)) {
-          EXPECT_EQ(plan.stream_from, 0);
+          EXPECT_EQ(plan.hints.non_temporal_from, 0);
         }
       }
       EXPECT_LE(instructions * codegen::tile_loads(graph, 1),
@@ -249,9 +249,9 @@ TEST(ChoosePlan, FindsPlansForGraphsWithoutInputs) {
       const Computation computation = program(columns(number));
       for (const Target& target : targets())
         for (const std::int64_t most :
-             {std::int64_t{0}, codegen::most_elements_of(computation.graph(), target, number, 1)})
+             {std::int64_t{0}, codegen::size_class_of(computation.graph(), target, number, 1)})
           ASSERT_NO_THROW(verify(codegen::compile_graph(computation.graph(), target,
-                                                        {.segment = number, .most_elements = most})
+                                                        {.segment = number, .size_limit = most})
                                      .program))
               << number << " columns on " << target.name;
     }
@@ -290,9 +290,9 @@ TEST(ChoosePlan, PartsCoverASegmentWithoutAGap) {
         if (length > 0) {
           EXPECT_LT((cut.parts - 1) * cut.part_length, length);
         }
-        EXPECT_EQ(cut.part_length % plan.part_quantum, 0);
+        EXPECT_EQ(cut.part_length % plan.parts.quantum, 0);
         if (segments == 1) {
-          EXPECT_LE(cut.parts, plan.parts_wanted);
+          EXPECT_LE(cut.parts, plan.parts.wanted);
         }
       }
     }
@@ -309,17 +309,17 @@ TEST(ChoosePlan, PartsFillTheLastWave) {
     const Target gpu = codegen::gpu_target(90, 132);
     const Plan plan = codegen::choose_plan(computation.graph(), gpu, {.segment = 1 << 20});
     ASSERT_EQ(plan.strategy, Strategy::parts);
-    ASSERT_EQ(plan.wave * plan.warps, 16 * gpu.processors);
+    ASSERT_EQ(plan.parts.wave * plan.warps, 16 * gpu.processors);
     Plan without = plan;
-    without.wave = 0;
+    without.parts.wave = 0;
     constexpr std::int64_t kLength = std::int64_t{1} << 24;
     int more = 0;
     for (std::int64_t segments = 1; segments < 12'000; segments += 1 + segments / 30) {
       const codegen::PartCut cut = cut_parts(plan, kLength, segments);
       const std::int64_t least = cut_parts(without, kLength, segments).parts;
-      const std::int64_t waves = (cut.parts * segments + plan.wave - 1) / plan.wave;
+      const std::int64_t waves = (cut.parts * segments + plan.parts.wave - 1) / plan.parts.wave;
       const double busy = static_cast<double>(kLength * segments) /
-                          static_cast<double>(waves * plan.wave * cut.part_length);
+                          static_cast<double>(waves * plan.parts.wave * cut.part_length);
       EXPECT_GE(busy, 0.88) << segments;
       EXPECT_GE(cut.parts, least);
       if (cut.parts == least) continue;
@@ -331,17 +331,17 @@ TEST(ChoosePlan, PartsFillTheLastWave) {
     EXPECT_EQ(cut_parts(plan, kLength, 1).parts, cut_parts(without, kLength, 1).parts);
     EXPECT_EQ(cut_parts(plan, kLength, 100'000).parts, 1);
     Plan pinned = plan;  // one segment has what its plan says
-    pinned.parts_wanted = 3;
+    pinned.parts.wanted = 3;
     EXPECT_EQ(cut_parts(pinned, kLength, 1).parts, 3);
     // Just above one wave, which would leave all but a few processors idle for as long again.
-    EXPECT_GE(cut_parts(plan, kLength, plan.wave + 9).parts, 4);
+    EXPECT_GE(cut_parts(plan, kLength, plan.parts.wave + 9).parts, 4);
   }
 }
 
 TEST(ChoosePlan, ACpusPartsGrowBeforeTheyAreMany) {
   const Computation computation = program("sum_f32").over(whole());
   const Plan plan = codegen::choose_plan(computation.graph(), codegen::cpu_target(2), {});
-  const std::int64_t quantum = plan.part_quantum;
+  const std::int64_t quantum = plan.parts.quantum;
   auto parts = [&](std::int64_t quanta, std::int64_t segments) {
     return cut_parts(plan, quanta * quantum, segments).parts;
   };
@@ -351,7 +351,7 @@ TEST(ChoosePlan, ACpusPartsGrowBeforeTheyAreMany) {
   EXPECT_EQ(parts(32, 1), 16);
   EXPECT_EQ(parts(64, 1), 16);
   EXPECT_EQ(parts(640, 1), 160);
-  EXPECT_EQ(parts(1 << 20, 1), plan.parts_wanted);
+  EXPECT_EQ(parts(1 << 20, 1), plan.parts.wanted);
   EXPECT_EQ(parts(64, 16), 16);  // segments share what there is to do
   EXPECT_EQ(parts(2, 16), 1);
 }
@@ -408,7 +408,7 @@ TEST(ChoosePlan, ColumnsFillTheTarget) {
       EXPECT_EQ(plan.load_width * size_of(computation.graph().inputs[0].type), 16);
       EXPECT_GE(plan.depth, 8);
       const std::int64_t bands = (count + plan.columns_per_block() - 1) / plan.columns_per_block();
-      const std::int64_t parts = plan.launches == 1 ? 1 : plan.parts_wanted;
+      const std::int64_t parts = plan.launches == 1 ? 1 : plan.parts.wanted;
       const std::int64_t warps = bands * parts * plan.warps;
       EXPECT_TRUE(warps <= (light && parts == 1 ? kWarps * 3 / 2 : kWarps) ||
                   (plan.warps >= 4 && warps > kWarps * 5 / 2))
@@ -429,10 +429,9 @@ TEST(ChoosePlan, FewRowsHaveSmallBlocks) {
     const Computation computation = program(name).over(columns(kMany));
     const codegen::Graph& graph = computation.graph();
     const auto warps = [&](std::int64_t rows) {
-      const std::int64_t most = codegen::most_elements_of(graph, target, kMany, kMany * rows);
+      const std::int64_t most = codegen::size_class_of(graph, target, kMany, kMany * rows);
       EXPECT_TRUE(most == 0 || most >= kMany * rows) << rows;
-      const Plan plan =
-          codegen::choose_plan(graph, target, {.segment = kMany, .most_elements = most});
+      const Plan plan = codegen::choose_plan(graph, target, {.segment = kMany, .size_limit = most});
       EXPECT_TRUE(most == 0 || plan.launches == 1) << rows;
       return plan.warps;
     };
@@ -441,8 +440,8 @@ TEST(ChoosePlan, FewRowsHaveSmallBlocks) {
     EXPECT_EQ(warps(9), 2);
     EXPECT_EQ(warps(32), 2);
     EXPECT_GT(warps(33), 2);
-    EXPECT_EQ(codegen::most_elements_of(graph, target, kFew, kFew), 0);
-    EXPECT_EQ(codegen::most_elements_of(graph, codegen::cpu_target(4), kMany, kMany * 8), 0);
+    EXPECT_EQ(codegen::size_class_of(graph, target, kFew, kFew), 0);
+    EXPECT_EQ(codegen::size_class_of(graph, codegen::cpu_target(4), kMany, kMany * 8), 0);
   }
 }
 
@@ -502,9 +501,9 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
   auto expect = [&](const Row& row, const Computation& computation) {
     const codegen::Graph& graph = computation.graph();
     const PlanRequest request{.segment = row.segment, .base_alignment = row.alignment};
-    EXPECT_EQ(choose_plan(graph, gpu, request).takes_lines, row.takes_lines)
+    EXPECT_EQ(choose_plan(graph, gpu, request).hints.evict_first, row.takes_lines)
         << row.program << ", " << row.segment << ", " << row.alignment;
-    EXPECT_FALSE(choose_plan(graph, cpu, request).takes_lines) << row.program;
+    EXPECT_FALSE(choose_plan(graph, cpu, request).hints.evict_first) << row.program;
   };
   for (const Row& row : std::initializer_list<Row>{{"sum_f16", 4096, true},
                                                    {"sum_f16", 4096, true, 2},
@@ -526,21 +525,21 @@ TEST(ChoosePlan, WholeLinesAreTakenOnce) {
     expect(row, program(row.program).over(columns(row.segment)));
   const Computation computation = program("sum_f32").over(columns(1024));
   const codegen::Graph& graph = computation.graph();
-  EXPECT_FALSE(choose_plan(graph, gpu, {.segment = 1024, .strided = true}).takes_lines);
+  EXPECT_FALSE(choose_plan(graph, gpu, {.segment = 1024, .strided = true}).hints.evict_first);
   for (const std::int64_t segment : {100, 128}) {  // by whole warps: strides are not staged
     const Computation rows = program("sum_f32").over(segments(segment));
     const Plan plan = choose_plan(rows.graph(), gpu, {.segment = segment, .strided = true});
     EXPECT_EQ(plan.strategy, Strategy::rows);
     EXPECT_EQ(plan.lanes_per_segment, codegen::kWarpWidth) << segment;
-    EXPECT_EQ(plan.takes_lines, segment == 128) << segment;
+    EXPECT_EQ(plan.hints.evict_first, segment == 128) << segment;
   }
   // A hint may be left out, but not be given to what cannot follow it.
   Plan plan = choose_plan(graph, gpu, {.segment = 1024});
   Target without_lines = gpu;
-  without_lines.line_bytes = 0;
+  without_lines.evict_first_bytes = 0;
   EXPECT_NO_THROW(verify(plan, graph, gpu));
   EXPECT_THROW(verify(plan, graph, without_lines), InternalError);
-  plan.takes_lines = false;
+  plan.hints.evict_first = false;
   EXPECT_NO_THROW(verify(plan, graph, gpu));
   EXPECT_NO_THROW(verify(plan, graph, without_lines));
 }
@@ -555,7 +554,7 @@ TEST(ChoosePlan, ColumnsOffASectorAreReadInWideWindows) {
       const PlanRequest request{.segment = count};
       const codegen::PlanChoice narrow = narrow_columns_choice(graph, target, request);
       const Plan plan = make_plan(graph, target, request, narrow).value();
-      EXPECT_EQ(plan.phases, 1);
+      EXPECT_EQ(plan.columns.phases, 1);
       const int bytes =
           codegen::kWarpWidth * plan.load_width * plan.rows * size_of(graph.inputs[0].type);
       EXPECT_EQ(bytes, 512) << name << ", " << count;
@@ -591,21 +590,21 @@ TEST(ChoosePlan, ColumnsOffALoadAreReadInPhases) {
     for (const int alignment : {16, 8}) {
       const PlanRequest request{.segment = row.columns, .base_alignment = alignment};
       const Plan plan = codegen::choose_plan(graph, target, request);
-      EXPECT_EQ(plan.phases, row.phases);
+      EXPECT_EQ(plan.columns.phases, row.phases);
       if (alignment == 16 || row.phases > 1) {
         EXPECT_EQ(plan.load_width, row.width);
       }
       const int bytes = plan.load_width * size_of(graph.inputs[0].type);
       if (row.phases > 1 && bytes == 16) {
         EXPECT_EQ(plan.depth * plan.rows * bytes, 128) << "a lane's bytes in flight";
-        EXPECT_EQ(plan.resident * plan.warps, 16) << "warps a processor";
+        EXPECT_EQ(plan.occupancy * plan.warps, 16) << "warps a processor";
       }
-      EXPECT_EQ(plan.warps % plan.phases, 0);
+      EXPECT_EQ(plan.warps % plan.columns.phases, 0);
     }
     const codegen::PlanRequest strided{.segment = row.columns, .strided = true};
     const Plan plan = codegen::choose_plan(graph, target, strided);
-    if (plan.phases > 1) {
-      EXPECT_EQ(plan.phases % plan.load_width, 0) << "strides are any";
+    if (plan.columns.phases > 1) {
+      EXPECT_EQ(plan.columns.phases % plan.load_width, 0) << "strides are any";
     }
     EXPECT_FALSE(phased_columns_choice(graph, codegen::cpu_target(4), {.segment = row.columns}));
   }
@@ -672,7 +671,7 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   const Computation fold = program("sum_f16").over(whole());
   const Target gpu = codegen::gpu_target(90);
   auto class_of = [&](std::int64_t elements) {
-    return codegen::most_elements_of(scan.graph(), gpu, 0, elements);
+    return codegen::size_class_of(scan.graph(), gpu, 0, elements);
   };
   std::vector<std::int64_t> classes;
   for (std::int64_t most = class_of(1); most > 0; most = class_of(most + 1)) {
@@ -683,29 +682,29 @@ TEST(ChoosePlan, ScansOfFewElementsHaveTilesOfTheirOwn) {
   EXPECT_GT(classes.front(), 1 << 16);
   EXPECT_GT(classes[1], 1 << 22);
   EXPECT_GE(classes[2], 1 << 28);
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 5000, 1), 0);
-  EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, 5000, 1), 0);
+  EXPECT_EQ(codegen::size_class_of(scan.graph(), gpu, 5000, 1), 0);
+  EXPECT_EQ(codegen::size_class_of(fold.graph(), gpu, 5000, 1), 0);
 
   const Plan many = choose_plan(scan.graph(), gpu, {.segment = 0});
-  EXPECT_GT(many.staged, 0);
-  const Plan some = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[2]});
-  EXPECT_FALSE(some.direct);
-  EXPECT_GT(some.staged, 0);
-  EXPECT_LT(some.tile, many.tile);
+  EXPECT_GT(many.scan.staged_rows, 0);
+  const Plan some = choose_plan(scan.graph(), gpu, {.segment = 0, .size_limit = classes[2]});
+  EXPECT_FALSE(some.scan.direct);
+  EXPECT_GT(some.scan.staged_rows, 0);
+  EXPECT_LT(some.scan.tile, many.scan.tile);
   classes.pop_back();  // the others' tiles wait for nobody
-  std::int64_t tile = some.tile;
+  std::int64_t tile = some.scan.tile;
   for (std::size_t i = classes.size(); i-- > 0;) {
-    const Plan small = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[i]});
-    EXPECT_TRUE(small.direct);
+    const Plan small = choose_plan(scan.graph(), gpu, {.segment = 0, .size_limit = classes[i]});
+    EXPECT_TRUE(small.scan.direct);
     EXPECT_EQ(small.launches, 2);
-    EXPECT_LT(small.tile, tile) << classes[i];
-    EXPECT_LE(classes[i], 4 * small.tile * gpu.processors);
-    tile = small.tile;
+    EXPECT_LT(small.scan.tile, tile) << classes[i];
+    EXPECT_LE(classes[i], 4 * small.scan.tile * gpu.processors);
+    tile = small.scan.tile;
   }
   const Computation both = program("scan_both_ways_i32").over(whole());
-  const Plan twice = choose_plan(both.graph(), gpu, {.segment = 0, .most_elements = classes[0]});
-  EXPECT_FALSE(twice.direct) << "what lies behind is not known in time";
-  EXPECT_EQ(codegen::most_elements_of(both.graph(), gpu, 0, classes.back() + 1), 0);
+  const Plan twice = choose_plan(both.graph(), gpu, {.segment = 0, .size_limit = classes[0]});
+  EXPECT_FALSE(twice.scan.direct) << "what lies behind is not known in time";
+  EXPECT_EQ(codegen::size_class_of(both.graph(), gpu, 0, classes.back() + 1), 0);
 }
 
 /// Of elements of 8 bytes a processor has its tiles all at once, in larger and larger ones.
@@ -717,10 +716,10 @@ TEST(ChoosePlan, ScansOfFewWideElementsHaveTilesThatAreThereAtOnce) {
     ASSERT_GE(classes.size(), 4U);
     const std::pair<int, int> shapes[] = {{4, 8}, {8, 8}, {8, 12}, {4, 16}};
     for (std::size_t i = 0; i < std::size(shapes); ++i) {
-      const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = classes[i]});
-      EXPECT_TRUE(plan.direct) << name;
+      const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .size_limit = classes[i]});
+      EXPECT_TRUE(plan.scan.direct) << name;
       EXPECT_EQ(std::pair(plan.warps, plan.depth), shapes[i]) << name << ", " << classes[i];
-      EXPECT_LE(classes[i], plan.resident * gpu.processors * plan.tile) << name;
+      EXPECT_LE(classes[i], plan.occupancy * gpu.processors * plan.scan.tile) << name;
     }
   }
 }
@@ -731,9 +730,9 @@ TEST(ChoosePlan, SeveralScansOfWideElementsHaveNoTilesOfManyRows) {
   auto x = input<double>("x");
   for (const Computation& scan : {over(whole(), inclusive(variance(x))),
                                   over(whole(), inclusive_sum(x) - inclusive(max(x)))}) {
-    const std::int64_t most = codegen::most_elements_of(scan.graph(), gpu, 0, 2'100'000);
-    const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .most_elements = most});
-    EXPECT_FALSE(plan.direct) << print(plan, scan.graph());
+    const std::int64_t most = codegen::size_class_of(scan.graph(), gpu, 0, 2'100'000);
+    const Plan plan = choose_plan(scan.graph(), gpu, {.segment = 0, .size_limit = most});
+    EXPECT_FALSE(plan.scan.direct) << print(plan, scan.graph());
   }
 }
 
@@ -762,7 +761,7 @@ TEST(ChoosePlan, BlocksOfOddSegmentsHaveWideLoadsWhateverElementsAsk) {
   const auto expect_wide = [](const auto& expression, std::int64_t segment) {
     const Plan plan = plan_of_wide_loads(expression, segment);
     EXPECT_EQ(plan.strategy, Strategy::scan_block) << segment;
-    EXPECT_EQ(plan.tile_segments % 4, 0) << segment;
+    EXPECT_EQ(plan.scan.tile_segments % 4, 0) << segment;
   };
   for (const std::int64_t segment : {333, 777, 1001, 1501}) {
     expect_wide(inclusive_sum(x) / sum(x), segment);
@@ -795,7 +794,7 @@ TEST(ChoosePlan, BlocksOfOneSegmentHaveItsLoadsFromEveryAddress) {
       choose_plan(both.graph(), codegen::gpu_target(90), {.segment = 6001, .base_alignment = 8});
   EXPECT_EQ(plan.strategy, Strategy::scan_block);
   EXPECT_EQ(plan.load_width, 1);
-  EXPECT_EQ(plan.tile_segments, 0);
+  EXPECT_EQ(plan.scan.tile_segments, 0);
 }
 
 /// Longer ones have tiles that lie on loads, whatever positions they ask for.
@@ -838,16 +837,16 @@ TEST(ChoosePlan, StatesOfManyTilesAreManyWarps) {
     return plan;
   };
   const Target gpu = codegen::gpu_target(90);
-  EXPECT_EQ(plan_of(0, gpu).state_warps, 16);
-  EXPECT_EQ(plan_of(0, gpu).states_a_lane, 4);
+  EXPECT_EQ(plan_of(0, gpu).scan.state_warps, 16);
+  EXPECT_EQ(plan_of(0, gpu).scan.states_a_lane, 4);
   int before = 1;
   for (const std::int64_t segment : {1 << 17, 1 << 20, 1 << 23, 1 << 26}) {
-    const int warps = plan_of(segment, gpu).state_warps;
+    const int warps = plan_of(segment, gpu).scan.state_warps;
     EXPECT_GE(warps, before) << segment;
     before = warps;
   }
   EXPECT_EQ(before, 16);
-  EXPECT_EQ(plan_of(0, codegen::cpu_target(4)).state_warps, 1);
+  EXPECT_EQ(plan_of(0, codegen::cpu_target(4)).scan.state_warps, 1);
 }
 
 /// Three of look_ahead, which scans everything; the one of look_back, where there is nothing to ask
@@ -857,7 +856,7 @@ TEST(ChoosePlan, TilesThatAreReadTwiceFitACoresCache) {
     const Plan plan =
         choose_plan(over(whole(), sums).graph(), codegen::cpu_target(16, processor), {});
     EXPECT_EQ(plan.strategy, strategy);
-    return plan.tile;
+    return plan.scan.tile;
   };
   const auto halves = cast<f16>(inclusive_sum(input<f16>("x")));
   const auto floats = inclusive_sum(input<float>("x"));
@@ -875,7 +874,7 @@ TEST(ChoosePlan, TilesOfSeveralInputsHaveFewerElements) {
   const auto sums = inclusive_sum(input<float>("x") * input<float>("y"));
   const Plan plan = choose_plan(over(whole(), sums).graph(), codegen::cpu_target(2), {});
   EXPECT_EQ(plan.strategy, Strategy::look_ahead);
-  EXPECT_EQ(plan.tile, 16 * 1024);
+  EXPECT_EQ(plan.scan.tile, 16 * 1024);
 }
 
 /// Folds of groups of tiles that are needed were published two rounds of all threads before.
@@ -884,7 +883,7 @@ TEST(ChoosePlan, ThreadsLookAtTheTilesOfTwoRoundsOneByOne) {
   const auto near = [&](int threads) {
     const Plan plan = choose_plan(scan.graph(), codegen::cpu_target(threads), {});
     EXPECT_EQ(plan.blocks, threads);
-    return plan.near;
+    return plan.scan.window;
   };
   EXPECT_EQ(near(2), 1);
   EXPECT_EQ(near(16), 1);
@@ -898,8 +897,8 @@ TEST(ChoosePlan, RangesOfHalvesHaveTwoElementsALane) {
   const Target wide = codegen::cpu_target(4), narrow = codegen::cpu_target(4, "", 256);
   const auto widths = [](const auto& values, const Target& target) {
     const Plan plan = choose_plan(over(whole(), inclusive_sum(values)).graph(), target, {});
-    EXPECT_FALSE(plan.in_registers);
-    return std::pair(plan.range_width, plan.range_load);
+    EXPECT_FALSE(plan.scan.in_registers);
+    return std::pair(plan.scan.range_width, plan.scan.range_load);
   };
   const auto f = cast<float>(input<f16>("x"));
   const auto b = cast<float>(input<bf16>("x"));
@@ -958,25 +957,25 @@ TEST(ChoosePlan, FoldsOfMoreElementsHaveMoreParts) {
     EXPECT_EQ(codegen::element_classes(graph, older).size(), classes.size() - 1);
     EXPECT_GE(classes[0], 1 << 15);
     EXPECT_GE(classes[1], 1 << 20);
-    EXPECT_EQ(codegen::most_elements_of(graph, gpu, 0, classes.back() + 1), 0);
+    EXPECT_EQ(codegen::size_class_of(graph, gpu, 0, classes.back() + 1), 0);
 
-    const Plan least = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[0]});
-    const Plan small = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[1]});
+    const Plan least = choose_plan(graph, gpu, {.segment = 0, .size_limit = classes[0]});
+    const Plan small = choose_plan(graph, gpu, {.segment = 0, .size_limit = classes[1]});
     const Plan many = choose_plan(graph, gpu, {.segment = 0});
-    EXPECT_EQ(least.cluster, gpu.cluster_blocks);
-    EXPECT_EQ(small.parts_wanted * small.warps, 16 * gpu.processors);
+    EXPECT_EQ(least.parts.cluster, gpu.cluster_blocks);
+    EXPECT_EQ(small.parts.wanted * small.warps, 16 * gpu.processors);
     EXPECT_EQ(2 * small.warps, many.warps);
     EXPECT_EQ(small.depth, 8);
     if (is_long) {
-      EXPECT_EQ(many.parts_wanted * many.warps, 16 * gpu.processors);
+      EXPECT_EQ(many.parts.wanted * many.warps, 16 * gpu.processors);
       continue;
     }
     EXPECT_GE(classes[2], 1 << 24);
-    const Plan few = choose_plan(graph, gpu, {.segment = 0, .most_elements = classes[2]});
+    const Plan few = choose_plan(graph, gpu, {.segment = 0, .size_limit = classes[2]});
     EXPECT_EQ(few.warps, many.warps);
-    EXPECT_EQ(few.parts_wanted * few.warps, 16 * gpu.processors);
+    EXPECT_EQ(few.parts.wanted * few.warps, 16 * gpu.processors);
     EXPECT_EQ(few.depth, 8);
-    EXPECT_EQ(many.parts_wanted, codegen::kMostParts);
+    EXPECT_EQ(many.parts.wanted, codegen::kMostParts);
     EXPECT_EQ(many.depth, 16);
   }
 }
@@ -988,16 +987,15 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
   const Target gpu = codegen::gpu_target(90);
   const auto strategy = [&](const Computation& fold, std::int64_t segment, std::int64_t most,
                             int alignment) {
-    const PlanRequest request{
-        .segment = segment, .base_alignment = alignment, .most_elements = most};
+    const PlanRequest request{.segment = segment, .base_alignment = alignment, .size_limit = most};
     return codegen::default_choice(fold.graph(), gpu, request).strategy;
   };
   for (const std::int64_t segment : {64, 100, 200, 480, 512}) {
     const Computation fold = over(segments(segment), sum(x));
-    const std::int64_t most = codegen::most_elements_of(fold.graph(), gpu, segment, segment);
+    const std::int64_t most = codegen::size_class_of(fold.graph(), gpu, segment, segment);
     ASSERT_GE(most, 1 << 22) << segment;
-    EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, most), most);
-    EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, most + 1), 0);
+    EXPECT_EQ(codegen::size_class_of(fold.graph(), gpu, segment, most), most);
+    EXPECT_EQ(codegen::size_class_of(fold.graph(), gpu, segment, most + 1), 0);
     EXPECT_EQ(strategy(fold, segment, 0, 16), Strategy::staged) << segment;
     EXPECT_EQ(strategy(fold, segment, most, 16), Strategy::rows) << segment;
     EXPECT_EQ(strategy(fold, segment, most, 2), Strategy::staged) << "rows would read narrow loads";
@@ -1016,14 +1014,14 @@ TEST(ChoosePlan, FewSegmentsAreRows) {
   }
   for (const std::int64_t segment : {1, 3, 8, 37, 500, 1000, 5000, 1 << 20}) {
     const Computation fold = over(segments(segment), sum(x));
-    EXPECT_EQ(codegen::most_elements_of(fold.graph(), gpu, segment, segment), 0) << segment;
+    EXPECT_EQ(codegen::size_class_of(fold.graph(), gpu, segment, segment), 0) << segment;
   }
   const Computation scan = over(segments(64), inclusive_sum(x));
-  EXPECT_EQ(codegen::most_elements_of(scan.graph(), gpu, 64, 64), 0);
+  EXPECT_EQ(codegen::size_class_of(scan.graph(), gpu, 64, 64), 0);
   const Computation sums = over(columns(64), sum(x));
-  EXPECT_EQ(codegen::most_elements_of(sums.graph(), gpu, 64, 64), 0);
+  EXPECT_EQ(codegen::size_class_of(sums.graph(), gpu, 64, 64), 0);
   const Computation fold = over(segments(64), sum(x));
-  EXPECT_EQ(codegen::most_elements_of(fold.graph(), codegen::cpu_target(4), 64, 64), 0);
+  EXPECT_EQ(codegen::size_class_of(fold.graph(), codegen::cpu_target(4), 64, 64), 0);
 }
 
 /// Where lanes are elements of registers, two rows are merged by patterns, if there are two.
@@ -1052,32 +1050,33 @@ TEST(ChoosePlan, RowsAreMergedByPatternsWhereLanesAreElementsOfRegisters) {
 /// KiB or loops of less than 128, nor where what is read of each in turn is not 2 KiB.
 TEST(ChoosePlan, ReadsTwoPlacesInTurnWhereThatIsKnownToBeFaster) {
   const Target zen = codegen::cpu_target(2, "znver4");
-  EXPECT_EQ(zen.strands, 2);
-  EXPECT_EQ(codegen::cpu_target(2, "znver3").strands, 2);
+  EXPECT_EQ(zen.interleaved_streams, 2);
+  EXPECT_EQ(codegen::cpu_target(2, "znver3").interleaved_streams, 2);
   for (const Target& other : {codegen::cpu_target(2), codegen::cpu_target(2, "sapphirerapids"),
                               codegen::cpu_target(2, "unheard_of")})
-    EXPECT_EQ(other.strands, 1);
-  const auto strands = [](const char* name, const Target& target, std::int64_t segment,
+    EXPECT_EQ(other.interleaved_streams, 1);
+  const auto streams = [](const char* name, const Target& target, std::int64_t segment,
                           const char* plan = "") {
     const Computation computation = program(name).over(segment == 0 ? whole() : segments(segment));
     const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const PlanRequest request{.segment = segment};
-    return *plan == '\0'
-               ? codegen::choose_plan(graph, target, request).strands
-               : make_plan(graph, target, request, codegen::parse_choice(plan)).value().strands;
+    return *plan == '\0' ? codegen::choose_plan(graph, target, request).hints.streams
+                         : make_plan(graph, target, request, codegen::parse_choice(plan))
+                               .value()
+                               .hints.streams;
   };
   for (const std::int64_t segment : {8, 64, 256, 1024, 2048})
-    EXPECT_EQ(strands("sum_f32", zen, segment), 2) << segment;
-  EXPECT_EQ(strands("sum_f32", zen, 4096), 1) << "16 KiB";
-  EXPECT_EQ(strands("sum_f32", zen, 0), 2);
-  EXPECT_EQ(strands("sum_bf16", zen, 0), 2);
-  EXPECT_EQ(strands("sum_f16", zen, 0), 1) << "1 KiB of each";
-  EXPECT_EQ(strands("sum_f64", zen, 0), 1) << "4 KiB of each";
-  EXPECT_EQ(strands("sum_f32", zen, 32767, "rows warps=1 depth=32 rows=1 bytes=0 simt"), 1);
-  EXPECT_EQ(strands("sum_f32", zen, 32768, "rows warps=1 depth=32 rows=1 bytes=0 simt"), 2);
-  EXPECT_EQ(strands("sum_f32", codegen::cpu_target(2), 64), 1);
-  EXPECT_EQ(strands("sum_f32", codegen::gpu_target(90), 64), 1);
-  EXPECT_EQ(strands("longest_run_f32", zen, 64), 1) << "in order";
+    EXPECT_EQ(streams("sum_f32", zen, segment), 2) << segment;
+  EXPECT_EQ(streams("sum_f32", zen, 4096), 1) << "16 KiB";
+  EXPECT_EQ(streams("sum_f32", zen, 0), 2);
+  EXPECT_EQ(streams("sum_bf16", zen, 0), 2);
+  EXPECT_EQ(streams("sum_f16", zen, 0), 1) << "1 KiB of each";
+  EXPECT_EQ(streams("sum_f64", zen, 0), 1) << "4 KiB of each";
+  EXPECT_EQ(streams("sum_f32", zen, 32767, "rows warps=1 depth=32 rows=1 bytes=0 simt"), 1);
+  EXPECT_EQ(streams("sum_f32", zen, 32768, "rows warps=1 depth=32 rows=1 bytes=0 simt"), 2);
+  EXPECT_EQ(streams("sum_f32", codegen::cpu_target(2), 64), 1);
+  EXPECT_EQ(streams("sum_f32", codegen::gpu_target(90), 64), 1);
+  EXPECT_EQ(streams("longest_run_f32", zen, 64), 1) << "in order";
 }
 
 /// Where a processor is known for it and threads are many; not of what its caches hold, nor of rows
@@ -1094,8 +1093,9 @@ TEST(ChoosePlan, AsksAheadForWhatComesFromMemory) {
     const codegen::Graph graph = codegen::legalize(computation.graph(), target);
     const Plan plan = choose_plan(graph, target, request);
     EXPECT_NO_THROW(verify(plan, graph, target));
-    EXPECT_EQ(print(plan, graph).find("elements ahead") != std::string::npos, plan.read_ahead > 0);
-    return plan.read_ahead;
+    EXPECT_EQ(print(plan, graph).find("elements ahead") != std::string::npos,
+              plan.hints.read_ahead > 0);
+    return plan.hints.read_ahead;
   };
   for (const std::int64_t segment : {0, 3, 64, 777, 100000}) {
     const auto over_it = [&](const char* name) {
@@ -1106,11 +1106,11 @@ TEST(ChoosePlan, AsksAheadForWhatComesFromMemory) {
     EXPECT_EQ(ahead(over_it("sum_f16"), codegen::cpu_target(16), {.segment = segment}), 0);
     EXPECT_EQ(ahead(over_it("sum_f16"), few, {.segment = segment}), 0) << segment;
     const codegen::Graph graph = codegen::legalize(over_it("sum_f16").graph(), rapids);
-    EXPECT_EQ(codegen::most_elements_of(graph, few, segment, 1), 0) << segment;
-    const std::int64_t near = codegen::most_elements_of(graph, rapids, segment, 1);
+    EXPECT_EQ(codegen::size_class_of(graph, few, segment, 1), 0) << segment;
+    const std::int64_t near = codegen::size_class_of(graph, rapids, segment, 1);
     EXPECT_EQ(near, 64 << 20) << segment;
-    EXPECT_EQ(codegen::most_elements_of(graph, rapids, segment, near + 1), 0) << segment;
-    EXPECT_EQ(ahead(over_it("sum_f16"), rapids, {.segment = segment, .most_elements = near}), 0);
+    EXPECT_EQ(codegen::size_class_of(graph, rapids, segment, near + 1), 0) << segment;
+    EXPECT_EQ(ahead(over_it("sum_f16"), rapids, {.segment = segment, .size_limit = near}), 0);
     if (segment == 0) continue;
     EXPECT_EQ(ahead(over_it("sum_f16"), rapids, {.segment = segment, .strided = true}), 0);
   }
@@ -1128,7 +1128,7 @@ TEST(ChoosePlan, AsksAheadForWhatComesFromMemory) {
             (std::vector<std::int64_t>{1 << 20, 32 << 20}));
   const auto strip = [&](std::int64_t most) {
     const Computation wide = program("sum_f32").over(columns(5000));
-    return choose_plan(wide.graph(), rapids, {.segment = 5000, .most_elements = most}).strip;
+    return choose_plan(wide.graph(), rapids, {.segment = 5000, .size_limit = most}).columns.strip;
   };
   EXPECT_EQ(strip(1 << 20), 0);
   EXPECT_GT(strip(32 << 20), 0);
@@ -1169,11 +1169,11 @@ TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
   for (const Target& target : {many, few}) {
     for (const std::int64_t segment : {3, 24, 64, 1000}) {
       const auto [plan, asked] = plan_of("scan_sum_f32", target, segment);
-      EXPECT_EQ(plan.read_ahead, 2048) << segment;
+      EXPECT_EQ(plan.hints.read_ahead, 2048) << segment;
       EXPECT_EQ(asked.constants, Constants{2048}) << segment;
     }
     const Computation scan = program("scan_sum_f32").over(segments(100));
-    EXPECT_EQ(codegen::most_elements_of(scan.graph(), target, 100, 1), 0);
+    EXPECT_EQ(codegen::size_class_of(scan.graph(), target, 100, 1), 0);
   }
   // Backward in a long segment, but from a short one to the next.
   EXPECT_EQ(plan_of("scan_back_out_f32", many, 50000).second.constants, Constants{-2048});
@@ -1182,7 +1182,7 @@ TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
     for (const char* name : {"scan_sum_f32", "scan_back_out_f32"}) {
       const auto [plan, asked] = plan_of(name, target, 0);
       EXPECT_EQ(plan.strategy, Strategy::look_ahead) << name;
-      EXPECT_EQ(plan.read_ahead, 0) << name;
+      EXPECT_EQ(plan.hints.read_ahead, 0) << name;
       EXPECT_TRUE(asked.any) << name;
       EXPECT_TRUE(asked.constants.empty()) << name << ": where the next tile lies is a ticket's";
     }
@@ -1205,15 +1205,16 @@ TEST(ChoosePlan, ACpusShortSegmentsAreScannedByTilesOfWholeRows) {
     for (const std::int64_t segment : {3, 5, 7, 24, 31, 33, 40, 63}) {
       const Plan plan = plan_of(name, segment, cpu);
       EXPECT_EQ(plan.strategy, Strategy::scan_tile) << name << segment;
-      EXPECT_EQ(plan.tile_segments * segment, std::int64_t{32} * plan.depth) << name << segment;
+      EXPECT_EQ(plan.scan.tile_segments * segment, std::int64_t{32} * plan.depth)
+          << name << segment;
     }
     for (const std::int64_t segment : {32, 64, 65, 96, 110, 126, 128, 200, 1000}) {
       const Plan plan = plan_of(name, segment, cpu);
       EXPECT_EQ(plan.strategy, Strategy::scan_run) << name << segment;
       const bool halves = name == "halves";
-      EXPECT_EQ(plan.to_lines, segment >= (halves ? 768 : 64)) << name << segment;
+      EXPECT_EQ(plan.hints.to_lines, segment >= (halves ? 768 : 64)) << name << segment;
       // Many threads wait for memory even where they convert what they store.
-      EXPECT_EQ(plan_of(name, segment, many).to_lines, segment >= 64) << name << segment;
+      EXPECT_EQ(plan_of(name, segment, many).hints.to_lines, segment >= 64) << name << segment;
     }
   }
   for (const std::int64_t segment : {68, 100, 112}) {
@@ -1224,7 +1225,7 @@ TEST(ChoosePlan, ACpusShortSegmentsAreScannedByTilesOfWholeRows) {
   EXPECT_LT(plan_of("scan_both_ways_i32", 31, cpu).depth, 31);
   EXPECT_LT(plan_of("scan_horner_u8", 31, cpu).depth, 31);
   EXPECT_EQ(plan_of("scan_variance_f32", 40, cpu).strategy, Strategy::scan_run);
-  EXPECT_FALSE(plan_of("scan_variance_f32", 1000, cpu).to_lines);
+  EXPECT_FALSE(plan_of("scan_variance_f32", 1000, cpu).hints.to_lines);
   EXPECT_LT(plan_of("scan_variance_f32", 31, cpu).depth, 31);
 }
 
@@ -1256,14 +1257,14 @@ TEST(ChoosePlan, OfManyLongSegmentsACpusThreadsScanOneEach) {
   constexpr std::int64_t kLong = 1 << 20;
   const auto class_of = [&](const char* name, std::int64_t segment, std::int64_t elements,
                             const Target& target) {
-    return codegen::most_elements_of(program(name).over(segments(segment)).graph(), target, segment,
-                                     elements);
+    return codegen::size_class_of(program(name).over(segments(segment)).graph(), target, segment,
+                                  elements);
   };
   const auto strategy = [&](const char* name, std::int64_t segment, std::int64_t elements) {
     const Computation scan = program(name).over(segments(segment));
     const std::int64_t most = class_of(name, segment, elements, cpu);
     EXPECT_TRUE(most == 0 || elements <= most);
-    return choose_plan(scan.graph(), cpu, {.segment = segment, .most_elements = most}).strategy;
+    return choose_plan(scan.graph(), cpu, {.segment = segment, .size_limit = most}).strategy;
   };
   EXPECT_EQ(strategy("scan_sum_f32", kLong, 24 * kLong), Strategy::scan_run);
   EXPECT_EQ(strategy("scan_sum_f32", kLong, 23 * kLong), Strategy::scan_run);
@@ -1293,7 +1294,7 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   const auto classes = codegen::element_classes(scan.graph(), cpu);
   ASSERT_EQ(classes.size(), 3U);
   auto planned = [&](std::int64_t most) {
-    return choose_plan(scan.graph(), cpu, {.segment = 0, .most_elements = most});
+    return choose_plan(scan.graph(), cpu, {.segment = 0, .size_limit = most});
   };
   const Plan alone = planned(classes[0]), few = planned(classes[1]), kept = planned(classes[2]);
   const Plan many = planned(0);
@@ -1301,20 +1302,20 @@ TEST(ChoosePlan, ScansOfFewElementsAreOneThreadsOrHaveSmallTilesOnACpu) {
   EXPECT_EQ(few.strategy, Strategy::look_back);
   EXPECT_EQ(kept.strategy, Strategy::look_back);
   EXPECT_EQ(many.strategy, Strategy::look_ahead);
-  EXPECT_GT(kept.tile, few.tile);
-  EXPECT_EQ(classes[1], 4 * kept.tile * cpu.processors);  // then every thread has large ones
+  EXPECT_GT(kept.scan.tile, few.scan.tile);
+  EXPECT_EQ(classes[1], 4 * kept.scan.tile * cpu.processors);  // then every thread has large ones
   EXPECT_EQ(classes[2], (8 << 20) - 1) << "behind it outputs pass the caches by";
-  EXPECT_EQ(kept.stream_from, 0);
+  EXPECT_EQ(kept.hints.non_temporal_from, 0);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[i]), classes[i]);
-    EXPECT_EQ(codegen::most_elements_of(scan.graph(), cpu, classes, 0, classes[i] + 1),
+    EXPECT_EQ(codegen::size_class_of(scan.graph(), cpu, classes, 0, classes[i]), classes[i]);
+    EXPECT_EQ(codegen::size_class_of(scan.graph(), cpu, classes, 0, classes[i] + 1),
               i < 2 ? classes[i + 1] : 0);
   }
   // Bytes always stay.
   const auto bytes = cast<std::int8_t>(inclusive(max(input<std::int8_t>("x"))));
   EXPECT_EQ(choose_plan(over(whole(), bytes).graph(), cpu, {}).strategy, Strategy::look_back);
   const Computation both = program("scan_both_ways_i32").over(whole());
-  EXPECT_EQ(codegen::most_elements_of(both.graph(), cpu, 0, 1), 0);
+  EXPECT_EQ(codegen::size_class_of(both.graph(), cpu, 0, 1), 0);
 }
 
 TEST(ChoosePlan, ACpusStripsAreEven) {
@@ -1322,11 +1323,12 @@ TEST(ChoosePlan, ACpusStripsAreEven) {
     for (const std::int64_t columns : {129, 5000, 10'007, 16'385, 33'000, 100'000, 1'000'003}) {
       const Computation fold = program(name).over(chainfold::columns(columns));
       const Plan plan = choose_plan(fold.graph(), codegen::cpu_target(6), {.segment = columns});
-      const std::int64_t strips = (columns - 1) / plan.strip + 1, step = plan.columns_per_block();
-      EXPECT_LE(plan.strip * plan.state_bytes, 128 * 1024) << name << ", " << columns;
-      EXPECT_LT(plan.strip * strips - columns, strips * step) << name << ", " << columns;
+      const std::int64_t strips = (columns - 1) / plan.columns.strip + 1,
+                         step = plan.columns_per_block();
+      EXPECT_LE(plan.columns.strip * plan.state_bytes, 128 * 1024) << name << ", " << columns;
+      EXPECT_LT(plan.columns.strip * strips - columns, strips * step) << name << ", " << columns;
       if (strips > 1) {
-        EXPECT_GT((plan.strip + 2 * step) * plan.state_bytes, 64 * 1024) << name << columns;
+        EXPECT_GT((plan.columns.strip + 2 * step) * plan.state_bytes, 64 * 1024) << name << columns;
       }
     }
   }
@@ -1355,7 +1357,7 @@ TEST(ChoosePlan, ACpuWithNarrowVectorsHasFewerColumnsAtOnce) {
                           std::int64_t most = 0) {
     const Target cpu = codegen::cpu_target(6, {}, vector_bits);
     const Computation fold = program(name).over(chainfold::columns(columns));
-    const Plan plan = choose_plan(fold.graph(), cpu, {.segment = columns, .most_elements = most});
+    const Plan plan = choose_plan(fold.graph(), cpu, {.segment = columns, .size_limit = most});
     EXPECT_NO_THROW(verify(plan, fold.graph(), cpu));
     return plan;
   };
@@ -1364,10 +1366,10 @@ TEST(ChoosePlan, ACpuWithNarrowVectorsHasFewerColumnsAtOnce) {
     for (const int bits : {128, 256}) {
       EXPECT_EQ(planned(name, 1000, bits).rows, 1) << name << bits;
       EXPECT_EQ(planned(name, 1000, bits, 1 << 18).rows, 1) << name << bits;
-      EXPECT_EQ(planned(name, 32, bits).strip, 0) << name << bits;
-      EXPECT_GT(planned(name, 128, bits).strip, 0) << name << bits;
+      EXPECT_EQ(planned(name, 32, bits).columns.strip, 0) << name << bits;
+      EXPECT_GT(planned(name, 128, bits).columns.strip, 0) << name << bits;
     }
-    EXPECT_EQ(planned(name, 128, 512).strip, 0) << name;
+    EXPECT_EQ(planned(name, 128, 512).columns.strip, 0) << name;
   }
   EXPECT_EQ(planned("sum_f64", 5000, 512).depth, 8);
   EXPECT_EQ(planned("sum_f64", 5000, 256).depth, 4) << "a load's states are all registers";
@@ -1380,18 +1382,18 @@ TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
        {"sum_f16", "sum_bf16", "sum_f32", "sum_f64", "variance_f64", "dot_f32"}) {
     for (const std::int64_t columns : {1, 32, 100, 128, 129, 300, 1000, 1024, 5000}) {
       const Computation fold = program(name).over(chainfold::columns(columns));
-      const std::int64_t most = codegen::most_elements_of(fold.graph(), cpu, columns, 1);
-      EXPECT_EQ(codegen::most_elements_of(fold.graph(), cpu, columns, most), most);
-      EXPECT_EQ(codegen::most_elements_of(fold.graph(), cpu, columns, most + 1), 0);
+      const std::int64_t most = codegen::size_class_of(fold.graph(), cpu, columns, 1);
+      EXPECT_EQ(codegen::size_class_of(fold.graph(), cpu, columns, most), most);
+      EXPECT_EQ(codegen::size_class_of(fold.graph(), cpu, columns, most + 1), 0);
       std::int64_t bytes = 0;
       for (const auto& input : fold.graph().inputs) bytes += size_of(input.type);
       EXPECT_GE(most * bytes, (4 << 20) - bytes);
-      const Plan small =
-          choose_plan(fold.graph(), cpu, {.segment = columns, .most_elements = most});
+      const Plan small = choose_plan(fold.graph(), cpu, {.segment = columns, .size_limit = most});
       const Plan large = choose_plan(fold.graph(), cpu, {.segment = columns});
-      EXPECT_EQ(small.strip, 0) << name << ", " << columns;
-      EXPECT_EQ(large.strip > 0, columns > 128 || columns == 100) << name << ", " << columns;
-      EXPECT_EQ(small.launches, small.parts_wanted > 1 ? 2 : 1) << name << ", " << columns;
+      EXPECT_EQ(small.columns.strip, 0) << name << ", " << columns;
+      EXPECT_EQ(large.columns.strip > 0, columns > 128 || columns == 100)
+          << name << ", " << columns;
+      EXPECT_EQ(small.launches, small.parts.wanted > 1 ? 2 : 1) << name << ", " << columns;
       // Wide blocks, but where narrower ones read a ninth less.
       const std::int64_t block = small.columns_per_block(), blocks = (columns + block - 1) / block;
       const std::int64_t half = std::max<std::int64_t>(1, block / 2);
@@ -1409,8 +1411,8 @@ TEST(ChoosePlan, ACpusBlocksStayAtTheColumnsOfSmallMatrices) {
             << name << ", " << columns;
       }
       // Blocks for some threads, and no second launch where there are enough of them.
-      EXPECT_GE(blocks * small.parts_wanted, 5) << name << ", " << columns;
-      EXPECT_TRUE(blocks * small.parts_wanted <= 8 || small.parts_wanted == 1) << columns;
+      EXPECT_GE(blocks * small.parts.wanted, 5) << name << ", " << columns;
+      EXPECT_TRUE(blocks * small.parts.wanted <= 8 || small.parts.wanted == 1) << columns;
     }
   }
 }
@@ -1451,18 +1453,18 @@ TEST(ChoosePlan, AllowsNoMatrixInstructionsOnRequest) {
     const Plan plan = codegen::choose_plan(computation.graph(), codegen::gpu_target(90),
                                            {.segment = segment, .allow_mma = false});
     EXPECT_EQ(plan.folds[0].unit, Unit::simt);
-    EXPECT_FALSE(plan.guard);
+    EXPECT_FALSE(plan.promises.guard);
   }
 }
 
 TEST(ChoosePlan, GuardsWhatSharesAColumnUnlessDataIsFinite) {
   const Computation computation = program("sum_f16").over(whole());
   const Target target = codegen::gpu_target(90);
-  EXPECT_TRUE(codegen::choose_plan(computation.graph(), target, {.segment = 8}).guard);
-  EXPECT_FALSE(codegen::choose_plan(computation.graph(), target, {.segment = 64}).guard);
+  EXPECT_TRUE(codegen::choose_plan(computation.graph(), target, {.segment = 8}).promises.guard);
+  EXPECT_FALSE(codegen::choose_plan(computation.graph(), target, {.segment = 64}).promises.guard);
   EXPECT_FALSE(codegen::choose_plan(computation.graph(), target,
                                     {.nonfinite = NonFinite::assume_finite, .segment = 8})
-                   .guard);
+                   .promises.guard);
 }
 
 TEST(ChoosePlan, VerifyRefusesWhatTheTargetCannot) {
@@ -1477,7 +1479,7 @@ TEST(ChoosePlan, VerifyRefusesWhatTheTargetCannot) {
     change(wrong);
     EXPECT_THROW(verify(wrong, graph, hopper), InternalError);
   };
-  refused([](Plan& p) { p.guard = false; });
+  refused([](Plan& p) { p.promises.guard = false; });
   refused([](Plan& p) { p.load_width = 16; });
   refused([](Plan& p) { p.lanes_per_segment = 3; });
   refused([](Plan& p) { p.segment = 9; });
@@ -1500,7 +1502,7 @@ TEST(ChoosePlan, TilesThatFoldWhatIsBeforeThemNeedSharedMemory) {
   const auto plan = make_plan(computation.graph(), codegen::cpu_target(4), {}, without);
   ASSERT_TRUE(plan);
   Plan wrong = *plan;
-  wrong.direct = true;
+  wrong.scan.direct = true;
   EXPECT_THROW(verify(wrong, computation.graph(), codegen::cpu_target(4)), InternalError);
 }
 
@@ -1531,7 +1533,7 @@ TEST(ChoosePlan, ManyResultsKeepTheirWarps) {
     const codegen::PlanRequest request{.segment = segment};
     const auto choice = codegen::staged_choice(computation.graph(), gpu, request);
     ASSERT_TRUE(choice.has_value()) << segment;
-    EXPECT_GE(choice->warps * choice->blocks, 16) << codegen::to_text(*choice);
+    EXPECT_GE(choice->warps * choice->occupancy, 16) << codegen::to_text(*choice);
   }
 }
 
@@ -1555,12 +1557,12 @@ TEST(ChoosePlan, NoMoreStagedBlocksAreResidentThanWanted) {
           const auto compiled = codegen::compile_plan(computation.graph(), gpu, plan);
           const std::int64_t bytes = shared_layout(compiled.program.launches.at(0)).bytes;
           EXPECT_LE(bytes, gpu.shared_bytes);
-          EXPECT_LE(bytes, gpu.shared_of(plan.resident)) << codegen::to_text(*choice);
-          if (plan.late > 0) {
-            EXPECT_GT(bytes, gpu.shared_of(plan.resident + 1)) << codegen::to_text(*choice);
+          EXPECT_LE(bytes, gpu.shared_of(plan.occupancy)) << codegen::to_text(*choice);
+          if (plan.staged.tail_trips > 0) {
+            EXPECT_GT(bytes, gpu.shared_of(plan.occupancy + 1)) << codegen::to_text(*choice);
           }
-          late += plan.has_late_blocks() ? 1 : 0;
-          bursts += plan.one_burst() ? 1 : 0;
+          late += plan.has_tail_blocks() ? 1 : 0;
+          bursts += plan.one_batch() ? 1 : 0;
         }
       }
     }
@@ -1579,16 +1581,16 @@ TEST(ChoosePlan, ManyResultsAreStagedOnce) {
     const codegen::PlanRequest request{.segment = segment};
     const auto choice = codegen::staged_choice(computation.graph(), gpu, request);
     ASSERT_TRUE(choice.has_value()) << segment;
-    EXPECT_EQ(choice->burst, choice->stages) << codegen::to_text(*choice);
-    EXPECT_GE(choice->blocks * choice->warps, 16) << codegen::to_text(*choice);
+    EXPECT_EQ(choice->store_batch, choice->stages) << codegen::to_text(*choice);
+    EXPECT_GE(choice->occupancy * choice->warps, 16) << codegen::to_text(*choice);
     codegen::PlanChoice more = *choice;
-    ++more.blocks;
-    EXPECT_TRUE(more.blocks > 8 || !make_plan(computation.graph(), gpu, request, more))
+    ++more.occupancy;
+    EXPECT_TRUE(more.occupancy > 8 || !make_plan(computation.graph(), gpu, request, more))
         << codegen::to_text(*choice);
   }
   const auto y = input<f16>("y");
   const auto turns = codegen::staged_choice(over(segments(5), sum(y)).graph(), gpu, {.segment = 5});
-  EXPECT_GT(turns.value().burst, turns.value().stages);
+  EXPECT_GT(turns.value().store_batch, turns.value().stages);
 }
 
 /// Pairs of words and larger elements are staged by a few bytes a lane where they are many; halves
@@ -1596,18 +1598,18 @@ TEST(ChoosePlan, ManyResultsAreStagedOnce) {
 TEST(ChoosePlan, PairsAreStoredSoon) {
   const codegen::Target gpu = codegen::gpu_target(90);
   auto plan_of = [&](const Computation& computation, std::int64_t most = 0) {
-    return codegen::choose_plan(computation.graph(), gpu, {.segment = 2, .most_elements = most});
+    return codegen::choose_plan(computation.graph(), gpu, {.segment = 2, .size_limit = most});
   };
   const Plan words = plan_of(over(segments(2), sum(input<float>("x"))));
   EXPECT_EQ(words.strategy, codegen::Strategy::staged);
   EXPECT_EQ(words.rows, 4);
-  EXPECT_EQ(words.burst, words.stages);
+  EXPECT_EQ(words.staged.store_batch, words.stages);
   EXPECT_EQ(plan_of(over(segments(2), max(input<double>("x")))).rows, 2);
   const Plan few = plan_of(over(segments(2), sum(input<float>("x"))), std::int64_t{1} << 20);
   EXPECT_EQ(few.strategy, codegen::Strategy::rows);
   // Pairs that no load holds are staged in any case.
   EXPECT_EQ(codegen::choose_plan(over(segments(2), sum(input<float>("x"))).graph(), gpu,
-                                 {.segment = 2, .base_alignment = 4, .most_elements = 1 << 20})
+                                 {.segment = 2, .base_alignment = 4, .size_limit = 1 << 20})
                 .strategy,
             codegen::Strategy::staged);
   const Plan halves = plan_of(over(segments(2), cast<bf16>(sum(input<bf16>("x")))));
@@ -1725,15 +1727,15 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
                                      128 * kKiB + 1, 256 * kKiB, 100'003L, 1024 * kKiB}) {
     const Computation sums = over(segments(segment), sum(x));
     const auto class_of = [&](std::int64_t elements) {
-      return codegen::most_elements_of(sums.graph(), gpu, segment, elements);
+      return codegen::size_class_of(sums.graph(), gpu, segment, elements);
     };
     std::int64_t least = 1;
     for (const Class& few : classes_of(segment)) {
       SCOPED_TRACE(fmt::format("{} elements, {} blocks each", segment, few.blocks));
-      const PlanRequest request{.segment = segment, .most_elements = few.segments * segment};
-      EXPECT_EQ(class_of(least), request.most_elements);
-      EXPECT_EQ(class_of(request.most_elements), request.most_elements);
-      least = request.most_elements + 1;
+      const PlanRequest request{.segment = segment, .size_limit = few.segments * segment};
+      EXPECT_EQ(class_of(least), request.size_limit);
+      EXPECT_EQ(class_of(request.size_limit), request.size_limit);
+      least = request.size_limit + 1;
       const codegen::PlanChoice choice = codegen::default_choice(sums.graph(), gpu, request);
       EXPECT_EQ(choice.strategy, codegen::Strategy::parts);
       EXPECT_EQ(choice.parts, few.blocks);
@@ -1757,31 +1759,30 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
     }
     EXPECT_EQ(class_of(least), 0) << segment;
     // Without clusters those that would share segments are parts as ever.
-    const std::int64_t alone = codegen::most_elements_of(sums.graph(), old, segment, segment);
+    const std::int64_t alone = codegen::size_class_of(sums.graph(), old, segment, segment);
     EXPECT_EQ(alone > 0, classes_of(segment).size() == 1) << segment;
-    EXPECT_GT(codegen::most_elements_of(sums.graph(), old, segment, 40 * segment), 0) << segment;
+    EXPECT_GT(codegen::size_class_of(sums.graph(), old, segment, 40 * segment), 0) << segment;
   }
   // Whatever number of processors a device has, and however few bytes that makes.
   for (const int processors : {1, 2, 4, 16}) {
     const codegen::Target small = codegen::gpu_target(90, processors);
     const Computation sums = over(segments(8 * 1024), sum(x));
-    const std::int64_t most = codegen::most_elements_of(sums.graph(), small, 8 * 1024, 1);
+    const std::int64_t most = codegen::size_class_of(sums.graph(), small, 8 * 1024, 1);
     EXPECT_EQ(most, 2 * processors * 8 * 1024);
-    EXPECT_EQ(
-        codegen::choose_plan(sums.graph(), small, {.segment = 8 * 1024, .most_elements = most})
-            .parts_wanted,
-        1);
+    EXPECT_EQ(codegen::choose_plan(sums.graph(), small, {.segment = 8 * 1024, .size_limit = most})
+                  .parts.wanted,
+              1);
     const std::int64_t longer = 128 * 1024;
     const Computation shared = over(segments(longer), sum(x));
-    const std::int64_t few = codegen::most_elements_of(shared.graph(), small, longer, 1);
+    const std::int64_t few = codegen::size_class_of(shared.graph(), small, longer, 1);
     const int blocks = processors >= 8 ? 8 : processors >= 4 ? 4 : 1;
     EXPECT_EQ(few, longer * (blocks == 1 ? 2 * processors : processors / blocks));
-    EXPECT_EQ(codegen::choose_plan(shared.graph(), small, {.segment = longer, .most_elements = few})
-                  .parts_wanted,
+    EXPECT_EQ(codegen::choose_plan(shared.graph(), small, {.segment = longer, .size_limit = few})
+                  .parts.wanted,
               blocks);
   }
   const auto none = [&](const Computation& computation, std::int64_t segment) {
-    EXPECT_EQ(codegen::most_elements_of(computation.graph(), gpu, segment, segment), 0) << segment;
+    EXPECT_EQ(codegen::size_class_of(computation.graph(), gpu, segment, segment), 0) << segment;
   };
   none(over(segments(8 * 1024 - 1), sum(x)), 8 * 1024 - 1);
   none(over(segments(256 * 1024 + 1), sum(x)), 256 * 1024 + 1);
@@ -1792,7 +1793,7 @@ TEST(ChoosePlan, FewLongSegmentsAreABlocksEachOrAClusters) {
   none(over(segments(64 * 1024), sum(input<std::int8_t>("x"))), 64 * 1024);
   none(over(segments(16 * 1024), inclusive_sum(x)), 16 * 1024);
   const Computation sums = over(segments(16 * 1024), sum(x));
-  EXPECT_EQ(codegen::most_elements_of(sums.graph(), codegen::cpu_target(4), 16 * 1024, 1 << 20), 0);
+  EXPECT_EQ(codegen::size_class_of(sums.graph(), codegen::cpu_target(4), 16 * 1024, 1 << 20), 0);
 }
 
 /// What is tried beside staged segments of short bursts has deeper rings, too, with bursts to
@@ -1805,7 +1806,7 @@ TEST(ChoosePlan, ShortBurstsHaveDeepRingsBesideThem) {
   for (const codegen::PlanChoice& choice :
        codegen::plan_space(computation.graph(), gpu, {.segment = 9})) {
     if (choice.strategy != codegen::Strategy::staged) continue;
-    EXPECT_GE(choice.burst, choice.stages);
+    EXPECT_GE(choice.store_batch, choice.stages);
     deep += choice.stages == 4 ? 1 : 0;
   }
   EXPECT_GT(deep, 0);

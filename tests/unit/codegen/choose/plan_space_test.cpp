@@ -150,14 +150,14 @@ TEST(PlanSpace, LateBlocksHaveABurstAtMost) {
   };
   const auto stay = legal(""), some = legal(" late=6"), all = legal(" late=128");
   ASSERT_TRUE(stay && some && all);
-  EXPECT_FALSE(stay->has_late_blocks() || stay->one_burst());
-  EXPECT_TRUE(some->has_late_blocks() && !some->one_burst());
-  EXPECT_TRUE(all->one_burst() && !all->has_late_blocks());
+  EXPECT_FALSE(stay->has_tail_blocks() || stay->one_batch());
+  EXPECT_TRUE(some->has_tail_blocks() && !some->one_batch());
+  EXPECT_TRUE(all->one_batch() && !all->has_tail_blocks());
   EXPECT_FALSE(legal(" late=129"));
   EXPECT_FALSE(legal(" late=2000000000"));
   PlanChoice negative = codegen::parse_choice(
       "staged warps=8 lanes=8 rows=4 stages=2 burst=128 late=6 blocks=2 bytes=16 mma");
-  negative.late = -1;
+  negative.tail_trips = -1;
   EXPECT_FALSE(make_plan(computation.graph(), codegen::gpu_target(90), {.segment = 64}, negative));
   // Turns with late blocks and without, and one burst a block, are tried beside each other.
   for (const std::int64_t segment : {5, 64}) {
@@ -165,7 +165,7 @@ TEST(PlanSpace, LateBlocksHaveABurstAtMost) {
     for (const PlanChoice& choice :
          plan_space(computation.graph(), codegen::gpu_target(90), {.segment = segment})) {
       if (choice.strategy == Strategy::staged)
-        tried[choice.late == 0 ? 0 : choice.late < choice.burst ? 1 : 2] = true;
+        tried[choice.tail_trips == 0 ? 0 : choice.tail_trips < choice.store_batch ? 1 : 2] = true;
     }
     EXPECT_TRUE(tried[0] && tried[1] && tried[2]) << segment;
   }

@@ -46,12 +46,12 @@ TEST(EmitLlvm, OneFunctionALaunchInTheirOrder) {
   EXPECT_TRUE(contains(source.text, "define void @again(i64 %begin, i64 %end, ptr %args)"));
 }
 
-TEST(EmitLlvm, StrandsAreAPropertyOfTheLoopOverBlocks) {
+TEST(EmitLlvm, StreamsAreAPropertyOfTheLoopOverBlocks) {
   Program program = copy_program();
   const std::string in_order = emit_llvm(program).text;
   EXPECT_TRUE(contains(in_order, "%block = phi i64 [ %begin, %entry ]"));
   EXPECT_FALSE(contains(in_order, "%strand"));
-  program.launches[0].strands = {.count = 4, .least = 70};
+  program.launches[0].streams = {.count = 4, .least = 70};
   const std::string in_turn = emit_llvm(program).text;
   EXPECT_TRUE(contains(in_turn, "%turn = phi i64 [ 0, %entry ]"));
   EXPECT_TRUE(contains(in_turn, "%strand = and i64 %turn, 3"));

@@ -41,7 +41,7 @@ TEST(HeadsPlan, SaysSoInItsText) {
   const auto plan = make_plan(computation.graph(), target, {.segment = 33'001}, choice);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->load_width, 4);
-  EXPECT_EQ(plan->tile, 8 * 16 * 32 * 4);
+  EXPECT_EQ(plan->scan.tile, 8 * 16 * 32 * 4);
   const std::string told = print(*plan, computation.graph());
   EXPECT_NE(told.find("tile 16384 elements of all segments"), std::string::npos) << told;
   const auto narrow = make_plan(computation.graph(), target, {.segment = 33'001}, without);
@@ -78,7 +78,7 @@ TEST(HeadsPlan, IsLegalForSegmentsThatBeginAnywhere) {
                            .depth = 4,
                            .stages = 3,
                            .heads = 1,
-                           .blocks = 1,
+                           .occupancy = 1,
                            .mma = false};
     EXPECT_FALSE(legal("scan_sum_f32", 4099, gpu, other));
   }
@@ -118,8 +118,8 @@ TEST(HeadsPlan, HasTilesOfWholeSegmentsWhereTheyFit) {
   for (const std::int64_t segment : {32'768, 65'536}) {
     const Computation computation = program("running_sum_to_f16").over(segments(segment));
     const codegen::Plan plan = choose_plan(computation.graph(), hopper, {.segment = segment});
-    EXPECT_TRUE(plan.heads);
-    EXPECT_EQ(plan.tile % segment == 0, segment == 32'768) << print(plan, computation.graph());
+    EXPECT_TRUE(plan.scan.heads);
+    EXPECT_EQ(plan.scan.tile % segment == 0, segment == 32'768) << print(plan, computation.graph());
   }
 }
 

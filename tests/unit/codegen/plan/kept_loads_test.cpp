@@ -49,8 +49,8 @@ TEST(KeptLoads, NotWhereTheyWereNotMeasuredOrDoNotPay) {
   EXPECT_FALSE(has(text_of(scan, codegen::gpu_target(80), {.segment = 0}), "keep_hint"));
   EXPECT_FALSE(has(text_of(scan, codegen::gpu_target(100), {.segment = 0}), "keep_hint"));
   const codegen::Target target = codegen::gpu_target(90);
-  const std::int64_t few = codegen::most_elements_of(scan.graph(), target, 0, 1);
-  EXPECT_FALSE(has(text_of(scan, target, {.segment = 0, .most_elements = few}), "keep_hint"));
+  const std::int64_t few = codegen::size_class_of(scan.graph(), target, 0, 1);
+  EXPECT_FALSE(has(text_of(scan, target, {.segment = 0, .size_limit = few}), "keep_hint"));
   const Computation fold = over(segments(64), sum(input<f16>("x")));
   EXPECT_FALSE(has(text_of(fold, target, {.segment = 64}), "keep_hint"));
 }

@@ -38,10 +38,12 @@ TEST(PlanHints, CanBeLeftOutOfEveryDefaultPlan) {
       EXPECT_EQ(parse_choice(text), choice) << text;
       const std::optional<Plan> without = make_plan(graph, target, request, choice);
       ASSERT_TRUE(with && without) << what.name << " on " << target.name << ": " << text;
-      EXPECT_FALSE(without->takes_lines || without->half_vectors || without->to_lines) << what.name;
-      EXPECT_EQ(without->strands, 1) << what.name;
-      EXPECT_EQ(without->read_ahead, 0) << what.name;
-      EXPECT_EQ(without->stream_from, 0) << what.name;
+      EXPECT_FALSE(without->hints.evict_first || without->hints.half_vectors ||
+                   without->hints.to_lines)
+          << what.name;
+      EXPECT_EQ(without->hints.streams, 1) << what.name;
+      EXPECT_EQ(without->hints.read_ahead, 0) << what.name;
+      EXPECT_EQ(without->hints.non_temporal_from, 0) << what.name;
       differ += print(*with, graph) != print(*without, graph) ? 1 : 0;
       EXPECT_NO_THROW((void)compile_plan(graph, target, *without)) << what.name << ": " << text;
     }
@@ -54,18 +56,18 @@ TEST(PlanHints, AreLegalWhereTheTargetCanFollowThem) {
       over(segments(24), sum(input<float>("x")));  // too short for whole lines
   const Target gpu = parse_target("sm_90"), cpu = cpu_target(8, "znver4");
   Plan plan = choose_plan(computation.graph(), gpu, {.segment = 24});
-  plan.takes_lines = !plan.takes_lines;
+  plan.hints.evict_first = !plan.hints.evict_first;
   EXPECT_NO_THROW(verify(plan, computation.graph(), gpu));
-  plan.half_vectors = true;
+  plan.hints.half_vectors = true;
   EXPECT_THROW(verify(plan, computation.graph(), gpu), InternalError);
   Plan on_cpu = choose_plan(computation.graph(), cpu, {.segment = 24});
-  on_cpu.half_vectors = !on_cpu.half_vectors;
-  on_cpu.read_ahead = 4096;
+  on_cpu.hints.half_vectors = !on_cpu.hints.half_vectors;
+  on_cpu.hints.read_ahead = 4096;
   EXPECT_NO_THROW(verify(on_cpu, computation.graph(), cpu));
-  on_cpu.takes_lines = true;
+  on_cpu.hints.evict_first = true;
   EXPECT_THROW(verify(on_cpu, computation.graph(), cpu), InternalError);
-  on_cpu.takes_lines = false;
-  on_cpu.read_ahead = -1;
+  on_cpu.hints.evict_first = false;
+  on_cpu.hints.read_ahead = -1;
   EXPECT_THROW(verify(on_cpu, computation.graph(), cpu), InternalError);
 }
 

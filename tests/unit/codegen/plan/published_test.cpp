@@ -129,7 +129,7 @@ TEST(PublishedPlans, BlocksAddAtomicallyOnlyWhereNothingIsPromised) {
   auto atomics = [&](const char* graph, Accuracy accuracy, Determinism determinism) {
     return plan_of(graph, "sm_90", {.accuracy = accuracy, .determinism = determinism}, plan)
         .value()
-        .atomics;
+        .published.atomics;
   };
   EXPECT_TRUE(atomics("sum_f16", Accuracy::as_published, Determinism::not_guaranteed));
   EXPECT_FALSE(atomics("sum_f16", Accuracy::as_published, Determinism::run_to_run));
@@ -141,7 +141,7 @@ TEST(PublishedPlans, BlocksAddAtomicallyOnlyWhereNothingIsPromised) {
               {.accuracy = Accuracy::as_published, .determinism = Determinism::not_guaranteed},
               plan)
           .value();
-  forged.determinism = Determinism::run_to_run;
+  forged.promises.determinism = Determinism::run_to_run;
   const Computation computation = program("sum_f16").over(whole());
   EXPECT_THROW(verify(forged, computation.graph(), codegen::gpu_target(90)), InternalError);
 }

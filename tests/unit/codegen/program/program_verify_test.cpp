@@ -146,10 +146,10 @@ const Broken kBroken[] = {
     {"launch_twice", "two launches have one name",
      [](Program& p) { p.launches.push_back({"first", SizeExpr(1), 1, 0, {}, {}}); }},
     {"warps", "1 to 32 warps", [](Program& p) { p.launches[0].warps = 33; }},
-    {"strands", "a power of two", [](Program& p) { p.launches[0].strands.count = 3; }},
+    {"strands", "a power of two", [](Program& p) { p.launches[0].streams.count = 3; }},
     {"strands_that_wait", "taken in order",
      [](Program& p) {
-       p.launches[0].strands.count = 2;
+       p.launches[0].streams.count = 2;
        prepend(p, {.elem = DType::i64, .shape = Shape::uniform}, Ticket{0});
      }},
     {"min_blocks", "min_blocks", [](Program& p) { p.launches[0].min_blocks = -1; }},

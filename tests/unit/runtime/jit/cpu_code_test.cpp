@@ -222,9 +222,9 @@ TEST_F(CpuCode, RoundsSumsByProductsOfBytes) {
   const auto compiled = codegen::compile_graph(over(segments(4096), cast<bf16>(sum)).graph(),
                                                target, {.segment = 4096});
   const std::string code = compile_cpu_object(codegen::emit(compiled.program, target).text).bytes;
-  EXPECT_EQ(compiled.plan.range_width, 2);
+  EXPECT_EQ(compiled.plan.scan.range_width, 2);
   // A batch's elements, 16 a register.
-  EXPECT_GE(count_of(code, "\x51"), compiled.plan.range_depth * codegen::kWarpWidth / 16);
+  EXPECT_GE(count_of(code, "\x51"), compiled.plan.scan.range_depth * codegen::kWarpWidth / 16);
 }
 
 // Units of 256 bits load half registers, where little else is done: of a segment of eight lanes are

@@ -103,7 +103,7 @@ TEST_F(TuningOnCpu, MeasuresColumnsAndRowsWithGaps) {
   const Kernel kernel = compile(both, options(Tuning::measure));
   // Small matrices have plans of their own, which more elements are not tuned for.
   const std::int64_t elements = std::min(
-      kElements, codegen::most_elements_of(both.graph(), kernel.target(), 67, std::ssize(data)));
+      kElements, codegen::size_class_of(both.graph(), kernel.target(), 67, std::ssize(data)));
   for (const std::int64_t stride : {67, 134}) {
     const auto [sums, most] = kernel.run<float, float>({Binding("x", data).stride(stride)});
     EXPECT_EQ(sums, std::vector<float>(67, stride == 67 ? 20.0F : 10.0F));

@@ -1,4 +1,4 @@
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 
 #include <algorithm>
 
@@ -15,27 +15,29 @@ std::int64_t tile_bytes(const Plan& plan, const Graph& graph) {
   return plan.segments_per_warp() * plan.segment * element_bytes(graph);
 }
 
-int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
-  constexpr std::int64_t kTurnBytes = 16 * 1024;  // of all strands' blocks that are next
-  // What a batch reads of a strand. A Zen 4 loses 3 to 5 % by 4 KiB (f64); by 1 KiB (f16) it gains
+int streams_of(const Plan& plan, const Graph& graph, const Target& target) {
+  constexpr std::int64_t kTurnBytes = 16 * 1024;  // of all streams' blocks that are next
+  // What a batch reads of a stream. A Zen 4 loses 3 to 5 % by 4 KiB (f64); by 1 KiB (f16) it gains
   // 4 to 7 % of small pages and loses 1 % of large ones, which is not used.
   constexpr std::int64_t kPieceBytes = 2 * 1024;
   constexpr std::int64_t kRowBytes = 128;  // of a matrix, of which two are not in a line
-  if (target.strands == 1 || needs_order(graph)) return 1;
+  if (target.interleaved_streams == 1 || needs_order(graph)) return 1;
   const std::int64_t load = std::int64_t{kWarpWidth} * plan.load_width * widest_input(graph);
-  const int of_loop = plan.depth * load == kPieceBytes * target.strands ? target.strands : 1;
+  const int of_loop = plan.depth * load == kPieceBytes * target.interleaved_streams
+                          ? target.interleaved_streams
+                          : 1;
   switch (plan.strategy) {
     case Strategy::parts: return of_loop;
     case Strategy::columns: {
       const std::int64_t row = plan.segment * widest_input(graph);
       const bool long_rows =
-          plan.strip > 0 || (plan.parts_wanted > kCpuFewBlocks && row >= kRowBytes);
+          plan.columns.strip > 0 || (plan.parts.wanted > kCpuFewBlocks && row >= kRowBytes);
       return long_rows ? plan.depth : 1;
     }
     case Strategy::rows: {
       const std::int64_t bytes = std::max<std::int64_t>(1, tile_bytes(plan, graph));
-      if (plan.has_loop()) return bytes < kLoopStrandBytes ? 1 : of_loop;
-      return std::clamp(floor_power_of_two(kTurnBytes / bytes), 1, target.strands);
+      if (plan.has_loop()) return bytes < kLoopStreamBytes ? 1 : of_loop;
+      return std::clamp(floor_power_of_two(kTurnBytes / bytes), 1, target.interleaved_streams);
     }
     default: return 1;
   }
@@ -44,7 +46,7 @@ int strands_of(const Plan& plan, const Graph& graph, const Target& target) {
 bool has_many_threads(const Target& target) {
   // Asking ahead, of eight threads folds from memory took 3 to 5 % less, of two 1 % more.
   constexpr int kManyThreads = 8;
-  return target.max_warps == 1 && target.processors >= kManyThreads;
+  return target.is_cpu() && target.processors >= kManyThreads;
 }
 
 bool many_ask_ahead(const Target& target) {
@@ -66,7 +68,7 @@ std::int64_t ahead_of(const Plan& plan, const Graph& graph, const Target& target
       return has_moments(graph) ? 0 : ahead_of_many / plan.depth;
     case Strategy::scan_tile: return ahead;
     case Strategy::scan_run: return plan.segment > 0 ? ahead : ahead_of_many;
-    case Strategy::look_back: return plan.in_registers ? 0 : ahead_of_many;
+    case Strategy::look_back: return plan.scan.in_registers ? 0 : ahead_of_many;
     default: return 0;
   }
 }

@@ -18,7 +18,7 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
                                    const std::vector<double>& allowed);
 /// What of a scan's plan follows from its choice; `widest` elements a load at most. False where the
 /// choice is not legal.
-bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest);
+bool derive_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                 int widest);
 
 }  // namespace chainfold::codegen

@@ -1,5 +1,5 @@
 // What of a scan's plan follows from its choice.
-#include "chainfold/codegen/plan/place_scan.hpp"
+#include "chainfold/codegen/plan/derive_scan.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/scan_bound.hpp"
 #include "chainfold/codegen/plan/scan_shapes.hpp"
-#include "chainfold/codegen/plan/strands.hpp"
+#include "chainfold/codegen/plan/streams.hpp"
 #include "chainfold/codegen/plan/units.hpp"
 #include "chainfold/codegen/target/const_matrix.hpp"
 #include "chainfold/codegen/target/mma_table.hpp"
@@ -41,7 +41,8 @@ constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 /// 1.26, of 600 0.82 and 1.2. Variances of 400 gain nothing.
 bool moves_to_lines(const Graph& graph, const Plan& plan, const Target& target) {
   constexpr std::int64_t kLeastElements = 64, kLeastBytes = 1536;
-  if (!is_plain(graph) || plan.in_registers || plan.stream_from == 0 || lines_along(graph) < 0)
+  if (!is_plain(graph) || plan.scan.in_registers || plan.hints.non_temporal_from == 0 ||
+      lines_along(graph) < 0)
     return false;
   const std::int64_t s = plan.segment;
   if (s == 0 || s >= kLeastBytes / widest_output(graph)) return true;
@@ -52,7 +53,7 @@ bool moves_to_lines(const Graph& graph, const Plan& plan, const Target& target) 
 
 /// Gives the folds that matrix instructions can scan to them; whether there are any.
 bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
-  if (!plan.in_registers || !fits_quads(plan)) return false;
+  if (!plan.scan.in_registers || !fits_quads(plan)) return false;
   bool any = false;
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) continue;
@@ -66,7 +67,8 @@ bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
     if (QuadLayout(row).held < 2) continue;  // a lane's two columns are its own elements
     if (is_float(row.accumulator) && row.accumulator != node.type) continue;
     plan.folds[static_cast<std::size_t>(node.index)] = {.unit = Unit::mma_scan, .mma_row = index};
-    plan.guard = plan.guard || (is_float(row.accumulator) && plan.nonfinite == NonFinite::ieee);
+    plan.promises.guard = plan.promises.guard ||
+                          (is_float(row.accumulator) && plan.promises.nonfinite == NonFinite::ieee);
     any = true;
   }
   return any;
@@ -74,78 +76,78 @@ bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
 
 /// A round of a warp takes a microsecond or so, whatever it holds, so tiles by the ten thousand are
 /// many warps' of several states a lane; what one warp takes at once needs neither.
-void place_states(Plan& plan, const Target& target) {
+void derive_states(Plan& plan, const Target& target) {
   constexpr int kMostWarps = 16, kStatesALane = 4;
-  if (plan.direct || target.max_warps == 1) return;
+  if (plan.scan.direct || target.is_cpu()) return;
   std::int64_t warps = kMostWarps;
   if (plan.segment > 0) {
     const std::int64_t tiles = tiles_of_segment(plan);
     if (tiles <= kWarpWidth) return;
     warps = std::min(warps, (tiles - 1) / (kWarpWidth * kStatesALane) + 1);
   }
-  plan.state_warps = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(warps)));
-  plan.states_a_lane = kStatesALane;
+  plan.scan.state_warps = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(warps)));
+  plan.scan.states_a_lane = kStatesALane;
 }
 
 /// What a block's tile is: its warps' rows, or, where these are read twice, a range; whether the
 /// choice says which.
 bool place_tile(Plan& plan, const PlanChoice& choice, bool is_range) {
-  plan.in_registers = !is_range;
+  plan.scan.in_registers = !is_range;
   if (is_range != (choice.tile > 0)) return false;
   if (is_range) {
     plan.load_width = 1;
-    plan.range_depth = choice.depth;
-    plan.tile = std::int64_t{choice.tile} * 1024;
+    plan.scan.range_depth = choice.depth;
+    plan.scan.tile = std::int64_t{choice.tile} * 1024;
   } else {
-    plan.tile = std::int64_t{kWarpWidth} * plan.load_width * plan.depth * plan.warps;
+    plan.scan.tile = std::int64_t{kWarpWidth} * plan.load_width * plan.depth * plan.warps;
   }
   return true;
 }
 
 }  // namespace
 
-bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
-                int widest) {
+bool derive_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
+                 int widest) {
   const std::int64_t s = plan.segment;
-  const bool one_warp = target.max_warps == 1;
+  const bool one_warp = target.is_cpu();
   plan.strategy = choice.strategy;
   plan.lanes_per_segment = kWarpWidth;
   plan.rows = 1;
   plan.launches = 1;
-  plan.in_registers = true;
-  plan.range_depth = one_warp ? cpu_range_depth(graph) : 1;
-  plan.range_width = range_width_of(graph, target);
-  plan.range_load = range_load_of(graph, target);
+  plan.scan.in_registers = true;
+  plan.scan.range_depth = one_warp ? cpu_range_depth(graph) : 1;
+  plan.scan.range_width = range_width_of(graph, target);
+  plan.scan.range_load = range_load_of(graph, target);
   plan.vector_lanes = target.vector_lanes;
   // Segments of what computes slowly do not wait for memory: code that passes the caches by would
   // be as much again. Recurrences of f32, two threads of a Zen 4, ms with and without: segments of
   // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of everything 20.4 and 22.7.
-  plan.stream_from = s > 0 && computes_slowly(graph) ? 0 : target.stream_bytes;
-  plan.heads = choice.heads > 0;
-  plan.load_width = s > 0 && !plan.heads ? widest_divisor(s, widest) : widest;
+  plan.hints.non_temporal_from = s > 0 && computes_slowly(graph) ? 0 : target.non_temporal_bytes;
+  plan.scan.heads = choice.heads > 0;
+  plan.load_width = s > 0 && !plan.scan.heads ? widest_divisor(s, widest) : widest;
   // Segments of several tiles may begin within loads. Memory of a CPU's target is accessed
   // anywhere.
   if (choice.strategy == Strategy::propagate && !one_warp &&
       s > std::int64_t{kWarpWidth} * widest * choice.depth * choice.warps)
     plan.load_width = widest;
   plan.depth = choice.depth;
-  plan.resident = choice.blocks;
+  plan.occupancy = choice.occupancy;
   if (choice.depth > kMostRows) return false;
   if (choice.depth - choice.staged > most_run_rows(target, choice.strategy)) return false;
-  if (choice.blocks * choice.warps > target.resident_warps) return false;
+  if (choice.occupancy * choice.warps > target.resident_warps) return false;
   const bool both_ways = scans_both_ways(graph);  // rows are there for a pass each
-  if (plan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
-                     choice.tile > 0 || !heads_serve(graph, s)))
+  if (plan.scan.heads && (choice.strategy != Strategy::look_back || choice.heads > 1 || one_warp ||
+                          choice.tile > 0 || !heads_serve(graph, s)))
     return false;
-  plan.near = choice.near;
-  plan.across = choice.across;
-  plan.blocked = choice.blocked > 0;
-  if (choice.blocked > 1 || (plan.blocked && (choice.staged == 0 || !target.bulk_copies)))
+  plan.scan.window = choice.window;
+  plan.scan.interleaved = choice.interleaved;
+  plan.scan.blocked = choice.blocked > 0;
+  if (choice.blocked > 1 || (plan.scan.blocked && (choice.staged == 0 || !target.bulk_copies)))
     return false;
-  if (choice.across > 0 && choice.strategy != Strategy::look_back) return false;
-  plan.direct = choice.direct > 0;
+  if (choice.interleaved > 0 && choice.strategy != Strategy::look_back) return false;
+  plan.scan.direct = choice.direct > 0;
   if (choice.direct > 1) return false;
-  if (plan.direct && !direct_serves(plan, graph, target)) return false;
+  if (plan.scan.direct && !direct_serves(plan, graph, target)) return false;
   switch (choice.strategy) {
     case Strategy::scan_tile: {
       if (s < 1) return false;
@@ -153,22 +155,23 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       if (!tile) return false;
       plan.load_width = tile->width;
       plan.depth = tile->rows;
-      plan.tile_segments = tile->segments;
+      plan.scan.tile_segments = tile->segments;
       return true;
     }
     case Strategy::scan_run:
       if ((s < 1 && !one_warp) || both_ways) return false;
       plan.load_width = 1;
-      plan.in_registers = false;
-      plan.range_depth = choice.depth;
-      plan.tile_segments = one_warp && s > 0 ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
+      plan.scan.in_registers = false;
+      plan.scan.range_depth = choice.depth;
+      plan.scan.tile_segments =
+          one_warp && s > 0 ? std::max<std::int64_t>(1, kCpuTaskElements / s) : 1;
       return true;
     case Strategy::scan_block: {
       if (s < 1 || one_warp) return false;
       const auto group = choose_group(graph, s, widest, plan.depth * plan.warps);
       if (!group) return false;
       plan.load_width = group->width;
-      plan.tile_segments = group->segments;
+      plan.scan.tile_segments = group->segments;
       return group->segments == 0 || group_fits(plan, graph, target);
     }
     case Strategy::look_back:
@@ -176,26 +179,26 @@ bool place_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const 
       // What the last tile adds is known only when all others have been scanned, but by propagate.
       if (choice.strategy == Strategy::look_back && (both_ways || broadcasts(graph))) return false;
       if (!place_tile(plan, choice, one_warp && !both_ways)) return false;
-      if (!across_serves(plan)) return false;
-      plan.ragged = is_ragged(plan, graph);
-      plan.launches = choice.strategy == Strategy::look_back || plan.direct ? 2 : 3;
-      if (choice.strategy == Strategy::propagate) place_states(plan, target);
+      if (!interleaving_serves(plan)) return false;
+      plan.scan.ragged = is_ragged(plan, graph);
+      plan.launches = choice.strategy == Strategy::look_back || plan.scan.direct ? 2 : 3;
+      if (choice.strategy == Strategy::propagate) derive_states(plan, target);
       if (choice.staged == 0) return true;
-      if (choice.strategy != Strategy::look_back || !plan.in_registers) return false;
-      plan.staged = choice.staged;
+      if (choice.strategy != Strategy::look_back || !plan.scan.in_registers) return false;
+      plan.scan.staged_rows = choice.staged;
       plan.stages = 1;
       return choice.staged <= choice.depth && !graph.inputs.empty() &&
              blocked_serves(plan, graph) && staged_tiles_fit(plan, graph, target);
     case Strategy::look_ahead:
       if (both_ways || broadcasts(graph) || graph.inputs.empty()) return false;
-      if (choice.stages < 2 || choice.stages > kMostStages || choice.blocks < 1) return false;
+      if (choice.stages < 2 || choice.stages > kMostStages || choice.occupancy < 1) return false;
       if (!place_tile(plan, choice, one_warp)) return false;
       plan.stages = choice.stages;
-      plan.blocks = std::int64_t{target.processors} * choice.blocks;
+      plan.blocks = std::int64_t{target.processors} * choice.occupancy;
       plan.launches = 2;
-      plan.ragged = is_ragged(plan, graph);
-      if (!plan.in_registers) return true;
-      plan.staged = plan.depth;
+      plan.scan.ragged = is_ragged(plan, graph);
+      if (!plan.scan.in_registers) return true;
+      plan.scan.staged_rows = plan.depth;
       return staged_tiles_fit(plan, graph, target);
     default: return false;
   }
@@ -224,23 +227,24 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
     // A load fills a fragment, however wide what is stored.
     for (int width = elements(widest_input(graph)); width > 1; width /= 2) {
       Plan quads = plan;
-      if (place_scan(quads, choice, graph, target, width) && near_serves(quads) &&
+      if (derive_scan(quads, choice, graph, target, width) && window_serves(quads) &&
           quads.load_width == width && place_on_quads(quads, graph, target) && bounded(quads))
         return quads;
     }
   }
   Plan lanes = plan;
   const int width = elements(widest_of_scan(graph));
-  if (!place_scan(lanes, choice, graph, target, width) || !near_serves(lanes) || !bounded(lanes))
+  if (!derive_scan(lanes, choice, graph, target, width) || !window_serves(lanes) || !bounded(lanes))
     return std::nullopt;
-  const std::int64_t most = request.most_elements;
-  if (most > 0 && most < lanes.stream_from / widest_output(graph)) lanes.stream_from = 0;
+  const std::int64_t most = request.size_limit;
+  if (most > 0 && most < lanes.hints.non_temporal_from / widest_output(graph))
+    lanes.hints.non_temporal_from = 0;
   if (!choice.hints) {
-    lanes.stream_from = 0;
+    lanes.hints.non_temporal_from = 0;
     return lanes;
   }
-  lanes.to_lines = moves_to_lines(graph, lanes, target);
-  lanes.read_ahead = ahead_of(lanes, graph, target);
+  lanes.hints.to_lines = moves_to_lines(graph, lanes, target);
+  lanes.hints.read_ahead = ahead_of(lanes, graph, target);
   return lanes;
 }
 
