@@ -71,6 +71,9 @@ struct Options {
 template <class T>
 using HostVector = std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
 
+/// Which launches Kernel::prepare is for: of so many elements, or of any number up to these.
+enum class Sizes : std::uint8_t { exactly, up_to };
+
 /// What can be said of a plan in figures.
 struct PlanFacts {
   std::string plan{};         ///< the decisions; Options::plan takes it
@@ -145,12 +148,9 @@ class Kernel {
 
   /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
   /// where it returns when it is done). On a GPU no device memory is allocated and nothing
-  /// synchronised; once prepare() or a launch of the same segment size and alignment has run (over
-  /// everything, or with a partial last segment: also as long, or both above 512 MiB of inputs; of
-  /// segments: both above 128 MiB, or neither, and of 32 KiB to 1 MiB both up to two for each
-  /// processor, or neither, above 128 KiB also both up to one for eight and, above 256 KiB, for
-  /// four processors, or neither), nothing is compiled either, and the launch can be captured in a
-  /// CUDA graph. Throws UserError before anything is queued; memory that was the
+  /// synchronised; once prepare(args, Sizes::up_to) has run, launches of up to that many elements
+  /// compile nothing either, and can be captured in a CUDA graph. Throws UserError before anything
+  /// is queued; memory that was the
   /// device's in an earlier launch is not asked about again, so what happens if it was freed since
   /// is for the driver to tell. From sm_90 on a launch may be programmatic: it starts while the
   /// kernel before it on the stream still runs, and waits for its end before it touches memory. (A
@@ -163,9 +163,14 @@ class Kernel {
   /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
   /// launch. What they hold is for the same computation, target and build of this library.
   [[nodiscard]] std::int64_t carry_bytes() const;
-  /// Compiles and loads what launch would need for these elements, parameters and alignments, and
-  /// returns when a launch takes no longer than any later one (Options::tiered).
-  void prepare(const LaunchArgs& args) const;
+  /// Compiles and loads what launch needs, and returns when a launch takes no longer than any later
+  /// one (Options::tiered). Sizes::exactly: for these elements, parameters and alignments.
+  /// Sizes::up_to: for launches of any number of elements up to these, at any alignment, with these
+  /// parameters, and strides of inputs that are bound with some. Those compile at most 16 variants:
+  /// where there would be more, such launches go by the code of another alignment or size class,
+  /// and scratch_bytes() is asked for afterwards. Throws UserError for a negative count, or one of
+  /// more elements than the memory of the device holds.
+  void prepare(const LaunchArgs& args, Sizes sizes = Sizes::exactly) const;
 
   /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain. It
   /// tells of the variant compiled last and of the plan that it runs, pinned, tuned or by rules;

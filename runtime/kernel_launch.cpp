@@ -71,16 +71,16 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
     const bool strided = args.strided && in_place;
-    // Segments by a pinned plan or with strides have the same plan for any number of elements, and
-    // those that come from the host wait so long for it that another would not be worth its
-    // compilation.
+    // Segments that come from the host wait so long for it that another plan for few would not be
+    // worth its compilation.
     const std::int64_t most =
-        args.segment > 0 && (strided || !in_place || !options.plan.empty())
+        has_one_class(args.segment, strided) || (args.segment > 0 && !in_place)
             ? 0
             : codegen::size_class_of(whole, target, tail ? tail_classes : classes, args.segment,
                                      args.elements);
-    const runtime::KernelVariant& compiled = variant(
-        {.tail = tail, .segment = args.segment, .strided = strided, .size_limit = most}, aligned);
+    Shape shape{.tail = tail, .segment = args.segment, .strided = strided, .size_limit = most};
+    if (in_place) cover(shape, aligned, args.elements);
+    const runtime::KernelVariant& compiled = variant(shape, aligned);
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };
   if (arguments.segments > 0) add(false, arguments, alignment);
@@ -145,44 +145,24 @@ void Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) cons
 
 namespace {
 
-/// Adds the pieces of a launch. Sizes may be asked for before there are any pointers.
-void add_pieces(Kernel::State& state, const LaunchArgs& args, bool sizes_only,
-                Kernel::State::Pieces& pieces) {
-  if (args.elements < 0) {
-    throw UserError(
-        ErrorCode::invalid_argument,
-        fmt::format("a launch of {} elements; the count must not be negative", args.elements.value),
-        "elements");
-  }
-  const auto resolved = [&](const Bindings& bindings) {
-    runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, args.elements);
-    runtime::check_scan_strides(*state.graph, arguments);
-    if (sizes_only) {
-      for (std::size_t o = 0; o < std::min(args.outputs.size(), state.graph->outputs.size()); ++o)
-        arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
-    } else {
-      runtime::bind_outputs(*state.graph, args.outputs, arguments);
-      runtime::check_scan_memory(*state.graph, arguments);
-      runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
-    }
-    const int alignment = runtime::common_alignment(*state.graph, arguments);
-    state.add_pieces(arguments, alignment, true, pieces);
-  };
-  if (!sizes_only) {
-    resolved(args.inputs);
-    return;
-  }
-  Bindings bindings = args.inputs;
-  for (const auto& input : state.graph->inputs) {
-    bool bound = false;
-    for (const Binding& binding : args.inputs)
-      bound = bound || (binding.name() == input.name && !binding.is_scalar());
-    // Any aligned address will do: nothing is read.
-    if (!bound)
-      bindings.push_back(
-          Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
-  }
-  resolved(bindings);
+/// Refuses a negative number of elements.
+void check_elements(const LaunchArgs& args) {
+  if (args.elements >= 0) return;
+  throw UserError(
+      ErrorCode::invalid_argument,
+      fmt::format("a launch of {} elements; the count must not be negative", args.elements.value),
+      "elements");
+}
+
+/// Adds the pieces of a launch.
+void add_pieces(Kernel::State& state, const LaunchArgs& args, Kernel::State::Pieces& pieces) {
+  check_elements(args);
+  runtime::Arguments arguments = runtime::resolve(*state.graph, args.inputs, args.elements);
+  runtime::check_scan_strides(*state.graph, arguments);
+  runtime::bind_outputs(*state.graph, args.outputs, arguments);
+  runtime::check_scan_memory(*state.graph, arguments);
+  runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
+  state.add_pieces(arguments, runtime::common_alignment(*state.graph, arguments), true, pieces);
 }
 
 /// Memory of a launch as messages name it, put together only where one is thrown.
@@ -231,7 +211,7 @@ void check_device_memory(const runtime::Context& context, const void* pointer,
 void Kernel::launch(const LaunchArgs& args) const {
   State& state = *state_;
   State::Pieces pieces;
-  add_pieces(state, args, false, pieces);
+  add_pieces(state, args, pieces);
   if ((args.carry_in.data != nullptr || args.carry_out.data != nullptr) && !pieces.empty())
     runtime::check_carries(pieces.begin()->variant->compiled.program);
   Work work(pieces);
@@ -271,15 +251,20 @@ void Kernel::launch(const LaunchArgs& args) const {
   work.launch(args.stream, args.scratch.data, args.carry_in.data, args.carry_out.data);
 }
 
+void Kernel::State::add_pieces_of_sizes(const LaunchArgs& args, Pieces& pieces) {
+  check_elements(args);
+  const Bindings bindings = runtime::with_any_memory(*graph, args.inputs);
+  runtime::Arguments arguments = runtime::resolve(*graph, bindings, args.elements);
+  runtime::check_scan_strides(*graph, arguments);
+  for (std::size_t o = 0; o < std::min(args.outputs.size(), graph->outputs.size()); ++o)
+    arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
+  add_pieces(arguments, runtime::common_alignment(*graph, arguments), true, pieces);
+}
+
 std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const {
   State::Pieces pieces;
-  add_pieces(*state_, args, true, pieces);
+  state_->add_pieces_of_sizes(args, pieces);
   return Work(pieces).scratch_bytes();
-}
-void Kernel::prepare(const LaunchArgs& args) const {
-  State::Pieces pieces;
-  add_pieces(*state_, args, true, pieces);
-  for (const auto& piece : pieces) piece.variant->executable->optimise();
 }
 std::int64_t Kernel::carry_bytes() const { return runtime::carry_bytes(*state_->graph); }
 

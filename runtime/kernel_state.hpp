@@ -48,6 +48,32 @@ struct Kernel::State {
     std::int64_t size_limit = 0;  ///< PlanRequest::size_limit
     auto operator<=>(const Shape&) const = default;
   };
+  /// Whether launches of segments (or columns) have the same plan whatever their number of
+  /// elements: by a pinned plan, or with strides.
+  [[nodiscard]] bool has_one_class(std::int64_t segment, bool strided) const {
+    return segment > 0 && (strided || !options.plan.empty());
+  }
+  /// What stands compiled for all launches of up to so many elements, of a segment size.
+  struct Prepared {
+    bool tail = false;
+    std::int64_t segment = 0;
+    bool strided = false;
+    std::int64_t elements = 0;
+    std::vector<std::int64_t> limits{};  ///< of the size classes, ascending; 0 (any) is last
+    std::vector<int> alignments{};       ///< ascending
+    const Prepared* older = nullptr;
+
+    [[nodiscard]] Shape shape(std::int64_t limit) const {
+      return {.tail = tail, .segment = segment, .strided = strided, .size_limit = limit};
+    }
+  };
+  /// Kernel::prepare of all launches of up to so many elements.
+  void prepare_up_to(const LaunchArgs& args);
+  /// Puts the class and the alignment of what stands compiled in the place of a launch's own.
+  void cover(Shape& shape, int& alignment, std::int64_t elements) const;
+  std::vector<std::unique_ptr<const Prepared>> all_prepared;
+  std::atomic<const Prepared*> prepared{nullptr};  ///< the newest; read at each launch
+
   /// Chooses the plan of a shape, and compiles nothing. What no plan can meet is told.
   void foresee(const Shape& shape);
   /// The variant for a shape in memory aligned to `alignment`.
@@ -92,6 +118,10 @@ struct Kernel::State {
   /// that begin with each piece and have no gaps.
   void add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
                   Pieces& pieces);
+
+  /// The same for sizes alone, before there is any memory: inputs that are not bound count as
+  /// aligned.
+  void add_pieces_of_sizes(const LaunchArgs& args, Pieces& pieces);
 
   std::mutex mutex;
   struct Slot {

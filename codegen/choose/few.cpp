@@ -36,6 +36,15 @@ struct FewLong {
   std::int64_t most;
 };
 
+/// The most elements of segments that `share` is for, of `most` that are few.
+std::int64_t of_share(const LongShare& share, const Target& target, std::int64_t segment,
+                      std::int64_t most) {
+  const std::int64_t segments =
+      share.blocks > 1 ? target.processors / share.blocks
+                       : tuned_for(target).size_classes.long_segments * target.processors;
+  return std::min(most / segment, segments) * segment;
+}
+
 /// None: they are not so long, or not so few, or parts' as ever, since the target has no clusters
 /// to share them.
 std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::int64_t segment,
@@ -46,13 +55,11 @@ std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::i
   if (bytes < tuned.long_segment_bytes || bytes > tuned.longest_segment_bytes) return {};
   for (const LongShare& share : tuned.long_shares) {
     if (bytes <= share.bytes) continue;
-    const std::int64_t segments = share.blocks > 1 ? target.processors / share.blocks
-                                                   : tuned.long_segments * target.processors;
-    const std::int64_t of_share = std::min(most / segment, segments) * segment;
-    if (elements > of_share) continue;
+    const std::int64_t limit = of_share(share, target, segment, most);
+    if (elements > limit) continue;
     // Last: it looks at all nodes, and this is asked at each launch.
     if (share.blocks > target.cluster_blocks || !is_one_fold(graph)) return {};
-    return FewLong{share.blocks, of_share};
+    return FewLong{share.blocks, limit};
   }
   return {};
 }
@@ -122,6 +129,31 @@ std::int64_t few_rows_limit(const Graph& graph, const Target& target, std::int64
   for (const FewRows& few : tuned.few_rows)
     if ((elements - 1) / columns < few.rows) return few.rows * columns;
   return 0;
+}
+
+std::vector<std::int64_t> segment_bounds(const Graph& graph, const Target& target,
+                                         std::int64_t segment, std::int64_t most) {
+  const TunedSizeClasses& tuned = tuned_for(target).size_classes;
+  std::vector<std::int64_t> bounds;
+  if (segment < 1) return bounds;
+  if (has_columns(graph)) {
+    for (const FewRows& few : tuned.few_rows)
+      if (segment <= most / few.rows) bounds.push_back(few.rows * segment);
+    return bounds;
+  }
+  if (target.is_cpu()) {
+    const std::int64_t shared =
+        std::max(tuned.cpu_many_segments, tuned.idle_share) * target.processors;
+    for (std::int64_t count = 1; count <= std::min(shared, most / segment); ++count)
+      bounds.push_back(count * segment - 1);
+    bounds.push_back(cached_output_limit(graph, target));
+    return bounds;
+  }
+  const std::int64_t few = most_of_bytes(tuned.few_segment_bytes, graph, target);
+  for (const LongShare& share : tuned.long_shares)
+    bounds.push_back(of_share(share, target, segment, few));
+  bounds.push_back(few);
+  return bounds;
 }
 
 int most_warps_of_few_rows(const Graph& graph, const Target& target, const PlanRequest& request) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "chainfold/codegen/choose/tuned/size_classes.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
@@ -61,6 +62,11 @@ std::int64_t shared_segments_limit(const Graph& graph, const Target& target, std
 /// The same of few rows of many columns.
 std::int64_t few_rows_limit(const Graph& graph, const Target& target, std::int64_t columns,
                             std::int64_t elements);
+/// Numbers of elements, up to `most`, behind which launches of such segments or columns may be of
+/// another class: ends of the classes of the three above, and of each number of long segments that
+/// a CPU's threads may share.
+std::vector<std::int64_t> segment_bounds(const Graph& graph, const Target& target,
+                                         std::int64_t segment, std::int64_t most);
 /// Elements of everything that make four large tiles a thread: of no more they are small, so that
 /// every thread has some.
 std::int64_t small_cpu_tile_limit(const Graph& graph, const Target& target);

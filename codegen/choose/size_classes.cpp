@@ -1,6 +1,7 @@
 #include "chainfold/codegen/choose/size_classes.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "chainfold/codegen/choose/few.hpp"
 #include "chainfold/codegen/choose/scan_staged.hpp"
@@ -53,6 +54,30 @@ std::int64_t size_class_of(const Graph& graph, const Target& target,
 bool has_few_class(const Graph& graph, const Target& target,
                    const std::vector<std::int64_t>& classes, std::int64_t segment) {
   return size_class_of(graph, target, classes, segment, std::max<std::int64_t>(1, segment)) != 0;
+}
+
+std::vector<std::int64_t> size_classes_between(const Graph& graph, const Target& target,
+                                               const std::vector<std::int64_t>& classes,
+                                               std::int64_t segment, std::int64_t least,
+                                               std::int64_t most, std::int64_t step) {
+  if (most < least) return {};
+  const std::int64_t steps = (most - least) / step;
+  // A class changes behind its bounds alone, so both sides of each and both ends show all.
+  std::set<std::int64_t> places{0, steps};
+  std::vector<std::int64_t> bounds = segment_bounds(graph, target, segment, most);
+  bounds.insert(bounds.end(), classes.begin(), classes.end());
+  for (const std::int64_t bound : bounds) {
+    if (bound < least) continue;
+    const std::int64_t place = (bound - least) / step;
+    if (place <= steps) places.insert(place);
+    if (place < steps) places.insert(place + 1);
+  }
+  std::set<std::int64_t> found;
+  for (const std::int64_t place : places)
+    found.insert(size_class_of(graph, target, classes, segment, least + place * step));
+  std::vector<std::int64_t> all(found.upper_bound(0), found.end());
+  if (found.contains(0)) all.push_back(0);
+  return all;
 }
 
 std::int64_t size_class_of(const Graph& graph, const Target& target, std::int64_t segment,

@@ -28,6 +28,13 @@ std::int64_t size_class_of(const Graph& graph, const Target& target,
 /// class of their own; `classes` as element_classes() gave them.
 bool has_few_class(const Graph& graph, const Target& target,
                    const std::vector<std::int64_t>& classes, std::int64_t segment);
+/// The size classes that launches of `least`, `least + step`, ... and at most `most` elements fall
+/// into, ascending, the one of any number of elements (0) last. Takes a time in proportion to the
+/// classes that there are, not to the elements.
+std::vector<std::int64_t> size_classes_between(const Graph& graph, const Target& target,
+                                               const std::vector<std::int64_t>& classes,
+                                               std::int64_t segment, std::int64_t least,
+                                               std::int64_t most, std::int64_t step);
 /// The classes of launches without segments, or of a CPU's folds: how many elements each has at
 /// most, ascending.
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);

@@ -312,6 +312,17 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
   return args;
 }
 
+Bindings with_any_memory(const Graph& graph, const Bindings& bindings) {
+  Bindings all = bindings;
+  for (const auto& input : graph.inputs) {
+    const Binding* binding = find(bindings, input.name);
+    if (binding == nullptr || binding->is_scalar())
+      all.push_back(
+          Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
+  }
+  return all;
+}
+
 void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& arguments) {
   if (outputs.size() != graph.outputs.size()) {
     throw UserError(ErrorCode::invalid_argument,

@@ -45,6 +45,10 @@ Arguments dense_arguments(const codegen::Graph& graph, std::int64_t elements, st
 /// `elements` < 0: every input tells its own count, and they must agree. Throws UserError.
 Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
 
+/// The same bindings, and an aligned address for each input that is not bound: for whoever asks for
+/// sizes alone. Nothing may be read.
+Bindings with_any_memory(const codegen::Graph& graph, const Bindings& bindings);
+
 /// Checks number, types, capacity, null and alignment of the outputs, and takes their pointers.
 /// Throws UserError.
 void bind_outputs(const codegen::Graph& graph, const Outputs& outputs, Arguments& arguments);

@@ -397,7 +397,7 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
                     std::int64_t step = 1) {
     evaluator.segment(first, count, step, plan, expected);
   };
-  if (request.is_whole()) {
+  if (request.segment == 0) {
     append(0, elements, request.plan);
     return expected;
   }

@@ -1,0 +1,210 @@
+// What a kernel compiles ahead: for one launch, or for all launches of up to so many elements.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/choose.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/launch/arguments.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
+#include "chainfold/runtime/launch/variant.hpp"
+
+namespace chainfold {
+
+namespace {
+
+using runtime::kWidestLoad;
+using Prepared = Kernel::State::Prepared;
+
+/// Variants that are compiled for all launches of up to so many elements, at most.
+constexpr std::size_t kMostVariants = 16;
+
+/// Bytes of the device's memory, or of this machine's.
+std::int64_t memory_bytes(const Kernel::State& state) {
+  if (state.device >= 0) return state.context->device().total_bytes;
+  return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+/// Refuses numbers of elements of which not even one input, or output with one value an element,
+/// has room in memory.
+void check_limit(const Kernel::State& state, std::int64_t elements) {
+  if (elements < 0) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("prepare for launches of up to {} elements; the count must not be "
+                                "negative",
+                                elements),
+                    "elements");
+  }
+  const codegen::Graph& graph = *state.graph;
+  int widest = 0;
+  for (const codegen::GraphInput& input : graph.inputs)
+    widest = std::max(widest, size_of(input.type));
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    if (runtime::per_element(graph, o))
+      widest = std::max(widest, size_of(graph.node(graph.outputs[o]).type));
+  const std::int64_t bytes = memory_bytes(state);
+  if (widest == 0 || elements <= bytes / widest) return;
+  throw UserError(ErrorCode::invalid_argument,
+                  fmt::format("prepare for launches of up to {} elements; {} has {} bytes of "
+                              "memory, which hold {} elements of {} bytes",
+                              elements, state.device >= 0 ? "the device" : "this machine", bytes,
+                              bytes / widest, widest),
+                  "elements");
+}
+
+/// The alignments that memory may have: from that of the smallest element up to `widest`.
+std::vector<int> alignments(const codegen::Graph& graph, int widest) {
+  int least = widest;
+  for (const codegen::GraphInput& input : graph.inputs)
+    least = std::min(least, size_of(input.type));
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    if (runtime::per_element(graph, o))
+      least = std::min(least, size_of(graph.node(graph.outputs[o]).type));
+  std::vector<int> all;
+  for (int bytes = least; bytes <= widest; bytes *= 2) all.push_back(bytes);
+  return all;
+}
+
+std::size_t variants_of(const std::vector<Prepared>& pieces) {
+  std::size_t all = 0;
+  for (const Prepared& piece : pieces) all += piece.limits.size() * piece.alignments.size();
+  return all;
+}
+
+/// Drops the class whose launches go on with the code of the class that is nearest in size; the
+/// largest one stays.
+void drop_class(std::vector<std::int64_t>& limits) {
+  const auto ratio = [&](std::size_t i) {  // 0, the last one, is any number
+    const std::int64_t next = limits[i + 1];
+    return next == 0 ? HUGE_VAL : static_cast<double>(next) / static_cast<double>(limits[i]);
+  };
+  std::size_t nearest = 0;
+  for (std::size_t i = 1; i + 1 < limits.size(); ++i)
+    if (ratio(i) < ratio(nearest)) nearest = i;
+  limits.erase(limits.begin() + static_cast<std::ptrdiff_t>(nearest));
+}
+
+/// Leaves no more than kMostVariants: first the widest and the lowest alignment, then fewer
+/// classes, of the piece with the most of them.
+void thin_out(std::vector<Prepared>& pieces) {
+  if (variants_of(pieces) <= kMostVariants) return;
+  for (Prepared& piece : pieces)
+    if (piece.alignments.size() > 2)
+      piece.alignments = {piece.alignments.front(), piece.alignments.back()};
+  while (variants_of(pieces) > kMostVariants) {
+    Prepared& most = *std::max_element(
+        pieces.begin(), pieces.end(),
+        [](const Prepared& a, const Prepared& b) { return a.limits.size() < b.limits.size(); });
+    drop_class(most.limits);
+  }
+}
+
+/// Whether a pinned plan is legal for a piece's shapes in memory aligned to `alignment`.
+bool admits(const Kernel::State& state, const Prepared& piece, int alignment) {
+  const codegen::Graph& graph = piece.tail ? *state.tail_graph : *state.graph;
+  try {
+    for (const std::int64_t limit : piece.limits) {
+      runtime::pinned_choice(graph, state.target, state.request(piece.shape(limit), alignment),
+                             state.options.plan);
+    }
+  } catch (const UserError&) {
+    return false;
+  }
+  return true;
+}
+
+/// Leaves the alignments for which a pinned plan is legal, if there are any: launches of others are
+/// refused, as they are without any preparation.
+void keep_admitted(const Kernel::State& state, Prepared& piece) {
+  std::vector<int> admitted;
+  for (const int alignment : piece.alignments)
+    if (admits(state, piece, alignment)) admitted.push_back(alignment);
+  if (!admitted.empty()) piece.alignments = std::move(admitted);
+}
+
+}  // namespace
+
+void Kernel::State::cover(Shape& shape, int& alignment, std::int64_t elements) const {
+  for (const Prepared* p = prepared.load(std::memory_order_acquire); p != nullptr; p = p->older) {
+    const bool same =
+        p->tail == shape.tail && p->segment == shape.segment && p->strided == shape.strided;
+    if (!same || elements > p->elements || alignment < p->alignments.front()) continue;
+    shape.size_limit = *std::find_if(p->limits.begin(), p->limits.end(), [&](std::int64_t limit) {
+      return limit == 0 || limit >= elements;
+    });
+    alignment = *std::prev(std::upper_bound(p->alignments.begin(), p->alignments.end(), alignment));
+    return;
+  }
+}
+
+void Kernel::State::prepare_up_to(const LaunchArgs& args) {
+  check_limit(*this, args.elements);
+  const Bindings bindings = runtime::with_any_memory(*graph, args.inputs);
+  const bool partial = graph->partition.tail;
+  std::int64_t most = args.elements;
+  const std::int64_t row = runtime::resolve(*graph, bindings, 0).segment;
+  if (row > 0 && !partial) most -= most % row;
+  const runtime::Arguments resolved = runtime::resolve(*graph, bindings, most);
+  runtime::check_scan_strides(*graph, resolved);
+  const auto aligned = [&](const codegen::Graph& g, int widest) {
+    return target.accesses_anywhere ? std::vector{kWidestLoad} : alignments(g, widest);
+  };
+  std::vector<Prepared> pieces;
+  const bool columns = has_columns(*graph);
+  // Segments have no launch without a segment; the whole and columns have one of no elements.
+  if (row == 0 || columns || most >= row) {
+    const std::int64_t least = row == 0 || columns ? 0 : row;
+    const std::int64_t step = row == 0 || partial ? 1 : row;
+    pieces.push_back({.segment = row,
+                      .strided = resolved.strided,
+                      .elements = most,
+                      .limits = has_one_class(row, resolved.strided)
+                                    ? std::vector<std::int64_t>{0}
+                                    : codegen::size_classes_between(*graph, target, classes, row,
+                                                                    least, most, step),
+                      .alignments = aligned(*graph, runtime::common_alignment(*graph, resolved))});
+  }
+  if (partial && most > 0 && row > 1) {
+    const std::int64_t longest = std::min(most, row - 1);
+    pieces.push_back({.tail = true,
+                      .elements = longest,
+                      .limits = codegen::size_classes_between(*tail_graph, target, tail_classes, 0,
+                                                              1, longest, 1),
+                      .alignments = aligned(*tail_graph, kWidestLoad)});
+  }
+  if (!options.plan.empty())
+    for (Prepared& piece : pieces)
+      if (!piece.tail) keep_admitted(*this, piece);
+  thin_out(pieces);
+  // The widest loads of the largest class last: explain() and plan() tell of these.
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
+    for (const int alignment : piece->alignments)
+      for (const std::int64_t limit : piece->limits)
+        variant(piece->shape(limit), alignment).executable->optimise();
+  const std::lock_guard lock(mutex);
+  for (Prepared& piece : pieces) {
+    piece.older = prepared.load(std::memory_order_relaxed);
+    all_prepared.push_back(std::make_unique<const Prepared>(std::move(piece)));
+    prepared.store(all_prepared.back().get(), std::memory_order_release);
+  }
+}
+
+void Kernel::prepare(const LaunchArgs& args, Sizes sizes) const {
+  if (sizes == Sizes::up_to) return state_->prepare_up_to(args);
+  State::Pieces pieces;
+  state_->add_pieces_of_sizes(args, pieces);
+  for (const auto& piece : pieces) piece.variant->executable->optimise();
+}
+
+}  // namespace chainfold
