@@ -127,6 +127,7 @@ wrap=()
 
 check format format_is_right || true
 check rooms python3 scripts/rooms.py || true
+check tuned-values python3 scripts/tuned_values.py || true
 build="test"
 if check build-release configure_and_build release; then run_ctest test; fi
 if [[ $quick == no ]]; then
