@@ -19,7 +19,7 @@ struct CompileCase {
 
 /// Of every kind, mostly of f32.
 std::vector<CompileCase> compile_cases();
-/// Thirteen folds and scans of five types in segments of five sizes and of everything.
+/// Thirteen folds and scans of five types in segments of five sizes and of the whole input.
 std::vector<CompileCase> compile_grid();
 
 }  // namespace chainfold::bench

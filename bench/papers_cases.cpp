@@ -184,7 +184,7 @@ void add_split(Experiments& experiments, std::int64_t elements) {
 
 void add_segments(Experiments& experiments, std::int64_t elements) {
   for (std::int64_t s = 16; s <= elements; s *= 2) {
-    // All in one is a sum of everything, as no f16 holds the sum of 2^30 elements.
+    // All in one is a sum of the whole input, as no f16 holds the sum of 2^30 elements.
     experiments.begin("segments", size_text(s),
                       sum_of(elements, s < elements ? s : 0, Source::f16));
     experiments.pin({.strategy = Strategy::reduction16, .warps = 8, .rows = 4});

@@ -13,11 +13,11 @@ namespace chainfold::bench {
 /// input. Each case carries its ways. On a CPU, which has none of the strategies, what is left are
 /// the whole sum and the scans, by our own plan and by a peer.
 ///
-/// variants: sums of everything, by each variant, over growing inputs of both distributions.
+/// variants: sums of the whole input, by each variant, over growing inputs of both distributions.
 /// recurrence, single_pass: block sizes and lengths of chains.
 /// split: shares of the elements that tensor cores take.
 /// segments: all segment sizes over one input.
-/// scan_variants: scans of everything, and of one segment of that length, as `variants`.
+/// scan_variants: scans of the whole input, and of one segment of that length, as `variants`.
 /// scan_segments: scans of all segment sizes over one input.
 std::vector<NamedCase> papers_cases(std::int64_t bytes, const Target& target);
 

@@ -17,7 +17,7 @@ void sum_f32_simd(const float* in, std::int64_t segments, std::int64_t length, f
 bool has_f16();
 void sum_f16(const void* in, std::int64_t segments, std::int64_t length, float* out);
 void sum_f16_simd(const void* in, std::int64_t segments, std::int64_t length, float* out);
-/// The sum of everything, threads and lanes adding their own parts.
+/// The sum of the whole input, threads and lanes adding their own parts.
 float sum_all_f32(const float* in, std::int64_t n);
 /// TPC-H query 6 with the published constants.
 std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::int64_t* qty,

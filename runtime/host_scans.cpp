@@ -1,6 +1,6 @@
-// run_on_device: scans of host data whose segments are too long for chunks, and folds of everything
-// by one cluster. All inputs and outputs of a piece are on the device at once; only the copies go
-// through pinned buffers, a part being packed while the one before it is on its way.
+// run_on_device: scans of host data whose segments are too long for chunks, and folds of the whole
+// input by one cluster. All inputs and outputs of a piece are on the device at once; only the
+// copies go through pinned buffers, a part being packed while the one before it is on its way.
 #include "chainfold/runtime/host_scans.hpp"
 
 #include <algorithm>

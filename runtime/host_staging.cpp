@@ -5,7 +5,7 @@
 //
 // Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
 // scan's segment is too long for that, everything is on the device at once (host_scans.cpp), as it
-// is for folds of everything by one cluster.
+// is for folds of the whole input by one cluster.
 #include "chainfold/runtime/host_staging.hpp"
 
 #include <algorithm>

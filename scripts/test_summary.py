@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sums the results of a folder: ctest's JUnit files (*.xml) and single checks (*.check).
 
-Prints why tests were skipped and which failed; the last line reads "N passed, N failed, N skipped".
+Prints why tests were skipped, which failed, and what these say; the last line reads "N passed, N failed, N skipped".
 Exits with 1 if anything failed or nothing ran.
 """
 
@@ -29,6 +29,15 @@ def cases(path):
     return ElementTree.fromstring(text).iter("testcase")
 
 
+def telling(case, most=12):
+    """Of a failing test's output the lines that tell: from the first failure or report on, else its last ones."""
+    lines = (case.findtext("system-out") or "").splitlines()
+    marks = re.compile(r": Failure|^==\d+==|runtime error:|^FAILED|[Ee]rror[: ]|Assertion|terminate called")
+    told = [i for i, line in enumerate(lines) if marks.search(line)]
+    begin = told[0] if told else max(0, len(lines) - most)
+    return [line[:200] for line in lines[begin : begin + most]]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     passed, failed, reasons = 0, [], collections.defaultdict(list)
@@ -40,17 +49,19 @@ def main():
             elif case.get("status") == "run":
                 passed += 1
             else:
-                failed.append(name)
+                failed.append((name, telling(case)))
     for path in sorted(folder.glob("*.check")):
         if path.read_text().strip() == "passed":
             passed += 1
         else:
-            failed.append(path.stem)
+            failed.append((path.stem, []))
 
     for reason, names in reasons.items():
         print(f"{len(names)} skipped: {reason} ({names[0]}{', ...' if len(names) > 1 else ''})")
-    for name in failed:
+    for name, lines in failed:
         print(f"FAILED {name}")
+        for line in lines:
+            print(f"    {line}")
     print(f"{passed} passed, {len(failed)} failed, {sum(map(len, reasons.values()))} skipped")
     sys.exit(1 if failed or not passed else 0)
 

@@ -24,7 +24,7 @@ std::int64_t bytes_of_all(const Graph& graph) {
   return std::max<std::int64_t>(1, element_bytes(graph));
 }
 
-/// Elements of so many bytes, of a GPU's folds of everything or of segments; else 0.
+/// Elements of so many bytes, of a GPU's folds of the whole input or of segments; else 0.
 std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target& target) {
   if (target.is_cpu() || has_scans(graph) || has_columns(graph)) return 0;
   return bytes / bytes_of_all(graph);

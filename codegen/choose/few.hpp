@@ -24,12 +24,13 @@ std::int64_t cached_output_limit(const Graph& graph, const Target& target);
 /// Whether all elements of such a request are scanned sooner by one thread of a CPU, which reads
 /// them once, than by all of them.
 bool owned_by_one_thread(const Graph& graph, const Target& target, const PlanRequest& request);
-/// Elements of everything up to which one cluster folds it sooner than two launches do; 0: never.
+/// Elements of the whole input up to which one cluster folds it sooner than two launches do; 0:
+/// never.
 std::int64_t cluster_limit(const Graph& graph, const Target& target);
-/// Elements of everything up to which blocks of half the warps do; 0: on a CPU.
+/// Elements of the whole input up to which blocks of half the warps do; 0: on a CPU.
 std::int64_t small_block_limit(const Graph& graph, const Target& target);
-/// Elements of everything up to which few parts fold it sooner than many do; 0: they always do, or
-/// on a CPU.
+/// Elements of the whole input up to which few parts fold it sooner than many do; 0: they always
+/// do, or on a CPU.
 std::int64_t few_parts_limit(const Graph& graph, const Target& target);
 /// Elements of columns up to which a CPU's blocks stay at theirs; 0: on a GPU.
 std::int64_t few_columns_limit(const Graph& graph, const Target& target);
@@ -67,8 +68,8 @@ std::int64_t few_rows_limit(const Graph& graph, const Target& target, std::int64
 /// a CPU's threads may share.
 std::vector<std::int64_t> segment_bounds(const Graph& graph, const Target& target,
                                          std::int64_t segment, std::int64_t most);
-/// Elements of everything that make four large tiles a thread: of no more they are small, so that
-/// every thread has some.
+/// Elements of the whole input that make four large tiles a thread: of no more they are small, so
+/// that every thread has some.
 std::int64_t small_cpu_tile_limit(const Graph& graph, const Target& target);
 
 }  // namespace chainfold::codegen

@@ -7,8 +7,8 @@
 
 namespace chainfold::codegen {
 
-/// Whether the default of such segments is parts: of everything, of long ones, and of few that are
-/// not so long.
+/// Whether the default of such segments is parts: of the whole input, of long ones, and of few that
+/// are not so long.
 [[nodiscard]] bool takes_parts(const Graph& graph, const Target& target,
                                const PlanRequest& request);
 PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequest& request);

@@ -84,7 +84,7 @@ int most_warps(const Graph& graph, const Target& target, int lane_registers) {
 /// segments running values wait for these. A CPU's loads are too narrow for it to matter.
 int most_broadcast_rows(const Graph& graph, const Target& target, int width) {
   const TunedScans& tuned = tuned_for(target).scans;
-  const std::vector<bool> asked = asked_by_elements(graph);
+  const std::vector<bool> asked = broadcast_folds(graph);
   int words = 0;
   for (std::size_t f = 0; f < asked.size(); ++f)
     if (asked[f]) words += words_of(graph.folds[f].result());
@@ -94,7 +94,7 @@ int most_broadcast_rows(const Graph& graph, const Target& target, int width) {
 /// Warps of a processor that have registers enough for blocks of several segments where values wait
 /// for these segments' ends or for the pass in the other direction; 0: nothing waits.
 /// Such blocks serve better than a warp's tile of more than tile_rows rows: of 129 f16 0.74 and
-/// 0.62 (told), 0.53 and 0.40 (both directions), f32 0.88 and 0.86, 0.83 and 0.54.
+/// 0.62 (broadcast), 0.53 and 0.40 (both directions), f32 0.88 and 0.86, 0.83 and 0.54.
 int warps_of_waiting(const Graph& graph, const Target& target, int rows, int width) {
   const TunedScans& tuned = tuned_for(target).scans;
   if (!values_wait(graph)) return 0;

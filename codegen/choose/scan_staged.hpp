@@ -16,7 +16,7 @@ namespace chainfold::codegen {
 std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& target,
                                              const PlanRequest& request, bool mma = false,
                                              bool heads = false);
-/// Elements of everything up to which smaller tiles serve better (PlanRequest::size_limit); 0:
+/// Elements of the whole input up to which smaller tiles serve better (PlanRequest::size_limit); 0:
 /// no such class.
 std::int64_t small_tile_limit(const Graph& graph, const Target& target);
 /// Whether a minimum or a maximum is all that is scanned.

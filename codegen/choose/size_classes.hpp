@@ -9,15 +9,15 @@
 
 namespace chainfold::codegen {
 
-/// The class of sizes that a launch belongs to where defaults differ by it: folds of everything of
-/// a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of some
-/// hundreds few parts; few segments are not staged where rows read wide loads, and long ones have a
-/// block or a cluster each; few rows of many columns have blocks of few warps; a CPU's blocks stay
-/// at their columns where a matrix is in its caches, and where folds are its threads do not ask for
-/// what comes next; scans of everything of no more than a few tiles a block have small tiles, so
-/// that they fill the device, what a CPU's thread scans before others wake up is one thread's, and
-/// its threads share long segments unless these are many.
-/// Returns PlanRequest::size_limit, the same for all launches of a class.
+/// The class of sizes that a launch belongs to where defaults differ by it: folds of the whole
+/// input of a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of
+/// some hundreds few parts; few segments are not staged where rows read wide loads, and long ones
+/// have a block or a cluster each; few rows of many columns have blocks of few warps; a CPU's
+/// blocks stay at their columns where a matrix is in its caches, and where folds are its threads do
+/// not ask for what comes next; scans of the whole input of no more than a few tiles a block have
+/// small tiles, so that they fill the device, what a CPU's thread scans before others wake up is
+/// one thread's, and its threads share long segments unless these are many. Returns
+/// PlanRequest::size_limit, the same for all launches of a class.
 std::int64_t size_class_of(const Graph& graph, const Target& target, std::int64_t segment,
                            std::int64_t elements);
 /// The same, with what element_classes() gave: for whoever asks at each launch.

@@ -147,8 +147,8 @@ void add_staged(Space& space, const PlanChoice& around) {
   space.add(around);
   const bool one_burst = around.tail_trips > 0 && around.tail_trips == around.store_batch;
   // Bursts of other lengths; those of blocks that take one each stay so.
-  const auto add_burst = [&](PlanChoice choice, int burst) {
-    choice.store_batch = std::max(burst, choice.stages);
+  const auto add_batch = [&](PlanChoice choice, int batch) {
+    choice.store_batch = std::max(batch, choice.stages);
     choice.tail_trips =
         one_burst ? choice.store_batch : std::min(choice.tail_trips, choice.store_batch / 2);
     space.add(choice);
@@ -162,11 +162,11 @@ void add_staged(Space& space, const PlanChoice& around) {
     if (around.tail_trips > 0) choice.tail_trips = alike(around.tail_trips);
     for (const int stages : {2, 4}) {
       choice.stages = stages;
-      add_burst(choice, one_burst ? alike(around.store_batch) : around.store_batch);
+      add_batch(choice, one_burst ? alike(around.store_batch) : around.store_batch);
     }
   }
-  for (const int burst : {around.store_batch / 4, around.store_batch / 2, around.store_batch * 2})
-    add_burst(around, burst);
+  for (const int batch : {around.store_batch / 4, around.store_batch / 2, around.store_batch * 2})
+    add_batch(around, batch);
   space.vary(around, &PlanChoice::tail_trips, {0, around.tail_trips / 2, around.tail_trips * 2});
   if (!one_burst) {
     PlanChoice ends = around;

@@ -162,20 +162,20 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   if (many) {
     choice.stages = 2;
     choice.occupancy = static_cast<int>(
-        std::clamp<std::int64_t>(tuned.bytes_in_flight_of_bursts / (round * choice.stages), 2, 4));
+        std::clamp<std::int64_t>(tuned.bytes_in_flight_of_batches / (round * choice.stages), 2, 4));
     choice.store_batch = choice.tail_trips = static_cast<int>(std::clamp<std::int64_t>(
-        tuned.bytes_of_burst / round, 2 * choice.stages, tuned.most_burst));
+        tuned.bytes_of_batch / round, 2 * choice.stages, tuned.most_batch));
   } else {
     if (4 * round > 2 * tuned.bytes_in_flight) choice.occupancy = 1;
     choice.stages = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(
         std::clamp<std::int64_t>(tuned.bytes_in_flight / (choice.occupancy * round), 2, 8))));
     const std::int64_t results = warps * (kWarpWidth / choice.lanes) * choice.rows * out;
     choice.store_batch = static_cast<int>(
-        std::clamp<std::int64_t>(tuned.burst_bytes / results, choice.stages, tuned.most_burst));
+        std::clamp<std::int64_t>(tuned.batch_bytes / results, choice.stages, tuned.most_batch));
   }
   // What does not fit gives up first the results that wait, then those of a tile, then warps.
   for (;;) {
-    const std::int64_t late = tuned.late_bytes / (row * choice.rows * choice.warps);
+    const std::int64_t late = tuned.tail_block_bytes / (row * choice.rows * choice.warps);
     choice.tail_trips =
         many ? choice.store_batch
              : static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(late, choice.stages),

@@ -245,7 +245,8 @@ NodeId GraphBuilder::compute(Op op, std::vector<NodeId> operands) {
                                 "that has it",
                                 name_of(op), cpp_name_of(in)));
   }
-  // Elements are told their segment's fold beside a scan: elsewhere nothing would serve it yet.
+  // A segment's fold is broadcast to its elements beside a scan: elsewhere nothing would serve it
+  // yet.
   if (has_element && has_folded && !has_scanned) {
     throw UserError(
         ErrorCode::unsupported,

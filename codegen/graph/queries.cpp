@@ -50,7 +50,7 @@ bool is_scanned(const Graph& graph, int fold) {
   });
 }
 
-std::vector<bool> asked_by_elements(const Graph& graph) {
+std::vector<bool> broadcast_folds(const Graph& graph) {
   std::vector<bool> needed(graph.nodes.size()), asked(graph.folds.size());
   for (const NodeId output : graph.outputs) {
     if (graph.node(output).level == Level::element) needed[static_cast<std::size_t>(output)] = true;
@@ -66,7 +66,7 @@ std::vector<bool> asked_by_elements(const Graph& graph) {
 }
 
 bool broadcasts(const Graph& graph) {
-  const std::vector<bool> asked = asked_by_elements(graph);
+  const std::vector<bool> asked = broadcast_folds(graph);
   return std::find(asked.begin(), asked.end(), true) != asked.end();
 }
 

@@ -21,8 +21,8 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 bool share_fold(const Node& a, const Node& b);
 /// Whether a scan names this entry of the graph's folds.
 bool is_scanned(const Graph& graph, int fold);
-/// Which folds elements are told the value of, for their whole segment.
-std::vector<bool> asked_by_elements(const Graph& graph);
+/// Which folds are broadcast to the elements of their segments.
+std::vector<bool> broadcast_folds(const Graph& graph);
 /// Whether any are.
 bool broadcasts(const Graph& graph);
 /// Whether some scans run forward and others backward.

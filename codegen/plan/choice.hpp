@@ -31,11 +31,11 @@ struct PlanChoice {
   int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
   int store_batch = 0;  ///< staged: tiles of a warp whose results are stored together
   int tail_trips = 0;   ///< staged: rounds of tiles of a block that starts as another ends; 0: none
-                       ///< do; burst: all blocks are such
-  int occupancy = 0;  ///< staged, columns, scans: resident blocks a processor (0: as it comes)
-  int phases = 0;     ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
-  int strip = 0;      ///< columns: how many a block walks along, row by row; 0: it stays at its own
-  int parts = 0;      ///< parts, columns: how many of them fill the target
+                        ///< do; batch: all blocks are such
+  int occupancy = 0;    ///< staged, columns, scans: resident blocks a processor (0: as it comes)
+  int phases = 0;       ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
+  int strip = 0;  ///< columns: how many a block walks along, row by row; 0: it stays at its own
+  int parts = 0;  ///< parts, columns: how many of them fill the target
   int tile = 0;   ///< look_back, look_ahead, propagate: 1024 elements of a tile that is read twice
   int chain = 0;  ///< published: products that one accumulator takes; 0: as many as there are
   int product = 0;   ///< published: 1: a second product adds up the columns of a square

@@ -121,7 +121,8 @@ bool derive_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.vector_lanes = target.vector_lanes;
   // Segments of what computes slowly do not wait for memory: code that passes the caches by would
   // be as much again. Recurrences of f32, two threads of a Zen 4, ms with and without: segments of
-  // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of everything 20.4 and 22.7.
+  // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of the whole input 20.4
+  // and 22.7.
   plan.hints.non_temporal_from = s > 0 && computes_slowly(graph) ? 0 : target.non_temporal_bytes;
   plan.scan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.scan.heads ? widest_divisor(s, widest) : widest;

@@ -56,7 +56,7 @@ bool group_fits(const Plan& plan, const Graph& graph, const Target& target) {
   for (const Fold& fold : graph.folds) {
     for (const DType type : fold.state) add(type, plan.warps);
   }
-  const std::vector<bool> asked = asked_by_elements(graph);
+  const std::vector<bool> asked = broadcast_folds(graph);
   for (std::size_t f = 0; f < asked.size(); ++f) {
     if (asked[f]) add(graph.folds[f].result(), plan.scan.tile_segments);
   }
@@ -73,7 +73,7 @@ bool rows_hold_segments(std::int64_t segment, int width) {
 
 bool heads_serve(const Graph& graph, std::int64_t segment) {
   if (segment < 1 || segment > kLongestWithHeads || !may_begin_anywhere(graph)) return false;
-  // What elements are told of whole segments waits for the last of their tiles, and tiles go on
+  // What is broadcast of whole segments waits for the last of their tiles, and tiles go on
   // with each other's in one direction; folds that are no scans go forward.
   if (broadcasts(graph) || scans_both_ways(graph)) return false;
   // Rows with heads have no range to fall back on where a quick fold does not serve.
@@ -252,8 +252,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
               "a lane keeps the end of one segment at most");
       break;
     case Strategy::scan_run:
-      require((s >= 1 || target.is_cpu()) && plan.scan.tile_segments >= 1,
-              "a warp owns segments");
+      require((s >= 1 || target.is_cpu()) && plan.scan.tile_segments >= 1, "a warp owns segments");
       break;
     case Strategy::scan_block:
       if (plan.scan.tile_segments == 0) {
@@ -286,8 +285,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
       require(plan.scan.in_registers || plan.warps == 1, "a range is one warp's");
       require(!scans_both_ways(graph) || plan.scan.in_registers,
               "scans of both directions have rows");
-      require(target.is_cpu() || plan.scan.in_registers,
-              "what is read twice stays in a cache");
+      require(target.is_cpu() || plan.scan.in_registers, "what is read twice stays in a cache");
   }
 }
 

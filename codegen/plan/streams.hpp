@@ -35,8 +35,8 @@ int streams_of(const Plan& plan, const Graph& graph, const Target& target);
 
 /// Whether a CPU's threads are so many that each gets less of memory than it could take.
 bool has_many_threads(const Target& target);
-/// Whether folds had best ask ahead for what comes from memory, and scans of everything: those of
-/// few threads need not.
+/// Whether folds had best ask ahead for what comes from memory, and scans of the whole input: those
+/// of few threads need not.
 bool many_ask_ahead(const Target& target);
 /// How many elements behind those that it reads a thread asks for (PlanHints::read_ahead) where a
 /// launch's data comes from memory: those of Target::ahead_bytes, of a matrix's long rows a share.

@@ -1,4 +1,4 @@
-// The staged strategy on the GPU with rings that turn and results that leave in several bursts,
+// The staged strategy on the GPU with rings that turn and results that leave in several batches,
 // from aligned and from odd addresses.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 struct StagedCase {
   const char* program;
   std::int64_t segment;
-  int lanes, rows, stages, burst;
+  int lanes, rows, stages, batch;
   int shift;  ///< elements off an aligned address
 };
 
@@ -40,7 +40,7 @@ TEST_P(GpuStaged, IsRight) {
   what.fill = program(staged.program).fills.front();
   what.plan =
       fmt::format("staged warps={} lanes={} rows={} stages={} burst={} blocks=1 bytes=16 mma",
-                  kWarps, staged.lanes, staged.rows, staged.stages, staged.burst);
+                  kWarps, staged.lanes, staged.rows, staged.stages, staged.batch);
   EXPECT_EQ(check_on_device(program(staged.program), what).problems, "") << what.plan;
 }
 
@@ -50,12 +50,12 @@ INSTANTIATE_TEST_SUITE_P(All, GpuStaged, testing::Range(std::size_t{0}, std::siz
                                               kCases[info.param].segment);
                          });
 
-/// Small enough for compute-sanitizer, and yet so many segments that blocks take several bursts,
-/// the last of which are shared out unevenly; or that some blocks come late, or all take a burst.
+/// Small enough for compute-sanitizer, and yet so many segments that blocks take several batches,
+/// the last of which are shared out unevenly; or that some blocks come late, or all take a batch.
 struct BurstCase {
   const char* program;
   std::int64_t segment;
-  int warps, lanes, rows, stages, burst, late;
+  int warps, lanes, rows, stages, batch, late;
   int shift;
 };
 
@@ -74,13 +74,13 @@ TEST_P(GpuSmallBursts, FollowEachOther) {
   constexpr std::int64_t kTurns = 3;
   const BurstCase& c = kBursts[GetParam()];
   const std::int64_t round = std::int64_t{32} / c.lanes * c.rows * c.warps;
-  const std::int64_t turn = std::int64_t{c.burst} * target("gpu").processors * round;
+  const std::int64_t turn = std::int64_t{c.batch} * target("gpu").processors * round;
   DeviceCase what{.segment = c.segment, .seed = GetParam() + 1, .shift = c.shift};
   what.elements = (kTurns * turn + turn / 3 + 1) * c.segment;
   what.fill = program(c.program).fills.front();
   what.plan = fmt::format(
       "staged warps={} lanes={} rows={} stages={} burst={}{} blocks=1 bytes=16 mma", c.warps,
-      c.lanes, c.rows, c.stages, c.burst, c.late > 0 ? fmt::format(" late={}", c.late) : "");
+      c.lanes, c.rows, c.stages, c.batch, c.late > 0 ? fmt::format(" late={}", c.late) : "");
   EXPECT_EQ(check_on_device(program(c.program), what).problems, "") << what.plan;
 }
 

@@ -1,5 +1,5 @@
 // look_back whose whole runs are in a blocked arrangement: every scan that it serves, forward and
-// backward, of everything and of segments, with kept rows and without, in place, carried from
+// backward, of the whole input and of segments, with kept rows and without, in place, carried from
 // launch to launch, and under every order of blocks; and what it does not serve.
 #include <gtest/gtest.h>
 

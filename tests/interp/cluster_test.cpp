@@ -1,5 +1,5 @@
-// Clusters: what their blocks tell each other in a Gather, the rules of it, and folds of everything
-// and of segments by the blocks of one each.
+// Clusters: what their blocks tell each other in a Gather, the rules of it, and folds of the whole
+// input and of segments by the blocks of one each.
 #include <functional>
 #include <iterator>
 #include <string>
@@ -175,7 +175,7 @@ TEST(Gather, NeedsWholeClusters) {
             }));
 }
 
-// --- folds of everything
+// --- folds of the whole input
 
 PlanChoice parts_of(int cluster, int warps, int depth, bool mma) {
   return {.strategy = Strategy::parts,

@@ -57,8 +57,9 @@ struct LargeCase {
   const char* plan;
   std::int64_t unit;  ///< elements a segment, or columns; 0: the whole
   bool columns = false, scan = false;
-  bool through = true;  ///< of scans of everything: the last block learns of the first one's sum
-  int processors = 0;   ///< of the target; 0: as many as one has
+  bool through =
+      true;  ///< of scans of the whole input: the last block learns of the first one's sum
+  int processors = 0;  ///< of the target; 0: as many as one has
 };
 constexpr std::int64_t kWide = (1 << 20) + 31;
 const LargeCase kCases[] = {

@@ -1,5 +1,5 @@
 // The CPU's code against the interpreter, bit for bit: exchanges between lanes, control, and random
-// programs of everything together.
+// programs of the whole input together.
 #include <string>
 #include <vector>
 

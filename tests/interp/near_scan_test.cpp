@@ -1,6 +1,6 @@
 // look_back that looks at groups of tiles before its own one slot by slot: more than 32 * 32 tiles,
-// so that what comes before a tile lies at every level, over everything and in segments, of one and
-// of all, forward and backward, under every schedule.
+// so that what comes before a tile lies at every level, over the whole input and in segments, of
+// one and of all, forward and backward, under every schedule.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

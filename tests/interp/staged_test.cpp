@@ -1,4 +1,4 @@
-// The staged strategy where its loops run for more than one round: few processors, short bursts,
+// The staged strategy where its loops run for more than one round: few processors, short batches,
 // all alignments, every way of sharing a segment, under every schedule.
 #include <gtest/gtest.h>
 
@@ -81,8 +81,8 @@ TEST_P(Staged, EveryShapeIsRight) {
   EXPECT_GT(narrow, 0);
 }
 
-/// Blocks that take several bursts in turns, all sizes of which meet all rings, and others that
-/// come late, a burst each; ends within a burst, a round and a tile.
+/// Blocks that take several batches in turns, all sizes of which meet all rings, and others that
+/// come late, a batch each; ends within a batch, a round and a tile.
 TEST_P(Staged, BlocksTakeBurstsInTurns) {
   const TestProgram& tested = program(GetParam());
   std::mt19937_64 random(20261123);
@@ -127,19 +127,19 @@ TEST_P(Staged, BlocksTakeBurstsInTurns) {
   EXPECT_GT(late, 0);
 }
 
-/// As many rounds as make the first late block, or a block's burst full, and those around them.
+/// As many rounds as make the first late block, or a block's batch full, and those around them.
 TEST(StagedShares, MeetAtEveryBound) {
   const TestProgram& tested = program("sum_f16");
   std::mt19937_64 random(20261124);
-  constexpr std::int64_t kSegment = 8, kProcessors = 3, kLateFrom = 8;
+  constexpr std::int64_t kSegment = 8, kProcessors = 3, kTailFrom = 8;
   const codegen::Target target = codegen::gpu_target(90, kProcessors);
-  const auto check = [&](int burst, int late, std::int64_t rounds) {
+  const auto check = [&](int batch, int late, std::int64_t rounds) {
     const PlanChoice choice{.strategy = Strategy::staged,
                             .warps = 2,
                             .rows = 1,
                             .lanes = 1,
                             .stages = 2,
-                            .store_batch = burst,
+                            .store_batch = batch,
                             .tail_trips = late,
                             .occupancy = 1,
                             .bytes = 16,
@@ -151,15 +151,15 @@ TEST(StagedShares, MeetAtEveryBound) {
     }
   };
   for (const int late : {1, 2, 3}) {
-    const std::int64_t first = kProcessors * late * kLateFrom;
+    const std::int64_t first = kProcessors * late * kTailFrom;
     for (const std::int64_t rounds : {first - 1, first, first + 1, first + 2, 16 * first / 15 + 1})
       check(4, late, rounds);
   }
-  for (const int burst : {2, 5}) {
-    const std::int64_t wave = kProcessors * burst;
+  for (const int batch : {2, 5}) {
+    const std::int64_t wave = kProcessors * batch;
     for (const std::int64_t rounds : {std::int64_t{1}, kProcessors - 1, kProcessors,
                                       kProcessors + 1, wave - 1, wave, wave + 1, 2 * wave + 1})
-      check(burst, burst, rounds);
+      check(batch, batch, rounds);
   }
 }
 

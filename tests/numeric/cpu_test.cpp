@@ -450,7 +450,7 @@ TEST_F(CpuNumeric, ColumnsGivenAtLaunchAndWithoutRows) {
   EXPECT_EQ(kernel.stats().compiled + kernel.stats().reused, 3) << "one kernel a number";
 }
 
-/// Scans of everything have code of their own for few elements: what runs is compiled, once.
+/// Scans of the whole input have code of their own for few elements: what runs is compiled, once.
 TEST_F(CpuNumeric, NothingIsCompiledBeforeTheNumberIsKnown) {
   const auto x = input<std::int32_t>("x");
   const Kernel kernel = compile(over(whole(), inclusive_sum(x)), {.target = cpu()});

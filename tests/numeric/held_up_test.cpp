@@ -1,5 +1,5 @@
-// Scans of everything while threads are taken off their cores at random, as a busy system does:
-// others fold the tiles of those that are late, and every bit stays.
+// Scans of the whole input while threads are taken off their cores at random, as a busy system
+// does: others fold the tiles of those that are late, and every bit stays.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>

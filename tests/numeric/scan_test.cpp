@@ -155,7 +155,7 @@ TEST_F(CpuScans, ThatWaitAreRightAndHaveTheSameBitsAgain) {
     const Kernel kernel = kernel_of(computation, c);
     const std::vector<Column> inputs = inputs_of(graph, c);
     const std::vector<Column> first = outputs_of(kernel, tested, graph, inputs, c);
-    // The fold of everything, to which the last prefix must come close.
+    // The fold of the whole input, to which the last prefix must come close.
     double sum = 0, absolute = 0;
     for (std::int64_t i = 0; i < c.elements; ++i) {
       const double x = codegen::double_of_bits(inputs[0].type(), inputs[0].get(i));

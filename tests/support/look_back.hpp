@@ -1,4 +1,4 @@
-// A scan written by hand, the common test program of everything that lets blocks wait for each
+// A scan written by hand, the common test program of the whole input that lets blocks wait for each
 // other: inclusive sums of i64 in one pass.
 #pragma once
 

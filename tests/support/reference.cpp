@@ -124,7 +124,7 @@ class Evaluator {
     }
   }
 
-  /// Bits of everything at element i that no fold, scan or extent has a part in.
+  /// Bits of the whole input at element i that no fold, scan or extent has a part in.
   void evaluate_elements(std::int64_t i) {
     for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];

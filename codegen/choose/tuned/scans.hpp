@@ -72,8 +72,8 @@ struct TunedScans {
   int cpu_ahead_tile_bytes = 128 * 1024;
   /// Steps of a merge, constants among them, with which rows are scanned one at a time, each of
   /// which has some eleven merges of its own: recurrences of f64 have 132, of f32, which are quick
-  /// where rows are many, 84. Of everything NVRTC compiles four rows of those and the staged ones
-  /// in 6.4 s, one row in 0.7 s, for sm_90; others spill.
+  /// where rows are many, 84. Of the whole input NVRTC compiles four rows of those and the staged
+  /// ones in 6.4 s, one row in 0.7 s, for sm_90; others spill.
   std::size_t long_merge = 100;
   /// Blocks that own segments, of so many warps, have too few of their loads on the way: a
   /// processor has few of them, and each waits for its slowest warp. Those that own several

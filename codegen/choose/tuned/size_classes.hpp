@@ -60,15 +60,15 @@ struct TunedSizeClasses {
   std::int64_t cpu_longest_run = std::int64_t{1} << 18;
   /// Bytes that a cluster's blocks read each, at most: more take longer than a second launch.
   std::int64_t cluster_share_bytes = 32 * 1024;
-  /// Bytes up to which parts of everything are few: what the second launch does for more of them
-  /// outweighs that they end together.
+  /// Bytes up to which parts of the whole input are few: what the second launch does for more of
+  /// them outweighs that they end together.
   std::int64_t few_parts_bytes = 512 * 1024 * 1024;
   /// Bytes up to which a block's warps are half as many, so that twice as many blocks share them.
   std::int64_t small_blocks_bytes = 4 * 1024 * 1024;
   /// Bytes of the longest states of which there may be many: longer ones take long to merge, but
   /// for a sum's, which additions merge (f64 on an H200, of the ceiling, by 264 parts and by 4096:
-  /// of everything 0.992 and 0.998, of 2^21 0.990 and 0.997; another H200 took 2 % more time for
-  /// what was in 264 parts, and as much for what was in 4096).
+  /// of the whole input 0.992 and 0.998, of 2^21 0.990 and 0.997; another H200 took 2 % more time
+  /// for what was in 264 parts, and as much for what was in 4096).
   std::int64_t small_state = 8, small_sum = 16;
   /// Bytes up to which segments that wide loads read are folded by rows though more of them are
   /// staged: what copies, their barriers and the way of results through shared memory take before

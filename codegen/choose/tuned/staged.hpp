@@ -21,16 +21,16 @@ struct TunedStaged {
   std::int64_t short_tile_of_long = 3 * 1024, long_bytes = 384;
   /// Results of a block that wait to be stored together, in bytes (measured on an H200, 64 and 16
   /// KiB: 32 f16 a segment 0.973 and 0.961 of the ceiling); the most tiles a warp.
-  std::int64_t burst_bytes = 64 * 1024;
-  /// Where less than kManyShare bytes are read for a byte of results, blocks of one burst each, of
+  std::int64_t batch_bytes = 64 * 1024;
+  /// Where less than kManyShare bytes are read for a byte of results, blocks of one batch each, of
   /// so many bytes that are read, are better than any turns, with more under way (measured on an
   /// H200 in turns and so: 3 f16 a segment 0.976 and 1.003, 5 0.958 and 0.995, 6 0.972 and 0.991, 7
   /// 0.972 and 0.989).
-  std::int64_t many_share = 16, bytes_of_burst = 48 * 1024;
-  std::int64_t bytes_in_flight_of_bursts = 96 * 1024;
+  std::int64_t many_share = 16, bytes_of_batch = 48 * 1024;
+  std::int64_t bytes_in_flight_of_batches = 96 * 1024;
   /// Up to so many bytes that are read for a byte of results, blocks that read and write once, as
   /// many of them as fit, are better still: a ring of copies comes to its second turn only when its
-  /// results wait (measured on an H200 by the bursts above and so: i8 to i32 of 3 a segment 0.85
+  /// results wait (measured on an H200 by the batches above and so: i8 to i32 of 3 a segment 0.85
   /// and 0.93, of 5 0.96 and 0.99, of 6 0.82 and 0.99, i8 to i64 of 3 0.89 and 0.99, of 5 0.96 and
   /// 0.98, f16 to f32 of 3 0.987 both).
   std::int64_t one_round_share = 2;
@@ -43,8 +43,8 @@ struct TunedStaged {
   /// Bytes of a block that comes late (measured on an H200, without such blocks, by 64 and by 128
   /// KiB: 64 f16 a segment 0.983, 0.992 and 0.991, 32 0.972, 0.980 and 0.980, 500 0.985, 0.991 and
   /// 0.990).
-  std::int64_t late_bytes = 96 * 1024;
-  int most_burst = 512;
+  std::int64_t tail_block_bytes = 96 * 1024;
+  int most_batch = 512;
   /// Bytes read for a byte of results below which results are so much of the traffic that to gather
   /// them gains nothing (measured on an H200 for f16, f32, f64 and i8); several folds of one input
   /// gain earlier, because copies leave their warps free, but where rows leave no lane idle and

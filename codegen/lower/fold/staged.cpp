@@ -1,14 +1,14 @@
 // lower_staged: rows of segments whose elements pass through shared memory.
 //
 // As many blocks as the target holds at once share the tiles. A block's warps take its tiles in
-// turns, a round of which is one for each; `burst` rounds that follow each other are a burst, and
-// blocks take bursts in turns, so that what all of them read and write at a time lies close
+// turns, a round of which is one for each; `batch` rounds that follow each other are a batch, and
+// blocks take batches in turns, so that what all of them read and write at a time lies close
 // together. What is left over for a last turn is shared out evenly, but for some rounds at the end:
-// `late` of them are the only ones of a block that starts when another has ended, so that
-// processors that memory serves sooner do more. Where `late` is `burst` all blocks are such: each
-// takes one burst. Each warp keeps copies of its next `stages` tiles under way, in a ring of its
-// own, from the end of one burst into the next.
-// Results gather in shared memory and leave it a burst at a time, because memory that has to turn
+// `tail` of them are the only ones of a block that starts when another has ended, so that
+// processors that memory serves sooner do more. Where `tail` is `batch` all blocks are such: each
+// takes one batch. Each warp keeps copies of its next `stages` tiles under way, in a ring of its
+// own, from the end of one batch into the next.
+// Results gather in shared memory and leave it a batch at a time, because memory that has to turn
 // from reading to writing for every few bytes is slower than memory that does so rarely. Copies are
 // aligned to 16 bytes wherever segments begin, so segments of any size are read as fast as any
 // other.
@@ -34,14 +34,15 @@ namespace {
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
 
-/// Late blocks take a sixteenth of the rounds, and are as many as stay at least, where there is
+/// Tail blocks take a sixteenth of the rounds, and are as many as stay at least, where there is
 /// more for each of those than eight of them have: processors that are nearer to memory take more
 /// of them than others do, and one that starts last ends soon. If they were fewer, some would run
 /// alone.
-constexpr int kLateShare = 16, kLateFrom = 8;
+constexpr int kTailShare = 16, kTailFrom = 8;
 
-/// Parameters that every block reads: segments; rounds of all tiles, and those that are not late
-/// blocks'; turns that are whole, and the rounds of a block in the last one, or in its only one.
+/// Parameters that every block reads: segments; rounds of all tiles, and those that are not of tail
+/// blocks blocks'; turns that are whole, and the rounds of a block in the last one, or in its only
+/// one.
 struct StagedParams {
   int segments = -1, rounds = -1, lasting = -1, turns = -1, last = -1;
 };
@@ -90,7 +91,7 @@ class StagedLowering {
             there = rounds;
     if (plan_.has_tail_blocks()) {
       const ValueId lasting = count(b_.param(params_.lasting));
-      // Where late blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
+      // Where tail blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
       before = if_stays(before, b_.sub(lasting, b_.i32(plan_.blocks * plan_.staged.tail_trips)));
       there = if_stays(lasting, rounds);
     }
@@ -98,15 +99,15 @@ class StagedLowering {
     const ValueId of_last = b_.compute(Op::max, {b_.i32(0), b_.min(each, b_.sub(there, last_))});
     rounds_ = b_.add(b_.mul(turns_, b_.i32(plan_.staged.store_batch)), of_last);
   }
-  /// One value for blocks that stay, another one for those that come late.
-  ValueId if_stays(ValueId value, ValueId late) {
-    return plan_.has_tail_blocks() ? b_.select(stays_, value, late) : value;
+  /// One value for blocks that stay, another one for those that are tail blocks.
+  ValueId if_stays(ValueId value, ValueId tail) {
+    return plan_.has_tail_blocks() ? b_.select(stays_, value, tail) : value;
   }
-  /// The first round of the block's burst in a turn.
+  /// The first round of the block's batch in a turn.
   ValueId first_of(ValueId turn) {
     if (plan_.one_batch()) return last_;
-    const ValueId bursts = b_.add(b_.mul(turn, b_.i32(plan_.blocks)), block_);
-    return b_.select(b_.lt(turn, turns_), b_.mul(bursts, b_.i32(plan_.staged.store_batch)), last_);
+    const ValueId batches = b_.add(b_.mul(turn, b_.i32(plan_.blocks)), block_);
+    return b_.select(b_.lt(turn, turns_), b_.mul(batches, b_.i32(plan_.staged.store_batch)), last_);
   }
 
   void declare_shared() {
@@ -160,12 +161,12 @@ class StagedLowering {
   /// `stages` rounds later; the first turn begins so many rounds early, that the first ones come.
   void take_turn(ValueId turn) {
     const ValueId first = first_of(turn), zero = b_.i32(0),
-                  burst = b_.i32(plan_.staged.store_batch);
-    const ValueId number = b_.mul(turn, burst);  // of the warp's first tile
+                  batch = b_.i32(plan_.staged.store_batch);
+    const ValueId number = b_.mul(turn, batch);  // of the warp's first tile
     // Where the copies go on.
     const ValueId next =
-        plan_.one_batch() ? first : b_.sub(first_of(b_.add(turn, b_.i32(1))), burst);
-    const ValueId rounds = b_.min(burst, b_.sub(rounds_, number));
+        plan_.one_batch() ? first : b_.sub(first_of(b_.add(turn, b_.i32(1))), batch);
+    const ValueId rounds = b_.min(batch, b_.sub(rounds_, number));
     const int per_round = plan_.warps * plan_.segments_per_warp();
     const ValueId segment = b_.mul(wide(first), b_.i64(per_round));
     const ValueId early = b_.select(b_.compute(Op::eq, {turn, zero}), b_.i32(-plan_.stages), zero);
@@ -182,7 +183,7 @@ class StagedLowering {
       b_.branch(
           b_.lt(b_.add(number, later), rounds_),
           [&] {
-            const ValueId from = b_.select(b_.lt(later, burst), first, next);
+            const ValueId from = b_.select(b_.lt(later, batch), first, next);
             start_copies(element_of(b_.add(from, later)), slot);
             return Builder::Values{};
           },
@@ -195,7 +196,7 @@ class StagedLowering {
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) flush(i, segment, count(results));
   }
 
-  /// Folds the warp's tile of `round`, the `r`th of its burst and its `number`th.
+  /// Folds the warp's tile of `round`, the `r`th of its batch and its `number`th.
   void fold_tile(ValueId round, ValueId r, ValueId number, ValueId slot) {
     const int stages = std::countr_zero(static_cast<unsigned>(plan_.stages));
     std::vector<ValueId> bases;
@@ -210,7 +211,7 @@ class StagedLowering {
         b_.copy_wait(index, slot, wide(b_.compute(Op::shr, {number, b_.i32(stages)})));
     }
     rows_.read_stage(std::move(bases), before);  // of the only input, where it counts
-    const ValueId tile = b_.add(b_.mul(r, b_.i32(plan_.warps)), b_.warp());  // of the burst
+    const ValueId tile = b_.add(b_.mul(r, b_.i32(plan_.warps)), b_.warp());  // of the batch
     const ValueId results = b_.mul(tile, b_.i32(plan_.segments_per_warp()));
     const auto first_segment = [&] {
       const std::int64_t of_warp = plan_.segments_per_warp();
@@ -229,7 +230,7 @@ class StagedLowering {
     return static_cast<int>(graph_.inputs.size() + output);
   }
 
-  /// A burst's results of an output, so many, go to the segments from `segment` on: 16 bytes a lane
+  /// A batch's results of an output, so many, go to the segments from `segment` on: 16 bytes a lane
   /// where the output begins on such a boundary there, else one by one.
   void flush(std::size_t output, ValueId segment, ValueId results) {
     const int buffer = static_cast<int>(graph_.inputs.size() + output);
@@ -261,16 +262,16 @@ class StagedLowering {
   RowTile rows_;
   std::vector<StageCopy> copies_;
   ValueId segments_ = kNoValue, elements_ = kNoValue;
-  ValueId stays_ = kNoValue;  // whether the block does not come late
+  ValueId stays_ = kNoValue;  // whether the block is no tail block
   ValueId block_ = kNoValue;
   ValueId turns_ = kNoValue;   // whole ones
-  ValueId last_ = kNoValue;    // the first round of the block's burst behind them
+  ValueId last_ = kNoValue;    // the first round of the block's batch behind them
   ValueId rounds_ = kNoValue;  // of the block
   ValueId slots_ = kNoValue;   // the warp's first
   ValueId warps_first_ = kNoValue, of_round_ = kNoValue;  // elements: before the warp's tile; all
 };
 
-/// Late blocks that found room beside the others would not be late, and more blocks of one burst
+/// Tail blocks that found room beside the others would come at once, and more blocks of one batch
 /// would have more under way than is good: shared memory that no block needs keeps them out.
 void keep_others_out(Launch& launch, const Plan& plan, const Target& target) {
   const std::int64_t needed = shared_layout(launch).bytes;
@@ -300,19 +301,19 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   const SizeExpr rounds = size(params.rounds);
   SizeExpr grid;
   if (plan.one_batch()) {
-    // As even as whole rounds allow: of as many waves of blocks as bursts make, all end alike.
+    // As even as whole rounds allow: of as many waves of blocks as batches make, all end alike.
     const SizeExpr waves = ceil_div(rounds, plan.blocks * plan.staged.store_batch);
     params.last = add_size(program, "rounds_of_block", ceil_div(rounds, waves * plan.blocks));
     grid = ceil_div(rounds, size(params.last));
   } else {
-    SizeExpr late = 0, others = rounds;
+    SizeExpr tail = 0, others = rounds;
     if (plan.has_tail_blocks()) {
       const SizeExpr some =
-          max(ceil_div(rounds, std::int64_t{plan.staged.tail_trips} * kLateShare), plan.blocks);
-      const SizeExpr beyond = max(rounds - plan.blocks * plan.staged.tail_trips * kLateFrom, 0);
-      late = min(some, beyond * plan.blocks);
+          max(ceil_div(rounds, std::int64_t{plan.staged.tail_trips} * kTailShare), plan.blocks);
+      const SizeExpr beyond = max(rounds - plan.blocks * plan.staged.tail_trips * kTailFrom, 0);
+      tail = min(some, beyond * plan.blocks);
       params.lasting =
-          add_size(program, "rounds_that_last", rounds - late * plan.staged.tail_trips);
+          add_size(program, "rounds_that_last", rounds - tail * plan.staged.tail_trips);
       others = size(params.lasting);
     }
     // Blocks take whole turns while others are left behind them; the last one is shared out.
@@ -320,7 +321,7 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
     params.turns = add_size(program, "turns", ceil_div(others, of_turn) - 1);
     const SizeExpr left = others - size(params.turns) * of_turn;
     params.last = add_size(program, "rounds_of_last", ceil_div(left, plan.blocks));
-    grid = min(others, plan.blocks) + late;
+    grid = min(others, plan.blocks) + tail;
   }
   program.launches.push_back({.name = "fold_staged",
                               .grid = grid,

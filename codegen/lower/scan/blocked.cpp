@@ -101,8 +101,8 @@ void BlockedRun::scan_loads(const Span& span, const Partials& before, ValueId ex
     const int at = run_.reverse() ? span.rows - 1 - i : i;
     const Loaded row = load(at);
     const Partials elements = tile().fold_elements(row);
-    OfFolds values{.running = std::vector<ValueId>(folds, kNoValue),
-                   .whole = std::vector<ValueId>(folds, kNoValue)};
+    Broadcasts values{.running = std::vector<ValueId>(folds, kNoValue),
+                      .whole = std::vector<ValueId>(folds, kNoValue)};
     for (std::size_t f = 0; f < folds; ++f) {
       if (run_.is_scan(f))
         values.running[f] = run_.row().scan_in_lanes(f, elements[f], row.width, carries[f]);

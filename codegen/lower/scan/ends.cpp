@@ -1,4 +1,4 @@
-// Rows that begin or end within a load: the last ones of everything and of blocks, a segment's
+// Rows that begin or end within a load: the last ones of the whole input and of blocks, a segment's
 // first and last ones; ScanTile's part of them.
 #include <utility>
 
@@ -94,7 +94,7 @@ std::vector<Loaded> ScanTile::load_whole(ValueId begin, ValueId count) {
   return rows;
 }
 
-void ScanTile::store_existing(const Loaded& row, int r, ValueId at, const OfFolds& values,
+void ScanTile::store_existing(const Loaded& row, int r, ValueId at, const Broadcasts& values,
                               ValueId extent, Ending& ending) {
   const std::vector<ValueId> outputs = tile_.finish_elements(row, values, extent);
   const ValueId number = loads_of_row(r);

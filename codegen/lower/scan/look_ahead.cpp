@@ -1,4 +1,4 @@
-// lower_look_ahead: scans of everything, or of segments of several tiles, by blocks that stay.
+// lower_look_ahead: scans of the whole input, or of segments of several tiles, by blocks that stay.
 //
 // A block takes one tile after the other by tickets, always some tiles before it works on them, and
 // has their elements under way. In each round it folds one tile and publishes the fold, and scans

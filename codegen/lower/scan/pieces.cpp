@@ -231,7 +231,7 @@ class ScanTile::Range {
     const auto scanned = scan_.range_row_.scan_range(rows.loaded, states, depth_ > 1);
     for (std::size_t i = 0; i < rows.begins.size(); ++i) {
       const int r = rows.begins[i];
-      const OfFolds values{.running = scanned[i], .whole = folded_};
+      const Broadcasts values{.running = scanned[i], .whole = folded_};
       const Loaded& row = rows.loaded[i];
       const ValueId place = b_.add(rows.at, b_.i64(std::int64_t{r} * kWarpWidth));
       if (seam_ && r == 0 && rows.from != kNoValue) {

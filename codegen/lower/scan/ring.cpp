@@ -41,7 +41,7 @@ void ScanRing::start(ValueId number, ValueId begin, ValueId count, int rows, boo
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     if (!run_.tile().uses_input(i)) continue;
     const auto index = static_cast<int>(i);
-    // Runs of everything may end anywhere, and with heads the last one.
+    // Runs of the whole input may end anywhere, and with heads the last one.
     const bool whole = copies_[i].exact && (all || (plan_.segment > 0 && !plan_.scan.heads));
     b_.copy_async({.buffer = index,
                    .first = begin,

@@ -1,4 +1,4 @@
-// What elements are told of their segment's fold, where segments begin and end anywhere in rows;
+// Broadcasts of a segment's fold to its elements, where segments begin and end anywhere in rows;
 // ScanTile's part of it.
 //
 // A lane's elements hold one segment's end at most. A lane keeps the value at that end; its
@@ -35,7 +35,7 @@ ValueId ScanTile::end_of_lane(ValueId values, ValueId left, int width) {
   return end;
 }
 
-ValueId ScanTile::told_values(ValueId own, ValueId next, ValueId left, int width) {
+ValueId ScanTile::broadcast_values(ValueId own, ValueId next, ValueId left, int width) {
   Builder::Values parts(static_cast<std::size_t>(width), own);
   for (int i = std::gcd(static_cast<int>(segment_), width); i < width; ++i) {
     const ValueId is_own = b_.compute(Op::le, {b_.i32(i), left});
@@ -45,7 +45,7 @@ ValueId ScanTile::told_values(ValueId own, ValueId next, ValueId left, int width
 }
 
 /// Before: rows begin at a head.
-void ScanTile::spread_in_warp(std::vector<OfFolds>& rows, std::size_t f) {
+void ScanTile::spread_in_warp(std::vector<Broadcasts>& rows, std::size_t f) {
   const int width = plan_.load_width;
   const auto size = static_cast<std::int32_t>(segment_);
   const auto row = static_cast<std::int32_t>(row_elements());
@@ -71,12 +71,12 @@ void ScanTile::spread_in_warp(std::vector<OfFolds>& rows, std::size_t f) {
     const ValueId own = end_behind(r, left[r], size - 1);
     ValueId next = kNoValue;
     if (size % width != 0) next = end_behind(r, b_.add(left[r], b_.i32(size)), width - 1 + size);
-    rows[r].whole[f] = told_values(own, next, left[r], width);
+    rows[r].whole[f] = broadcast_values(own, next, left[r], width);
   }
 }
 
 /// Before: rows begin at slot_ of the block, whose first slot is a head.
-void ScanTile::put_ends(const std::vector<OfFolds>& rows, std::size_t f, int array) {
+void ScanTile::put_ends(const std::vector<Broadcasts>& rows, std::size_t f, int array) {
   const int width = plan_.load_width;
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
   const ValueId segments = b_.i32(static_cast<std::int32_t>(plan_.scan.tile_segments));
@@ -90,7 +90,7 @@ void ScanTile::put_ends(const std::vector<OfFolds>& rows, std::size_t f, int arr
 }
 
 /// Before: all of the block's ends are put.
-void ScanTile::get_ends(std::vector<OfFolds>& rows, std::size_t f, int array) {
+void ScanTile::get_ends(std::vector<Broadcasts>& rows, std::size_t f, int array) {
   const int width = plan_.load_width;
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
   const ValueId last = b_.i32(static_cast<std::int32_t>(plan_.scan.tile_segments - 1));
@@ -103,11 +103,11 @@ void ScanTile::get_ends(std::vector<OfFolds>& rows, std::size_t f, int array) {
     const ValueId first = slots_of_row(r), segment = b_.div(first, size);
     const ValueId own = end_of(segment);
     const ValueId next = segment_ % width != 0 ? end_of(b_.add(segment, b_.i32(1))) : kNoValue;
-    rows[r].whole[f] = told_values(own, next, left_of_segment(first), width);
+    rows[r].whole[f] = broadcast_values(own, next, left_of_segment(first), width);
   }
 }
 
-void ScanTile::spread_ends(std::vector<OfFolds>& rows) {
+void ScanTile::spread_ends(std::vector<Broadcasts>& rows) {
   std::vector<std::size_t> folds;
   for (std::size_t f = 0; f < spreads_.size(); ++f)
     if (spreads_[f]) folds.push_back(f);

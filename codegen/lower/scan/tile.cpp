@@ -47,7 +47,7 @@ ScanTile::ScanTile(Builder& builder, const Graph& graph, const Plan& plan, std::
       segment_(segment),
       reverse_(graph.folds.size(), false),
       is_scan_(graph.folds.size(), false),
-      asked_(asked_by_elements(graph)),
+      asked_(broadcast_folds(graph)),
       spreads_(graph.folds.size(), false),
       ranges_reverse_(ranges_reverse(graph)),
       tile_(builder, graph, plan_),
@@ -126,10 +126,10 @@ Partials ScanTile::total(RowTotals folded) {
 }
 
 void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
-                         const std::function<void(std::size_t, OfFolds)>& done) {
+                         const std::function<void(std::size_t, Broadcasts)>& done) {
   const std::size_t count = rows.size(), folds = graph_.folds.size();
   const std::vector<ValueId> none(folds, kNoValue);
-  std::vector<OfFolds> values(count, {.running = none, .whole = none});
+  std::vector<Broadcasts> values(count, {.running = none, .whole = none});
   std::vector<RowCarry> before;
   for (const std::optional<Partial>& state : carry) before.push_back({.state = state});
   auto scanned = [&](std::size_t f) { return is_scan_[f] || segment_ != 0; };  // else totals serve
@@ -185,7 +185,7 @@ Carry ScanTile::scan_either(const std::vector<Loaded>& rows, ValueId begin, Carr
                             ValueId before) {
   Ending ending;
   if (count != kNoValue) ending = ending_of(count, before);
-  scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {
+  scan_rows(rows, carry, [&](std::size_t r, Broadcasts values) {
     values.whole = folded;
     const ValueId at = b_.add(begin, b_.i64(static_cast<std::int64_t>(r) * row_elements()));
     if (count == kNoValue) {
@@ -240,7 +240,7 @@ Carry ScanTile::scan_segments_either(const std::vector<Loaded>& rows, ValueId be
   const ValueId extent = b_.i64(segment_);
   const bool lines =
       !begins_anywhere() && rows_on_lines(plan_, plan_.scan.tile_segments * segment_);
-  scan_rows(rows, carry, [&](std::size_t r, OfFolds values) {
+  scan_rows(rows, carry, [&](std::size_t r, Broadcasts values) {
     if (has_ends_ && !row_.of_one())
       store_ends(rows[r], static_cast<int>(r), values.running, count, first);
     for (std::size_t f = 0; f < asked_.size(); ++f) {
@@ -318,8 +318,8 @@ void ScanTile::store_folds(const Partials& folds, ValueId segment, ValueId exten
   }
 }
 
-void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at, const OfFolds& values,
-                         ValueId extent, bool lines, ValueId left) {
+void ScanTile::store_row(TileLowering& tile, const Loaded& row, ValueId at,
+                         const Broadcasts& values, ValueId extent, bool lines, ValueId left) {
   const std::vector<ValueId> outputs = tile.finish_elements(row, values, extent);
   if (left == kNoValue) return store_values(row, at, outputs, lines);
   b_.branch(

@@ -172,8 +172,8 @@ class ScanTile {
   /// The numbers of row r's loads, a lane.
   ValueId loads_of_row(int r);
   /// Stores row r's loads that are all there, and keeps the values of the one that is not.
-  void store_existing(const Loaded& row, int r, ValueId at, const OfFolds& values, ValueId extent,
-                      Ending& ending);
+  void store_existing(const Loaded& row, int r, ValueId at, const Broadcasts& values,
+                      ValueId extent, Ending& ending);
   /// Stores these, of `rows` rows.
   void store_rest(ValueId begin, int rows, const Ending& ending);
   /// Lanes of a row of `width` elements each, from element `slot` on, before element `count`.
@@ -185,11 +185,11 @@ class ScanTile {
   /// elements ask for where segments begin anywhere in rows (spreads_), each gets its segment's,
   /// and those of all rows come first.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
-                 const std::function<void(std::size_t, OfFolds)>& done);
+                 const std::function<void(std::size_t, Broadcasts)>& done);
   ValueId ahead_of_scan();
   /// `lines`: rows begin with lines of memory, so that outputs may be stored past the caches.
   /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
-  void store_row(TileLowering& tile, const Loaded& row, ValueId at, const OfFolds& values,
+  void store_row(TileLowering& tile, const Loaded& row, ValueId at, const Broadcasts& values,
                  ValueId extent, bool lines, ValueId left = kNoValue);
   void store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs, bool lines);
   /// The same of the row in which the memory ends: one element a lane at a time.
@@ -204,7 +204,7 @@ class ScanTile {
   /// The same of all rows, in which segments begin anywhere: of folds in spreads_, whose running
   /// values are there. Behind begin_at() contains a barrier, if there are any; only once on each
   /// way through the program.
-  void spread_ends(std::vector<OfFolds>& rows);
+  void spread_ends(std::vector<Broadcasts>& rows);
   /// Each lane's first slot of row r, counted from where the run or its block begins (lane i32).
   ValueId slots_of_row(std::size_t r);
   /// How far slot `first` of what begins at a head is from its segment's last one.
@@ -212,10 +212,10 @@ class ScanTile {
   /// The value where a segment ends in a lane, `left` behind its first element, if one does.
   ValueId end_of_lane(ValueId values, ValueId left, int width);
   /// A lane's elements: `own` up to its segment's end, `next` behind it (kNoValue: there are none).
-  ValueId told_values(ValueId own, ValueId next, ValueId left, int width);
-  void spread_in_warp(std::vector<OfFolds>& rows, std::size_t f);
-  void put_ends(const std::vector<OfFolds>& rows, std::size_t f, int array);
-  void get_ends(std::vector<OfFolds>& rows, std::size_t f, int array);
+  ValueId broadcast_values(ValueId own, ValueId next, ValueId left, int width);
+  void spread_in_warp(std::vector<Broadcasts>& rows, std::size_t f);
+  void put_ends(const std::vector<Broadcasts>& rows, std::size_t f, int array);
+  void get_ends(std::vector<Broadcasts>& rows, std::size_t f, int array);
 
   Builder& b_;
   const Graph& graph_;

@@ -49,9 +49,9 @@ class TileTree {
   void publish(Builder& b, ScanTiles& tiles, ValueId ticket, const Partials& own) const;
   /// The fold of the tile that was taken as a ticket, whoever took it.
   using Refold = std::function<Partials(ValueId)>;
-  /// The fold of everything before the tile; only once a launch, by all warps, with a barrier if
-  /// there are several. Publishes the groups that end with the tile, and, if `publishes`, its own
-  /// fold, which `own` gives, before it waits. With `refold` blocks help each other.
+  /// The fold of the whole input before the tile; only once a launch, by all warps, with a barrier
+  /// if there are several. Publishes the groups that end with the tile, and, if `publishes`, its
+  /// own fold, which `own` gives, before it waits. With `refold` blocks help each other.
   Partials before(Builder& b, ScanTiles& tiles, ValueId ticket,
                   const std::function<Partials()>& own, bool publishes,
                   const Refold& refold = {}) const;

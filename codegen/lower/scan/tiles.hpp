@@ -34,7 +34,7 @@ struct TileParams {
   /// Of a launch that stores an element for each of the inputs'.
   [[nodiscard]] NonTemporalStores streams(const Graph& graph, const Plan& plan,
                                           const Target& target) const;
-  /// Scans of everything go on from launch to launch: buffers of states, and whether they are
+  /// Scans of the whole input go on from launch to launch: buffers of states, and whether they are
   /// there.
   int carry_in = -1, carry_out = -1, has_carry_in = -1, has_carry_out = -1;
 };
@@ -113,8 +113,8 @@ class ScanTiles {
   /// Elements of the run from the span's row on, where some of them may not be there, else
   /// kNoValue.
   ValueId count_from(Span span);
-  /// What `rows` makes, of the last tile of a segment or of everything, which may not be all there
-  /// (ScanPlan::ragged), and of the first one of a segment that begins within a load.
+  /// What `rows` makes, of the last tile of a segment or of the whole input, which may not be all
+  /// there (ScanPlan::ragged), and of the first one of a segment that begins within a load.
   Builder::Values of_masked(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
   [[nodiscard]] bool ends_anywhere() const {

@@ -182,7 +182,7 @@ ValueId TileLowering::finalize(std::size_t fold, const Partial& partial, int par
   return call(f.finalize, arguments)[static_cast<std::size_t>(part)];
 }
 
-std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile, const OfFolds& values,
+std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile, const Broadcasts& values,
                                                    ValueId extent, Level level) {
   Scope scope = scope_of(tile);
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -190,9 +190,9 @@ std::vector<ValueId> TileLowering::finish_elements(const Loaded& tile, const OfF
     const auto id = static_cast<NodeId>(i);
     if (node.kind == NodeKind::extent) scope.values[id] = extent;
     if (node.kind != NodeKind::scan && node.kind != NodeKind::fold) continue;
-    const auto& of_folds = node.kind == NodeKind::scan ? values.running : values.whole;
-    if (of_folds.empty()) continue;
-    const ValueId value = of_folds[static_cast<std::size_t>(node.index)];
+    const auto& broadcasts_of = node.kind == NodeKind::scan ? values.running : values.whole;
+    if (broadcasts_of.empty()) continue;
+    const ValueId value = broadcasts_of[static_cast<std::size_t>(node.index)];
     if (value != kNoValue) scope.values[id] = value;
   }
   return outputs_of(level, scope);

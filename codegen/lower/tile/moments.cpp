@@ -1,4 +1,4 @@
-// A part of TileLowering: moments (count, mean, sum of squared deviations) of everything
+// A part of TileLowering: moments (count, mean, sum of squared deviations) of the whole input
 // that a batch of loads brought, at once. The mean comes first, then the deviations from it: an
 // element costs an addition, a subtraction and a fused multiplication and addition, and a formula
 // that merges moments is needed for whole batches only.

@@ -58,7 +58,7 @@ using Partials = std::vector<Partial>;  // one a fold
 /// One state a fold, or none before anything was folded.
 using OptionalPartials = std::vector<std::optional<Partial>>;
 /// What elements have of each fold; kNoValue, or no list, where no output asks for it.
-struct OfFolds {
+struct Broadcasts {
   std::vector<ValueId> running{};  ///< of its scan
   std::vector<ValueId> whole{};    ///< of itself, over the element's segment
 };
@@ -290,7 +290,7 @@ class TileLowering {
   /// The value of one fold, or another of its results.
   ValueId finalize(std::size_t fold, const Partial& partial, int part = 0);
   /// The outputs of `level` (kNoValue for the others), computed for every element of a tile.
-  std::vector<ValueId> finish_elements(const Loaded& tile, const OfFolds& values, ValueId extent,
+  std::vector<ValueId> finish_elements(const Loaded& tile, const Broadcasts& values, ValueId extent,
                                        Level level = Level::element);
 
  private:

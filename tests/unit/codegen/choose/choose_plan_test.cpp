@@ -1155,7 +1155,7 @@ ReadAhead read_ahead(const codegen::Program& program) {
   return result;
 }
 
-/// Of segments always; of everything what is read ahead is the tile that comes next.
+/// Of segments always; of the whole input what is read ahead is the tile that comes next.
 TEST(ChoosePlan, ScansAskAheadForWhatComesFromMemory) {
   const Target many = codegen::cpu_target(8, "sapphirerapids");
   const Target few = codegen::cpu_target(2, "sapphirerapids");

@@ -68,8 +68,8 @@ TEST(GraphWideScans, NothingElseChanges) {
   EXPECT_EQ(print_expression(on_gpu(scan)), print_expression(scan.graph())) << "for people";
 }
 
-// Half of the rows in twice the blocks, where segments are whole tiles of those, and of everything
-// where merges take long.
+// Half of the rows in twice the blocks, where segments are whole tiles of those, and of the whole
+// input where merges take long.
 TEST(GraphWideScans, ExtremesHaveShortTiles) {
   const Target target = gpu_target(90);
   const auto plan_of = [&](const Computation& computation, std::int64_t segment) {
