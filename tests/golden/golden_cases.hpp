@@ -239,4 +239,33 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };
 
+/// Cases whose programs and kernels stand in full: short ones, in which every strategy, unit and
+/// operation of short ones occurs.
+inline constexpr std::string_view kShown[] = {
+    "dot_f16_S64_sm_90",
+    "look_back_cpu",
+    "look_back_in_place_sm_75",
+    "look_back_sm_90",
+    "scan_back_out_f32_S37_sm_90_scan_tile",
+    "scan_back_out_f32_S5000_sm_90_propagate",
+    "scan_exclusive_i8_S2_sm_80_scan_tile",
+    "scan_sum_f16_S250_sm_90_scan_block",
+    "scan_sum_f32_S64_sm_90_scan_tile",
+    "sum_bf16_S2560_sm_90_inefficient256n",
+    "sum_f16_S16384_sm_90_block256n",
+    "sum_f16_S16_sm_90_reduction16",
+    "sum_f16_S2048_sm_90_efficient256n",
+    "sum_f16_S256_sm_90_reduction256",
+    "sum_f16_S2816_sm_90_inefficient256n",
+    "sum_f16_S32768_sm_90_parts",
+    "sum_f16_S4096_sm_80_efficient256n",
+    "sum_f16_S48_sm_90_strided16n",
+    "sum_f16_S64_sm_90",
+    "sum_f16_S64_sm_90_staged",
+    "sum_f16_whole_sm_90_single_pass",
+    "sum_f32_S1_sm_90",
+    "sum_i8_S64_sm_90",
+    "sum_u8_S32_sm_75",
+};
+
 }  // namespace chainfold::test

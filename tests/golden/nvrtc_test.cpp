@@ -172,8 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
       return fmt::format("{}_S{}", std::get<0>(info.param), std::get<1>(info.param));
     });
 
-/// The same of everything, of each class of few elements: tiles of scans wait in registers for the
-/// states before them, clusters that fold have many loads on their way.
+/// The same of the whole input, of each class of few elements: tiles of scans wait in registers for
+/// the states before them, clusters that fold have many loads on their way.
 class NvrtcClasses : public testing::TestWithParam<const char*> {};
 
 TEST_P(NvrtcClasses, SpillNothing) {
