@@ -28,7 +28,7 @@ void simplify(Program& program);
 /// Source text in the language of the target's backend, and the symbols of its launches in order.
 struct Source {
   std::string text;     ///< all that the compiler gets
-  std::string kernels;  ///< without the fixed helpers: what people read
+  std::string kernels;  ///< without the fixed helpers, for readers
   std::vector<std::string> symbols;
 };
 Source emit(const Program& program, const Target& target);

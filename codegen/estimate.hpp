@@ -1,18 +1,19 @@
 // What a plan takes, estimated without compiling or running it.
 //
-// The estimate reads the program alone, so every strategy is judged by the same few laws, whose
-// constants stand in Target::rates:
-//   memory   once each array that a launch loads from and once each that it stores to, at the rate
-//            of memory; loads slower in proportion where those that resident warps have under way
-//            are fewer than what keeps memory busy (Little's law); scratch, which lies in a nearer
-//            cache, less so;
-//   issue    instructions of all warps, weighted by the slots that their pipe takes, over what the
-//            processors issue, or what the resident warps can keep issuing;
-//   launches a fixed time each.
+// The estimate reads the program alone, so the same few laws judge every strategy. Their constants
+// stand in Target::rates:
+//
+//   memory    Each array that a launch loads from counts once, and so does each that it stores to.
+//             Loads slow down in proportion where those of resident warps are too few to keep
+//             memory busy (Little's law). Loads of scratch, in a nearer cache, slow down less.
+//   issue     Instructions of all warps count by the slots that they take in their pipe. The
+//             multiprocessors issue at their rate, or at what resident warps can keep issuing.
+//   launches  Each takes a fixed time.
+//
 // A launch takes the longer of the first two. Residency follows from warps, shared memory and
-// registers, the latter from the lifetimes of values. Trip counts come from a walk through the
-// first, a middle and the last warp of a block in the middle of the grid; what the walk cannot know
-// (a trip count from data, the side of a branch) it takes at its least. Conflicts of banks, partly
+// registers, the latter from the lifetimes of values. Trip counts come from a walk through a block
+// in the middle of the grid: its first, a middle and its last warp. The walk takes at its least
+// what it cannot know: a trip count from data, or the side of a branch. Conflicts of banks, partly
 // used sectors, second-level caches and the waits of barriers are left out: they make real plans
 // slower, never faster.
 //
@@ -28,19 +29,19 @@
 
 namespace chainfold::codegen {
 
-/// What one launch asks of a processor.
+/// What one launch asks of a multiprocessor.
 struct LaunchEstimate {
   double blocks = 0;         ///< of the grid
-  double resident = 0;       ///< blocks that a processor holds at once
+  double resident = 0;       ///< blocks that a multiprocessor holds at once
   double slots = 0;          ///< of issue, a block
   double bytes_ahead = 0;    ///< loads that a block has under way at its best
   int registers = 0;         ///< a thread
-  double memory_cycles = 0;  ///< of a processor, for the launch
+  double memory_cycles = 0;  ///< of a multiprocessor, for the launch
   double issue_cycles = 0;
 };
 
 struct PlanEstimate {
-  double cycles = 0;  ///< of a processor, for all launches
+  double cycles = 0;  ///< of a multiprocessor, for all launches
   std::vector<LaunchEstimate> launches;
 };
 

@@ -8,8 +8,8 @@
 
 namespace chainfold::codegen {
 
-/// What stands behind a kernel, for people: the expression, the graph, the plan, which constant
-/// matrices and why, bytes an element, the program and the source, which emit gave.
+/// A text about a kernel: the expression, the graph, the plan, bytes an element, the program and
+/// the source. It says which constant matrices each fold has, and why. `source` is what emit gave.
 std::string explain_graph(const Graph& graph, const Target& target, const Compiled& compiled,
                           const Source& source);
 }  // namespace chainfold::codegen

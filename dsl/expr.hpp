@@ -1,10 +1,10 @@
 // Expressions: what all of them share.
 //
-// The type of an expression is its tree. The element type and the level of every node, one value an
-// element, a segment or a launch, are known to the compiler, which checks them as the expression is
-// written. Operands are held by value and names copied, so nothing dangles; copying is cheap and an
-// expression never changes. `cf::over` walks the tree once into a graph, where equal inputs and
-// equal subexpressions become one node.
+// The type of an expression is its tree. Each node has an element type and a level: one value an
+// element, a segment or a launch. The C++ compiler knows both and checks them as the expression is
+// written. Operands are held by value and names are copied, so nothing dangles. Copying is cheap
+// and an expression never changes. `cf::over` walks the tree once into a graph, where equal inputs
+// and equal subexpressions become one node.
 //
 // A tree of more than kMaxNodes nodes is refused at compile time: `cf::let(part)` makes one node of
 // a part of it.
@@ -29,7 +29,7 @@ namespace chainfold {
 using codegen::Level;
 
 namespace dsl {
-/// What is told where C++ asks an expression for its value.
+/// The message where C++ asks an expression for its value.
 template <class T>
 struct NoValueRule {
   static constexpr bool kHasValue = std::is_void_v<T>;
@@ -42,8 +42,8 @@ struct NoValueRule {
 
 /// The base of every expression. It makes the operators of namespace chainfold findable.
 struct ExpressionBase {
-  /// Refused, with what to write instead: of std::max(x, y) and if (x > 0), std::sqrt(x) and
-  /// static_cast<float>(x). As a template it is found where no function takes expressions.
+  /// Refuses std::max(x, y), if (x > 0), std::sqrt(x) and static_cast<float>(x), and says what to
+  /// write instead. As a template it is found where no function takes expressions.
   template <class T>
     requires std::is_arithmetic_v<T>
   explicit(!std::same_as<T, double>) operator T() const {
@@ -77,9 +77,9 @@ struct Walk {
   std::map<std::pair<const void*, DType>, codegen::NodeId> wide_lets;  ///< the same, as wider types
 };
 
-/// What an expression class tells of itself: N nodes, at most D of them inside one another.
-/// `let_depth`: how many cf::let lie inside one another. kFolds, kScans: whether a fold makes it a
-/// value of the segment, whether it depends on a scan.
+/// What every expression class has: N nodes, at most D of them inside one another.
+/// `let_depth`: how many cf::let lie inside one another. `kFolds`: whether a fold makes it a value
+/// of the segment. `kScans`: whether it depends on a scan.
 template <DType T, Level L, int N, int D>
 struct Node : ExpressionBase {
   static_assert(N <= kMaxNodes,
@@ -108,9 +108,10 @@ struct Operation : Node<T, L, (1 + ... + A::kNodes), 1 + std::max({A::kDepth...}
   static constexpr bool kScans = (A::kScans || ...);
 };
 
-// What lies directly below a sum, a mean, a dot product or a norm of integers is computed in the
-// sum's type: `+ - *` (fma), through one another, cf::let and the values of a select. Casts,
-// comparisons, divisions, shifts and operations on bits keep their type, and so end it.
+// Directly below a sum, a mean, a dot product or a norm of integers, `+ - *` and fma are computed
+// in the sum's type. They count as directly below through one another, through cf::let and through
+// the values of a select. Casts, comparisons, divisions, shifts and operations on bits keep their
+// type, and so end it.
 
 /// Whether an operation is one of those.
 constexpr bool is_exact_wide(codegen::Op op) noexcept {

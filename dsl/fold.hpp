@@ -1,18 +1,36 @@
 // Folds: from the elements of a segment to one value.
 //
-// Each takes, as its last argument, an optional filter cf::where(condition): elements for which it
-// is false do not take part (whatever their value, NaN included). What is computed from folds and
-// parameters, e.g. cf::sqrt(cf::mean(x * x)), is again one value a segment.
+// The last argument of each is an optional filter, cf::where(condition). Elements for which the
+// condition is false do not take part, whatever their value, NaN included. What is computed from
+// folds and parameters, e.g. cf::sqrt(cf::mean(x * x)), is again one value a segment.
 //
-// Types. Sums of floats up to 32 bits are f32, of f64 f64, of signed integers i64, of unsigned
-// integers, their sums and products, and bool u64; integer sums wrap. What lies directly below a
-// sum, mean, dot or norm of integers does not wrap in a narrower type: `+ - *` (through one
-// another, cf::let and the values of cf::select) are computed in the sum's type. mean, variance and
-// norm are f32 for types up to 16 bits and f32, else f64. min and max keep the type. Empty
-// segments, or those of which the filter leaves nothing: sum, count, dot and norm are 0, mean and
-// variance NaN, min and max +inf and -inf or the type's largest and smallest value, any false, all
-// true, argmin and argmax -1, product 1, logsumexp -inf, bit_and all ones, bit_or and bit_xor 0. A
-// sum is never -0. Folds of one's own: monoid.hpp.
+// Types, and values where there is nothing to fold: an empty segment, or no element that passes.
+//
+// clang-format off
+//   fold               type                                       value of nothing
+//   sum, dot           f32 of floats up to 32 bits, f64 of f64,   0
+//                      i64 of signed integers,
+//                      u64 of unsigned integers and of bool
+//   product            as a sum                                   1
+//   count              i64                                        0
+//   mean, variance     f32 of f32 and of types up to 16 bits,     NaN
+//                      else f64
+//   norm               as a mean                                  0
+//   min, max           the operand's                              +inf, -inf; of integers the
+//                                                                 type's largest, smallest
+//   argmin, argmax     i64                                        -1
+//   any, all           bool                                       false, true
+//   logsumexp          f64 of f64, else f32                       -inf
+//   bit_and            the operand's                              all ones
+//   bit_or, bit_xor    the operand's                              0
+// clang-format on
+//
+// For sum and dot, sums and products of unsigned integers count as unsigned. Integer sums wrap. A
+// sum is never -0.
+//
+// Directly below a sum, mean, dot or norm of integers, `+ - *` are computed in the sum's type, so
+// they do not wrap in a narrower one. They count as directly below through one another, through
+// cf::let and through the values of cf::select. Folds of one's own: monoid.hpp.
 #pragma once
 
 #include <algorithm>
@@ -168,8 +186,8 @@ auto all(E&& e, F&&... filter) {
   return dsl::fold_of<dsl::FoldKind::all>(std::forward<E>(e), std::forward<F>(filter)...);
 }
 
-/// The index within its segment of the smallest element, i64: of the first one where several are
-/// equal (-0 equals +0), of the first NaN where there is one, -1 of nothing.
+/// The index within its segment of the smallest element, i64; -1 of nothing. Of several equal ones
+/// (-0 equals +0) it is the first's, and where there is a NaN the first NaN's.
 template <class E, class... F>
   requires dsl::FoldArguments<E, F...>
 auto argmin(E&& e, F&&... filter) {

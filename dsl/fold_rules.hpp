@@ -1,5 +1,5 @@
-// What folds are told apart by and what they are refused for: rules with messages, each a class of
-// its own (ops.hpp says why).
+// The kinds of folds, and the mistakes for which folds are refused: a rule with its message is a
+// class (ops.hpp says why).
 #pragma once
 
 #include <concepts>
@@ -179,8 +179,8 @@ constexpr bool is_condition() {
   }
 }
 
-/// The arguments of a fold: an expression E and, where there is one more, a filter. F is void where
-/// there is none; More tells how many there are behind it.
+/// The arguments of a fold: an expression E and, where there is one more, a filter F. F is void
+/// where there is none; More is the number of arguments behind it.
 template <class E, class F, std::size_t More>
 struct FoldArgumentsRule {
   static constexpr bool kFilterFirst = AFilter<E>;
@@ -241,10 +241,10 @@ struct DotRule {
                 "cf::where(condition), e.g. cf::dot(x, y, cf::where(x > 0))");
 };
 
-/// What is meant as a fold: one argument, or several of which one is of this language.
+/// Arguments that are meant for a fold: one, or several with an expression or a filter among them.
 template <class E, class... F>
 concept FoldArguments = sizeof...(F) == 0 || Expression<E> || AFilter<E> || (AFilter<F> || ...);
-/// The same of cf::min and cf::max, which of two expressions are the smaller and the larger.
+/// The same for cf::min and cf::max, which with two expressions give the smaller and the larger.
 template <class E, class... F>
 concept ExtremeArguments = sizeof...(F) == 0 || AFilter<E> || (AFilter<F> || ...);
 

@@ -33,9 +33,9 @@ struct Param : Leaf<T, Level::uniform> {
 
 }  // namespace dsl
 
-/// The input array `name` of element type T: one of f16, bf16, float, double, the integers of 8 to
-/// 64 bits, and bool (one byte, 0 or 1). Two inputs of one name are the same input; `cf::over`
-/// throws UserError(duplicate_input) if their types differ or a parameter has the name, and
+/// The input array `name` of element type T. T is f16, bf16, float, double, an integer of 8 to 64
+/// bits, or bool (one byte, 0 or 1). Two inputs of one name are the same input. `cf::over` throws
+/// UserError(duplicate_input) if their types differ or a parameter has the name, and
 /// UserError(invalid_argument) for an empty name.
 template <class T = Unnamed>
 auto input(std::string_view name) {
@@ -43,8 +43,8 @@ auto input(std::string_view name) {
   return dsl::Input<kDType<ElementOr<T>>>(name);
 }
 
-/// The position of each element within its segment, from 0 on: an i64 for operands and filters of
-/// folds, e.g. cf::sum(x, cf::where(cf::index() % 2 == 0)).
+/// The position of each element within its segment, an i64 from 0 on. Operands and filters of
+/// folds may use it: cf::sum(x, cf::where(cf::index() % 2 == 0)).
 inline auto index() { return dsl::Index(); }
 
 /// A single value of type T, bound to `name` at launch and the same for all elements. Names follow

@@ -28,9 +28,9 @@ struct LetOf final : LetBody {
   E e;
 };
 
-/// A handle of an expression of type T and level L, written once however often it is used. Its type
-/// is that of every other such expression, so that one may be assigned to another: what it would
-/// need not to wrap is asked when it is written.
+/// A handle of an expression of type T and level L, written once however often it is used. All
+/// handles of one type and level have one C++ type, so one may be assigned to another. So the bits
+/// that its body needs are unknown here (kExactBits), and write_wide asks the body for them.
 template <DType T, Level L, bool Folds, bool Scans>
 struct Let : Leaf<T, L> {
   static constexpr bool kFolds = Folds;
@@ -59,10 +59,12 @@ struct Let : Leaf<T, L> {
 
 }  // namespace dsl
 
-/// The same value as `e`, of the same type and level, but one node for the compiler: large
+/// The same value as `e`, of the same type and level, but one node for the compiler. So large
 /// expressions are built of parts, also in a loop:
+///
 ///     auto p = cf::let(x * 0.0f);
 ///     for (float c : coefficients) p = cf::let(p * x + c);
+///
 /// Throws UserError(unsupported) when more than 5000 lie inside one another.
 template <Expression E>
 auto let(E&& e) {

@@ -1,13 +1,13 @@
 // Literals: plain C++ numbers beside expressions.
 //
 // A literal takes the type of the expression beside it (f32 beside f16 and bf16, which compute in
-// f32) and must be exactly representable there: `x * 0.1` for an f32 x is an error, `x * 0.1f` is
-// not. As the compiler does not know its value, UserError(type_mismatch) is thrown when the
-// expression is built. A floating-point literal beside an integer expression, and a bool beside a
-// number or the other way round, are refused at compile time.
+// f32). Its value must be exact there: `x * 0.1` for an f32 x is an error, `x * 0.1f` is not. The
+// C++ compiler does not know the value, so the error is a UserError(type_mismatch) when the
+// expression is built. A floating-point literal beside an integer expression is refused at compile
+// time. So is a bool beside a number, or a number beside a bool.
 //
-// Literals are arguments of the kernel, so that 2 * x and 3 * x share one. 0, 1, -1, booleans, the
-// exponents of cf::pow and what is marked with cf::constant are part of the kernel.
+// Literals are arguments of the kernel, so that 2 * x and 3 * x share one kernel. These are part of
+// the kernel: 0, 1, -1, booleans, exponents of cf::pow, and literals marked with cf::constant.
 #pragma once
 
 #include <ranges>
@@ -37,8 +37,8 @@ constexpr bool is_range_of_elements() {
 }
 template <class T>
 inline constexpr bool kElements = is_range_of_elements<T>();
-/// Numbers of the language that are no element types, and data: taken as operands, to be refused
-/// by ElementRule.
+/// Numbers of C++ that are no element types, and arrays: taken as operands, to be refused by
+/// ElementRule.
 template <class T>
 inline constexpr bool kForeignOperand =
     !Element<T> && !Expression<T> &&
@@ -87,7 +87,7 @@ struct Literal : Leaf<T, Level::uniform> {
   codegen::Bits bits;
 };
 
-/// What a literal is taken as beside an expression of type `beside`.
+/// The type of a literal beside an expression of type `beside`.
 constexpr DType literal_type(DType beside) noexcept {
   return beside == DType::f16 || beside == DType::bf16 ? DType::f32 : beside;
 }
@@ -118,7 +118,7 @@ struct IsConstant : std::false_type {};
 template <class T>
 struct IsConstant<Constant<T>> : std::true_type {};
 
-/// An operand as an expression: a number is checked against the type `Beside` and becomes a literal
+/// An operand as an expression. A number is checked against the type `Beside` and becomes a literal
 /// of type P, which holds all values of Beside.
 template <DType P, DType Beside, bool MakeConstant = false, class X>
 auto as_expression(X&& x) {
@@ -142,8 +142,8 @@ auto as_expression(X&& x) {
 
 }  // namespace dsl
 
-/// Marks a literal as part of the kernel instead of an argument of it: the compiler may then use
-/// its value, and another value means another kernel. An operand like the number itself.
+/// Marks a literal as part of the kernel instead of an argument of it. The compiler may then use
+/// its value, and another value means another kernel. It is an operand like the number itself.
 template <class T>
 auto constant(T value) {
   (void)ElementRule<T>{};

@@ -2,8 +2,8 @@
 //
 //     // The longest run of true: (length of the prefix of true, longest, suffix, elements).
 //     auto longest_run = cf::monoid(
-//         "longest_run", cf::state<std::int64_t, std::int64_t, std::int64_t, std::int64_t>(0, 0, 0,
-//         0),
+//         "longest_run",
+//         cf::state<std::int64_t, std::int64_t, std::int64_t, std::int64_t>(0, 0, 0, 0),
 //         [](auto hit) {                                  // an element as a state
 //           auto one = cf::cast<std::int64_t>(hit);
 //           return cf::fields(one, one, one, 1);
@@ -19,17 +19,20 @@
 //         [](auto s) { return cf::get<1>(s); });          // the value of a state
 //     auto runs = cf::over(cf::segments(4096), cf::fold(longest_run, x > 0));
 //
-// lift gets one argument an operand of cf::fold, merge two states, finalize one. What they return
-// is made of these arguments, literals and the operations of ops.hpp; an input, a parameter or
-// another fold is an operand of cf::fold, not a part of a monoid. Both sides of cf::select are
-// computed. A field has the state's type: operands convert where no value is lost, others are cast.
+// The functions. `lift` gets one argument an operand of cf::fold, `merge` two states, `finalize`
+// one. Their results are made of these arguments, literals and the operations of ops.hpp. An input,
+// a parameter or another fold is an operand of cf::fold, not a part of a monoid. Both sides of
+// cf::select are computed. A field has the state's type: values convert where none is lost, others
+// have to be cast.
 //
-// The contract. merge is associative (up to rounding) and the state's initial values are its
-// identity on both sides; then a segment may be cut anywhere, and it is: over lanes, warps, blocks
-// and launches. Elements are merged in order. A monoid that is marked `.commutative()` may be
-// merged in any order, which is faster. cf::fold tries these laws on states of random elements and
-// refuses a monoid that breaks one, unless it is marked with cf::unchecked: lawful for the elements
-// that its author knows to occur.
+// The contract. `merge` is associative (up to rounding) and the state's initial values are its
+// identity on both sides. So a segment may be cut anywhere, and it is: over lanes, warps, blocks
+// and launches. Elements are merged in order. The elements of a monoid that is marked
+// `.commutative()` may be merged in any order, which is faster.
+//
+// The check. `cf::fold` tries these laws on states of random elements and refuses a monoid that
+// breaks one. A monoid that is marked with cf::unchecked is not tried: it is lawful for the
+// elements that its author knows to occur.
 #pragma once
 
 #include <algorithm>
@@ -54,9 +57,8 @@ namespace chainfold {
 
 /// The type of cf::unchecked.
 struct Unchecked {};
-/// The last argument of a monoid that is lawful for the elements that its author knows to occur,
-/// though not for all: a maximum from 0 on of numbers that are not negative. Its laws are not
-/// tried.
+/// The last argument of a monoid whose laws hold for the elements that occur, though not for all.
+/// Its laws are not tried. An example: a maximum from 0 on, of numbers that are not negative.
 inline constexpr Unchecked unchecked{};
 
 namespace dsl {
@@ -273,7 +275,7 @@ auto fold_monoid(const M& monoid, F filter, E... operands) {
 
 }  // namespace dsl
 
-/// The initial values of a monoid's state, which are the identity of its merge; T... are the types
+/// The initial values of a monoid's state, which are the identity of its merge. T... are the types
 /// of its fields, e.g. cf::state<float, std::int64_t>(0, 0).
 template <class... T>
 auto state(T... initial) {
@@ -300,10 +302,14 @@ auto get(const dsl::Fields<E...>& fields) {
 }
 
 /// A fold of one's own: see the top of this file. `name`, of letters, digits and underscores,
-/// appears in `explain`. Throws UserError(invalid_argument) for another name or an initial state
-/// that merge with itself does not leave as it is, (type_mismatch) for a literal that its field's
-/// type does not hold, and (unsupported) for a parameter inside it; what is wrong in lift, and laws
-/// that do not hold, are thrown by cf::fold, where its arguments have types.
+/// appears in `explain`. Throws UserError:
+///
+///     invalid_argument   another name, or an initial state that merge with itself changes
+///     type_mismatch      a literal that its field's type does not hold
+///     unsupported        a parameter inside the monoid
+///
+/// Errors in lift, and laws that do not hold, are thrown by cf::fold, where the arguments of lift
+/// have types.
 template <Element... T, class Lift, class Merge, class Finalize>
 auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, Merge merge,
             Finalize finalize) {
@@ -333,7 +339,7 @@ auto monoid(std::string_view name, const dsl::State<T...>& initial, Lift lift, M
           .merge = merge_walk.builder.lambda("the merge of the monoid " + word, both, merged),
           .finalize =
               finalize_walk.builder.lambda("the finalize of the monoid " + word, params, {value})};
-      // All but lift is known: what is wrong with it is told here, not where it is first used.
+      // All but lift is known: its errors are reported here, not where it is first used.
       (void)codegen::make_monoid({.name = word,
                                   .operands = {},
                                   .state = std::move(params),
@@ -363,8 +369,11 @@ auto monoid(const A&...) {
   return dsl::Refused();
 }
 
-/// A monoid of one's own over the elements of its operands, e.g. cf::fold(m, x),
-/// cf::fold(m, x, cf::index()) or cf::fold(m, x, y, cf::where(x > 0)).
+/// A monoid of one's own over the elements of its operands:
+///
+///     cf::fold(m, x)
+///     cf::fold(m, x, cf::index())
+///     cf::fold(m, x, y, cf::where(x > 0))
 template <dsl::AMonoid M, class... A>
   requires(sizeof...(A) > 0)
 auto fold(const M& monoid, const A&... arguments) {

@@ -1,4 +1,4 @@
-// What monoids and their folds are refused for: rules with messages, each a class of its own
+// The mistakes for which monoids and their folds are refused: a rule with its message is a class
 // (ops.hpp says why).
 #pragma once
 

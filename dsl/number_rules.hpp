@@ -1,5 +1,5 @@
-// Functions of numbers alone, which C++ computes: refused with what to write. Each takes a pack, so
-// that a function of numbers that is in scope beside it is the better match.
+// Functions of numbers alone, which C++ computes: refused, with a message that says what to write.
+// Each takes a pack, so that a function of numbers that is in scope beside it is the better match.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +20,7 @@ struct NumbersAloneRule {
 template <class... A>
 concept NumbersAlone = sizeof...(A) > 0 && (std::is_arithmetic_v<A> && ...);
 
-/// Tells so.
+/// Refuses such a call.
 template <class... A>
 double refused_numbers() {
   (void)NumbersAloneRule<(Expression<A> || ...)>{};

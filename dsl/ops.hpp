@@ -1,13 +1,14 @@
 // Element-wise operations. Their exact meaning stands in codegen/base/ops.hpp.
 //
-// Types. Both operands enter their compute type (f16 and bf16: f32; integers below 32 bits: i32)
-// and then the smallest type that holds both; so an integer of more than 16 bits beside an f32
-// gives f64. u64 beside a signed integer has no such type and is refused. Comparisons give bool.
-// Shifts have the type of their left operand. Integers wrap; x / 0 is 0, x % 0 is x.
+// Types. Both operands enter their compute type: f32 for f16 and bf16, i32 for integers below 32
+// bits. Then both enter the smallest type that holds both. So an integer of more than 16 bits
+// beside an f32 gives f64. u64 beside a signed integer has no such type and is refused. Comparisons
+// give bool. Shifts have the type of their left operand. Integers wrap; x / 0 is 0, x % 0 is x.
 //
-// Levels. A parameter or literal goes with anything. An operand for each element goes with
-// cf::count(), and one that depends on a scan with folds, whose value its segment's elements share;
-// others beside a fold are refused.
+// Levels. A parameter or a literal goes with anything. An operand with one value an element goes
+// with cf::count(). Where it depends on a scan, it goes with folds, too: a fold's value is
+// broadcast to the elements of its segment. Beside a fold any other operand with one value an
+// element is refused.
 #pragma once
 
 #include <type_traits>
@@ -25,8 +26,8 @@ using codegen::Op;
 /// What kind of operand an operation takes.
 enum class Use { arithmetic, comparison, equality, logic, bitwise, shift, real };
 
-// Rules are classes of their own, and no value is taken out of them: what breaks one is then told
-// in one message by every compiler.
+// Rules are classes of their own, and no value is taken out of them. So every compiler reports a
+// broken rule in one message.
 
 template <Use U, DType T>
 struct TypeRule {
@@ -62,8 +63,8 @@ struct CommonTypeRule {
       "cf::cast<std::int64_t>(x)");
 };
 
-/// `Folded`: whether the operand for the segment, if one is, holds a fold that the one for the
-/// elements, which scans nothing, cannot be told.
+/// `Folded`: whether one operand has a value for the segment that holds a fold, and the other one
+/// depends on no scan. Such a fold is not broadcast.
 template <Level A, Level B, bool Folded>
 struct LevelRule {
   static constexpr bool kTwo = A != B && A != Level::uniform && B != Level::uniform;
@@ -202,8 +203,7 @@ constexpr DType selected_type() noexcept {
 
 }  // namespace dsl
 
-// --- arithmetic
-// --------------------------------------------------------------------------------------
+// --- arithmetic ----------------------------------------------------------------------------------
 
 /// a + b.
 template <class A, class B>
@@ -246,8 +246,7 @@ auto operator-(A&& a) {
   return dsl::unary<dsl::Use::arithmetic, codegen::Op::neg>(std::forward<A>(a));
 }
 
-// --- comparisons, to bool; with NaN all are false but !=
-// ----------------------------------------------
+// --- comparisons, to bool; with NaN all are false but != -----------------------------------------
 
 /// a == b.
 template <class A, class B>
@@ -286,8 +285,7 @@ auto operator>=(A&& a, B&& b) {
   return dsl::binary<dsl::Use::comparison, codegen::Op::ge>(std::forward<A>(a), std::forward<B>(b));
 }
 
-// --- logic, on bool; both sides are always computed
-// ---------------------------------------------------
+// --- logic, on bool; both sides are always computed ----------------------------------------------
 
 /// a and b.
 template <class A, class B>
@@ -307,8 +305,7 @@ auto operator!(A&& a) {
   return dsl::unary<dsl::Use::logic, codegen::Op::bit_not>(std::forward<A>(a));
 }
 
-// --- bits, on integers (&, | and ^ also on bool)
-// ------------------------------------------------------
+// --- bits, on integers (&, | and ^ also on bool) -------------------------------------------------
 
 /// Bitwise and.
 template <class A, class B>
@@ -349,8 +346,7 @@ auto operator>>(A&& a, B&& b) {
   return dsl::shift<codegen::Op::shr>(std::forward<A>(a), std::forward<B>(b));
 }
 
-// --- functions
-// ---------------------------------------------------------------------------------------
+// --- functions -----------------------------------------------------------------------------------
 
 /// The smaller of two; NaN if either is NaN, and -0 < +0. With one argument, cf::min is a fold.
 template <class A, class B>
@@ -381,9 +377,10 @@ auto max(A&& a, B&& b, C&&, More&&...) {
   (void)dsl::ExtremeCountRule<sizeof...(More) == 0 && std::is_void_v<C>>{};
   return max(std::forward<A>(a), std::forward<B>(b));
 }
-// Functions of one operand, as op_table.inc documents them: abs, sign, sqrt, rsqrt, floor, ceil,
-// round, exp, exp2, expm1, log, log2, log1p, sin, cos, tanh, erf, and the tests isfinite, isnan and
-// isinf.
+// Functions of one operand, as op_table.inc documents them:
+//
+//     abs, sign, sqrt, rsqrt, floor, ceil, round, exp, exp2, expm1, log, log2, log1p, sin, cos,
+//     tanh, erf, and the tests isfinite, isnan, isinf
 #define OPERATION(...)
 #define FUNCTION(name, call, use, ...)                                       \
   template <Expression A>                                                    \
@@ -435,8 +432,8 @@ auto select(C&& condition, A&& a, B&& b) {
   return dsl::Ternary<codegen::Op::select, kOut, std::remove_cvref_t<C>, decltype(x), decltype(y)>(
       std::forward<C>(condition), std::move(x), std::move(y));
 }
-/// a as a T, in the kernel: integers wrap, floats round to nearest even; float to integer truncates
-/// and saturates, NaN gives 0; anything to bool is a != 0.
+/// a as a T, in the kernel. Integers wrap, and conversions to floats round to nearest even. Float
+/// to integer truncates and saturates, and NaN gives 0. Anything to bool is a != 0.
 template <class T = Unnamed, Expression A>
 auto cast(A&& a) {
   (void)ElementRule<T>{};

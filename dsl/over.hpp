@@ -77,8 +77,8 @@ struct OverArgumentsRule {
 
 }  // namespace dsl
 
-/// The computation of the outputs over each segment of the partition, in one pass over the inputs:
-/// of each that folds a value a segment, of each that scans a value an element.
+/// The computation of the outputs over each segment of the partition, in one pass over the inputs.
+/// An output that folds has one value a segment, one that scans has one value an element.
 /// Throws UserError(duplicate_input) where one name stands for two things.
 template <Expression... E>
 auto over(const dsl::Partition& partition, const E&... outputs) {

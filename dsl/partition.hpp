@@ -12,8 +12,8 @@
 
 namespace chainfold {
 
-/// What happens where the number of elements is no multiple of the segment size: a run is refused
-/// with UserError(not_a_multiple), or the last segment is shorter.
+/// What happens where the number of elements is no multiple of the segment size. `error`: a run is
+/// refused with UserError(not_a_multiple). `partial`: the last segment is shorter.
 enum class Tail : std::uint8_t { error, partial };
 
 namespace dsl {
@@ -69,7 +69,7 @@ struct SizeRule {
 
 }  // namespace dsl
 
-/// All elements are one segment.
+/// The whole input is one segment.
 inline dsl::Partition whole() { return {}; }
 
 /// Segments of `size` consecutive elements, e.g. segments(64) or segments(64, cf::Tail::partial).
@@ -106,10 +106,10 @@ dsl::Partition segments(const S&, Tail = Tail::error) {
   return {};
 }
 
-/// The columns of a matrix of `count` columns whose rows follow each other in memory: each is a
-/// segment, its elements in the order of the rows, so that cf::index() is the row's number. A
-/// binding's stride gives the distance of rows that are padded. Throws UserError(invalid_argument)
-/// if count < 1.
+/// The columns of a matrix of `count` columns whose rows follow each other in memory. Each column
+/// is a segment. Its elements are in the order of the rows, so that cf::index() is the row's
+/// number. A binding's stride gives the distance of rows that are padded, in elements. Throws
+/// UserError(invalid_argument) if count < 1.
 template <std::integral I>
 dsl::Partition columns(I count) {
   static_assert(!std::same_as<I, bool>, "chainfold: the number of columns is a number");

@@ -1,23 +1,25 @@
-// Linear recurrences: for each element y = a * y + x, where y is what the element before has.
+// Linear recurrences: for each element y = a * y' + x, where y' is the y of the element before.
 //
 //     auto ema   = cf::over(cf::whole(), cf::linear_recurrence(0.9F, 0.1F * x));
 //     auto level = cf::over(cf::segments(1000), cf::linear_recurrence(decay, inflow, start));
-//     auto value = cf::over(cf::segments(360), cf::linear_recurrence(discount, cash,
-//     cf::backward));
+//     auto value = cf::over(cf::segments(360),
+//                           cf::linear_recurrence(discount, cash, cf::backward));
 //
-// `a` and `x` are expressions of the inputs, of parameters, or numbers, and at least one has a
-// value an element. y before the first element (backward: behind the last) is 0, or the third
-// argument, a number or an expression of parameters, so that a stream goes on where its last y is
+// Operands. `a` and `x` are expressions of the inputs or of parameters, or numbers. At least one of
+// them has a value an element. Before the first element (backward: behind the last) y is 0 or the
+// third argument, a number or an expression of parameters. So a stream goes on where its last y is
 // given. The result is an output of cf::over and an operand of what depends on scans (scan.hpp).
 //
-// Types. f32 where both operands are floats of up to 32 bits or integers of up to 16, else f64; the
-// operands and the first y are converted before.
+// Types. The result is f32 where both operands are floats of up to 32 bits or integers of up to 16,
+// else f64. The operands and the first y are converted to it before.
 //
-// Numbers. No product of many `a` leaves a range, and none that is infinite meets a 0, which a
-// monoid of (a, x) pairs cannot avoid. From finite operands y is never NaN, and within 2 u
-// (u = 2^-24, of f64 2^-53) of the sum over j of |a_i ... a_(j+1) x_j|, the first y among the x,
-// and half the type's smallest number, wherever that sum is finite in f64. Behind an operand that
-// is not finite nothing is promised.
+// Numbers. No product of many `a` leaves a range, and none that is infinite meets a 0. A monoid of
+// (a, x) pairs cannot avoid that. From finite operands y is never NaN, and its error is at most
+//
+//     2 u S + half the type's smallest number, where u is 2^-24, of f64 2^-53,
+//     and S is the sum over j of |a_i ... a_(j+1) x_j|, the first y among the x
+//
+// wherever S is finite in f64. Behind an operand that is not finite nothing is promised.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +64,7 @@ struct RecurrenceArgumentsRule {
                 "cf::linear_recurrence(0.9F, x) of auto x = cf::input<float>(\"x\")");
 };
 
-/// What an expression asks for, of a number what is the least.
+/// The type and the level that an operand asks for; of a number those that ask for least.
 template <class E>
 struct OperandOf {
   static constexpr DType kType = DType::f32;
@@ -76,7 +78,7 @@ struct OperandOf<E> {
   static constexpr bool kScans = E::kScans, kIsBool = E::kType == DType::boolean;
 };
 
-/// y = a y + x in T; `initial` before all, or none (NoFilter).
+/// y = a y' + x in T. `initial` is y before all elements, or none (NoFilter).
 template <DType T, bool Reverse, class A, class X, class I>
 struct RecurrenceOf : Operation<T, Level::element, A, X, I> {
   RecurrenceOf(A factor, X value, I first)
@@ -134,9 +136,9 @@ inline constexpr bool kRecurrenceArguments<A, X, Ends...> = kScanEnds<Ends...>;
 
 }  // namespace dsl
 
-/// For each element a * y + x, where y is that of the element before it, and 0 at first; behind
-/// `x`, each if wanted and in this order, y before all elements, a number or an expression of
-/// parameters, and cf::backward: from the last element to the first.
+/// For each element y = a * y' + x, where y' is the y of the element before it, and 0 at first.
+/// Behind `x` may follow y before all elements, a number or an expression of parameters. The last
+/// argument may be cf::backward: from the last element to the first.
 template <class A, class X, class... Ends>
   requires dsl::kRecurrenceArguments<A, X, Ends...>
 auto linear_recurrence(A&& a, X&& x, Ends&&... ends) {

@@ -5,24 +5,26 @@
 //     auto best  = cf::over(cf::whole(), cf::inclusive(cf::max(x), 0));        // from 0 on
 //     auto level = cf::over(cf::segments(1000), cf::inclusive(cf::mean(x)), cf::max(x));
 //
-// cf::inclusive(e) is, for each element, what `e`, an expression of folds, would be if the segment
-// ended with this element; cf::exclusive(e) what it would be if the segment ended before it. With
-// cf::backward the segment begins with the element, or behind it, and still is folded in the order
-// of the elements. Every fold can be scanned: filtered ones, argmin, a monoid of one's own.
+// The value. `cf::inclusive(e)` is what `e`, an expression of folds, would be if the segment ended
+// with the element. `cf::exclusive(e)` is what it would be if the segment ended before it. With
+// cf::backward the segment begins with the element, or behind it. Elements are then still folded
+// in their order. Every fold can be scanned: filtered ones, argmin, a monoid of one's own.
 //
-// Types are those of the folds (fold.hpp). Where cf::exclusive has nothing to fold, at the first
-// element (backward: the last), folds give what they give of nothing: a sum is 0, a mean NaN, a
-// minimum +inf or the largest value, argmin -1. An initial value, which a scan of one sum, minimum
-// or the like takes, is combined with the result, in their common type. cf::count() within `e` is
-// the number of elements so far; cf::index() stays the position in the segment, so that argmin
-// tells that.
+// Types are those of the folds (fold.hpp). `cf::exclusive` has nothing to fold at the first element
+// (backward: at the last). Folds give there what they give of nothing: a sum 0, a mean NaN, a
+// minimum +inf or the largest value, argmin -1. A scan of one sum, minimum or the like takes an
+// initial value, which is combined with the result in their common type. Within `e`, cf::count() is
+// the number of elements so far. `cf::index()` stays the position in the segment, so that this is
+// what argmin gives.
 //
-// What is computed from scans, inputs, parameters, cf::index(), cf::count() and folds, whose value
-// all elements of a segment share, is again one value an element, and an output of cf::over:
+// Expressions of scans, inputs, parameters, cf::index(), cf::count() and folds have one value an
+// element again, and may be outputs of cf::over. A fold's value is broadcast to all elements of its
+// segment:
 //
 //     auto share = cf::over(cf::segments(1000), cf::inclusive_sum(x) / cf::sum(x));
 //
-// Outputs with a value a segment may stand beside it. A fold or a scan of a scan is refused.
+// Outputs with a value a segment may stand beside such outputs. A fold or a scan of a scan is
+// refused.
 #pragma once
 
 #include <concepts>
@@ -39,7 +41,7 @@ namespace chainfold {
 
 /// The type of cf::backward.
 struct Backward {};
-/// The last argument of a scan that runs from the end of the segment: each element gets the fold
+/// The last argument of a scan that runs from the end of the segment. Each element gets the fold
 /// from itself (inclusive) or from the next one (exclusive) to the end.
 inline constexpr Backward backward{};
 
@@ -192,7 +194,7 @@ auto scan_with(E&& folded, A&&... ends) {
   }
 }
 
-/// A running sum of e; of what stands behind it a filter comes first.
+/// A running sum of e; a filter is the first of the arguments behind it.
 template <bool Exclusive, class E>
 auto running_sum(E&& e) {
   return scan_with<Exclusive>(sum(std::forward<E>(e)));
@@ -222,23 +224,25 @@ auto running_sum(E&& e, First&& first, A&&... ends) {
 
 }  // namespace dsl
 
-/// For each element what `e`, an expression of folds, is of the segment up to this element; behind
-/// cf::backward of this element and all behind it. An initial value, a number or an expression of
-/// parameters, enters a sum, a minimum or another fold that has one: cf::inclusive(cf::max(x), 0).
+/// For each element what `e`, an expression of folds, is of the segment up to this element. With
+/// cf::backward it is that of this element and all behind it. Behind a sum, a minimum or the like
+/// an initial value may stand, a number or an expression of parameters:
+///
+///     cf::inclusive(cf::max(x), 0)
 template <Expression E, class... A>
   requires dsl::kScanEnds<A...>
 auto inclusive(E&& e, A&&... ends) {
   return dsl::scan_with<false>(std::forward<E>(e), std::forward<A>(ends)...);
 }
-/// The same of the segment before this element, or of all behind it: an initial value is what the
-/// first element gets.
+/// The same of the segment before this element, or with cf::backward of all behind it. The first
+/// element (backward: the last) gets the initial value if there is one.
 template <Expression E, class... A>
   requires dsl::kScanEnds<A...>
 auto exclusive(E&& e, A&&... ends) {
   return dsl::scan_with<true>(std::forward<E>(e), std::forward<A>(ends)...);
 }
 
-/// Refused: what is no expression of folds, and more than an initial value and cf::backward.
+/// Refused: an operand that is no expression of folds, or other arguments behind it.
 template <class E, class... A>
   requires(!Expression<E> || !dsl::kScanEnds<A...>)
 auto inclusive(E&&, A&&...) {
@@ -252,14 +256,14 @@ auto exclusive(E&&, A&&...) {
   return dsl::Refused();
 }
 
-/// The running sum, cf::inclusive(cf::sum(e)); behind it, each if wanted and in this order, a
-/// filter, an initial value and cf::backward.
+/// The running sum, cf::inclusive(cf::sum(e)). Behind `e` may follow, in this order, a filter, an
+/// initial value and cf::backward.
 template <class E, class... A>
 auto inclusive_sum(E&& e, A&&... ends) {
   return dsl::running_sum<false>(std::forward<E>(e), std::forward<A>(ends)...);
 }
-/// The sum of what lies before each element, cf::exclusive(cf::sum(e)), with the same behind it: 0
-/// at the first one, or the initial value.
+/// The sum of what lies before each element, cf::exclusive(cf::sum(e)): 0 at the first one, or the
+/// initial value. The same arguments may follow `e`.
 template <class E, class... A>
 auto exclusive_sum(E&& e, A&&... ends) {
   return dsl::running_sum<true>(std::forward<E>(e), std::forward<A>(ends)...);

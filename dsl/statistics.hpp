@@ -5,14 +5,16 @@
 //     auto common = cf::over(cf::whole(), cf::covariance(x, y), cf::correlation(x, y));
 //
 // They divide by n, the number of elements that pass the filter, as cf::variance does. Behind the
-// expressions cf::ddof(d) makes it n - d, and a filter comes last. NaN is what has no value: a
-// statistic over n - d of no more than d elements, a correlation or a shape where all values are
-// the same, and any of them where an element is not finite.
+// expressions cf::ddof(d) makes it n - d, and a filter comes last. These are NaN:
 //
-// Types. f32 for types up to 16 bits and f32, else f64, of two expressions the wider. They are
-// computed in f64 from deviations, whatever the offset; of f64 and 64-bit integers from the first
-// element on (a 64-bit integer beside a float is converted to f64 before). Roots, correlations and
-// shapes do not overflow on the way.
+//     a statistic over n - d of no more than d elements
+//     a correlation, skewness or kurtosis where all values are the same
+//     any of them where an element is not finite
+//
+// Types. The result is f32 for types up to 16 bits and f32, else f64; of two expressions the wider.
+// Statistics are computed in f64 from deviations, whatever the offset. Means of f64 and of 64-bit
+// integers are kept as differences from the first element. (A 64-bit integer beside a float is
+// converted to f64 before.) Roots, correlations, skewness and kurtosis do not overflow on the way.
 #pragma once
 
 #include <algorithm>
@@ -86,7 +88,7 @@ constexpr void check_statistic() {
   (void)StatisticTypeRule<kTypeOf<E>>{};
 }
 
-/// What stands behind the expressions: cf::ddof where the statistic takes it, and a filter.
+/// The arguments behind the expressions: cf::ddof where the statistic takes it, and a filter.
 template <Statistic S, class... Last>
 inline constexpr bool kStatisticEnds = sizeof...(Last) == 0;
 template <Statistic S, class L>

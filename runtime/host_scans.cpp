@@ -1,6 +1,6 @@
 // run_on_device: scans of host data whose segments are too long for chunks, and folds of the whole
-// input by one cluster. All inputs and outputs of a piece are on the device at once; only the
-// copies go through pinned buffers, a part being packed while the one before it is on its way.
+// input by one cluster. All inputs and outputs of a piece are on the device at once. Only the
+// copies go through pinned buffers: one is filled while the one before it is on its way.
 #include "chainfold/runtime/host_scans.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Transfer {
       lane.send(stream());
     }
   }
-  /// What arrives may be read after finish().
+  /// `to` may be read after finish().
   void download(std::byte* to, const DeviceBuffer& from) {
     for (std::size_t at = 0; at < from.bytes(); at += bytes_) {
       Lane& lane = next();

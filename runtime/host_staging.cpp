@@ -1,11 +1,11 @@
 // run_staged: host data through a GPU in chunks. While one chunk is computed, the next is copied to
 // the device and the one after that into pinned memory. Chunk bounds follow from the sizes alone,
-// never from free memory, and parts keep their absolute bounds: the same data gives the same bits
-// every time. Gaps between rows stay behind: what arrives on the device is dense.
+// never from free memory, and parts keep their absolute bounds. So the same data gives the same
+// bits every time. Gaps between rows are not copied: data on the device is dense.
 //
-// Scans go in chunks of whole segments, each a launch of its own with its own scratch; where a
-// scan's segment is too long for that, everything is on the device at once (host_scans.cpp), as it
-// is for folds of the whole input by one cluster.
+// Scans go in chunks of whole segments, each a launch of its own with its own scratch. All data is
+// on the device at once (host_scans.cpp) where a scan's segment is too long for that. The same
+// holds for folds of the whole input by one cluster.
 #include "chainfold/runtime/host_staging.hpp"
 
 #include <algorithm>
@@ -44,8 +44,7 @@ struct StagingLane {
   } of_segments, of_elements;
 };
 
-/// Bytes of a unit of `elements` elements with `values` values of each output that has not one an
-/// element.
+/// Bytes of a unit of `elements` elements. Outputs have one value an element, or else `values`.
 std::int64_t bytes_of(const codegen::Graph& graph, std::int64_t elements, std::int64_t values) {
   std::int64_t bytes = 0;
   for (const auto& input : graph.inputs) bytes += elements * size_of(input.type);
@@ -75,12 +74,12 @@ class Staging {
         alone_(codegen::has_scans(*piece.graph)) {
     const codegen::Plan& plan = piece.variant->compiled.plan;
     const bool columns = plan.strategy == codegen::Strategy::columns;
-    // Columns whose rows are not cut are cut between columns, and segments of one part or one
-    // cluster each are finished by the launch that folds them.
+    // Columns whose rows are not cut are cut between columns. Segments of one part or one cluster
+    // each are finished by the launch that folds them.
     bands_ = columns && piece.range.parts == 1;
     parts_ = piece.range.parts > 1 && plan.parts.cluster == 0;
-    // A unit is what cannot be cut: a segment, a part, the columns of a block, or for other plans
-    // of the whole input that.
+    // A unit is not cut. It is a segment, a part, the columns of a block, or the whole input where
+    // its plan has no parts.
     const std::int64_t row = columns ? piece.arguments.segment : 1;
     unit_ = parts_                        ? piece.range.part_length * row
             : piece.arguments.segment > 0 ? piece.arguments.segment
@@ -91,7 +90,7 @@ class Staging {
       unit_ = band_ * piece.arguments.rows;
       units_ = piece.arguments.segment / band_;
     }
-    // A row's results travel with its chunk; those of parts only once, at the end.
+    // Results are copied with their chunk; those of parts only once, at the end.
     const std::int64_t unit_bytes = bytes_of(graph_, unit_, parts_ ? 0 : bands_ ? band_ : 1);
     units_per_chunk_ = std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(1, unit_bytes),
                                                 1, std::max<std::int64_t>(1, units_));

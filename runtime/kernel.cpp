@@ -189,7 +189,7 @@ void prepare_state(Kernel::State& state, const codegen::Graph& graph) {
     state.tail_classes = codegen::element_classes(*state.tail_graph, state.target);
   }
   if (partition.kind != codegen::Partition::Kind::whole && partition.size == 0) {
-    // No size yet, but what no plan can meet is told now.
+    // No size yet, but a request that no plan can meet throws now.
     static_cast<void>(codegen::choose_plan(*state.graph, state.target,
                                            state.request({.segment = 1}, kWidestLoad)));
   }
@@ -231,8 +231,8 @@ Kernel compile(const Computation& computation, const Options& options) {
   const bool whole = partition.kind == codegen::Partition::Kind::whole;
   if (whole || partition.size > 0) {
     const Kernel::State::Shape shape{.segment = whole ? 0 : partition.size};
-    // Of several codes the number of elements tells which one is wanted; a pinned plan of segments
-    // is one for any number.
+    // The number of elements decides between size classes. A pinned plan of segments is the same
+    // for any number.
     const bool one_code =
         (!whole && !options.plan.empty()) ||
         !codegen::has_few_class(*state->graph, state->target, state->classes, shape.segment);

@@ -29,41 +29,46 @@ namespace chainfold {
 /// Where a kernel runs or is explained for: see target().
 using Target = codegen::Target;
 
-/// A target by name: "cpu"; "gpu" or "gpu:1", a device of this machine (throws DeviceError where
-/// there is none); or "sm_75" to "sm_120", an architecture to explain a kernel for without having
-/// it.
+/// A target by name:
+///
+///     "cpu"                  the CPU
+///     "gpu" or "gpu:1"       a device of this machine; throws DeviceError where there is none
+///     "sm_75" to "sm_120"    an architecture, to explain a kernel for it without having it
+///
+/// Throws UserError(invalid_argument) for another name.
 Target target(std::string_view name);
 
-/// What compile() should respect. An option that is not supported yet is a UserError, never
-/// ignored.
+/// What compile() respects. An option that is not supported yet is a UserError, never ignored.
 struct Options {
   std::optional<Target> target{};  ///< default: the first GPU if there is one, else the CPU
   Accuracy accuracy = Accuracy::accurate;
   NonFinite nonfinite = NonFinite::ieee;
   Determinism determinism = Determinism::run_to_run;
   Tuning tuning = Tuning::cached;
-  /// A plan as Kernel::plan() tells it, for all segment sizes; empty: chosen. Throws
-  /// UserError(unsupported) at the first segment size that the plan is not legal for, with what is
+  /// A plan as Kernel::plan() gives it, for all segment sizes; empty: chosen. The first segment
+  /// size for which the plan is not legal throws UserError(unsupported). The message says what is
   /// out of range and what the strategy serves.
   std::string plan{};
-  /// Elements that a tuning measures with; 0: as many as two gibibytes of inputs and outputs
-  /// hold (on a CPU 256 MiB; less where there is no memory for so many).
+  /// Elements that a tuning measures with. With 0 they are as many as 2 GiB of inputs and outputs
+  /// hold, on a CPU 256 MiB. They are fewer where there is no memory or no time for so many.
   std::int64_t tuning_elements = 0;
-  /// What a tuning may take, in seconds, about: when they are over the best plan so far wins, and a
-  /// compilation or run under way is ended first. The default plan is always measured. 0: as long
-  /// as it takes to measure every legal plan, those included that an estimate calls hopeless (more
-  /// than twice the default's time), which are left out otherwise. Tuning::measure measures anew
-  /// where a record was made in less time that did not suffice.
+  /// About how many seconds a tuning may take. When they are over, the best plan so far wins; a
+  /// compilation or a run under way is finished first. The default plan is always measured. 0: as
+  /// long as it takes to measure every legal plan. That includes hopeless ones, which are left out
+  /// otherwise: by an estimate they take more than twice the default's time. Tuning::measure
+  /// measures anew where a record was made in less time that did not suffice.
   double tuning_seconds = 2;
-  /// Told about the progress of a tuning, by the thread that asked for the kernel and no other;
-  /// progress_to_stderr (runtime/tuning/progress.hpp) shows it. Who waits for a tuning of another
-  /// thread is told nothing. What it throws ends this tuning, leaves no record, and comes out of
-  /// the call that asked for the kernel; others who waited for the same tuning measure themselves.
+  /// Called with the progress of a tuning, by the thread that asked for the kernel and no other.
+  /// `progress_to_stderr` (runtime/tuning/progress.hpp) shows it. It is not called for a tuning of
+  /// another thread, for which this one waits. An exception that it throws ends the tuning, leaves
+  /// no record, and comes out of the call that asked for the kernel. Threads that waited for the
+  /// same tuning measure themselves then.
   std::function<void(const TuningProgress&)> on_tuning{};
-  /// On a CPU: whether code is compiled twice, in a third of the time before its first launch and
-  /// well beside the launches, by a thread of the library's own, once it has lived for as long as
-  /// that. Results are the same, bit for bit, but for which NaN. Else it is compiled well at once,
-  /// as what tuning measures is.
+  /// On a CPU: whether code comes in two tiers (docs/decisions/0019-first-results.md). Baseline
+  /// code is compiled before the first launch, in a fraction of the time. Optimised code is
+  /// compiled beside launches by a thread of the library's own, once the kernel has lived for as
+  /// long as its baseline took. Results are the same, bit for bit, but for which NaN. False:
+  /// optimised code alone, at once. Tuning measures that in any case.
   bool tiered = true;
 };
 
@@ -74,7 +79,7 @@ using HostVector = std::vector<std::conditional_t<std::is_same_v<T, bool>, std::
 /// Which launches Kernel::prepare is for: of so many elements, or of any number up to these.
 enum class Sizes : std::uint8_t { exactly, up_to };
 
-/// What can be said of a plan in figures.
+/// A plan in figures.
 struct PlanFacts {
   std::string plan{};         ///< the decisions; Options::plan takes it
   std::string strategy{};     ///< its first word: "rows", "parts", "staged", ...
@@ -82,7 +87,7 @@ struct PlanFacts {
   bool lanes = false;         ///< some fold is added up lane by lane
   int launches = 0;           ///< kernels a call
   /// The largest error bound that is proven for a fold, in units of 2^-24 (2^-53 for f64) times the
-  /// sum of absolute values; 0 where all folds with a proven bound are exact.
+  /// sum of absolute values. It is 0 where all folds with a proven bound are exact.
   double error_bound_u = 0;
   bool bounded = true;  ///< every fold is exact or has a proven bound
 };
@@ -97,22 +102,34 @@ struct KernelStats {
   double optimise_ms = 0;      ///< spent in LLVM beside launches for that
 };
 
-/// A computation bound to a target. Copies share one state; all members are thread-safe. Code is
-/// compiled for a segment size when it is first needed: at compile() where the expression fixes the
-/// size, else at the first run, launch or prepare() with that size. Folds and scans over
-/// everything, columns, partial last segments, and on a GPU launches of up to 128 MiB of segments
-/// may have code of their own for few elements: then compile() compiles nothing, and the first run,
-/// launch or prepare() of a number of elements what that needs. The code is unloaded with the last
-/// copy: keep one until what launch() queued has run, and as long as a CUDA graph holds it.
+/// A computation bound to a target. Copies share one state; all members are thread-safe.
+///
+/// Code for a segment size is compiled when it is first needed. This is at compile() where the
+/// expression fixes the size, else at the first run, launch or prepare() with it. Some computations
+/// may have code of their own for few elements (a size class):
+///
+///     folds and scans of the whole input, folds of columns, partial last segments
+///     segments on a GPU: launches of up to 128 MiB
+///     segments on a CPU: scans of long ones, and on some processors folds
+///
+/// Where they do, compile() compiles nothing. The first run, launch or prepare() of a number of
+/// elements compiles what that number needs.
+///
+/// The code is unloaded with the last copy. Keep one until what launch() queued has run, and as
+/// long as a CUDA graph holds it.
 class Kernel {
  public:
   struct State;  ///< opaque
-  /// Runs on host memory: spans in, vectors out, always a tuple in the order of over's outputs, one
-  /// value a segment or, of what scans, one an element. On a GPU the data goes through in pieces,
-  /// so it may be larger than the device's memory; scans over whole(), or segments of tens of MiB,
-  /// and folds of whole() by one cluster lie on the device as a whole. Every input must have
-  /// the same length; parameters are bound by name like inputs. Throws UserError for bindings that
-  /// do not fit the expression (nothing is run then).
+  /// Runs on host memory: spans in, vectors out. The result is always a tuple, in the order of
+  /// over's outputs. An output has one value a segment, or one an element where it scans. Every
+  /// input must have the same length; parameters are bound by name like inputs. Throws UserError
+  /// for bindings that do not fit the expression (nothing is run then).
+  ///
+  /// On a GPU the data goes through in pieces, so it may be larger than the device's memory. These
+  /// lie on the device as a whole:
+  ///
+  ///     scans of the whole input, and folds of it by one cluster
+  ///     scans of segments with more than 64 MiB of inputs and outputs
   template <class... Out>
   std::tuple<HostVector<Out>...> run(const CallBindings& bindings) const {
     (void)runtime::RunTypesRule<Out...>{};
@@ -131,8 +148,8 @@ class Kernel {
     return {};
   }
   /// The same into arrays that the caller holds; number i needs room for output_count(bindings, i)
-  /// values. An output with one value an element may be an input's memory, where the elements have
-  /// one size; it then holds the output.
+  /// values. An output with one value an element may be the memory of an input whose elements have
+  /// the same size. That memory then holds the output.
   void run_into(const CallBindings& bindings, const Outputs& outputs) const;
   /// The same into ranges, one an output: vectors, spans or arrays of its type (bytes for bool).
   template <runtime::OutputArray... R>
@@ -143,44 +160,52 @@ class Kernel {
 
   /// The number of segments of these bindings: the values of an output that has one a segment.
   [[nodiscard]] std::int64_t output_count(const CallBindings& bindings) const;
-  /// Values of one output for these bindings: segments, or elements. Throws std::out_of_range.
+  /// Values of one output for these bindings: segments, or elements. Throws std::out_of_range for
+  /// an output that there is not.
   [[nodiscard]] std::int64_t output_count(const CallBindings& bindings, std::size_t output) const;
 
-  /// Queues the kernel on memory of its target (device pointers on a GPU, host pointers on the CPU,
-  /// where it returns when it is done). On a GPU no device memory is allocated and nothing
-  /// synchronised; once prepare(args, Sizes::up_to) has run, launches of up to that many elements
-  /// compile nothing either, and can be captured in a CUDA graph. Throws UserError before anything
-  /// is queued; memory that was the
-  /// device's in an earlier launch is not asked about again, so what happens if it was freed since
-  /// is for the driver to tell. From sm_90 on a launch may be programmatic: it starts while the
-  /// kernel before it on the stream still runs, and waits for its end before it touches memory. (A
-  /// kernel of yours that is launched so and stands between a writer and this launch must wait,
-  /// too, as CUDA asks of it: what it does not wait for may not have ended.)
+  /// Queues the kernel on memory of its target: device pointers on a GPU, host pointers on the CPU,
+  /// where it returns when it is done. On a GPU no device memory is allocated and nothing is
+  /// synchronised. Once prepare(args, Sizes::up_to) has run, launches of up to that many elements
+  /// compile nothing either, and can be captured in a CUDA graph.
+  ///
+  /// Throws UserError before anything is queued. Memory that was the device's in an earlier launch
+  /// is not checked again. If it was freed since, only the driver can report that.
+  ///
+  /// From sm_90 on a launch may be programmatic: it starts while the kernel before it on the stream
+  /// still runs. It waits for the end of that kernel before it touches memory. Your own kernels
+  /// between a writer and this launch may be launched programmatically, too. They must wait as
+  /// well, as CUDA asks: a kernel for which they do not wait may not have ended.
   void launch(const LaunchArgs& args) const;
   /// Bytes of scratch that launch needs for these elements and parameters; 0 for most segmented
   /// folds. More elements may need less: ask for every size that is launched.
   [[nodiscard]] std::int64_t scratch_bytes(const LaunchArgs& args) const;
   /// Bytes that LaunchArgs::carry_in and carry_out hold; 0 where nothing goes on from launch to
-  /// launch. What they hold is for the same computation, target and build of this library.
+  /// launch. Their contents are for the same computation, target and build of this library alone.
   [[nodiscard]] std::int64_t carry_bytes() const;
   /// Compiles and loads what launch needs, and returns when a launch takes no longer than any later
-  /// one (Options::tiered). Sizes::exactly: for these elements, parameters and alignments.
-  /// Sizes::up_to: for launches of any number of elements up to these, at any alignment, with these
-  /// parameters, and strides of inputs that are bound with some. Those compile at most 16 variants:
-  /// where there would be more, such launches go by the code of another alignment or size class,
-  /// and scratch_bytes() is asked for afterwards. Throws UserError for a negative count, or one of
-  /// more elements than the memory of the device holds.
+  /// one (Options::tiered).
+  ///
+  ///     Sizes::exactly   for these elements, parameters and alignments
+  ///     Sizes::up_to     for any number of elements up to these, at any alignment, with these
+  ///                      parameters, and with the strides of inputs that are bound with some
+  ///
+  /// `Sizes::up_to` compiles at most 16 variants. Where there would be more, launches use the code
+  /// of another alignment or size class; so ask scratch_bytes() afterwards. Throws UserError for a
+  /// negative count, and Sizes::up_to for more elements than the memory of the device holds.
   void prepare(const LaunchArgs& args, Sizes sizes = Sizes::exactly) const;
 
-  /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain. It
-  /// tells of the variant compiled last and of the plan that it runs, pinned, tuned or by rules;
-  /// before that, of the one that compile() chose, or of that for segments (or columns) of 256.
+  /// What the kernel does, with registers where the compiler is at hand; see chainfold::explain.
+  /// The text is about the variant compiled last and the plan that it runs: pinned, tuned or by
+  /// rules. Before any is compiled it is about the plan that compile() chose, or else about that
+  /// for segments (or columns) of 256.
   [[nodiscard]] std::string explain() const;
   [[nodiscard]] const Target& target() const;
   /// "NVIDIA H200" or "CPU sapphirerapids, 16 threads, 512-bit vectors".
   [[nodiscard]] std::string device_name() const;
-  /// The text of the plan of the variant compiled last, or of the one for any number of elements
-  /// where compile() compiles none: strategy, lanes, loads, units, error bounds.
+  /// The plan of the variant compiled last as a text: strategy, lanes, loads, units, error bounds.
+  /// Where compile() compiles none, it is at first the plan for any number of elements. Empty
+  /// before a plan is chosen.
   [[nodiscard]] std::string plan_summary() const;
   /// The decisions behind it in a line that Options::plan takes: "rows warps=8 depth=1 ...".
   [[nodiscard]] std::string plan() const;
@@ -195,7 +220,7 @@ class Kernel {
   explicit Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
   void check_output_types(const DType* types, std::size_t count) const;
   [[nodiscard]] std::vector<std::int64_t> output_counts(const Bindings& bindings) const;
-  /// Of output i, a vector of so many values of `bytes` each cannot be had.
+  /// Throws: there is no memory for a vector of so many values of `bytes` each, for output i.
   [[noreturn]] static void refuse_output(std::size_t i, std::int64_t count, std::size_t bytes);
   template <class T>
   static T* sized(std::vector<T>& values, std::size_t i, std::int64_t count) {

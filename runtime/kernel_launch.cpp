@@ -1,5 +1,5 @@
 // What a kernel does at each call: checks the arguments, finds the pieces of work, launches them. A
-// launch allocates nothing, and asks the driver about device memory but once.
+// launch allocates nothing, and asks the driver about an address of device memory but once.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -44,7 +44,7 @@ class Work {
       scratch_bytes_ = std::max(scratch_bytes_, slots.scratch_bytes());
     }
   }
-  /// That the pieces, one after the other, need.
+  /// The most that a piece needs: pieces run one after the other.
   [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
   void launch(void* stream, void* scratch, const void* carry_in = nullptr,
               void* carry_out = nullptr) {
@@ -71,7 +71,7 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
     const bool strided = args.strided && in_place;
-    // Segments that come from the host wait so long for it that another plan for few would not be
+    // Segments from host memory wait so long for their copies that another plan for few is not
     // worth its compilation.
     const std::int64_t most =
         has_one_class(args.segment, strided) || (args.segment > 0 && !in_place)

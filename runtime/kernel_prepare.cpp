@@ -36,8 +36,8 @@ std::int64_t memory_bytes(const Kernel::State& state) {
   return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
-/// Refuses numbers of elements of which not even one input, or output with one value an element,
-/// has room in memory.
+/// Refuses numbers of elements for which memory does not even hold the widest input, or the widest
+/// output with one value an element.
 void check_limit(const Kernel::State& state, std::int64_t elements) {
   if (elements < 0) {
     throw UserError(ErrorCode::invalid_argument,
@@ -82,8 +82,8 @@ std::size_t variants_of(const std::vector<Prepared>& pieces) {
   return all;
 }
 
-/// Drops the class whose launches go on with the code of the class that is nearest in size; the
-/// largest one stays.
+/// Drops the size class that is nearest to the next larger one, whose code its launches then use.
+/// The largest one stays.
 void drop_class(std::vector<std::int64_t>& limits) {
   const auto ratio = [&](std::size_t i) {  // 0, the last one, is any number
     const std::int64_t next = limits[i + 1];
@@ -95,8 +95,8 @@ void drop_class(std::vector<std::int64_t>& limits) {
   limits.erase(limits.begin() + static_cast<std::ptrdiff_t>(nearest));
 }
 
-/// Leaves no more than kMostVariants: first the widest and the lowest alignment, then fewer
-/// classes, of the piece with the most of them.
+/// Leaves no more than kMostVariants. At first only the widest and the lowest alignment stay. Then
+/// size classes are dropped, of the piece with the most of them.
 void thin_out(std::vector<Prepared>& pieces) {
   if (variants_of(pieces) <= kMostVariants) return;
   for (Prepared& piece : pieces)
@@ -187,7 +187,7 @@ void Kernel::State::prepare_up_to(const LaunchArgs& args) {
     for (Prepared& piece : pieces)
       if (!piece.tail) keep_admitted(*this, piece);
   thin_out(pieces);
-  // The widest loads of the largest class last: explain() and plan() tell of these.
+  // The widest loads of the largest class last: explain() and plan() are about these.
   for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
     for (const int alignment : piece->alignments)
       for (const std::int64_t limit : piece->limits)

@@ -1,4 +1,4 @@
-// What the compiler says of calls of kernels that cannot be meant.
+// Messages of the C++ compiler for calls of kernels that cannot be meant.
 #pragma once
 
 #include <concepts>

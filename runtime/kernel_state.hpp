@@ -30,8 +30,7 @@ Target default_target();
 
 struct Kernel::State {
   std::shared_ptr<const codegen::Graph> graph;
-  /// The same outputs over one segment of whatever length: what a shorter last segment goes
-  /// through.
+  /// The same outputs over one segment of any length: the graph of a shorter last segment.
   std::optional<codegen::Graph> tail_graph;
   /// codegen::element_classes of these graphs.
   std::vector<std::int64_t> classes, tail_classes;
@@ -53,7 +52,7 @@ struct Kernel::State {
   [[nodiscard]] bool has_one_class(std::int64_t segment, bool strided) const {
     return segment > 0 && (strided || !options.plan.empty());
   }
-  /// What stands compiled for all launches of up to so many elements, of a segment size.
+  /// What prepare has compiled for all launches of up to so many elements, of a segment size.
   struct Prepared {
     bool tail = false;
     std::int64_t segment = 0;
@@ -69,17 +68,17 @@ struct Kernel::State {
   };
   /// Kernel::prepare of all launches of up to so many elements.
   void prepare_up_to(const LaunchArgs& args);
-  /// Puts the class and the alignment of what stands compiled in the place of a launch's own.
+  /// Replaces the size class and the alignment of a launch by those of what prepare has compiled.
   void cover(Shape& shape, int& alignment, std::int64_t elements) const;
   std::vector<std::unique_ptr<const Prepared>> all_prepared;
   std::atomic<const Prepared*> prepared{nullptr};  ///< the newest; read at each launch
 
-  /// Chooses the plan of a shape, and compiles nothing. What no plan can meet is told.
+  /// Chooses the plan of a shape, and compiles nothing. Throws for requests that no plan can meet.
   void foresee(const Shape& shape);
   /// The variant for a shape in memory aligned to `alignment`.
   const runtime::KernelVariant& variant(const Shape& shape, int alignment);
 
-  /// Of the code that variants have at first.
+  /// The tier of the code that variants have at first.
   [[nodiscard]] runtime::Effort least_effort() const;
 
   /// The decisions behind the plans of a segment size, and what a tuning found for them.
@@ -91,7 +90,7 @@ struct Kernel::State {
     std::shared_ptr<const runtime::Executable> kept{};  ///< what tuning compiled for it
   };
   /// Pinned, tuned or by rules: made once for a shape, so that scratch does not change between
-  /// launches. What is no matter of scratch may still follow the alignment of pointers.
+  /// launches. Decisions on which scratch does not depend may still follow the pointers' alignment.
   const Choice& choice(const Shape& shape);
   [[nodiscard]] Choice make_choice(const Shape& shape) const;
   [[nodiscard]] codegen::PlanRequest request(const Shape& shape, int alignment) const {
@@ -113,7 +112,7 @@ struct Kernel::State {
   };
   static constexpr std::size_t kMostPieces = 2;
   using Pieces = runtime::InlineItems<Piece, kMostPieces>;
-  /// The one or two pieces of a call, compiled; `alignment` that of the memory of inputs and of
+  /// The one or two pieces of a call, compiled. `alignment`: of the memory of inputs, and of
   /// outputs with one value an element. `in_place`: the kernels work on that memory, not on copies
   /// that begin with each piece and have no gaps.
   void add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
@@ -131,7 +130,7 @@ struct Kernel::State {
     int alignment = 0;
   };
   std::map<std::pair<Shape, int>, std::unique_ptr<Slot>> variants;
-  /// The variant asked for last, compiled; and the tail's. Most launches are like the one before.
+  /// The variant asked for last, compiled; and the tail's. Most launches are like the last one.
   std::array<std::atomic<const Slot*>, 2> recent{};
   struct ChoiceSlot {
     std::once_flag once;
@@ -139,7 +138,7 @@ struct Kernel::State {
   };
   std::map<Shape, std::unique_ptr<ChoiceSlot>> choices;
   KernelStats stats;
-  /// The variant compiled last that is no tail's, or, before any is, that of any number of elements
+  /// The variant compiled last that is no tail's. Before any is, the one for any number of elements
   /// (foresee).
   struct Last {
     Shape shape;

@@ -28,7 +28,7 @@ Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
             .tuning = std::move(tuned.result),
             .kept = std::move(tuned.executable)};
   };
-  // Here, because it tells the caller's function of its progress, and uses the caller's threads.
+  // On this thread: a tuning calls the caller's on_tuning and uses the caller's threads.
   if (tunes && options.tuning == Tuning::measure) {
     if (std::optional<runtime::Tuned> tuned = runtime::tune(task))
       return choice_of(*std::move(tuned));

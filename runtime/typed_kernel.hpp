@@ -28,8 +28,8 @@ struct SameElements<std::tuple<A...>, std::tuple<B...>, std::tuple<C...>>
 
 }  // namespace runtime
 
-/// A kernel of an expression whose output types the compiler knows: a Kernel, of which it is a
-/// copy, but that run needs no types and refuses wrong ones at compile time.
+/// A kernel whose output types the C++ compiler knows. It is a copy of a Kernel, but run needs no
+/// types, and refuses wrong ones at compile time:
 ///
 ///     auto kernel = cf::compile(cf::over(cf::segments(64), cf::mean(x), cf::max(x)));
 ///     auto [mean, max] = kernel.run({{"x", samples}});

@@ -7,9 +7,16 @@
 
 namespace chainfold::codegen {
 
-/// Types that an operation is defined on: integers and f32, f64; floats f32 and f64; integers and
-/// boolean; integers; all but f16 and bf16; all but boolean; all.
-enum class OpDomain : std::uint8_t { numbers, floats, bits, integers, no_halves, not_boolean, all };
+/// The types that an operation is defined on.
+enum class OpDomain : std::uint8_t {
+  numbers,  ///< integers, f32 and f64
+  floats,   ///< f32 and f64
+  bits,     ///< integers and boolean
+  integers,
+  no_halves,    ///< all but f16 and bf16
+  not_boolean,  ///< all but boolean
+  all
+};
 /// What an operation on floats is on a CPU: see op_table.inc.
 enum class CpuForm : std::uint8_t { spelled, intrinsic, library };
 

@@ -1,5 +1,5 @@
-// Element types: the storage types f16 and bf16, the run-time tag DType, and the promotion rules
-// that the DSL (at compile time) and the graph (at run time) share.
+// Element types: the storage types f16 and bf16, and the run-time tag DType. The DSL (at compile
+// time) and the graph (at run time) share the promotion rules.
 #pragma once
 
 #include <cstddef>
@@ -76,8 +76,8 @@ constexpr std::string_view name_of(DType t) noexcept {
   return kNames[static_cast<int>(t)];
 }
 
-/// The type an element is computed in: f16 and bf16 compute in f32, i8/u8/i16/u16 in i32 (as C++
-/// promotes them); the others in themselves.
+/// The type that an element is computed in. It is f32 for f16 and bf16, and i32 for i8, u8, i16 and
+/// u16, as C++ promotes them. The others compute in themselves.
 constexpr DType compute_type(DType t) noexcept {
   switch (t) {
     case DType::f16:
@@ -90,8 +90,8 @@ constexpr DType compute_type(DType t) noexcept {
   }
 }
 
-/// Whether two operand types have a common arithmetic type: all pairs but signed with u64 (no
-/// integer type holds both; cast one of them) and bool with anything but bool.
+/// Whether two operand types have a common arithmetic type. A signed type has none with u64, since
+/// no integer type holds both: cast one of them. Boolean has none but with boolean.
 constexpr bool has_common_type(DType a, DType b) noexcept {
   if ((a == DType::boolean) != (b == DType::boolean)) return false;
   if (is_integer(a) && is_integer(b) && (a == DType::u64) != (b == DType::u64))
@@ -99,10 +99,10 @@ constexpr bool has_common_type(DType a, DType b) noexcept {
   return true;
 }
 
-/// The type of `a op b` for arithmetic: both sides enter their compute type first. Integers widen
-/// to the smallest of i32, u32, i64, u64 that holds both; a float with an integer of up to 16 bits
-/// is f32 (f64 if the float is), with a wider integer f64, so no operand loses its value. Requires
-/// has_common_type(a, b).
+/// The type of `a op b` for arithmetic, where both sides enter their compute type first. Integers
+/// widen to the smallest of i32, u32, i64, u64 that holds both. A float with an integer of up to 16
+/// bits is f32 (f64 if the float is). With a wider integer it is f64, so no operand of up to 32
+/// bits loses its value. Requires has_common_type(a, b).
 constexpr DType promote(DType a, DType b) noexcept {
   const bool small_integer =
       (is_integer(a) && size_of(a) <= 2) || (is_integer(b) && size_of(b) <= 2);
@@ -125,8 +125,8 @@ constexpr bool widens(DType from, DType to) noexcept {
   return is_signed(to) || !is_signed(from);
 }
 
-/// The type of a sum: f32 for floats up to 32 bits, f64 for f64, i64 for signed, u64 for unsigned
-/// integers and for counts of true.
+/// The type of a sum: f32 for floats up to 32 bits, f64 for f64, i64 for signed integers. For
+/// unsigned integers and for counts of true it is u64.
 constexpr DType sum_type(DType t) noexcept {
   if (t == DType::f64) return DType::f64;
   if (is_float(t)) return DType::f32;

@@ -8,8 +8,8 @@
 namespace chainfold::codegen {
 
 /// What serves pointers of less than the best alignment, and is legal for them if the choice is for
-/// the best: segments that wide loads would read are staged where only narrow ones are allowed, and
-/// scans whose runs are too short then have the default for that alignment.
+/// the best. Segments that wide loads would read are staged where only narrow ones are allowed.
+/// Scans whose runs are too short then have the default for that alignment.
 PlanChoice choice_for_alignment(const Graph& graph, const Target& target,
                                 const PlanRequest& request, const PlanChoice& choice);
 

@@ -1,5 +1,5 @@
-// The columns strategy's decisions: how the lanes of a warp lie on the matrix follows from the
-// number of columns, how the rows are cut from how many blocks the columns give.
+// The columns strategy's decisions. How the lanes of a warp lie on the matrix follows from the
+// number of columns. How the rows are cut follows from how many blocks the columns give.
 #include "chainfold/codegen/choose/columns.hpp"
 
 #include <algorithm>
@@ -27,11 +27,12 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// A cache's sector, of which a warp brings one more than it asks for where rows begin within one.
+/// Bytes of a cache's sector. A warp brings one sector more than it asks for where rows begin
+/// within one.
 constexpr int kSectorBytes = 32;
 
 /// At most `runs` loads of `width` columns side by side, fewer where blocks of half as many read a
-/// ninth less in all: the last one reads columns of the one before.
+/// ninth less in all. The last block reads columns of the one before.
 int runs_that_fit(std::int64_t columns, int width, int runs) {
   auto read = [&](int side) {
     const std::int64_t block = std::int64_t{side} * width * kWarpWidth;
@@ -83,8 +84,8 @@ int least_moment_bytes(const Graph& graph, const Target& target) {
   return std::clamp(4 * widest_input(graph), tuned.moment_bytes, target.vector_bytes);
 }
 
-/// The same, but as wide as loads can be where rows begin within the windows of a warp's narrow
-/// ones (an H200, 10000 columns of f16 0.95, by narrow ones 0.92) and are not few.
+/// The same, but as wide as loads can be where rows are not few and begin within the windows of a
+/// warp's narrow loads. Evidence: docs/tuned-values.md#columns.
 int moment_bytes(const Graph& graph, const Target& target, const PlanRequest& request) {
   const int bytes = least_moment_bytes(graph, target);
   const int size = widest_input(graph);
@@ -98,20 +99,20 @@ int moment_loads(const Graph& graph, const Target& target, int bytes, int elemen
   return std::min(tuned.moment_loads, elements * widest_input(graph) / bytes);
 }
 
-/// Warps of a GPU's processor whose loads of `bytes` bytes keep memory busy.
+/// Warps of a multiprocessor whose loads of `bytes` bytes keep memory busy.
 int warps_of_processor(const Target& target, int bytes) {
   return std::min(2 * target.resident_warps, kPartWarps * target.vector_bytes / bytes);
 }
 
 /// Parts of the rows, so that the blocks of `bands` bands fill the target with `processor` warps on
-/// each processor.
+/// each multiprocessor.
 int parts_of(const Target& target, int warps, int processor, std::int64_t bands, bool cached) {
   const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t wanted = target.is_cpu() ? (cached ? kCpuFewBlocks : tuned.cpu_blocks)
                                               : std::max(1, target.processors * processor / warps);
   std::int64_t parts = std::clamp<std::int64_t>(wanted / bands, 1, kMostParts);
   if (target.is_cpu()) return static_cast<int>(parts);
-  // So that their number is little less than a multiple of what it takes.
+  // So that the blocks are little less than a multiple of what the target takes.
   auto share = [&](std::int64_t count) {
     const std::int64_t blocks = count * bands, waves = (blocks + wanted - 1) / wanted;
     return static_cast<double>(blocks) / static_cast<double>(waves * wanted);
@@ -125,12 +126,11 @@ int parts_of(const Target& target, int warps, int processor, std::int64_t bands,
 /// Chooses the warps of a GPU's block, and parts of the rows, of folds that take few instructions
 /// an element.
 ///
-/// As large blocks, of `least` warps at least, and as few parts as let all of them be there at once
-/// with about `processor` warps on each processor. Measured on an H200 by 128 bytes of a lane under
-/// way: 12 to 16 warps a processor reach 0.96 to 0.99 of the ceiling, however they make blocks; of
-/// one fold of one input by narrow bands (`light`), which leaves the registers for them, up to 24
-/// do, of others half as many again 0.85 to 0.92. Far more take their turns, as well by any blocks;
-/// so do others that no blocks suit.
+/// Blocks are as large and parts as few as let all blocks be there at once, with about `processor`
+/// warps on each multiprocessor. Blocks have `least` warps at least. So many warps are as fast in
+/// whatever blocks (docs/tuned-values.md#columns). One fold of one input by narrow bands (`light`),
+/// which leaves the registers for them, may have more (TunedColumns::room_of_light). Far more warps
+/// take their turns, as well in any blocks; so do others that no blocks suit.
 void take_blocks(PlanChoice& choice, const Target& target, int processor, std::int64_t bands,
                  int least, bool light) {
   const TunedColumns& tuned = tuned_for(target).columns;
@@ -167,15 +167,12 @@ void take_few_rows(PlanChoice& choice, const Graph& graph, const Target& target,
   choice.parts = 1;
 }
 
-/// Rows that a CPU's thread adds up before it goes on to its states.
-///
-/// Four where states stay in the first-level cache and rows lie apart (plan/streams.hpp), since the
-/// fewer places are read at once, the better: 512 and 1024 columns of f32 and f16 by four and eight
-/// rows 0.94 to 1.0 and 0.84 to 0.96 of a loop that only reads; of 4096 0.80 and 0.88 (f16). Where
-/// rows side by side compete for the same set of a cache: 65536 columns of f32 by eight and four 76
-/// and 98 GB/s (Sapphire Rapids), 18 and 20 (Zen 3), of f64 86 and 91; 262144 of f32 100 and 103,
-/// but of f16 95 and 86. And where states are in scratch (`scratch`) and a load's are as many as
-/// the registers: f64 by AVX2 (a Zen 3), 4096 to 100000 columns, 11 to 15 and 14 to 17 GB/s.
+/// Rows that a CPU's thread adds up before it goes on to its states
+/// (docs/tuned-values.md#columns-on-a-cpu). They are TunedColumns::cpu_few_depth in three cases:
+/// - States stay in the first-level cache and rows lie apart (plan/streams.hpp): the fewer places
+///   are read at once, the better.
+/// - Rows side by side compete for the same set of a cache.
+/// - States are in scratch (`scratch`), and those of a load are as many as the registers.
 int cpu_depth(const Graph& graph, const Target& target, const PlanRequest& request, bool scratch) {
   const TunedColumns& tuned = tuned_for(target).columns;
   const std::int64_t columns = std::max<std::int64_t>(1, request.segment);

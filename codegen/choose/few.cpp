@@ -1,4 +1,4 @@
-// Classes of launches by their number of elements: few have plans of their own.
+// Size classes: launches of few elements have plans of their own.
 #include "chainfold/codegen/choose/few.hpp"
 
 #include <algorithm>
@@ -30,13 +30,13 @@ std::int64_t most_of_bytes(std::int64_t bytes, const Graph& graph, const Target&
   return bytes / bytes_of_all(graph);
 }
 
-/// Few long segments of one fold: the blocks that share one, and the most elements of so many.
+/// Few long segments of one fold: the blocks that share one, and the limit of their elements.
 struct FewLong {
   int blocks;
   std::int64_t most;
 };
 
-/// The most elements of segments that `share` is for, of `most` that are few.
+/// The limit of elements of segments that `share` is for; up to `most` elements are few.
 std::int64_t of_share(const LongShare& share, const Target& target, std::int64_t segment,
                       std::int64_t most) {
   const std::int64_t segments =
@@ -45,8 +45,8 @@ std::int64_t of_share(const LongShare& share, const Target& target, std::int64_t
   return std::min(most / segment, segments) * segment;
 }
 
-/// None: they are not so long, or not so few, or parts' as ever, since the target has no clusters
-/// to share them.
+/// Nothing where segments are not so long, or not so few, or parts' as ever, since the target has
+/// no clusters to share them.
 std::optional<FewLong> few_long(const Graph& graph, const Target& target, std::int64_t segment,
                                 std::int64_t elements) {
   const TunedSizeClasses& tuned = tuned_for(target).size_classes;

@@ -1,5 +1,4 @@
-// How a CPU folds moments: how many loads share a mean, how many are taken at once, and how many
-// rows side by side.
+// How a CPU folds moments: how many loads are taken at once, and how many rows side by side.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 namespace chainfold::codegen {
 
 /// The depth and, where a segment takes more than one load, the rows of moments on a CPU. Nothing
-/// changes where other folds' states are not short, a batch would be more code than it is worth, or
-/// where moments are filtered, whose merges take as long as a batch.
+/// changes beside folds whose states are not short, where a batch would be more code than it is
+/// worth. Nor does it where moments are filtered, whose merges take as long as a batch.
 void choose_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
                     std::int64_t loads);
 

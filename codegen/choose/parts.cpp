@@ -38,7 +38,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     choose_moments(choice, graph, target, widest_load(graph, target, choice.bytes), 1);
     choice.parts = tuned.cpu_parts;
   } else if (blocks_of_few > 0) {
-    // All of a segment is under way at once, or in few rounds.
+    // All of a segment is under way at once, or in few trips.
     const bool wide = request.segment * widest_input(graph) >= tuned.wide_segment_bytes;
     choice.warps = blocks_of_few == 1 && wide ? 16 : 8;
     choice.depth = tuned.few_part_loads;

@@ -1,4 +1,4 @@
-// How segments are shared out: which are cut into parts, how many, and how long they are.
+// The best guess of parts: which segments are cut into them, how many, and by which blocks.
 #pragma once
 
 #include "chainfold/codegen/graph/graph.hpp"

@@ -1,4 +1,4 @@
-// The published strategies' decisions, where they serve, and their bounds.
+// Choices of the published strategies that are worth measuring.
 #include "chainfold/codegen/choose/published.hpp"
 
 #include <cstdint>

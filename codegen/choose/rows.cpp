@@ -34,7 +34,7 @@ double cost_of(const Target& target, int lanes, int rows, std::int64_t loads, in
   return (vectors + merge * merges) * lanes / rows;
 }
 
-/// Whether one batch is better than two: a fold of two inputs has half of a lane's loads under way
+/// Whether one batch is better than two. A fold of two inputs has half of a lane's loads under way
 /// for each, and registers for twice as many.
 bool takes_one_batch_of_two(const Graph& graph, const Target& target, int depth,
                             std::int64_t loads) {
@@ -142,17 +142,16 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
     // Such warps take many registers: blocks of fewer fill a multiprocessor better.
     if (2 * loads > tuned.most_loads_of_moments) choice.warps = std::min(choice.warps, 4);
   }
-  // Of 4096 f16 of two inputs 0.933 ms instead of 0.950 (an H200, 2^30 in all; of 16384, which take
-  // several batches anyway, 0.935 and 0.936).
+  // One batch of two inputs takes less time than two (docs/tuned-values.md#rows).
   if (!edges && width * widest_input(graph) == target.vector_bytes &&
       takes_one_batch_of_two(graph, target, choice.depth, loads)) {
     choice.depth *= 2;
     choice.warps = std::min(choice.warps, 4);
   }
-  // Results of pairs are stored sooner by small blocks (2^30 bf16 on an H200 0.987 and 1.009).
+  // Results of pairs are stored sooner by small blocks (docs/tuned-values.md#rows).
   if (folds_pairs(graph, request.segment)) choice.warps = std::min(choice.warps, 4);
-  // Loads that one segment leaves unused go to further rows; twice as many of them where a load is
-  // half as wide as it could be.
+  // Loads that one segment leaves unused go to further rows. These are twice as many where a load
+  // is half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
   if (!edges) {

@@ -1,4 +1,4 @@
-// How rows are laid out: the width of their loads, and the lanes that share a segment.
+// The best guess of rows: their loads, warps and unit, and the lanes that share a segment.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ namespace chainfold::codegen {
 void choose_depth(PlanChoice& choice, const Graph& graph, const Target& target,
                   std::int64_t segment, int width);
 /// PlanChoice::lanes and ::rows of segments that vectors' lanes take in loads of `width` elements,
-/// and that are one batch: as few operations a segment as can be, of all numbers of lanes. Fewer
-/// lanes make merges of rows rarer, and leave fewer of the last load's lanes empty; but where a
-/// group of lanes is less than a register, registers are put together out of several loads. Nothing
-/// changes on targets without vectors, or where elements must be merged in order.
+/// and that are one batch. Of all numbers of lanes it is the one with the fewest operations a
+/// segment. Fewer lanes make merges of rows rarer, and leave fewer of the last load's lanes empty.
+/// But where a group of lanes is less than a register, registers are put together out of several
+/// loads. Of other segments, and of folds in order, only the number of rows is limited. Nothing
+/// changes on targets without vectors.
 void choose_lanes(PlanChoice& choice, const Graph& graph, const Target& target,
                   std::int64_t segment, int width);
-/// The best guess of each strategy. Staging is not always legal; parts need no segment size.
+/// The best guess of rows.
 PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanRequest& request);
 
 }  // namespace chainfold::codegen

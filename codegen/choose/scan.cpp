@@ -31,8 +31,8 @@ bool many_long(const Graph& graph, const PlanRequest& request) {
   return request.is_unlimited() && !values_wait(graph);
 }
 
-/// Rows of a warp's tile whose segments quick folds scan, which takes less than their totals do, so
-/// that many stay in registers.
+/// Rows of a warp's tile whose segments quick folds scan. That takes less than their totals do, so
+/// that many rows stay in registers.
 int most_quick_rows(const Graph& graph, const Target& target, int width) {
   const TunedScans& tuned = tuned_for(target).scans;
   const int bytes = element_bytes(graph);
@@ -82,8 +82,8 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
       order.push_back({Strategy::scan_block});
     }
   }
-  // Outputs that stay in the caches take the room of tiles that are on their way: two threads of a
-  // Zen 4, 8 to 30 MiB of f16 and f32, by look_ahead 6 to 12 % longer.
+  // Outputs that stay in the caches take the room of look_ahead's tiles that are on their way
+  // (docs/decisions/0039-cpu-scans.md).
   const std::int64_t kept = cached_output_limit(graph, target);
   const bool streams = kept > 0 && (request.is_unlimited() || request.size_limit > kept);
   if (one_warp && streams) order.push_back({Strategy::look_ahead});

@@ -1,4 +1,4 @@
-// What the files of choose_scan share: shapes of runs and blocks, and the classes of few elements.
+// The best guess of scans.
 #pragma once
 
 #include "chainfold/codegen/graph/graph.hpp"

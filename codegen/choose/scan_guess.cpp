@@ -26,9 +26,9 @@ namespace {
 /// Registers of a lane that a value takes.
 int words_of(DType type) { return std::max(1, size_of(type) / 4); }
 
-/// A guess of the registers that a lane takes for `rows` rows of `width` elements, their values and
-/// the copies of states that wait in a scan with a carry. What it is compared with was found by
-/// compiling; only that nothing spills depends on it.
+/// A guess of a lane's registers for `rows` rows of `width` elements, and for their values. Copies
+/// of states wait in them as well in a scan with a carry. What the guess is compared with was found
+/// by compiling; only that nothing spills depends on it.
 int lane_registers(const Graph& graph, const Target& target, int rows, int width) {
   int registers =
       tuned_for(target).scans.address_registers + rows * width * element_bytes(graph) / 4;
@@ -43,8 +43,8 @@ int lane_registers(const Graph& graph, const Target& target, int rows, int width
   return registers;
 }
 
-/// Whether states have several fields that merges compute with, or elements a filter: the compiler
-/// keeps what is made of them from the fold of a run to its scan.
+/// Whether states have several fields that merges compute with, or elements a filter. The compiler
+/// keeps what is made of such elements from the fold of a run to its scan.
 bool keeps_lifted_rows(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     if (node.kind != NodeKind::fold && node.kind != NodeKind::scan) return false;
@@ -53,8 +53,8 @@ bool keeps_lifted_rows(const Graph& graph) {
   });
 }
 
-/// Rows of a scan in both directions: values of the pass that comes first wait for those of the
-/// other, in as many words of a lane's registers at most.
+/// Rows of a scan in both directions. Values of the pass that comes first wait for those of the
+/// other, in `waiting_words` words of a lane's registers at most.
 int most_waiting_rows(const Graph& graph, const Target& target, int width) {
   int words = 0;
   for (const Node& node : graph.nodes) {
@@ -64,8 +64,8 @@ int most_waiting_rows(const Graph& graph, const Target& target, int width) {
                     kMostRunRows);
 }
 
-/// Groups of 32 tiles that a CPU's threads take in two rounds: what is further back was published
-/// long ago. Of more than 128 threads one round and less.
+/// Groups of 32 tiles that a CPU's threads take in `cpu_window_rounds` trips: what is further back
+/// was published long ago. Above 128 threads the most groups are less than two trips.
 int groups_of_rounds(const Target& target) {
   const TunedScans& tuned = tuned_for(target).scans;
   constexpr int kGroup = 32;
@@ -73,7 +73,7 @@ int groups_of_rounds(const Target& target) {
                     tuned.cpu_most_window);
 }
 
-/// Warps of a processor that have registers enough.
+/// Warps of a multiprocessor that have registers enough.
 int most_warps(const Graph& graph, const Target& target, int lane_registers) {
   const TunedScans& tuned = tuned_for(target).scans;
   if (lane_registers <= tuned.registers_of_32_warps && !keeps_lifted_rows(graph)) return 32;
@@ -91,10 +91,10 @@ int most_broadcast_rows(const Graph& graph, const Target& target, int width) {
   return words == 0 ? tuned.run_rows : std::max(1, tuned.broadcast_words / (width * words));
 }
 
-/// Warps of a processor that have registers enough for blocks of several segments where values wait
-/// for these segments' ends or for the pass in the other direction; 0: nothing waits.
-/// Such blocks serve better than a warp's tile of more than tile_rows rows: of 129 f16 0.74 and
-/// 0.62 (broadcast), 0.53 and 0.40 (both directions), f32 0.88 and 0.86, 0.83 and 0.54.
+/// Warps of a multiprocessor that have registers enough for blocks of several segments where values
+/// wait; 0: nothing waits. Values wait for these segments' ends or for the pass in the other
+/// direction. Such blocks serve better than a warp's tile of more than `tile_rows` rows
+/// (docs/tuned-values.md#values-that-wait).
 int warps_of_waiting(const Graph& graph, const Target& target, int rows, int width) {
   const TunedScans& tuned = tuned_for(target).scans;
   if (!values_wait(graph)) return 0;
@@ -174,7 +174,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
           const int least =
               std::clamp(tuned.least_row_bytes / (bytes * widest * kWarpWidth), 1, tuned.tile_rows);
           choice.depth = choose_short_run(graph, s, *run, least).rows;
-          // Processors with fewer warps also hold fewer blocks.
+          // Multiprocessors with fewer warps also hold fewer blocks.
           const int least_warps =
               target.resident_warps < tuned.many_resident_warps ? tuned.short_warps : 1;
           choice.warps =
@@ -197,16 +197,15 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       const std::int64_t needed = (s - 1) / row + 1;
       const int most_of_block = std::min(
           {tuned.most_block_warps, most_warps(graph, target, registers), target.max_warps});
-      // Short segments by few warps, so that several blocks share a processor. What else has both
-      // directions reads its input twice: there rows may be more.
+      // Short segments by few warps, so that several blocks share a multiprocessor. What else has
+      // both directions reads its input twice: there rows may be more.
       const int most_rows =
           both_ways ? std::max(rows, most_waiting_rows(graph, target, widest_divisor(s, widest)))
                     : rows;
       if (s > std::int64_t{kWarpWidth} * widest * kMostRunRows * most_of_block) return std::nullopt;
       // Where a block holds so many segments that they are whole loads, these are worth more. Tiles
-      // that lie on loads are worth more than loads of less than half of the widest: sums in both
-      // directions, f16 of 7001 and 9001 0.41 and 0.40 of a copy, by blocks 0.24 and 0.25 (an
-      // H200).
+      // that lie on loads are worth more than loads of less than half of the widest
+      // (docs/tuned-values.md#propagate).
       const std::int64_t tile =
           std::int64_t{kWarpWidth} * widest * tuned.rows_within_loads * tuned.warps_within_loads;
       const bool has_tiles = values_wait(graph) && s > tile;

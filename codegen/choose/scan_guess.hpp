@@ -18,13 +18,13 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
                                          bool mma = false);
 /// Whether merges of states are so long that one row of them is enough code.
 bool has_long_merges(const Graph& graph, const Target& target);
-/// Warps of a processor that have registers enough for `rows` rows of `width` elements and what is
-/// made of them.
+/// Warps of a multiprocessor that have registers enough for `rows` rows of `width` elements and
+/// what is made of them.
 int scan_warps(const Graph& graph, const Target& target, int rows, int width);
-/// Rows of the smallest tile of whole segments and whole rows of one element a lane, where a CPU's
-/// segments of plain folds are scanned sooner by those: lines of memory are not shared by tiles
-/// then and may pass the caches by. 0: each by itself, or tiles of any rows. Longer ones of more
-/// bytes share rows (moves_to_lines), which are on lines wherever outputs begin.
+/// Rows of the smallest tile of whole segments and whole rows of one element a lane, where these
+/// scan a CPU's plain folds sooner. Tiles then share no lines of memory, and these may take
+/// non-temporal stores. With 0 each segment is scanned by itself, or tiles are of any rows. Longer
+/// segments of more bytes share rows (moves_to_lines), which are on lines wherever outputs begin.
 int rows_of_whole_tile(const Graph& graph, const Target& target, std::int64_t segment);
 
 }  // namespace chainfold::codegen

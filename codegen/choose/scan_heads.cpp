@@ -1,8 +1,8 @@
 // Plans of look_back whose tiles are of all segments.
 //
-// A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold so
-// many of them that these begin on loads together; and tiles of one segment rarely share it evenly.
-// Tiles of all segments have the widest loads and are all full, whatever the size is.
+// A segment whose size is no multiple of a load is read by narrower loads, unless blocks hold
+// several that begin on loads together. Tiles of one segment rarely share it evenly. Tiles of all
+// segments have the widest loads and are all full, whatever the size is.
 #include "chainfold/codegen/choose/scan_heads.hpp"
 
 #include "chainfold/codegen/choose/scan_guess.hpp"
@@ -19,12 +19,14 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Of older ones nothing was ever measured: they keep the plans that wait least.
+/// The first architecture that has them: older ones were never measured, and keep the plans that
+/// wait least.
 constexpr int kFirstArch = 80;
-/// Whether tiles with copies under way are sooner done than `plan`: as measured on sm_90.
+/// Whether tiles with copies under way are sooner done than `plan`
+/// (docs/decisions/0044-tiles-of-all-segments.md).
 bool gains_from_tiles(const Plan& plan, const Graph& graph, const Target& target, int widest) {
   const TunedScans& tuned = tuned_for(target).scans;
-  // Few of the tiles that are resident wait for each other.
+  // With interleaved tickets few of the tiles that are there wait for each other.
   if (plan.scan.interleaved > 0) return false;
   // Whole tiles have no code for others.
   if (plan.scan.staged_rows > 0 && !plan.scan.ragged && scans_extreme(graph)) return false;

@@ -1,9 +1,9 @@
 // Plans of look_back whose tiles come through shared memory.
 //
 // A tile lives for a while: its elements come, are folded, and wait for what comes before them. All
-// that a processor has on its way lies meanwhile in registers or in shared memory, which together
-// hold about twice what registers do. What is staged is read twice from there; registers hold only
-// the rows besides.
+// that a multiprocessor has on its way lies meanwhile in registers or in shared memory, which
+// together hold about twice what registers do. What is staged is read twice from there; registers
+// hold only the rows besides.
 #include "chainfold/codegen/choose/scan_staged.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ int staged_rows(const Target& target, const StagedScanShape& shape, int blocks,
   return static_cast<int>(rows / shape.round * shape.round);
 }
 
-/// A row of the widest loads, and the warps of a processor that have registers for such rows.
+/// A row of the widest loads, and the warps of a multiprocessor that have registers for such rows.
 struct StagedRow {
   int width, warps;
   std::int64_t elements, bytes;
@@ -54,12 +54,12 @@ StagedRow staged_row(const Graph& graph, const Target& target, bool mma) {
   return {width, scan_warps(graph, target, tuned.rows_under_way, width), row, row * bytes};
 }
 
-/// Blocks of a processor, which has registers for so many.
+/// Blocks of a multiprocessor, which has registers for so many.
 int blocks_of(const StagedScanShape& shape, const StagedRow& row) {
   return std::min(row.warps / shape.warps, shape.blocks);
 }
 
-/// Of tiles of one segment each: `usual`, or `in_turn` of segments that take many such.
+/// The shape of tiles of one segment each: `usual`, or `in_turn` where segments take many tiles.
 StagedScanShape shape_of_one(const Target& target, std::int64_t segment, const StagedRow& row,
                              const StagedScanShape& usual, StagedScanShape in_turn) {
   const TunedStagedScans& tuned = tuned_for(target).staged_scans;

@@ -9,34 +9,38 @@
 
 namespace chainfold::codegen {
 
-/// The class of sizes that a launch belongs to where defaults differ by it: folds of the whole
-/// input of a few hundred kilobytes are one cluster's, of some megabytes they have small blocks, of
-/// some hundreds few parts; few segments are not staged where rows read wide loads, and long ones
-/// have a block or a cluster each; few rows of many columns have blocks of few warps; a CPU's
-/// blocks stay at their columns where a matrix is in its caches, and where folds are its threads do
-/// not ask for what comes next; scans of the whole input of no more than a few tiles a block have
-/// small tiles, so that they fill the device, what a CPU's thread scans before others wake up is
-/// one thread's, and its threads share long segments unless these are many. Returns
-/// PlanRequest::size_limit, the same for all launches of a class.
+/// The size class of a launch: PlanRequest::size_limit, the same for all launches of a class.
+/// Defaults differ by it:
+/// - The whole input, folds on a GPU: some hundred kilobytes are one cluster's, some megabytes have
+///   small blocks, some hundreds few parts.
+/// - Segments, folds on a GPU: few are not staged where rows read wide loads, and few long ones
+///   have a block or a cluster each.
+/// - Columns on a GPU: few rows of many columns have blocks of few warps.
+/// - Folds on a CPU: where a matrix is in the caches, blocks stay at their columns. Where elements
+///   are, threads do not ask for what comes next.
+/// - The whole input, scans on a GPU: few tiles a multiprocessor are small ones, so that they fill
+///   the device.
+/// - The whole input, scans on a CPU: what one thread scans before others wake up is that thread's.
+///   A few tiles a thread are small ones, and outputs may stay in the caches.
+/// - Segments, scans on a CPU: threads share long ones unless these are many.
 std::int64_t size_class_of(const Graph& graph, const Target& target, std::int64_t segment,
                            std::int64_t elements);
-/// The same, with what element_classes() gave: for whoever asks at each launch.
+/// The same, with what element_classes() gave: for callers that ask at each launch.
 std::int64_t size_class_of(const Graph& graph, const Target& target,
                            const std::vector<std::int64_t>& classes, std::int64_t segment,
                            std::int64_t elements);
-/// Whether launches of few elements, a segment of `segment` (or as many columns) or more, are of a
-/// class of their own; `classes` as element_classes() gave them.
+/// Whether launches of few elements, a segment of `segment` (or as many columns) or more, have a
+/// size class of their own; `classes` as element_classes() gave them.
 bool has_few_class(const Graph& graph, const Target& target,
                    const std::vector<std::int64_t>& classes, std::int64_t segment);
-/// The size classes that launches of `least`, `least + step`, ... and at most `most` elements fall
-/// into, ascending, the one of any number of elements (0) last. Takes a time in proportion to the
+/// The size classes of launches of `least`, `least + step`, ... elements, `most` at most,
+/// ascending. The class of any number of elements (0) is last. The time is in proportion to the
 /// classes that there are, not to the elements.
 std::vector<std::int64_t> size_classes_between(const Graph& graph, const Target& target,
                                                const std::vector<std::int64_t>& classes,
                                                std::int64_t segment, std::int64_t least,
                                                std::int64_t most, std::int64_t step);
-/// The classes of launches without segments, or of a CPU's folds: how many elements each has at
-/// most, ascending.
+/// The limits of the size classes of launches without segments, or of a CPU's folds, ascending.
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target);
 
 }  // namespace chainfold::codegen

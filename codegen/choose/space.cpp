@@ -122,7 +122,7 @@ void add_parts(Space& space, const PlanChoice& around) {
   }
   space.vary(around, &PlanChoice::parts,
              {std::max(1, around.parts / 2), std::min(kMostParts, around.parts * 2)});
-  // As many as processors keep busy, where the guess is as many as can be.
+  // As many as multiprocessors keep busy, where the guess is as many as can be.
   space.vary(around, &PlanChoice::parts,
              {std::max(1, around.parts / 16), std::max(1, around.parts / 8)});
   PlanChoice lanes = around;
@@ -146,7 +146,7 @@ void add_shares(Space& space, const PlanChoice& around, const Target& target) {
 void add_staged(Space& space, const PlanChoice& around) {
   space.add(around);
   const bool one_burst = around.tail_trips > 0 && around.tail_trips == around.store_batch;
-  // Bursts of other lengths; those of blocks that take one each stay so.
+  // Store batches of other lengths; those of blocks that take one each stay so.
   const auto add_batch = [&](PlanChoice choice, int batch) {
     choice.store_batch = std::max(batch, choice.stages);
     choice.tail_trips =
@@ -157,7 +157,7 @@ void add_staged(Space& space, const PlanChoice& around) {
     PlanChoice choice = around;
     choice.warps = warps;
     choice.occupancy = std::max(1, around.occupancy * around.warps / warps);
-    // Blocks that end have as many bytes by any number of warps.
+    // Tail blocks, and blocks of one store batch, have as many bytes by any number of warps.
     const auto alike = [&](int rounds) { return std::max(1, rounds * around.warps / warps); };
     if (around.tail_trips > 0) choice.tail_trips = alike(around.tail_trips);
     for (const int stages : {2, 4}) {
@@ -245,13 +245,13 @@ void add_quads(Space& space, Strategy strategy, const Graph& graph, const Target
   }
 }
 
-/// Tiles in registers, where they wait for what comes before them: the more registers they fill,
-/// the more of memory is on its way, and the more blocks they belong to, the more of these compute
+/// Tiles in registers, where they wait for what comes before them. The more registers they fill,
+/// the more of memory is on its way. The more blocks they belong to, the more of these compute
 /// while others wait. Fewer warps have more registers each.
 void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target& target,
                const PlanRequest& request) {
   struct Share {
-    int eighths, warps;  // of the best guess's rows; of a processor
+    int eighths, warps;  // of the best guess's rows; of a multiprocessor
   };
   constexpr Share kShares[] = {{8, 16}, {8, 24}, {4, 32}, {4, 24}, {12, 16}, {16, 8}, {2, 32}};
   for (const bool mma : {false, true}) {
@@ -273,8 +273,8 @@ void add_tiles(Space& space, Strategy strategy, const Graph& graph, const Target
   }
 }
 
-/// The same with most of a tile in shared memory, where a processor has room for more bytes on
-/// their way; shares of it in rows of 512 bytes. `row`: bytes of a row.
+/// The same with most of a tile in shared memory, where a multiprocessor has room for more bytes on
+/// their way. Shapes are of rows of 512 bytes; `row`: bytes of a row.
 void add_staged_shapes(Space& space, const PlanChoice& around, int row) {
   struct Shape {
     int warps, staged, kept, blocks;
@@ -333,7 +333,7 @@ void add_heads(Space& space, const Graph& graph, const Target& target, const Pla
     add_staged_shapes(space, *around, row_bytes(graph, target, request, element));
 }
 
-/// Blocks that stay, by lanes and on tensor cores: their decisions are about what is in shared
+/// Persistent loops, by lanes and on tensor cores. Their decisions are about what is in shared
 /// memory, or a CPU's cache, and on its way there.
 void add_ahead(Space& space, const Graph& graph, const Target& target, const PlanRequest& request) {
   for (const bool mma : {false, true}) {

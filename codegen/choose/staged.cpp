@@ -33,9 +33,9 @@ int sum_of_outputs(const Graph& graph) {
   return bytes;
 }
 
-/// Cycles that shared memory takes for one load of `width` elements a lane, where lane l begins at
-/// (l / lanes) * segment + (l % lanes) * width, or at the load's boundary before that: as many as
-/// words of the busiest bank, for each group of lanes that is served together.
+/// Cycles that shared memory takes for one load of `width` elements a lane. Lane l begins at (l /
+/// lanes) * segment + (l % lanes) * width, or at the load's boundary before that. Each group of
+/// lanes that is served together takes as many cycles as the busiest bank has words.
 int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   const int bytes = width * size;
   const int together = std::min(kWarpWidth, kBanks * kBankBytes / std::max(bytes, kBankBytes));
@@ -59,8 +59,8 @@ int bank_cycles(std::int64_t segment, int lanes, int width, int size) {
   return cycles;
 }
 
-/// Cycles of a multiprocessor a segment: its loads from shared memory, and a quarter of the
-/// instructions of a warp that adds up what they bring and then its lanes.
+/// Cycles of a multiprocessor a segment: its loads from shared memory, and a quarter of a warp's
+/// instructions. The warp adds up what the loads bring, and then its lanes.
 double cost(const Graph& graph, std::int64_t segment, int lanes, int width) {
   const std::int64_t step = std::int64_t{lanes} * width;
   const auto loads = static_cast<double>((segment + step - 1) / step);
@@ -173,7 +173,8 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
     choice.store_batch = static_cast<int>(
         std::clamp<std::int64_t>(tuned.batch_bytes / results, choice.stages, tuned.most_batch));
   }
-  // What does not fit gives up first the results that wait, then those of a tile, then warps.
+  // What does not fit gives up first the results that wait, then those of a tile, blocks, and
+  // warps.
   for (;;) {
     const std::int64_t late = tuned.tail_block_bytes / (row * choice.rows * choice.warps);
     choice.tail_trips =

@@ -1,9 +1,9 @@
 // Tuned values: what was found by measuring and nothing else, as data by device.
 //
-// Each part stands in a header of its own (tuned/), a field with its unit in its name or comment,
-// and what was measured beside it; docs/tuned-values.md has the same by strategy, with devices and
-// commits. A device's values are the base row, found on an H200 (sm_90) where it concerns GPUs, and
-// what the table in tuned.cpp says is different there.
+// Each part stands in a header of its own (tuned/), a field with its unit in its name or comment.
+// What was measured stands in docs/tuned-values.md, by strategy, with devices and commits. A
+// device's values are the base row and what the table in tuned.cpp says is different there. The
+// base row was found on an H200 (sm_90) where it concerns GPUs.
 #pragma once
 
 #include "chainfold/codegen/choose/tuned/columns.hpp"

@@ -40,10 +40,10 @@ class GraphBuilder {
   NodeId fold(Fold fold, std::vector<NodeId> operands, NodeId filter = kNoNode, int part = 0);
   /// The same fold of the elements so far, for each of them.
   NodeId scan(Fold fold, std::vector<NodeId> operands, ScanForm form, NodeId filter = kNoNode);
-  /// What the segment-level `value` would be for every element if the segment ended with it
-  /// (inclusive) or before it (exclusive), or, reverse, began with it or behind it: its folds
-  /// become scans, the extent the number of those elements. `index` stays the position in the
-  /// segment. Throws UserError for a value without a fold.
+  /// The segment-level `value` as a running one: what it would be for every element if the segment
+  /// ended with it (inclusive) or before it (exclusive). Reverse, the segment would begin with the
+  /// element, or behind it. Its folds become scans, and its extent the number of those elements.
+  /// `index` stays the position in the segment. Throws UserError for a value without a fold.
   NodeId running(NodeId value, ScanForm form);
 
   /// Sum in `to`, by default sum_type of the operand's type.
@@ -55,9 +55,10 @@ class GraphBuilder {
   /// is rounded once, of floats of equal elements it is that element.
   NodeId mean(NodeId value, NodeId filter = kNoNode);
   NodeId mean(NodeId value, NodeId filter, DType to);
-  /// The variance, its root, and the covariance of two values, over n - ddof (i64, uniform;
-  /// kNoNode: 0), NaN where that is not positive; correlation, skewness and excess kurtosis of a
-  /// population, NaN of values that are all the same. In mean_type of the operands' types.
+  /// The variance, its root, and the covariance of two values, over n - ddof; NaN where that is not
+  /// positive. `ddof` is i64 and uniform; kNoNode stands for 0. Correlation, skewness and excess
+  /// kurtosis are a population's, and NaN of values that are all the same. All are in mean_type of
+  /// the operands' types.
   NodeId variance(NodeId value, NodeId filter = kNoNode, NodeId ddof = kNoNode);
   NodeId stddev(NodeId value, NodeId filter = kNoNode, NodeId ddof = kNoNode);
   NodeId covariance(NodeId x, NodeId y, NodeId filter = kNoNode, NodeId ddof = kNoNode);
@@ -77,8 +78,9 @@ class GraphBuilder {
   NodeId product(NodeId value, NodeId filter = kNoNode);
   /// log(sum(exp(value))) of a float in its compute type.
   NodeId logsumexp(NodeId value, NodeId filter = kNoNode);
-  /// For each element y = factor * y + value in `to` (f32 or f64), where y is what it was for the
-  /// element before, or, reverse, behind it, and `initial` (uniform; kNoNode: 0) at first.
+  /// For each element y = factor * y + value in `to` (f32 or f64). The y on the right is that of
+  /// the element before, or, reverse, of the one behind. At first it is `initial` (uniform;
+  /// kNoNode: 0).
   NodeId recurrence(NodeId factor, NodeId value, NodeId initial, bool reverse, DType to);
 
   [[nodiscard]] DType type(NodeId id) const { return graph_.node(id).type; }
@@ -107,8 +109,9 @@ class GraphBuilder {
     std::vector<NodeId> operands;
   };
   Running as_running(const Node& node);
-  /// Beside scans, whose lowerings know one result a fold and whose sums have states of their own:
-  /// the outputs with such sums, of the wider type in the place of a sum's second result.
+  /// The outputs with folds as they are beside scans. Lowerings of scans know one result a fold,
+  /// and sums beside scans have states of their own (as_running). A sum of the wider type takes the
+  /// place of a sum's second result.
   std::vector<NodeId> single_results(const std::vector<NodeId>& outputs);
   /// The outputs with sums no wider than they are read (narrow.cpp).
   std::vector<NodeId> narrow_sums(const std::vector<NodeId>& outputs);

@@ -28,7 +28,7 @@ int entry_of(const Node& node, const Fold& fold, Graph& graph) {
 }  // namespace
 
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
-/// outputs meets them: what was written in another order, or in vain, leaves no trace.
+/// outputs meets them. What was written in another order, or in vain, leaves no trace.
 Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (level(outputs[i]) != Level::element || depends(outputs[i], NodeKind::scan)) continue;

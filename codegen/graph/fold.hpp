@@ -1,10 +1,14 @@
 // Fold: the contract that every aggregate, built in or a user's own, is an instance of.
 //
-// Semantics. A fold turns a sequence of elements into one value: state = init; for each element in
-// order state = merge(state, lift(element)); the value is finalize(state). merge is associative up
-// to rounding and init is its identity, so the sequence may be cut anywhere: chunks, lanes, warps,
-// blocks, launches and engines merge partial states and use nothing else. Code of a fold is written
-// once, as Lambdas.
+// Semantics. A fold turns a sequence of elements into one value:
+//
+//   state = init
+//   for each element in order: state = merge(state, lift(element))
+//   value = finalize(state).
+//
+// The merge is associative up to rounding and init is its identity, so the sequence may be cut
+// anywhere. Chunks, lanes, warps, blocks, launches and engines merge partial states and use nothing
+// else. Code of a fold is written once, as Lambdas.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +31,9 @@ struct Fold {
   std::vector<DType> given{};
   std::vector<DType> state;
   std::vector<Bits> init;  ///< the identity of merge, a value a state field
-  /// The state is (count, mean, sum of squared deviations from the mean), in f64; of i64 the mean
-  /// is two fields, a base and what is to be added to it.
+  /// The state is (count, mean, sum of squared deviations from the mean), in f64. Of i64 and f64
+  /// the mean is two fields, a base and what is to be added to it. That of f64 has a field more,
+  /// for squares of large deviations.
   bool moments = false;
   /// Whether the first field counts elements: the same for all of a lane's where none is filtered.
   bool counts = false;
@@ -42,14 +47,14 @@ struct Fold {
   /// State, operand of lift -> state: what merge with lift(operand) gives up to rounding, at less
   /// cost.
   std::optional<Lambda> accumulate{};
-  /// Where lift(x) merged with lift(y) is lift(x op y) up to rounding: elements of a tile may be
-  /// combined by this one operation first. `identity` is its neutral element.
+  /// The operation for which lift(x) merged with lift(y) is lift(x op y) up to rounding. Elements
+  /// of a tile may be combined by this one operation first. `tile_identity` is its neutral element.
   std::optional<Op> tile;
   Bits tile_identity = 0;
   bool linear = false;  ///< a sum: may go through a matrix instruction
-  /// What `tile`, `accumulate` and moments give holds as long as it is below a limit: the value, or
-  /// this field of the state, in absolute terms (NaN is not). Where it is not, elements are to be
-  /// lifted and merged one by one (by_elements), which holds always.
+  /// What `tile`, `accumulate` and moments give holds as long as a number is below a limit in
+  /// absolute terms (NaN is not). That number is the value, or this field of the state. Where it is
+  /// not below, elements are to be lifted and merged one by one (by_elements), which holds always.
   struct Guard {
     int field = 0;
     double limit = 0;
@@ -65,14 +70,14 @@ struct Fold {
 };
 /// Folds of the same operands whose states are of other forms, for elements that they serve.
 struct QuickFold {
-  /// operands -> boolean: whether they serve such an element, where a total is asked whether it
-  /// holds, and where none is.
+  /// operands -> boolean: whether the fold serves such an element. `serves` is for totals that are
+  /// asked whether they hold (`holds`), `serves_alone` for others.
   Lambda serves, serves_alone;
   /// For scans: from what comes before, below the limit, each result is the same up to rounding.
   /// What elements leave behind them may not be.
   Fold scans;
-  /// state, given -> a state of `scans`, of what comes before elements, so that nothing is given to
-  /// it any more; its field that tells what is below the limit.
+  /// state, given -> a state of `scans`, of what comes before elements. It contains what is given,
+  /// so that nothing more is given to it. Its `field` has to be below `limit`.
   Lambda narrow;
   int field = 0;
   double limit = 0;

@@ -12,8 +12,8 @@ namespace chainfold::codegen {
 [[nodiscard]] bool has_moments(const Graph& graph);
 /// Whether it is a sum whose elements are f32 and whose states are f64.
 [[nodiscard]] bool sums_wide(const Fold& fold);
-/// The fields of a fold's state that ordinary elements change, as registers are counted when plans
-/// are chosen: an f64 of what comes from f32 counts as two of these.
+/// The fields of a fold's state that ordinary elements change, as plans count registers. An f64
+/// that comes from f32 counts as two f32.
 [[nodiscard]] std::vector<DType> carried_fields(const Fold& fold);
 /// Bytes of those of all folds.
 [[nodiscard]] std::int64_t carried_bytes(const Graph& graph);

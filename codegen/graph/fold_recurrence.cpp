@@ -1,5 +1,5 @@
-// Linear recurrences: a state is what a run of elements does to the value before it, a product and
-// a value, each with an exponent of its own.
+// Linear recurrences. A state is what a run of elements does to the value before it: a product and
+// a value. Each of the two has an exponent of its own.
 #include "chainfold/codegen/graph/fold_recurrence.hpp"
 
 #include <limits>
@@ -112,8 +112,8 @@ class Arithmetic {
   bool pairs_;
 };
 
-/// What f32 come to whose factors are at most 1, in plain f64: nothing is larger than the elements'
-/// absolute sum, and what vanishes is below any f32.
+/// The scan of f32 whose factors are at most 1, in plain f64. No number is larger than the
+/// elements' absolute sum, and what vanishes is below any f32.
 Fold quick_scan(const Fold& of, const RecurrenceForm& form) {
   constexpr DType kReal = DType::f64;
   Fold fold;
@@ -140,9 +140,9 @@ Fold quick_scan(const Fold& of, const RecurrenceForm& form) {
   return fold;
 }
 
-/// What a run leaves behind it is the scan's value, but its product may be scaled up again by what
-/// follows: it counts in 2^256. And whether some x is not 0, so that a value which has decayed too
-/// far is told from none.
+/// The value that a run leaves behind it is the scan's. Its product may be scaled up again by what
+/// follows, so the product's exponent counts in 2^256. A boolean says whether some x is not 0, so
+/// that a value which has decayed too far differs from none.
 constexpr double kRestDown = 0x1p-256, kRestUp = 0x1p256, kVanishing = 0x1p-300;
 
 Fold quick_rest(const Fold& of) {

@@ -16,8 +16,9 @@ namespace {
 
 constexpr DType kReal = DType::f64, kCount = DType::i64, kExponent = DType::i32;
 
-/// Deviations of f64 count in 2^400 to a power from -3 to 2, the one that leaves the largest of
-/// them between 2^-200 and 2^201, so that their fourth powers are within range.
+/// Deviations of f64 count in a unit, 2^400 to a power from -3 to 2. The unit leaves the largest of
+/// them above 2^-200 and up to 2^201, the largest unit up to 2^225. So their fourth powers are
+/// within range.
 constexpr int kMostExponent = 3;
 constexpr double kUnit = 0x1p400, kPart = 0x1p-400;
 constexpr double kBounds[] = {0x1p-1000, 0x1p-600, 0x1p-200, 0x1p200, 0x1p600};
@@ -29,7 +30,7 @@ struct Variable {
   int base = -1, mean = -1, exponent = -1;
 };
 
-/// How a variable of a type is told.
+/// The fields that a state has of a variable of a type.
 struct Form {
   DType type;
   [[nodiscard]] bool has_base() const { return type != DType::f32; }
@@ -77,8 +78,9 @@ class Writer {
     return is_float(form_.type) ? convert(sub(operand, operand)) : number(0);
   }
 
-  /// Two sides of a merge in one unit: the difference of their means, what the earlier one's mean
-  /// is there, and by what its (the later one's) deviations are multiplied.
+  /// Two sides of a merge in one unit. `delta` is the difference of their means, `mean` what the
+  /// earlier one's mean is there. Deviations of the earlier side are multiplied by `left`, those of
+  /// the later one by `right`.
   struct Joined {
     int delta = -1, mean = -1, exponent = -1, left = -1, right = -1;
   };

@@ -11,8 +11,8 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// What elements up to kLarge are added up to does not leave an f64's range, however many there
-/// are; others are scaled by kDown and added up by themselves.
+/// The sum of elements below kLarge does not leave an f64's range, however many there are. Other
+/// elements are scaled by kDown and added up by themselves.
 constexpr double kLarge = 0x1p900, kDown = 0x1p-128, kUp = 0x1p128;
 /// Sums up to here may be merged as if they were of such elements.
 constexpr double kMostSum = 0x1p960;

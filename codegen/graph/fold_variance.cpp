@@ -91,8 +91,8 @@ Fold integer_variance() {
   return fold;
 }
 
-/// Squares of deviations of up to kFar are added up as they are; others are scaled by kNear before
-/// they are squared, which their sum tells apart.
+/// Squares of halved deviations below kFar are added up as they are. Other halved deviations are
+/// scaled by kNear before they are squared, and their squares have a sum of their own (far).
 constexpr double kFar = 0x1p400, kNear = 0x1p-600, kBack = 0x1p601;
 
 /// Of f64: (count, far, base, mean from there, squares).

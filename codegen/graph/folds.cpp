@@ -42,9 +42,9 @@ NodeId GraphBuilder::mean(NodeId value, NodeId filter, DType to) {
         size_of(from) < 8 ? digits_of(sum(value, filter)) : sum_digits(value, filter);
     return convert(quotient(total, elements), to);
   }
-  // Of equal f16 (bf16) sums in f32 are exact up to 2^13 (2^16) of them, and their states are; only
-  // the value must not be rounded before it is divided. So is that of what is made of f16 alone:
-  // its products are a matrix instruction's. Others are added up as f64.
+  // The f32 sum of equal f16 (bf16) is exact up to 2^13 (2^16) of them, and so is its state. So
+  // only its value must not be rounded before it is divided. That sum also serves what is made of
+  // f16 alone: its products are a matrix instruction's. Others are added up as f64.
   constexpr int kShort = 64;
   const bool is_short = size_of(from) == 2 || exponent_bound(graph_, value) <= kShort;
   const NodeId total = is_short
@@ -81,8 +81,8 @@ GraphBuilder::Digits GraphBuilder::sum_digits(NodeId value, NodeId filter) {
 
 /// The remainder of a first division, exact by fma, gives the quotient twice the digits of an f64
 /// before it is rounded. Up to n = 2^50 no quotient of an integer by n comes so close to the middle
-/// of two f64 without being it; and up to n = 2^28 rounding it to f64 first does not change its
-/// f32.
+/// of two f64 without being it. Up to n = 2^28 rounding the quotient to f64 first does not change
+/// its f32.
 NodeId GraphBuilder::quotient(const Digits& total, NodeId elements) {
   const NodeId n = convert(elements, DType::f64), first = compute(Op::div, {total.value, n});
   const NodeId remainder = compute(Op::fma, {compute(Op::neg, {first}), n, total.value});
@@ -130,8 +130,9 @@ NodeId GraphBuilder::norm(NodeId value, NodeId filter, DType to) {
   }
   const NodeId wide = convert(value, DType::f64);
   if (from != DType::f64) return convert(root(squares(wide)), to);  // none leaves the range
-  // Squares of small, ordinary and large elements apart (Blue, 1978): elements near the ends of the
-  // range are scaled by 2^600 or 2^-600 first, and sums of 2^63 squares are far from its end.
+  // Squares of small, ordinary and large elements have sums of their own (Blue, 1978). Elements
+  // near the ends of the range are scaled by 2^600 or 2^-600 first. Sums of 2^63 squares are far
+  // from the range's end.
   const auto real = [&](double v) { return constant(DType::f64, bits_of_double(DType::f64, v)); };
   const NodeId size = compute(Op::abs, {wide}), zero = real(0), up = real(0x1p600),
                down = real(0x1p-600);

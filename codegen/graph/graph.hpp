@@ -1,22 +1,26 @@
 // Graph: what is computed. A typed, hash-consed, canonical DAG; equal inputs and equal
-// subexpressions are one node. The DSL writes it through GraphBuilder; everything after reads it.
+// subexpressions are one node. The DSL writes it through GraphBuilder; every later pass reads it.
 //
-// Semantics. Every node has an element type and a level: `uniform` (one value a launch: parameters,
-// literals, constants), `segment` (one a segment: folds and what is computed from them) or
-// `element` (one an element of the input). A compute node has the highest level of its operands. A
-// fold node consumes operands of one segment, of the element level but for some that are uniform,
-// for those elements for which its filter (a boolean node) is true, and gives one segment-level
-// value. What its finalize is given besides are uniform operands behind those. A scan node consumes
-// the same and gives one element-level value: the fold of the elements from the segment's beginning
-// up to this one (inclusive) or the one before it (exclusive), or, reverse, of this one (exclusive:
-// the next one) and all behind it, in the elements' order either way; a fold of no elements is that
-// of nothing. `extent` is the number of elements of the segment, `index` (element level) the
-// position of the element within it. Outputs have a value a segment, or a value an element that
-// depends on a scan. What folds and scans consume depends on neither scans nor extents; an
-// element-level node takes segment-level operands, those that depend on a fold only beside one that
-// depends on a scan. Literals are arguments of the kernel, so 2*x and 3*x share one; constants are
-// part of it. A `field` (level `state`) is a parameter of a Lambda that is being written; finished
-// graphs hold none.
+// Semantics. Every node has an element type and a level. A `uniform` node has one value a launch:
+// parameters, literals, constants. A `segment` node has one a segment: folds and what is computed
+// from them. An `element` node has one an element of the input. A compute node has the highest
+// level of its operands.
+//
+// A fold node consumes operands of one segment and gives one segment-level value. The operands are
+// element-level, but for some that are uniform. The fold takes the elements for which its filter (a
+// boolean node) is true. What its finalize is given besides are uniform operands behind those. A
+// scan node consumes the same and gives one element-level value. Forward, that is the fold from the
+// segment's beginning up to this element (inclusive) or the one before it (exclusive). Reverse, it
+// is the fold of this element (exclusive: the next one) and all behind it. The elements' order is
+// the same either way. A fold of no elements is that of nothing. `extent` is the number of elements
+// of the segment, `index` (element level) the position of the element within it.
+//
+// Outputs have a value a segment, or a value an element that depends on a scan. What folds and
+// scans consume depends on neither scans nor extents. An element-level node takes segment-level
+// operands. Those of them that depend on a fold it takes only beside an operand that depends on a
+// scan. Literals are arguments of the kernel, so 2*x and 3*x share one; constants are part of it. A
+// `field` (level `state`) is a parameter of a Lambda that is being written; finished graphs hold
+// none.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +67,8 @@ struct Node {
 struct ScanForm {
   bool exclusive = false, reverse = false;
 };
-/// How the input is cut: as one segment, into runs of `size` elements, or, as a matrix whose rows
-/// are such runs, into its `size` columns.
+/// How the input is cut: as one segment, into runs of `size` elements, or into columns. The rows of
+/// a matrix are such runs, which gives it `size` columns.
 struct Partition {
   enum class Kind : std::uint8_t { whole, segments, columns } kind = Kind::whole;
   std::int64_t size = 0;  ///< not of the whole: the constant size, 0 if a parameter gives it
@@ -91,8 +95,8 @@ struct Graph {
   std::vector<Node> nodes;      ///< operands before users
   std::vector<NodeId> outputs;  ///< in the order of `over`'s arguments
   Partition partition;
-  /// The outputs' expressions as they were written, for people, where legalize has rewritten them;
-  /// no part of what the graph is.
+  /// The outputs' expressions as the user wrote them, where legalize has rewritten them; no part of
+  /// what the graph is.
   std::vector<std::string> written{};
 
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }

@@ -1,21 +1,22 @@
 // Minima and maxima of floats by the order of integers.
 //
-// Positive numbers are ordered as their bits are, negative ones the other way round. So of the
-// elements' bits the largest as an unsigned integer is the smallest number if any is negative (else
-// the smallest unsigned one is), and the largest as a signed integer is the largest number unless
-// all are negative (then the smallest unsigned one is). And a NaN is beyond an infinity in the
-// largest unsigned or the largest signed one, by its sign. These three are folds of integers of one
-// operation an element, shared by a minimum and a maximum of the same elements; an element needs no
-// conversion, no look at NaN and none at the signs of zeros.
+// Positive numbers are ordered as their bits are, negative ones the other way round. So three folds
+// of the elements' bits give both extremes: the least and the greatest as unsigned integers, and
+// the greatest as signed ones. The smallest number is the greatest unsigned one if any number is
+// negative, else the least unsigned one. The largest number is the greatest signed one, unless all
+// are negative: then it is the least unsigned one. A NaN is beyond an infinity in the greatest
+// unsigned or the greatest signed one, by its sign. Each fold takes one operation an element, and a
+// minimum and a maximum of the same elements share all three. An element needs no conversion, no
+// look at NaN and none at the signs of zeros.
 //
-// What is smallest or largest so far is one scan instead, of keys: integers in the numbers' order
-// (as sign and magnitude would be in two's complement), moved so that NaN are at the end that wins
-// and an infinity is the key of nothing. A key takes three operations an element and as many back,
-// where a scan takes one for each of its steps.
+// What is smallest or largest so far is one scan instead, of keys. Keys are integers in the
+// numbers' order, as sign and magnitude would be in two's complement. They are moved so that NaN
+// are at the end that wins and an infinity is the key of nothing. A key takes four operations an
+// element and as many back, where a scan takes one for each of its steps.
 //
-// Before: a graph. After: for a target whose `integer_order` is set, the same graph but for folds
-// by min.f32 and max.f32 of f16, of bf16, and of f32 where both are asked, and scans of f16 and
-// bf16, which are computed from those of integers.
+// Before: a graph. After: for a target whose `integer_order` is set, the same graph with some folds
+// and scans computed from those of integers. These are folds by min.f32 and max.f32 of f16, of
+// bf16, and of f32 where both are folded. Of scans they are those of f16 and bf16.
 #include "chainfold/codegen/graph/minima.hpp"
 
 #include <algorithm>

@@ -37,8 +37,8 @@ class Random {
   std::uint64_t seed_ = 20;
 };
 
-/// What elements are like: first small numbers, of which many are equal and whose states people
-/// can follow, then others, then numbers of several magnitudes.
+/// What elements are like: first small numbers, of which many are equal and whose states are
+/// readable, then others, then numbers of several magnitudes.
 enum class Kind : std::uint8_t { small, plain, scattered };
 
 Bits element(Random& random, DType type, Kind kind) {

@@ -1,9 +1,10 @@
 // The laws of a user's monoid, tried on states that occur.
 //
-// A segment is cut anywhere, so that a merge that is not associative, or an initial state that is
-// no identity of it, gives results that depend on the plan. Nothing of that shows while a kernel is
-// compiled; so the laws are tried before, on states of random elements and merges of those. Fields
-// at random would be no states: many a merge is lawful for those alone that lift makes.
+// A segment is cut anywhere. So results depend on the plan if a merge is not associative, or if
+// the initial state is no identity of it. Nothing of that shows while a
+// kernel is compiled; so the laws are tried before, on states of random elements and merges of
+// those. Fields at random would be no states: many a merge is lawful for those alone that lift
+// makes.
 #pragma once
 
 #include <string_view>
@@ -13,11 +14,11 @@
 
 namespace chainfold::codegen {
 
-/// Tries that merge is associative, that the initial state is its identity on both sides and, of a
-/// commutative fold, that merge(a, b) is merge(b, a). Integers are compared exactly, floats up to
-/// 2^-10 (16-bit ones up to 8 of their ulps) of the largest number in the states compared, NaN
-/// equals NaN; states that have overflowed are left out. `positions`: which operands are
-/// cf::index(), numbers that follow one another. Elements are the same in every process; takes less
+/// Tries that merge is associative and that the initial state is its identity on both sides. Of a
+/// commutative fold it also tries that merge(a, b) is merge(b, a). Integers are compared exactly,
+/// and NaN equals NaN. Floats may differ by 2^-10 (f16: 2^-8, bf16: 2^-5) of the largest number in
+/// the states compared. States that have overflowed are left out. `positions`: which operands are
+/// cf::index(), numbers that follow one another. Elements are the same in every process. Takes less
 /// than a millisecond, and nothing for a fold that was found lawful before. Throws
 /// UserError(invalid_argument) about the monoid `word` with the states that break a law.
 void check_laws(const Fold& fold, std::string_view word, const std::vector<bool>& positions);

@@ -1,8 +1,8 @@
-// Sums whose high bits nobody reads.
+// Sums whose high bits nothing reads.
 //
-// Integers wrap, so the low bits of a sum are those of the operands' low bits: a sum in 64 bits of
-// which every use converts it to a narrower integer is computed in 32. States, their exchanges
-// between lanes and blocks, and a CPU's vectors halve.
+// Integers wrap, so the low bits of a sum are those of the operands' low bits. A sum in 64 bits is
+// computed in 32 where every use converts it to a narrower integer. States, their exchanges between
+// lanes and blocks, and a CPU's vectors halve.
 //
 // Before: a graph under construction and the outputs it is to have. After: the outputs with the
 // same values, of nodes written as if the narrow sums had been asked for.

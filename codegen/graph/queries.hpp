@@ -15,9 +15,9 @@ bool needs_order(const Graph& graph);
 bool has_quick_folds(const Graph& graph);
 /// For every node whether it is of this kind or depends on one that is.
 std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
-/// Whether two nodes are one fold, and so name one entry of Graph::folds if these are equal: two
-/// results of a fold of the segment, or such a fold and the inclusive forward scan of the same
-/// elements, whose last value it is.
+/// Whether two nodes are one fold, and so name one entry of Graph::folds if their folds are equal.
+/// They may be two results of a fold of the segment. Or they are such a fold and the inclusive
+/// forward scan of the same elements, whose last value it is.
 bool share_fold(const Node& a, const Node& b);
 /// Whether a scan names this entry of the graph's folds.
 bool is_scanned(const Graph& graph, int fold);

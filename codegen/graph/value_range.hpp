@@ -7,8 +7,8 @@
 
 namespace chainfold::codegen {
 
-/// An e for which every finite value of the node is below 2^e in absolute terms; its type's own
-/// limit where nothing better is known.
+/// An e for which every finite value of the node is below 2^e in absolute terms. It is the limit of
+/// the node's type where nothing better is known.
 int exponent_bound(const Graph& graph, NodeId id);
 
 /// Which folds have a guard (Fold::guard) that values of theirs may reach, whatever their number.

@@ -26,21 +26,18 @@ std::int64_t additions_of(Op op, DType type) {
 
 /// Loads of a tile of whatever takes few instructions.
 constexpr int kTileLoads = 128;
-/// Instructions of a tile, of which a kernel has up to four copies: compilers take more than twice
-/// the time for twice of them, and rows gain nothing from so many (Zen 3, argmax, argmin, maximum
-/// and minimum of 100 f64 at once, 16 MiB: by rows of 32 39 s until the first result and then
-/// 4.5 ms, by rows of 8 2.9 s and 3.8 to 4.2 ms, by rows of 4 1.3 s and 4.7 ms; argmax of 31
-/// f32 1.9 s and 2.3 ms, 0.23 s and 1.9 ms).
+/// Instructions of a tile, of which a kernel has up to four copies. Compilers take more than twice
+/// the time for twice of them, and rows gain nothing from so many (docs/tuned-values.md#cpu).
 constexpr std::int64_t kTileInstructions = 4 * 1024;
 /// From so many on memory waits for what is computed, whatever way results take.
 constexpr std::int64_t kSlowInstructions = 256;
 
 /// What a register is taken to hold.
 constexpr int kRegisterBytes = 32;
-/// Instructions that call a function of the C library, with what brings its operand there and its
-/// result back, and those of an integer division. For each lane: where the library has functions of
-/// vectors the calls are fewer, but tiles of so many more gain nothing and compile for longer (Zen
-/// 3, sums of the exponentials of 31 f64: 0.46 ms and 0.13 s, 0.51 ms and 0.86 s).
+/// Instructions for each lane of a call of the C library, and of an integer division. A call
+/// includes what brings its operand there and its result back. Where the library has functions of
+/// vectors the calls are fewer. But larger tiles gain nothing and compile for longer
+/// (docs/tuned-values.md#cpu).
 constexpr int kCall = 4, kDivision = 4;
 /// Those of a float's minimum or maximum, which let NaN through and tell zeros apart.
 constexpr int kExtreme = 4;
@@ -48,8 +45,8 @@ constexpr int kExtreme = 4;
 /// vectors have.
 constexpr int kWideInteger = 6;
 /// Those of a comparison or a choice, for masks that are packed and spread again where they are
-/// vectors; of a shift by any number of bits; and of a float that becomes an integer, since what is
-/// out of range becomes its ends.
+/// vectors. Those of a shift by any number of bits. Those of a float that becomes an integer, since
+/// what is out of range becomes the integers' ends.
 constexpr int kMask = 2, kShift = 3, kSaturated = 4;
 /// Operations for each element of moments.
 constexpr int kMomentOps = 4;

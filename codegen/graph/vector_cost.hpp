@@ -13,9 +13,9 @@ inline constexpr std::int64_t kRowMerges = 7;
 /// What a scan does with a row of lanes, in additions; about. A running sum takes kRowMerges.
 [[nodiscard]] std::int64_t additions_of(const Graph& graph);
 
-/// Instructions for one vector of a warp's elements, of each input one, from after it is loaded
-/// until it is merged; about, and without regard to how wide a target's registers are: plans are to
-/// be the same for all.
+/// Instructions, about, for one vector of a warp's elements, of each input one, from after it is
+/// loaded until it is merged. The width of a target's registers has no part in it: plans are to be
+/// the same for all.
 [[nodiscard]] std::int64_t instructions_of(const Graph& graph);
 
 /// Whether a thread computes with an element longer than memory takes to bring it.

@@ -1,12 +1,12 @@
 // with_wide_scans: minima and maxima of integers of one or two bytes, scanned as words.
 //
-// A lane of 32 bits has no narrower operations: each of a scan's steps would take an element out of
+// A lane of 32 bits has no narrower operations. Each of a scan's steps would take an element out of
 // its word, and most would extend its sign again. As words elements are taken out once and put back
 // once.
 //
-// Before: a graph. After: the same values, with scans by min and max of such integers, and folds
-// that share their states, of i32, whose operands and results are converted. What comes before the
-// first element is the narrow type's end, as before.
+// Before: a graph. After: the same values. Scans by min and max of such integers, and folds that
+// share their states, are of i32, and their operands and results are converted. What comes before
+// the first element is the narrow type's end, as before.
 #include "chainfold/codegen/graph/wide_scans.hpp"
 
 #include <map>

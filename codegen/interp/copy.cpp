@@ -1,5 +1,5 @@
 // Copies that run beside the warp that started them. The interpreter lets each arrive at the last
-// moment that the rules allow, and poisons its destination until then: a program that reads too
+// moment that the rules allow, and poisons its destination until then. So a program that reads too
 // early, or leaves a copy behind, fails whatever the hardware's timing would be.
 #include <fmt/format.h>
 

@@ -23,7 +23,8 @@ struct Block {
   std::vector<Warp> warps;
 };
 
-/// Runs the blocks of one launch, `resident` at a time, in the schedule's order.
+/// Runs the blocks of one launch, InterpOptions::resident_blocks at a time, in the schedule's
+/// order.
 class Scheduler {
  public:
   Scheduler(LaunchContext& context, std::int64_t grid, const InterpOptions& options)

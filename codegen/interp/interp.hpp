@@ -1,10 +1,13 @@
 // The interpreter: the definition of what a Program means, lane by lane.
 //
-// Each warp is a resumable machine with an explicit stack of region frames, so that any scheduler
-// can run warps of any resident blocks in any order. Shadow state finds what hardware hides: reads
-// of uninitialised shared memory or scratch, races of warps between barriers and of blocks within a
-// launch, accesses outside a buffer, barriers that not all warps reach, waits for what no block
-// publishes, and inputs that are read after an output was stored in their place.
+// Each warp is a resumable machine with an explicit stack of region frames. So any scheduler can
+// run warps of any blocks that have started, in any order. Shadow state finds what hardware hides:
+// - reads of uninitialised shared memory or scratch
+// - races of warps between barriers and of blocks within a launch
+// - accesses outside a buffer
+// - barriers that not all warps reach
+// - waits for what no block publishes
+// - inputs that are read after an output was stored in their place.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +26,9 @@ struct InterpOptions {
   Schedule schedule = Schedule::in_order;
   std::uint64_t seed = 0;   ///< of Schedule::random
   int resident_blocks = 4;  ///< blocks in flight at once; at least 1
-  /// If not empty, the only blocks of each launch that run, ascending: what the others would have
-  /// left is what memory held before, which counts as written, and slots that they would have
-  /// published count as published. A block may take one ticket then, which is its number.
+  /// If not empty, the only blocks of each launch that run, ascending. What the others would have
+  /// left is what memory held before, which counts as written. Slots that they would have published
+  /// count as published. A block may take one ticket then, which is its number.
   std::vector<std::int64_t> blocks{};
 };
 
@@ -39,11 +42,10 @@ struct InterpBuffer {
 };
 
 /// Runs all launches (or only launch `only`, if not negative) of a program that passed `verify`.
-/// `buffers` has one entry a program buffer, `params` one slot a parameter. Throws InternalError,
-/// naming launch, block, warp, lane and the instruction's print, on an access out of bounds, a
-/// misaligned wide access, a read of poison, a race, a wait that names a wrong publisher or a
-/// deadlock. Cost: about a microsecond an
-/// instruction a warp.
+/// `buffers` has one entry a program buffer, `params` one slot a parameter. Throws InternalError on
+/// an access out of bounds, a misaligned wide access, a read of poison or a race. It also does on a
+/// wait that names a wrong publisher, and on a deadlock. The error names launch, block, warp, lane
+/// and the instruction's print. Cost: about a microsecond an instruction a warp.
 void interpret(const Program& program, std::span<const InterpBuffer> buffers,
                std::span<const std::uint64_t> params, const InterpOptions& options = {},
                int only = -1);

@@ -72,8 +72,8 @@ struct CopySlot {
   std::int64_t begin = 0, limit = 0;            ///< elements that it touches
 };
 
-/// A copy out under way: it reads its source as soon or as late as it likes, so that must not
-/// change, and stores when it is waited for.
+/// A copy out under way. It reads its source as soon or as late as it likes, so that must not
+/// change. It stores when it is waited for.
 struct Outgoing {
   int buffer = 0, array = 0;
   std::int64_t from = 0, to = 0;
@@ -96,7 +96,7 @@ class Warp {
  public:
   /// Starts warp `index` of `block`; reuses this object's memory. Both must outlive the run.
   void start(LaunchContext& context, BlockState& block, int index);
-  /// Executes one instruction, or ends one round of a region. Needs status ready.
+  /// Executes one instruction, or ends one trip of a region. Needs status ready.
   void step();
   [[nodiscard]] WarpStatus status() const { return status_; }
   [[nodiscard]] const Instr* barrier() const { return barrier_; }  ///< where it waits

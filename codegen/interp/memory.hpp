@@ -29,8 +29,10 @@ struct Accessor {
 };
 
 /// Remembers of every element of a writable array whether it was written, by whom, and who read it.
-/// Two accesses of one launch conflict if one of them writes and they come from different blocks,
-/// or from different warps of one block with no barrier between.
+/// Two accesses of one launch conflict if one of them writes and they come from different blocks.
+/// The exception is an access behind a write that its warp is known to have seen (Accessor::seen).
+/// They also conflict if one of them writes and they come from different warps of one block with no
+/// barrier between.
 class Shadow {
  public:
   void reset(std::size_t elements, bool initialised);

@@ -1,10 +1,10 @@
 // What one matrix instruction computes, bit for bit, by its row's rounding model.
 //
-// f32 accumulators: products are exact; those of one group and C are aligned to the largest
-// exponent among them (a product's is the sum of its factors'; zero has the least normal f32
-// exponent), cut to F fraction bits, summed, and rounded once toward zero. Groups follow each
-// other. NaN is canonical, a sum of zero is +0. f64: IEEE FMA in the order of k. Integers: exact
-// modulo 2^32.
+// With f32 accumulators products are exact. Those of one group and C are aligned to the largest
+// exponent among them, cut to F fraction bits, summed, and rounded once toward zero. The exponent
+// of a product is the sum of its factors'; zero has the least normal f32 exponent. Groups follow
+// each other. NaN is canonical, a sum of zero is +0. With f64 accumulators it is IEEE FMA in the
+// order of k. Integers are exact modulo 2^32.
 #pragma once
 
 #include "chainfold/codegen/base/ops.hpp"

@@ -1,5 +1,5 @@
 // Waits between blocks. A warp whose slots are not all published leaves its Await and comes to it
-// again when something was; where nothing else can run, no one will publish them.
+// again when something was. Where nothing else can run, no one will publish them.
 #include <algorithm>
 #include <array>
 #include <utility>

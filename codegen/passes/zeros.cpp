@@ -1,11 +1,11 @@
 // drop_zeros: additions of +0.0 to what cannot be -0.0 go.
 //
-// x + 0.0 is x but for x = -0.0, whose sum is +0.0 (IEEE 754-2019, 6.3), so compilers keep it.
-// Folds ask for it where an element becomes a state, and where a state of (high, low) parts becomes
-// a value; behind a scan's carry, which is a sum of its own, that would be one addition an element
-// in vain. Which values cannot be -0.0 is a greatest fixed point: all are taken for such until an
-// instruction says otherwise, so a loop's carried value is one if its first value and what the body
-// makes of it are.
+// The sum x + 0.0 is x but for x = -0.0, whose sum is +0.0 (IEEE 754-2019, 6.3), so compilers keep
+// it. Folds have such sums where an element becomes a state, and where a state of (high, low) parts
+// becomes a value. Behind a scan's carry, which is a sum of its own, that would be one addition an
+// element in vain. Which values cannot be -0.0 is a greatest fixed point: all are taken for such
+// until an instruction says otherwise. So a loop's carried value is one if its first value and what
+// the body makes of it are.
 #include "chainfold/codegen/passes/zeros.hpp"
 
 #include <map>

@@ -2,8 +2,8 @@
 //
 // Everything else about a plan (widths, units, edges, guard, bound) follows from the graph, the
 // target and the request (make.hpp). A choice has a text, so that it can be recorded and pinned.
-// Those of folds do not depend on the alignment of pointers, so that one choice serves every launch
-// of a segment size; of scans, a choice may be legal for wide loads alone.
+// Choices of folds do not depend on the alignment of pointers, so that one serves every launch of a
+// segment size. A choice of scans may be legal for wide loads alone.
 #pragma once
 
 #include "chainfold/codegen/plan/plan.hpp"
@@ -22,17 +22,17 @@ struct PlanChoice {
                    ///< those that a thread takes before it scans one
   int staged = 0;  ///< look_back: of the depth, loads that come through shared memory
   int heads = 0;   ///< look_back: 1: tiles of all segments, which begin anywhere in them
-  int window = 0;  ///< look_back, a CPU's look_ahead: groups of tiles before the own one that are
-                   ///< looked at one by one
+  int window = 0;  ///< look_back, a CPU's look_ahead: the look-back window, groups of tiles before
+                   ///< the own one that are looked at tile by tile
   int blocked = 0;  ///< look_back: 1: runs in a blocked arrangement, copied in and out
   int interleaved =
-      0;            ///< look_back: segments whose tiles are taken in turn; 0: one after the other
+      0;            ///< look_back: segments with interleaved tickets; 0: one after the other
   int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
   int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
   int store_batch = 0;  ///< staged: tiles of a warp whose results are stored together
-  int tail_trips = 0;   ///< staged: rounds of tiles of a block that starts as another ends; 0: none
-                        ///< do; batch: all blocks are such
-  int occupancy = 0;    ///< staged, columns, scans: resident blocks a processor (0: as it comes)
+  int tail_trips = 0;   ///< staged: trips of a tail block; 0: there are none; store_batch: all
+                        ///< blocks are such
+  int occupancy = 0;    ///< staged, columns, scans: blocks a multiprocessor; 0: as it comes
   int phases = 0;       ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int strip = 0;  ///< columns: how many a block walks along, row by row; 0: it stays at its own
   int parts = 0;  ///< parts, columns: how many of them fill the target

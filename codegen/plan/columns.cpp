@@ -73,7 +73,7 @@ bool derive_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, co
   plan.parts.quantum = std::int64_t{loads} * plan.lanes_per_segment;
   if (plan.depth * plan.rows > kMostColumnLoads || columns_bytes(plan) > target.shared_bytes)
     return false;
-  // States that wait in scratch are single columns'.
+  // States in scratch are those of single columns.
   lie(plan, choice.strip > 0 ? 1 : widest_divisor(plan.segment, widest), choice.rows);
   if (choice.strip > 0) {
     const std::int64_t step = plan.columns_per_block();

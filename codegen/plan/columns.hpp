@@ -13,8 +13,9 @@ namespace chainfold::codegen {
 
 /// After how many rows the next one begins as far off a load's boundary (columns); a power of two.
 int phases_of(const Plan& plan);
-/// Whether a plan of columns may take its rows in plan.phases phases: whole turns of a block's
-/// warps, loads of several columns, one input, and folds that need no order.
+/// Whether a plan of columns may take its rows in phases (ColumnsPlan::phases). A block's warps
+/// take whole turns of phases, loads are of several columns, there is one input, and folds need no
+/// order.
 bool phases_fit(const Plan& plan, const Graph& graph);
 /// Shared memory of a block of columns: states of its warps on their way to the first one.
 std::int64_t columns_bytes(const Plan& plan);

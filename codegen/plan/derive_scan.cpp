@@ -31,14 +31,11 @@ constexpr int kMostStages = 8;
 /// A CPU's task should take longer than starting it.
 constexpr std::int64_t kCpuTaskElements = 16 * 1024;
 
-/// Whether launches that stream move rows of ranges to lines of memory: folds are so plain that
-/// memory is what they wait for, and segments so long that what is done twice, of the rows which
-/// they share (has_seams) or in which ranges begin and end, costs less than what the others save.
-/// Measured on a Zen 4, two threads, of a copy, without and with: f32 of 33 0.77 and 0.99, of 70
-/// 0.79 and 0.91, of 500 0.56 and 0.98, but where a copy is half as fast again 0.82 and 0.69, 0.75
-/// and 0.71, of 100 0.82 and 0.94; f16, whose conversions take long, of 100 0.65 and 0.54, of 500
-/// 0.72 and 0.69; but of 16 threads of a Sapphire Rapids f16 of 140 0.73 and 1.0, of 500 0.74 and
-/// 1.26, of 600 0.82 and 1.2. Variances of 400 gain nothing.
+/// Whether launches with non-temporal stores move rows of ranges to lines of memory
+/// (docs/tuned-values.md#scans-on-a-cpu). They do where folds are so plain that memory is what they
+/// wait for, and where segments are long. What is done twice then costs less than other rows save:
+/// rows that segments share (has_seams), and rows in which ranges begin or end. Short segments of
+/// outputs below 4 bytes, whose conversions take long, move only where threads are many.
 bool moves_to_lines(const Graph& graph, const Plan& plan, const Target& target) {
   constexpr std::int64_t kLeastElements = 64, kLeastBytes = 1536;
   if (!is_plain(graph) || plan.scan.in_registers || plan.hints.non_temporal_from == 0 ||
@@ -74,8 +71,9 @@ bool place_on_quads(Plan& plan, const Graph& graph, const Target& target) {
   return any;
 }
 
-/// A round of a warp takes a microsecond or so, whatever it holds, so tiles by the ten thousand are
-/// many warps' of several states a lane; what one warp takes at once needs neither.
+/// The warps that scan the states of tiles, and the states of a lane. A trip of a warp takes as
+/// long whatever it holds (docs/decisions/0041-propagate.md). So tiles by the ten thousand are many
+/// warps' with several states a lane; what one warp takes at once needs neither.
 void derive_states(Plan& plan, const Target& target) {
   constexpr int kMostWarps = 16, kStatesALane = 4;
   if (plan.scan.direct || target.is_cpu()) return;
@@ -119,10 +117,8 @@ bool derive_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.scan.range_width = range_width_of(graph, target);
   plan.scan.range_load = range_load_of(graph, target);
   plan.vector_lanes = target.vector_lanes;
-  // Segments of what computes slowly do not wait for memory: code that passes the caches by would
-  // be as much again. Recurrences of f32, two threads of a Zen 4, ms with and without: segments of
-  // 64 25.1 and 24.8, of 1000 20.9 and 20.4, of 4096 13.3 and 13.5; of the whole input 20.4
-  // and 22.7.
+  // Segments of folds that compute slowly do not wait for memory, and code with non-temporal stores
+  // would be as much again (docs/tuned-values.md#scans-on-a-cpu).
   plan.hints.non_temporal_from = s > 0 && computes_slowly(graph) ? 0 : target.non_temporal_bytes;
   plan.scan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.scan.heads ? widest_divisor(s, widest) : widest;

@@ -1,6 +1,6 @@
-// Which decisions of a choice are out of range: make_plan() is asked what else it would take. So
-// what is told is the rules themselves, also those that depend on the graph, the target or other
-// decisions, and no second copy of them.
+// Finds which decisions of a choice are out of range: asks make_plan() what else it would take. So
+// a message tells the rules themselves, also those that depend on the graph, the target or other
+// decisions. There is no second copy of them.
 #include "chainfold/codegen/plan/diagnose.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 /// looked for between those.
 constexpr int kDense = 128, kMost = 1 << 20;
 
-/// Of more ranges than about so many the first are told.
+/// Ranges that a message tells, about; of more it tells the first.
 constexpr std::size_t kMostTold = 12;
 
 /// From first to last, both included.
@@ -164,8 +164,8 @@ class Search {
     return std::nullopt;
   }
 
-  /// Where one other value does not help: out of plain values, those that are pinned are taken as
-  /// long as the choice stays legal, by themselves and in pairs. What is left is out of range.
+  /// The ranges where one other value does not help. From a choice of plain values on, pinned ones
+  /// are taken as long as it stays legal, by themselves and in pairs. What is left is out of range.
   [[nodiscard]] std::string several_faults() const {
     std::optional<PlanChoice> choice = plain();
     if (!choice) return {};

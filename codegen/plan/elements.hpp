@@ -9,7 +9,8 @@
 
 namespace chainfold::codegen {
 
-/// Whether segments are single elements, of which a load holds several; of vectors' lanes rows do.
+/// Whether segments are single elements, of which a load holds several. Where lanes are elements of
+/// vectors, rows serve them.
 bool are_elements(const Target& target, const PlanRequest& request);
 
 /// Its row of the table of strategies.

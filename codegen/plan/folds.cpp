@@ -31,7 +31,7 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
   }
   const bool small = plan.shares_quads();
   for (const FoldPlan& how : plan.folds) {
-    // Staged, a tile's last segments may be none at all, and anything stands in their place.
+    // A staged tile's last segments may not exist, and anything stands in their place.
     const bool finite = plan.promises.nonfinite == NonFinite::assume_finite && !staged;
     plan.promises.guard = plan.promises.guard || (how.unit != Unit::simt && small && !finite);
   }

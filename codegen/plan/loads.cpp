@@ -1,4 +1,4 @@
-// How many bytes a lane loads at once, as the types of the inputs and what is done to them have it.
+// How many bytes a lane loads at once: the types of the inputs, and what is done to them, say so.
 #include "chainfold/codegen/plan/loads.hpp"
 
 #include <algorithm>

@@ -10,9 +10,9 @@
 
 namespace chainfold::codegen {
 
-/// The plan that follows from a choice; nothing where it is not legal for the graph, the request
-/// (segment size, accuracy) or the target. compile_plan verifies it. Throws UserError(unsupported)
-/// for requests that no plan meets.
+/// The plan that follows from a choice; nothing where the choice is not legal for the graph, the
+/// request (segment size, accuracy) or the target. The plan is verified by compile_plan(). Throws
+/// UserError(unsupported) for requests that no plan meets.
 std::optional<Plan> make_plan(const Graph& graph, const Target& target, const PlanRequest& request,
                               const PlanChoice& choice);
 

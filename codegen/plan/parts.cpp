@@ -20,17 +20,18 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Elements a lane in the shortest of them: a multiple of every depth times two elements a load.
+/// Elements a lane in a CPU's shortest part: a multiple of every depth times two elements a load.
 constexpr std::int64_t kCpuQuantumElements = 128;
 static_assert(kCpuQuantumElements % (2 * kDeepest) == 0);
 
-/// Of few elements: enough for some threads, and not so many that their ends take longer than they.
+/// A CPU's parts of few elements: enough for some threads, and not so many that their ends take
+/// longer than they.
 constexpr std::int64_t kCpuFewParts = 16;
 
-/// Parts, from which on they are many: segments of so many rounds are not worth two of them.
+/// Parts from which on they are many: a segment of up to so many trips is not worth two of them.
 constexpr int kManyParts = 1024, kManyPartRounds = 2;
 
-/// Segments have up to so many parts each, until so much of the target is busy.
+/// Segments have up to so many parts each, until so much of the target is busy to the end.
 constexpr std::int64_t kMostUneven = 16;
 
 constexpr double kBusyEnough = 0.9;
@@ -46,7 +47,7 @@ PartCut cut_into(std::int64_t wanted, const Plan& plan, std::int64_t length,
   return {.parts = (length + part_length - 1) / part_length, .part_length = part_length};
 }
 
-/// The share of the target that is busy while parts come and go in waves, the last of them too.
+/// The share of the target that is busy while parts come and go in waves, the last wave included.
 double busy_share(const PartCut& cut, const Plan& plan, std::int64_t length,
                   std::int64_t segments) {
   const std::int64_t waves = (cut.parts * segments + plan.parts.wave - 1) / plan.parts.wave;
@@ -66,8 +67,8 @@ void derive_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   plan.mean_loads = mean_loads(graph, target, widest.peeled);
   plan.lanes_per_segment = kWarpWidth;
   plan.rows = 1;
-  // Of the widest load that the target has, not of this plan's: parts, and with them scratch, do
-  // not depend on the alignment of the pointers.
+  // Parts, and with them scratch, do not depend on the alignment of the pointers. So the quantum is
+  // of the widest load that the target has, not of this plan's.
   const int widest_of_all = widest_load(graph, target, std::max(1, target.vector_bytes));
   plan.parts.quantum =
       static_cast<std::int64_t>(kWarpWidth) * plan.warps * widest_of_all * plan.depth;
@@ -99,7 +100,7 @@ bool cluster_serves(const Plan& plan, const Target& target) {
 
 PartCut cut_parts(const Plan& plan, std::int64_t length, std::int64_t segments) {
   if (plan.parts.cluster > 0) {
-    // Of each segment, and all blocks of a cluster are there, though some have nothing to do.
+    // Parts of each segment. All blocks of a cluster are there, though some have nothing to do.
     const std::int64_t round = plan.parts.cluster * plan.parts.quantum;
     const std::int64_t rounds = std::max<std::int64_t>(1, (length + round - 1) / round);
     return {.parts = plan.parts.cluster, .part_length = rounds * plan.parts.quantum};

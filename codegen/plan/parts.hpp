@@ -12,20 +12,19 @@
 
 namespace chainfold::codegen {
 
-/// Parts that the merging launch can take without being noticed.
+/// Parts that the merging launch takes without being noticed (docs/decisions/0024-part-counts.md).
 inline constexpr int kMostParts = 4096;
-/// Warps of a GPU's processor that keep memory busy, so that parts, and what the second launch
-/// merges, are few. Measured on sm_90 from 2^16 to 2^28 elements. Of more elements there are as
-/// many parts as can be, so that processors that are nearer to memory fold more of them than
-/// others.
+/// Warps a multiprocessor that keep a GPU's memory busy, so that parts, and what the second launch
+/// merges, are few (docs/tuned-values.md#parts). Of more elements there are as many parts as can
+/// be. Multiprocessors that are nearer to memory then fold more of them than others.
 inline constexpr int kPartWarps = 16;
 /// Whether PartsPlan::cluster is legal: a segment's parts are its blocks, and the target has as
 /// many in one.
 bool cluster_serves(const Plan& plan, const Target& target);
-/// Quanta of a part that few_parts lets grow.
+/// Quanta up to which a part grows where parts are few (PartsPlan::few).
 inline constexpr std::int64_t kMostQuanta = 4;
-/// Parts a segment and their length for segments of `length` elements, `segments` of them: depends
-/// on nothing but the plan and these two numbers. Columns are cut together, like one segment.
+/// Parts a segment and their length, for `segments` segments of `length` elements. They depend on
+/// nothing but the plan and these two numbers. Columns are cut together, like one segment.
 struct PartCut {
   std::int64_t parts = 1;
   std::int64_t part_length = 0;

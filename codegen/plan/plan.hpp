@@ -11,16 +11,18 @@
 
 namespace chainfold::codegen {
 
-/// rows: groups of lanes own whole segments, many segments a warp, or one.
-/// elements: segments of one element, of which each lane's load holds several side by side.
-/// parts: segments are cut into parts, one a block; a second launch merges the parts' states.
-/// staged: rows whose elements pass through shared memory. A few blocks stay for most of the
-/// launch, each warp has copies of its next tiles under way, and results are stored many at once.
-/// columns: lanes own adjacent columns of a matrix; a block's warps take different rows, and where
-/// the columns are few, blocks take parts of the rows, whose states a second launch merges.
-/// scan_tile, scan_run, scan_block, look_back, look_ahead, propagate: of scans (scan.hpp).
-/// The others are the algorithms of the papers on sums by tensor cores, under their names
-/// (published.hpp).
+/// - `rows`: groups of lanes own whole segments, many segments a warp, or one.
+/// - `elements`: segments of one element, of which each lane's load holds several side by side.
+/// - `parts`: segments are cut into parts, one a block; a second launch merges the parts' states.
+/// - `staged`: rows whose elements pass through shared memory. A few blocks stay for most of the
+///   launch, in a persistent loop. Each warp has copies of its next tiles under way, and results
+///   are stored in batches.
+/// - `columns`: lanes own adjacent columns of a matrix; a block's warps take different rows. Where
+///   the columns are few, blocks take parts of the rows, whose states a second launch merges.
+/// - `scan_tile`, `scan_run`, `scan_block`, `look_back`, `look_ahead`, `propagate`: of scans
+///   (scan.hpp).
+/// - The others are the algorithms of the papers on sums by tensor cores, under their names
+///   (published.hpp).
 enum class Strategy : std::uint8_t {
   rows,
   elements,
@@ -51,8 +53,8 @@ enum class Strategy : std::uint8_t {
   scan_block256n,
   scan_grid256n,
 };
-/// The families of strategies, which follow each other in that order: folds of our own, scans (of
-/// which each element has a value), the papers' folds and the papers' scans.
+/// The families of strategies follow each other in this order: folds of our own, scans, the papers'
+/// folds, the papers' scans. A scan gives each element a value.
 constexpr bool is_scan(Strategy strategy) {
   return strategy >= Strategy::scan_tile && strategy <= Strategy::propagate;
 }
@@ -63,10 +65,13 @@ constexpr bool is_published_scan(Strategy strategy) {
   return strategy >= Strategy::scan16 && strategy <= Strategy::scan_grid256n;
 }
 
-/// How one fold combines the elements of a tile: lane by lane, by P * data on the tensor cores, or
-/// (sums of products of two inputs) with data as both operands, the diagonal holding the sums.
-/// mma_scan: of scans, data * U, which gives lanes the prefixes of their own elements within a
-/// quad.
+/// How one fold combines the elements of a tile:
+/// - `simt`: lane by lane.
+/// - `mma_ones`: by P * data on the tensor cores.
+/// - `mma_diagonal`: sums of products of two inputs, with data as both operands; the diagonal holds
+///   the sums.
+/// - `mma_scan`: of scans, data * U, which gives lanes the prefixes of their own elements within a
+///   quad.
 enum class Unit : std::uint8_t { simt, mma_ones, mma_diagonal, mma_scan };
 struct FoldPlan {
   Unit unit = Unit::simt;
@@ -83,22 +88,22 @@ struct PlanPromises {
 
 /// What makes loads and stores faster and changes nothing else (hints.hpp).
 struct PlanHints {
-  /// How many elements behind those that are read from memory lie others that a CPU's thread asks
-  /// for meanwhile: ahead_of() this plan (streams.hpp), or 0, which is none.
+  /// How many elements behind those that it reads from memory a CPU's thread asks for meanwhile:
+  /// ahead_of() this plan (streams.hpp). 0: it asks for none.
   std::int64_t read_ahead = 0;
   /// rows, parts, columns: a warp's loads take lines of which hardly any other takes something, so
   /// the first-level cache may evict them first (Target::evict_first_bytes).
   bool evict_first = false;
   /// rows, parts, lanes in vectors: half_vectors_do() of this plan.
   bool half_vectors = false;
-  /// rows, parts, columns: interleaved streams, the places of memory that a CPU's thread reads in
-  /// turn: streams_of() this plan (streams.hpp). Of rows without a loop its blocks are dealt to
-  /// them (Launch::streams), of columns the rows of a batch, else the loads of a batch.
+  /// Rows, parts, columns: interleaved streams that a CPU's thread reads, streams_of() this plan
+  /// (streams.hpp). Of rows without a loop, blocks are dealt to them (Launch::streams). Of columns
+  /// these are the rows of a batch, else the loads of a batch.
   int streams = 1;
   /// Scans, a CPU's rows: bytes of an output from which on its stores are non-temporal; 0: never.
   std::int64_t non_temporal_from = 0;
   /// Scans: where stores are non-temporal, rows of ranges begin with lines of memory, wherever
-  /// outputs and ranges do, and the first and the last ones have gaps for that.
+  /// outputs and ranges do. The first and the last row have gaps for that.
   bool to_lines = false;
 };
 
@@ -107,18 +112,18 @@ struct StagedPlan {
   /// Segments begin anywhere within loads, of which lanes keep what is theirs.
   bool straddle = false;
   int store_batch = 0;  ///< tiles of a warp that follow each other and are stored together
-  /// Rounds of tiles (one a warp) of each tail block, which starts when another block has ended;
-  /// `store_batch`: every block is such, and takes one batch. 0: there are no tail blocks.
+  /// Trips of each tail block (a tile a warp), which starts when another block has ended.
+  /// `store_batch`: every block is such, and takes one batch. With 0 there are no tail blocks.
   int tail_trips = 0;
 };
 
 /// Of columns.
 struct ColumnsPlan {
   /// Rows so many apart begin equally far off a load's boundary, and each warp takes rows of one
-  /// such phase. 1: every row begins on the width of loads.
+  /// such phase. With 1 every row begins on the width of loads.
   int phases = 1;
-  /// How many columns a block walks along, row by row, while their states wait in scratch: for
-  /// processors that read long runs much faster. 0: a block's states stay in registers.
+  /// How many columns a block walks along, row by row, while their states wait in scratch. It is
+  /// for processors that read long runs much faster. With 0 a block's states stay in registers.
   std::int64_t strip = 0;
 };
 
@@ -126,13 +131,13 @@ struct ColumnsPlan {
 struct PartsPlan {
   std::int64_t quantum = 0;  ///< a part's length is a multiple of this
   std::int64_t wanted = 0;   ///< as many parts of a segment fill the target
-  /// As long as so many are left, parts grow up to kMostQuanta quanta each. 0: they do not.
+  /// As long as so many parts are left, each grows up to kMostQuanta quanta. 0: they do not.
   std::int64_t few = 0;
   /// Blocks that the target holds at once. Segments that few parts each cannot share out evenly
   /// have a few more. 0: parts wait for no such wave.
   std::int64_t wave = 0;
-  /// The blocks of a segment are one cluster and tell each other what they have folded, so that
-  /// there is one launch. 0: no cluster.
+  /// The blocks of a segment are one cluster of so many. They tell each other what they have
+  /// folded, so that there is one launch. 0: no cluster.
   int cluster = 0;
 };
 
@@ -148,16 +153,17 @@ struct ScanPlan {
   /// look_back, a CPU's look_ahead: the look-back window, groups of 32 tiles before the own one
   /// whose tiles are looked at one by one.
   int window = 0;
-  /// look_back: segments whose tickets are interleaved, so that of the tiles that wait at a time
-  /// few wait for each other; 0: one segment after the other.
+  /// Of look_back: segments whose tickets are interleaved, so that few of the tiles that wait at a
+  /// time wait for each other. With 0 one segment follows the other.
   int interleaved = 0;
-  /// look_back: runs that are all there in a blocked arrangement, each lane's part of them one
-  /// behind the other, and go through shared memory both ways (lower/scan/blocked.hpp).
+  /// Of look_back: whole runs have a blocked arrangement, each lane's part of them one behind the
+  /// other (lower/scan/blocked.hpp). They go through shared memory both ways.
   bool blocked = false;
-  /// look_back, look_ahead, propagate: tiles that are all there have code of their own, whose rows
-  /// have no masks. Others are rows that have.
+  /// Of look_back, look_ahead, propagate: whole tiles have code of their own, whose rows have no
+  /// masks. Other tiles are rows that have.
   bool ragged = false;
-  /// propagate: every tile folds the states of those before it; no launch does between.
+  /// Of propagate: every tile folds the states of those before it, and no launch does so in
+  /// between.
   bool direct = false;
   /// propagate: warps of the block that scans the states of a segment's tiles, and states that a
   /// lane takes at once.
@@ -165,8 +171,8 @@ struct ScanPlan {
   /// Rows of a warp's run stay in registers; else its elements are read twice.
   bool in_registers = true;
   int range_depth = 1;  ///< rows at once of what is not in registers
-  /// What is not in registers: elements a lane of rows that are all there. One of these counts as
-  /// so many rows, and what is left of them has rows of one element a lane.
+  /// What is not in registers: elements a lane of whole rows. Such a row counts as so many rows;
+  /// what is left has rows of one element a lane.
   int range_width = 1;
   int range_load = 1;  ///< the same: elements a lane of what is folded before it is scanned
 };
@@ -192,23 +198,23 @@ struct Plan {
   int loads_at_once = 1024;  ///< of a segment that a lane holds before it adds them up (staged)
   /// rows, columns: all loads of a tile are issued before the first use, and added up as a tree.
   bool load_rows_first = true;
-  /// Loads of a lane whose moments have a mean of their own and are merged with others as states;
-  /// segments of rows that do not exist then count as zeros, since their results go nowhere, so
-  /// that counts are known while compiling. 0: a batch's loads have one mean, or, in rows, those of
-  /// all lanes that share a segment, which exchange sums for it first and have no counts.
+  /// Loads of a lane whose moments have a mean of their own and are merged with others as states.
+  /// Segments of rows that do not exist then count as zeros, since their results go nowhere, so
+  /// that counts are known while compiling. With 0 a batch's loads have one mean. In rows all lanes
+  /// that share a segment then have one: they exchange sums for it first and have no counts.
   int mean_loads = 0;
   bool edges = false;           ///< segments may begin off the load width: scalar head and tail
   bool strided = false;         ///< inputs' strides are parameters of the launch
   int warps = 8;                ///< warps a block
   bool combine_states = false;  ///< lanes merge whole states (compensated), not rounded values
   /// Rows and scans: lanes are elements of vectors (Target::vector_lanes). Both sides of a merge of
-  /// two rows are patterns of lanes of both then (RowMerges), else lanes are exchanged.
+  /// two rows are then patterns of lanes of both (RowMerges); else lanes are exchanged.
   bool vector_lanes = false;
-  /// staged (a power of two), look_ahead: tiles in shared memory or on their way; a CPU's: one more
-  /// than those that a thread takes before it scans one
+  /// Tiles in shared memory or on their way, of staged (a power of two) and look_ahead. A CPU's:
+  /// one more than those that a thread takes before it scans one.
   int stages = 0;
-  int occupancy = 0;        ///< staged, columns: blocks a multiprocessor holds
-  std::int64_t blocks = 0;  ///< staged, look_ahead: that stay for most of a launch, at most
+  int occupancy = 0;        ///< staged, columns, scans: blocks a multiprocessor
+  std::int64_t blocks = 0;  ///< staged, look_ahead: those that stay, at most; published: all
   StagedPlan staged{};
   ColumnsPlan columns{};
   PartsPlan parts{};
@@ -228,7 +234,7 @@ struct Plan {
   [[nodiscard]] bool shares_quads() const {
     return strategy != Strategy::parts && strategy != Strategy::columns && lanes_per_segment < 4;
   }
-  /// staged: every block takes one batch; or some stay for many, and tail blocks follow.
+  /// Of staged: every block takes one store batch. Else some stay for many, and tail blocks follow.
   [[nodiscard]] bool one_batch() const {
     return staged.tail_trips > 0 && staged.tail_trips == staged.store_batch;
   }
@@ -261,7 +267,7 @@ struct Plan {
   /// look far ahead have read the next one's before this one's are folded.
   static constexpr int kMostBatches = 2;
   [[nodiscard]] int most_batches() const { return vector_lanes ? kMostBatches : 1; }
-  /// Whether a segment has more of them (rows).
+  /// Whether a segment has more batches than that (rows).
   [[nodiscard]] bool has_loop() const {
     return segment / (static_cast<std::int64_t>(kWarpWidth) * load_width * depth) > most_batches();
   }

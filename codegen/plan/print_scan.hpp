@@ -7,7 +7,7 @@
 
 namespace chainfold::codegen {
 
-/// For print and verify of plans.
+/// The lines of the plan's text that are a scan's own.
 std::string print_scan(const Plan& plan);
 
 }  // namespace chainfold::codegen

@@ -109,9 +109,12 @@ std::int64_t links_in_a_row(const Plan& plan) {
   }
 }
 
-/// In units of 2^-24 of the sum of absolute values, first-order factors multiplied where they are
-/// large: the products of a chain; two additions of the columns that a lane holds and two across
-/// lanes, or rounding of columns and the second product; a state's merges and its final rounding.
+/// The bound in units of 2^-24 of the sum of absolute values, first-order factors multiplied where
+/// they are large:
+/// - the products of a chain,
+/// - two additions of the columns that a lane holds and two across lanes, or rounding of columns
+///   and the second product,
+/// - a state's merges and its final rounding.
 double bound_of(const Plan& plan, const Target& target) {
   const MmaRow& row = mma_table()[static_cast<std::size_t>(plan.folds[0].mma_row)];
   const double one = mma_error_bound(row, target.arch);

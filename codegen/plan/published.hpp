@@ -5,12 +5,14 @@
 // Reductions, 2018. [N] Navarro, Carrasco, Barrientos, Riquelme, Vega: GPU Tensor Cores for fast
 // Arithmetic Reductions, 2020, section 5.
 //
-// All work on squares of 16 x 16 elements, V = P * A + C with P of ones: every row of V holds the
-// sums of A's columns. A square is two instructions of eight columns each. Where a paper multiplies
-// V by ones once more, V is rounded to the inputs' type first (`product`): nothing is promised of
-// such sums, so that they run under Accuracy::as_published alone. Without it, lanes add the
-// columns. Long chains of products in one accumulator have a bound of their own, and are legal
-// where it is within the policy's; shorter ones are added to a compensated state in f32.
+// All work on squares of 16 x 16 elements: V = P * A + C with P of ones. Every row of V holds the
+// sums of A's columns. A square is two instructions of eight columns each.
+//
+// Where a paper multiplies V by ones once more, V is rounded to the inputs' type first (`product`).
+// Nothing is promised of such sums, so that they run under Accuracy::as_published alone. Without
+// `product`, lanes add the columns. Long chains of products in one accumulator have a bound of
+// their own, and are legal where it is within the policy's. Shorter ones are added to a compensated
+// state in f32.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@ namespace chainfold {
 /// What a result may deviate from the exact one: reference in docs/numerics.md. `exact` and
 /// `reproducible` are not supported yet; `fast` allows more than `accurate` and may be the same.
 /// `as_published` promises nothing: it admits pinned plans that compute as the papers do, with
-/// partial sums that are rounded to the inputs' type; see docs/decisions/0008.
+/// partial sums that are rounded to the inputs' type. See
+/// docs/decisions/0008-published-strategies.md.
 enum class Accuracy : std::uint8_t { exact, reproducible, accurate, fast, as_published };
 /// Whether NaN and infinities may occur in the data (ieee), or the caller promises they do not.
 enum class NonFinite : std::uint8_t { ieee, assume_finite };

@@ -16,11 +16,11 @@ namespace {
 
 constexpr int kLaneBits = 5;
 constexpr int kRunBytes = 16;
-/// Of the largest registers; where they have less, some of the exchanges between runs are none.
+/// Bytes of the largest registers. Where registers have less, some exchanges between runs are none.
 constexpr int kRegisterBytes = 64;
 
-/// Bytes of a lane of the widest state; floats of 16 bits are computed as f32. What moments count
-/// is mostly known while compiling.
+/// Bytes of a lane of the widest state; floats of 16 bits are computed as f32. Counts of moments
+/// are left out: they are mostly known while compiling.
 int widest_state(const Graph& graph) {
   constexpr int kFloat = 4;
   int bytes = 1;
@@ -87,8 +87,8 @@ LanePair RowMerges::next_pattern() const {
   const int far = highest(register_bits_, kLaneBits), near = lowest(0, run_bits_);
   if (!ordered_ && far >= 0) return {far, far};
   if (near >= 0) {
-    // Neighbours of 32 and 64 bits are told apart by one instruction, of 16 and 8 the halves of a
-    // run are put together by one.
+    // One instruction tells neighbours of 32 and 64 bits apart. Of 16 and 8 bits one puts the
+    // halves of a run together.
     const int top = run_bits_ - 1;
     if (!ordered_ && run_bits_ > 2 && is_element(top)) return {top, 0};
     return {near, top};

@@ -1,17 +1,17 @@
 // RowMerges: in which order the lanes of rows are merged while rows are merged in pairs, and which
 // lane each result ends up in.
 //
-// A row is one value a lane. Its lanes' numbers consist of element bits, the lowest ones, which
-// tell the lanes that share a segment, and of segment bits above them. A pair's merge takes two
-// rows, merges the lanes that differ in one element bit, and puts a row bit in its place or
-// elsewhere: half of the result's lanes belong to one row, half to the other. After one merge for
-// each bit of a row's number, what is left of the element bits is merged within the one value.
+// A row is one value a lane. The lowest bits of its lanes' numbers are element bits, which tell the
+// lanes that share a segment; those above them are segment bits. A pair's merge takes two rows,
+// merges the lanes that differ in one element bit, and puts a row bit in its place or elsewhere.
+// Half of the result's lanes belong to one row, half to the other. After one merge for each bit of
+// a row's number, what is left of the element bits is merged within the one value.
 //
 // Any order serves a fold that is commutative. Where lanes exchange values on their own (GPUs) it
 // is from the lowest bit up, and each bit stays where it is. Where lanes are elements of vector
-// registers, a pair's sides are two patterns of lanes, each taken from both rows, and they are one
-// instruction each where runs of 128 bits stay in place or move as a whole: so first the bits that
-// tell registers apart, whose exchange is none, then those within a run, then those of runs.
+// registers, a pair's sides are two patterns of lanes, each taken from both rows. A pattern is one
+// instruction where runs of 128 bits stay in place or move as a whole. So the bits that tell
+// registers apart come first, whose exchange is none, then those within a run, then those of runs.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,13 @@
 namespace chainfold::codegen {
 
 /// Bytes within which loads of vectors may go to and fro: a processor's prefetchers do not follow
-/// them over more. A Zen 4, from memory, of what it gives: four rows of 1 KiB, every second one
-/// first, 0.38, in order 0.99; two segments side by side of 512 bytes 0.42, of 296 0.97.
+/// them over more (docs/tuned-values.md#rows).
 inline constexpr std::int64_t kReachBytes = 1024;
 
 /// Bytes of the segments that lie side by side in a row where `lanes` lanes share one.
 std::int64_t reach_of_row(const Graph& graph, std::int64_t segment, int lanes);
 
-/// Merges lanes of two rows that differ in bit `merged` of their number; bit `row` of a result's
+/// Merges lanes of two rows that differ in bit `merged` of their number. Bit `row` of a result's
 /// lane tells which row it belongs to, and the bits between them move by one place.
 struct LanePair {
   int merged = 0;
@@ -48,8 +47,8 @@ class RowMerges {
 
   /// The first merge first.
   [[nodiscard]] const std::vector<LanePair>& pairs() const { return pairs_; }
-  /// What the two sides of a merge differ in: a bit of the row's number. They are chosen so that
-  /// rows lie in the order of their lanes; of rows that reach over more than kReachBytes so that
+  /// What the two sides of a merge differ in: a bit of the row's number. These bits are such that
+  /// rows lie in the order of their lanes. Of rows that reach over more than kReachBytes,
   /// neighbours are merged first, and rows are read in the order of memory.
   [[nodiscard]] int row_bit(int merge) const;
   /// Bits of lanes that still share a segment when all rows are merged, in the order in which they

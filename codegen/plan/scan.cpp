@@ -73,8 +73,8 @@ bool rows_hold_segments(std::int64_t segment, int width) {
 
 bool heads_serve(const Graph& graph, std::int64_t segment) {
   if (segment < 1 || segment > kLongestWithHeads || !may_begin_anywhere(graph)) return false;
-  // What is broadcast of whole segments waits for the last of their tiles, and tiles go on
-  // with each other's in one direction; folds that are no scans go forward.
+  // What is broadcast of whole segments waits for the last of their tiles. Tiles go on with each
+  // other's values in one direction, and folds that are no scans go forward.
   if (broadcasts(graph) || scans_both_ways(graph)) return false;
   // Rows with heads have no range to fall back on where a quick fold does not serve.
   if (has_quick_folds(graph)) return false;
@@ -134,15 +134,14 @@ bool blocked_serves(const Plan& plan, const Graph& graph) {
 }
 
 bool is_ragged(const Plan& plan, const Graph& graph) {
-  // Fewer tiles gain less than twice the code costs, but of quick folds, which are much code: an
-  // H200, of a copy, recurrences of f32, four tiles without masks 0.71, seven with masks 0.45.
+  // Fewer tiles gain less than the code costs twice; of quick folds, which are much code, any
+  // number gains (docs/tuned-values.md#look-back-tiles-in-shared-memory).
   constexpr std::int64_t kLeastTiles = 32;
   const std::int64_t least = has_quick_folds(graph) ? 1 : kLeastTiles;
   if (plan.scan.tile == 0 || !plan.scan.in_registers || plan.scan.heads) return false;
   if (plan.load_width == 1 || scans_both_ways(graph)) return false;  // rows end anywhere
-  // Of few small tiles, which wait for nobody, the last one would be the one with code of its own
-  // that no cache has yet; in larger ones masks cost more (an H200, us, code of its own and masks:
-  // 65537 running sums of f32 6.4 and 6.0, of f16 6.7 and 6.2; 2^22 maxima of f16 10.7 and 12.0).
+  // Of few small tiles, which wait for no other, the last one would have code of its own that no
+  // cache has yet. In larger tiles masks cost more (docs/tuned-values.md#scans-of-few-elements).
   if (plan.is_whole()) return !plan.scan.direct || plan.depth > kSmallTileRows;
   return plan.segment % plan.scan.tile != 0 && plan.segment > least * plan.scan.tile;
 }

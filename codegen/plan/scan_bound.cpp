@@ -38,9 +38,10 @@ double quads_error_bound(const Plan& plan, const Target& target, const FoldPlan&
   return bound;
 }
 
-/// The same of what lanes scan by themselves: loads are folded by trees, lanes' totals are states
-/// or their values; what comes before a load is a state's value and loads that are added one by
-/// one, and its elements' prefixes are as many additions more as their numbers have binary digits.
+/// The same of what lanes scan by themselves. Loads are folded by trees, and lanes' totals are
+/// states or their values. What comes before a load is a state's value and loads that are added one
+/// by one. Prefixes of a load's elements are as many additions more as their numbers have binary
+/// digits.
 double blocked_error_bound(const Plan& plan, const Fold& fold) {
   const int load = ceil_log2(plan.load_width), staged = plan.scan.staged_rows;
   const int loads = ceil_log2(std::max(staged, plan.depth - staged));
@@ -67,10 +68,10 @@ double scan_error_bound(const Graph& graph, const Plan& plan, const Target& targ
   // Rounded additions within a row; then what a state rounds of it and of itself, and what is added
   // to that.
   constexpr double kBehindCarry = 4;
-  // A lane's fold has log2 of its elements, which go on through the lanes; a prefix that ends
-  // within the lane has up to 2 log2 - 2 and goes no further, which is no more than the row's as
-  // long as a load has at most 2^7 elements, and with the addition behind it no more than `own`
-  // below as long as it has at most 16.
+  // A lane's fold has log2 of its elements, which go on through the lanes. A prefix that ends
+  // within the lane has up to 2 log2 of them less 2, and goes no further. That is no more than the
+  // row's as long as a load has at most 2^7 elements. With the addition behind it, it is no more
+  // than `own` below as long as a load has at most 16.
   int row = ceil_log2(plan.load_width) + kLaneLevels;
   const std::int64_t of_row = std::int64_t{kWarpWidth} * plan.load_width;
   // What is added of another segment, or of none, is zero.

@@ -34,8 +34,8 @@ std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int
 
 RunShape choose_short_run(const Graph& graph, std::int64_t segment, const RunShape& most,
                           int least_rows) {
-  // Measured on sm_90 (docs/decisions/0048-short-segments.md): a row pays if nearly all of its
-  // lanes have work, two pay with three quarters of them.
+  // One row pays if nearly all of its lanes have work, two pay with three quarters of them
+  // (docs/decisions/0048-short-segments.md).
   constexpr double kShares[] = {0.9, 0.75};
   for (int rows = least_rows; rows < most.rows && rows <= 2; ++rows) {
     const auto run = choose_run(graph, segment, rows, most.width);
@@ -63,16 +63,15 @@ std::optional<GroupShape> choose_group(const Graph& graph, std::int64_t segment,
 std::optional<BlockShape> choose_block(std::int64_t unit, std::int64_t row, int most_warps,
                                        int most_rows, int resident) {
   constexpr int kLeastRows = 4;  // shorter runs have too few loads on their way
-  // Of small blocks each warp waits for few others: full blocks of 4, 8 and 16 warps with four
-  // rows, f16 that are told their segment's sum 0.94, 0.91 and 0.86 of a copy, sums of f32 in both
-  // directions 0.96, 0.94 and 0.88 (an H200).
+  // Loss a warp of a block: in small blocks each warp waits for few others
+  // (docs/tuned-values.md#values-that-wait).
   constexpr double kWait = 0.006;
   const bool waits = resident > 0;
   std::optional<BlockShape> best;
   double best_score = 0;
   for (int warps = 1; warps <= most_warps; ++warps) {
-    // A processor with one block waits for its slowest warp: two of a third more warps, which spill
-    // 256 bytes a thread, take two thirds of the time (f16 of 2047, both directions).
+    // A multiprocessor with one block waits for its slowest warp. Two blocks with a third more
+    // warps in all take less time, though they spill (docs/tuned-values.md#values-that-wait).
     const bool two = warps < resident && 2 * warps * 3 <= resident * 4;
     const int blocks = std::max(two ? 2 : 1, resident / warps);
     const double busy =

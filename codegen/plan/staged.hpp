@@ -24,7 +24,7 @@ inline constexpr std::int64_t kLeastStagedTile = 256;
 StageCopy stage_copy(const Plan& plan, DType input);
 /// Shared memory of a staged block: stages, results that wait, and a barrier a stage.
 std::int64_t staged_bytes(const Plan& plan, const Graph& graph);
-/// Whether that is there for all blocks that a processor is to hold.
+/// Whether that is there for all blocks that a multiprocessor is to hold.
 bool stages_fit(const Plan& plan, const Graph& graph, const Target& target);
 /// Loads that a lane makes of one segment, all of them in the kernel's text; by default so many
 /// only of moments, which gain most.

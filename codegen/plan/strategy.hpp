@@ -1,8 +1,8 @@
 // StrategyRow: what is known of a strategy before it is lowered, as a row of a table
 // (strategies.hpp).
 //
-// Each strategy's row stands in the file of its plans (rows.cpp, look_back's in scan.cpp, ...); its
-// lowering is in the table of lower/lower.cpp.
+// Each strategy's row stands in the file of its plans (rows.cpp, ...; those of scans in
+// scan_strategies.cpp). Its lowering is in the table of lower/lower.cpp.
 #pragma once
 
 #include <functional>
@@ -40,9 +40,9 @@ using RequireRule = std::function<void(bool holds, const char* rule)>;
 struct StrategyRow {
   Strategy id = Strategy::rows;
   std::string_view name;  ///< the first word of its choices' texts
-  /// What it serves, in a sentence without its period that follows "NAME serves": partitions and
-  /// sizes, graphs, types, alignment and targets, and what its fields mean. Tests hold it against
-  /// `make`.
+  /// What it serves, in a sentence without its period that follows "NAME serves". The sentence
+  /// tells partitions and sizes, graphs, types, alignment and targets, and what the fields mean.
+  /// Tests hold it against `make`.
   std::string serves;
   /// In the order of its texts; `mma` or `simt` ends every text and is none of them.
   std::span<const PlanField> fields;

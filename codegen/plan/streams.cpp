@@ -17,8 +17,7 @@ std::int64_t tile_bytes(const Plan& plan, const Graph& graph) {
 
 int streams_of(const Plan& plan, const Graph& graph, const Target& target) {
   constexpr std::int64_t kTurnBytes = 16 * 1024;  // of all streams' blocks that are next
-  // What a batch reads of a stream. A Zen 4 loses 3 to 5 % by 4 KiB (f64); by 1 KiB (f16) it gains
-  // 4 to 7 % of small pages and loses 1 % of large ones, which is not used.
+  // What a batch reads of a stream (docs/tuned-values.md#memory-of-a-cpu).
   constexpr std::int64_t kPieceBytes = 2 * 1024;
   constexpr std::int64_t kRowBytes = 128;  // of a matrix, of which two are not in a line
   if (target.interleaved_streams == 1 || needs_order(graph)) return 1;
@@ -44,7 +43,8 @@ int streams_of(const Plan& plan, const Graph& graph, const Target& target) {
 }
 
 bool has_many_threads(const Target& target) {
-  // Asking ahead, of eight threads folds from memory took 3 to 5 % less, of two 1 % more.
+  // Threads from which folds from memory gain by asking ahead
+  // (docs/tuned-values.md#memory-of-a-cpu).
   constexpr int kManyThreads = 8;
   return target.is_cpu() && target.processors >= kManyThreads;
 }

@@ -51,8 +51,8 @@ bool try_mma(const Graph& graph, const Plan& plan, const Target& target, const N
   // A sum that is asked for in a wider float would lose what the accumulator cannot hold.
   const Fold& fold = graph.folds[static_cast<std::size_t>(node.index)];
   if (is_float(row.accumulator) && row.accumulator != fold.result()) return false;
-  // Its four fused steps cost more than the few additions of a short segment, and more than memory
-  // takes where all warps of a block fold a long one.
+  // The four fused steps of f64's instruction cost more than the few additions of a short segment.
+  // Where all warps of a block fold a long one, they cost more than memory takes.
   if (type == DType::f64 && plan.segment > 0 && plan.segment < 16) return false;
   if (type == DType::f64 && plan.strategy == Strategy::parts) return false;
   const bool small = plan.shares_quads();
@@ -70,7 +70,7 @@ MmaOperands mma_operands(const Graph& graph, const Node& fold) {
   if (!f.linear || fold.filter != kNoNode) return {};
   const NodeId operand = fold.operands[0];
   if (const NodeId a = input_behind(graph, operand); a != kNoNode) return {.a = a};
-  // A product: products of the element types are exact in the accumulator, so widening before or
+  // A product: products of the element types are exact in the accumulator. So widening before or
   // after the multiplication is the same as long as it does not wrap.
   NodeId product = operand;
   while (graph.node(product).kind == NodeKind::compute && graph.node(product).op == Op::convert) {

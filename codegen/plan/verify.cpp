@@ -28,7 +28,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "load_width, lanes_per_segment and rows are powers of two");
   require(plan.lanes_per_segment <= kWarpWidth, "lanes_per_segment is at most a warp");
   require(plan.warps >= 1 && plan.warps <= target.max_warps, "warps fit the target");
-  // Of hints only that the target can follow them: which are worth it, nobody but make_plan says.
+  // Of hints only that the target can follow them: which are worth it, make_plan alone says.
   require(!plan.hints.evict_first || target.evict_first_bytes > 0,
           "loads may ask for lines to be given up");
   require(!plan.hints.half_vectors || target.vector_lanes,

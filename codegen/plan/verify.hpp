@@ -8,7 +8,7 @@
 
 namespace chainfold::codegen {
 
-/// Throws InternalError if the plan is not legal for the graph, the request and the target.
+/// Throws InternalError if the plan is not legal for the graph and the target.
 void verify(const Plan& plan, const Graph& graph, const Target& target);
 
 }  // namespace chainfold::codegen

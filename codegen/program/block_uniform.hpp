@@ -1,9 +1,9 @@
 // Which barriers every warp of a block is sure to reach.
 //
 // A uniform value is one for its warp; warps of a block may still differ. A value is block-uniform
-// if it comes from constants, parameters, the block's number and tickets, and memory at
-// block-uniform places alone; warp numbers, votes and lane values make it differ. A barrier must
-// stand under block-uniform conditions and loop bounds only.
+// if it comes from constants, parameters, the block's number, tickets, and memory at block-uniform
+// places alone. Warp numbers, votes and lane values make it differ. A barrier must stand under
+// block-uniform conditions and loop bounds only.
 #pragma once
 
 #include "chainfold/codegen/program/program.hpp"

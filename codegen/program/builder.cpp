@@ -12,8 +12,8 @@ namespace chainfold::codegen {
 namespace {
 enum KeyKind : std::int64_t { kConst, kSpecial, kParam, kCompute, kSplat, kExtract, kFragment };
 
-/// 1 / b where b is a power of two and that is a normal number: whatever is multiplied by it gives
-/// the bits that a division by b gives, in a tenth of the instructions.
+/// 1 / b where b is a power of two and 1 / b is a normal number. A product with it has the bits of
+/// a division by b, and takes fewer instructions.
 std::optional<Bits> exact_reciprocal(DType type, Bits b) {
   if (type != DType::f32 && type != DType::f64) return std::nullopt;
   int exponent = 0;

@@ -1,10 +1,10 @@
 // Builder: appends well-typed instructions to a Program. Lowerings and tests write programs through
 // it.
 //
-// It infers result types, evaluates operations on constants with base/ops.hpp's definition (so an
-// executor never sees them), and returns the earlier value where the same pure operation on the
-// same operands already stands in the region or around it. It simplifies nothing that could change
-// a bit.
+// The Builder infers result types. It evaluates operations on constants with base/ops.hpp's
+// definition, so an executor never sees them. It returns the earlier value where the same pure
+// operation on the same operands already stands in the region or around it. It simplifies nothing
+// that could change a bit.
 #pragma once
 
 #include <cstdint>
@@ -106,8 +106,9 @@ class Builder {
   Values await(const Await& wait, const std::vector<DType>& types = {});
   ValueId overdue(const Overdue& look);
 
-  /// for (index = lo; index < hi; index += step): `body(index, carried)` returns the next carried
-  /// values, which have the types of `init`. Returns the values after the last round.
+  /// A loop: for (index = lo; index < hi; index += step). `body(index, carried)` returns the next
+  /// carried values, which have the types of `init`. The loop returns the values after the last
+  /// trip.
   Values loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
               const std::function<Values(ValueId, const Values&)>& body);
   /// Both functions return the same number of values; uniform ones are splatted.

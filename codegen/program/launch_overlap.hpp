@@ -13,9 +13,9 @@ class EarlyStart {
   /// Of the launch with this index.
   EarlyStart(const Program& program, std::size_t launch);
   /// Whether an instruction, or one in a region inside it, touches memory that launches before may
-  /// still write or read: all but inputs, and inputs as well where those launches store to outputs
-  /// that may lie in their memory, or where the first launch overlaps with what stands before the
-  /// program, which may be anything.
+  /// still write or read. That is all memory but inputs. It includes inputs where those launches
+  /// store to outputs that may lie in their memory. So it does where the first launch overlaps with
+  /// what stands before the program, which may be anything.
   [[nodiscard]] bool has_to_wait(const Instr& instr) const;
 
  private:

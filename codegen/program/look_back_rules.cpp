@@ -140,7 +140,7 @@ class Analysis {
     state_ = std::move(both);
   }
 
-  /// What is assumed where a round of a loop begins: too much at first, until a round bears it out.
+  /// What is assumed where a trip of a loop begins: too much at first, until a trip bears it out.
   struct Head {
     std::vector<bool> ticket;                             ///< carried values that are tickets
     std::set<std::pair<std::size_t, std::size_t>> order;  ///< among them
@@ -164,7 +164,7 @@ class Analysis {
     state.awaited.insert(kNameless);
     return state;
   }
-  /// The earliest carried ticket of the next round that is not before `id`, of this one.
+  /// The earliest carried ticket of the next trip that is not before `id`, of this one.
   [[nodiscard]] std::optional<std::size_t> renamed(const Head& head, const For& op,
                                                    ValueId id) const {
     std::optional<std::size_t> best;
@@ -174,7 +174,7 @@ class Analysis {
     }
     return best;
   }
-  /// Takes back what a round, behind which we are, does not bear out; whether there was any.
+  /// Takes back what a trip, behind which we are, does not bear out; whether there was any.
   bool weaken(Head& head, const For& op, const State& outside) const {
     const std::vector<ValueId>& next = op.body.yields;
     Head weaker = head;

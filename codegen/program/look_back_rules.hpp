@@ -14,12 +14,16 @@ struct BrokenLookBack {
   std::string_view rule;
 };
 
-/// The first instruction of a launch that breaks one of these rules: tickets come from one counter;
-/// the ticket of an Await, an Overdue or a Publish that does not help is one that the block has
-/// taken, directly or through branches and carried values that hold nothing but tickets; on no path
-/// does an Await stand before such a Publish whose ticket is not known to be the Await's or a later
-/// one; a buffer of counters or slots is accessed in that way alone. The program's types and
-/// visibility must be right already.
+/// The first instruction of a launch that breaks one of these rules:
+/// - Tickets come from one counter.
+/// - The ticket of an Await, an Overdue or a Publish that does not help is one that the block has
+///   taken. It comes directly, or through branches and carried values that hold nothing but
+///   tickets.
+/// - On no path does an Await stand before such a Publish whose ticket is not known to be the
+///   Await's or a later one.
+/// - A buffer of counters or slots is accessed in that way alone.
+///
+/// The program's types and visibility must be right already.
 std::optional<BrokenLookBack> find_broken_look_back(const Program& program, const Launch& launch);
 
 }  // namespace chainfold::codegen

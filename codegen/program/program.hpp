@@ -10,33 +10,35 @@
 //   instruction. A value of width w > 1 is a short vector of w elements a lane (or uniform).
 // - Regions are straight-line lists of SSA instructions with structured control. A value is visible
 //   in its region after its definition and in the regions nested there. There is no divergent
-//   branch: lanes differ by masks. Every warp of a block runs the whole body; conditions and bounds
+//   branch: lanes differ by masks. Every warp of a block runs the whole body. Conditions and bounds
 //   are uniform, and around a barrier they must be the same for all warps of the block.
-// - Elementwise operations follow base/ops.hpp; a uniform operand beside a lane operand counts for
-//   every lane; a width-1 operand beside a wide one counts for every element. Executors agree bit
-//   for bit except for functions that may err (op_table.inc) and for float mma, which agrees within
-//   its row's bound, and exactly on data whose sums are exact.
-// - Addresses: Load and Store touch, for each lane l of the warp, the `width` consecutive elements
-//   that start at base + (l / group) * stride + (l % group) * width; base is uniform, and stride a
-//   constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp. Lanes
-//   whose mask is false touch nothing and load zeros; so do elements where the mask of a Load is as
-//   wide as what it loads, which needs a target that accesses memory anywhere. A uniform Load reads
-//   the one element run at base. Accesses of width w need addresses aligned to w * size bytes,
-//   which the lowering guarantees from the buffer's declared alignment, unless the memory is a
-//   buffer's and the program's `accesses_anywhere` says that its target needs none. Stores take
-//   lane values, and no two lanes of one store touch the same element. Accesses of shared arrays,
-//   and stores of single elements, may add an offset of each lane's own.
+// - Elementwise operations follow base/ops.hpp. A uniform operand beside a lane operand counts for
+//   every lane, and a width-1 operand beside a wide one for every element. Executors agree bit for
+//   bit, with two exceptions. One are functions that may err (op_table.inc). The other is float
+//   mma, which agrees within its row's bound, and exactly on data whose sums are exact.
+// - Addresses: Load and Store touch `width` consecutive elements for each lane l of the warp. These
+//   start at base + (l / group) * stride + (l % group) * width. The base is uniform, and the stride
+//   is a constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp.
+//   Lanes whose mask is false touch nothing and load zeros. The mask of a Load may be as wide as
+//   what it loads; then elements whose mask is false touch nothing and are zeros. That needs a
+//   target that accesses memory anywhere. A uniform Load reads the one element run at base.
+//   Accesses of width w need addresses aligned to w * size bytes, which the lowering guarantees
+//   from the buffer's declared alignment. Those of buffers need none where the program's
+//   `accesses_anywhere` says so of its target. Stores take lane values, and no two lanes of one
+//   store touch the same element. Accesses of shared arrays, and stores of single elements, may add
+//   an offset of each lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
 //   element.
 // - Blocks of a launch wait for each other by tickets alone. Ticket numbers blocks in the order in
-//   which they come to it; Publish marks a slot; Await waits for slots that were published under
-//   lower tickets than the block's own. A slot may carry values, which arrive with its mark, and
-//   then nothing else does. Of one that carries none, what a warp stored before it published the
-//   slot may be read by the warps that awaited it, and by no other of another block. Counters and
-//   slots are scratch that the launch finds zero and accesses in no other way. A block may look
-//   whether a slot that carries values is there (Overdue), and publish it for another one (helps).
+//   which they come to it. Publish marks a slot, and Await waits for slots that were published
+//   under lower tickets than the block's own. A slot may carry values, which arrive with its mark,
+//   and then nothing else does. A slot that carries none orders memory: what a warp stored before
+//   it published the slot may be read by the warps that awaited it. No other warp of another block
+//   may read that. Counters and slots are scratch that the launch finds zero and accesses in no
+//   other way. A block may look whether a slot that carries values is there (Overdue), and publish
+//   it for another one (helps).
 // - The blocks of a launch form clusters of `cluster` blocks whose numbers follow each other; the
 //   grid is a multiple. Blocks of a cluster run at the same time, and Gather alone lets them see
 //   anything of each other.
@@ -44,7 +46,7 @@
 //   each other's shared stores only after a barrier.
 // - Copies from a buffer to a shared array run beside the warp that started them. A copy belongs to
 //   a slot of a ring; a slot belongs to one warp and has at most one copy under way. CopyAsync
-//   starts the slot's next copy, behind all earlier accesses of its warp to the destination;
+//   starts the slot's next copy, behind all earlier accesses of its warp to the destination.
 //   CopyWait waits for the slot's copy number `round` (counted from 0), which must be the one
 //   started last. Between the two the destination must not be touched. Nothing may be under way
 //   when a warp ends.
@@ -52,6 +54,8 @@
 //   behind all its earlier accesses to both. CopyOutWait waits until all that the warp has started
 //   have read their source, which must not be written before. The elements of the output are
 //   accessed in no other way from the start to the launch's end.
+// - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
+//   `params`.
 // - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
 //   `params`.
 #pragma once
@@ -103,7 +107,8 @@ struct Region {
 struct Const {
   Bits bits = 0;
 };  ///< uniform scalar; its type says which
-/// streams: whether stores that stream pass the caches by in this launch (Launch::non_temporal).
+/// streams: whether the stores with Store::streams are non-temporal in this launch
+/// (Launch::non_temporal).
 enum class Builtin : std::uint8_t { block, warp, lane, streams };
 struct Special {
   Builtin which;
@@ -134,7 +139,7 @@ struct Store {
   Address at;
   ValueId mask = kNoValue;
   ValueId value = kNoValue;
-  bool streams = false;  ///< of whole lines, in launches that stream: see Launch::non_temporal
+  bool streams = false;  ///< of whole lines; non-temporal in launches that say so (Builtin)
 };
 /// acquire_release: what the lane did before is visible to whom an acquire_release on the same
 /// element shows this one. Of the whole device either way.
@@ -174,17 +179,17 @@ struct Concat {
   std::vector<ValueId> parts;
 };  ///< a wider vector out of scalars and vectors
 enum class ShuffleKind : std::uint8_t { xor_mask, from_lane, up, down };
-/// Every lane receives the value of lane (l ^ mask), of the lane that `source` (lane i32) names
-/// modulo 32, or of the lane `mask` below (up: lane l - mask) or above it (down: lane l + mask); a
-/// lane that has no such neighbour keeps its own value.
+/// Every lane l receives the value of another lane. With xor_mask that is lane l ^ mask; with
+/// from_lane, the lane that `source` (lane i32) names modulo 32. With up it is lane l - mask, with
+/// down lane l + mask. A lane that has no such neighbour keeps its own value.
 struct Shuffle {
   ShuffleKind kind;
   ValueId value;
   int mask = 0;
   ValueId source = kNoValue;
 };
-/// Every lane receives the value of the lane that a constant table names: 0 to 31 of `value`, 32 to
-/// 63 of `other`, if there is one.
+/// Every lane receives the value of the lane that a constant table names. Sources 0 to 31 are lanes
+/// of `value`, 32 to 63 of `other`, if there is one.
 struct Permute {
   ValueId value;
   std::vector<std::uint8_t> source;
@@ -207,15 +212,16 @@ struct Mma {
   ValueId a, b, c;
 };  ///< a fragment C of the row
 struct Barrier {};  ///< all warps of the block
-/// The launch before has ended, and what it stored is there; in the first launch of a program,
-/// whatever ran on the stream before. Once in each launch that overlaps, outside of loops and
-/// branches; before it a block touches nothing but inputs that do not change, and where the first
-/// launch overlaps, no launch touches anything. Blocks that need nothing of the launch before wait
-/// all the same: a third launch knows by the end of the second that the first has ended, too.
+/// The launch before has ended, and what it stored is there. In the first launch of a program it is
+/// whatever ran on the stream before that has ended. It stands once in each launch that overlaps,
+/// outside of loops and branches. Before it a block touches nothing but inputs that do not change.
+/// Where the first launch overlaps, no launch touches anything before it. Blocks that need nothing
+/// of the launch before wait all the same. So a third launch knows by the end of the second that
+/// the first has ended, too.
 struct WaitForLaunch {};
-/// Blocks of the next launch may start once all of this one have come here or ended. At most once,
-/// outside of loops and branches, only where there is a next launch, which overlaps, and in a first
-/// launch that overlaps behind its WaitForLaunch.
+/// Blocks of the next launch may start once all of this one have come here or ended. It stands at
+/// most once, outside of loops and branches, and only where there is a next launch, which overlaps.
+/// In a first launch that overlaps it stands behind the WaitForLaunch.
 struct LetNextStart {};
 /// Elements between the last boundary of memory at or before element `first` of a buffer and that
 /// element; there is a boundary every `unit` bytes. Uniform i64, 0 to unit / size - 1.
@@ -240,7 +246,7 @@ struct CopyAsync {
   ValueId limit = kNoValue;
   bool whole = false;  ///< `begin` and `limit` lie on 16 bytes
   /// The warp has loaded from there what it may not have computed with yet. Only then does a copy
-  /// engine have to be told to wait for loads.
+  /// engine have to be made to wait for loads.
   bool behind_loads = false;
   int ring = 0;
   ValueId slot = kNoValue;
@@ -261,18 +267,19 @@ struct CopyOut {
   int elements = 0;
 };
 struct CopyOutWait {};
-/// The block's next ticket, a uniform i64 that is the same for all its warps: how many tickets the
-/// blocks of this launch have taken from the counter before. All warps of the block come to it, and
-/// it is a barrier; a block may take several. The counter is element 0 of a scratch buffer of i64.
+/// The block's next ticket, a uniform i64 that is the same for all its warps. It is the number of
+/// tickets that the blocks of this launch have taken from the counter before. All warps of the
+/// block come to it, and it is a barrier; a block may take several. The counter is element 0 of a
+/// scratch buffer of i64.
 struct Ticket {
   int counter = 0;
 };
 /// The warp marks slot `slot` (uniform i64) as published under `ticket`, which its block has taken.
 /// With `values` (of width 1, lane 0's count) the slot is a record (RecordLayout) of a scratch
-/// buffer of i64 and carries them; without, it is an element of a scratch buffer of i32, and what
+/// buffer of i64 and carries them. Without, it is an element of a scratch buffer of i32. Then what
 /// this warp stored before may be read by warps that awaited the slot. A slot is published at most
-/// once a launch, but for those that somebody else publishes, too (`helps`): a warp that does so
-/// has the same values to the bit, and names the ticket of the block whose slot it is.
+/// once a launch, but others may publish it, too (`helps`). A warp that helps has the same values
+/// to the bit, and names the ticket of the block whose slot it is.
 struct Publish {
   int flags = 0;
   ValueId slot = kNoValue;
@@ -280,28 +287,28 @@ struct Publish {
   std::vector<ValueId> values{};
   bool helps = false;
 };
-/// The warp waits for the slots first + l, l < count <= 32 (all uniform i64), of which slot first +
-/// l is published under ticket publisher + l * stride. Slots whose publisher is not below `ticket`,
-/// a ticket that the block has taken, are not waited for. Its results are what the slots carry:
-/// lane l has that of slot first + l, and zeros where there is no slot that was waited for.
+/// The warp waits for the slots first + l, l < count <= 32 (all uniform i64). Slot first + l is
+/// published under ticket publisher + l * stride. Slots whose publisher is not below `ticket`, a
+/// ticket that the block has taken, are not waited for. The results are what the slots carry. Lane
+/// l has those of slot first + l, and zeros where there is no slot that was waited for.
 ///
 /// Every wait ends, however few blocks run at once and in whatever order they start. By induction
 /// over tickets, every Publish under ticket t takes place: its block has started. Until then, its
-/// warps wait at barriers for each other and in the Awaits that stand before the Publish on a path
-/// to it, whose tickets are at most t; and those wait for tickets below t. A block may hold later
-/// tickets already, as long as it does not wait under them. The verifier demands what this rests
-/// on, and the interpreter that the named tickets are the publishers.
+/// warps wait at barriers for each other, and in the Awaits that stand before the Publish on a path
+/// to it. The tickets of those Awaits are at most t, so that they wait for tickets below t. A block
+/// may hold later tickets already, as long as it does not wait under them. The verifier demands
+/// what this rests on, and the interpreter that the named tickets are the publishers.
 struct Await {
   int flags = 0;
   ValueId first = kNoValue, count = kNoValue;
   ValueId ticket = kNoValue;
   ValueId publisher = kNoValue, stride = kNoValue;
 };
-/// Looks at slots as an Await does, of slots that carry values, but at each only so many times:
-/// number l of the first slot that was not published then, or `count` where there is none (uniform
-/// i64). Which one it finds depends on how blocks happen to run, and no result of a launch may
-/// depend on it. It is no wait: what follows may publish the slot on behalf of the block that is
-/// late, because its thread is not running, say.
+/// Looks at slots that carry values, as an Await does, but at each only `looks` times. The result
+/// (uniform i64) is the number l of the first slot that was not published then. Where there is
+/// none, it is `count`. Which one it finds depends on how blocks happen to run, and no result of a
+/// launch may depend on it. It is no wait. What follows may publish the slot on behalf of the block
+/// that is late, because its thread is not running, say.
 struct Overdue {
   int flags = 0;
   ValueId first = kNoValue, count = kNoValue;
@@ -310,15 +317,15 @@ struct Overdue {
   int looks = 1;
   std::vector<DType> types{};  ///< what a slot carries
 };
-/// The blocks of a cluster tell each other values (of width 1): each hands over what its first warp
-/// has in lane 0. Lane l of every warp receives those of the cluster's block number l, zeros where
-/// there is none. All warps of all blocks of the cluster come to it, and it is a barrier of each
-/// block; at most once in a launch, outside of loops and branches.
+/// The blocks of a cluster exchange values (of width 1): each hands over what its first warp has in
+/// lane 0. Lane l of every warp receives those of the cluster's block number l, zeros where there
+/// is none. All warps of all blocks of the cluster come to it, and it is a barrier of each block.
+/// It stands at most once in a launch, outside of loops and branches.
 struct Gather {
   std::vector<ValueId> values;
 };
-/// for (index = lo; index < hi; index += step) with carried values; index and bounds are uniform,
-/// of one type, i64 or i32, which the last index + step does not leave.
+/// A loop with carried values: for (index = lo; index < hi; index += step). Index and bounds are
+/// uniform and of one type, i64 or i32, which the last index + step does not leave.
 struct For {
   ValueId lo, hi, step;
   ValueId index;                 ///< defined in the body
@@ -394,26 +401,28 @@ struct CopyRing {
   int slots = 0;
 };
 
-/// Stores that stream may pass the caches by, where these would not keep what is stored anyway: if
-/// each of the buffers that they store to, of `param` times `factor` elements, is large, in none of
-/// the inputs' memory, and has its lines of kLineBytes where `along` says.
+/// When stores with Store::streams are non-temporal: where the caches would not keep what is stored
+/// anyway. The buffers that they store to have `param` times `factor` elements. Each of them must
+/// be large, lie in none of the inputs' memory, and have its lines of kLineBytes where `along`
+/// says.
 struct NonTemporalStores {
   std::int64_t from = 0;  ///< bytes from which on a buffer is worth it; 0: none is
   int param = 0;
   std::int64_t factor = 1;
-  /// The narrowest of the buffers, in which lines may begin at any element: in the others they do
-  /// at the same ones. -1: all buffers begin with one.
+  /// The narrowest of the buffers, in which lines may begin at any element. In the other buffers
+  /// they begin at the same elements. With -1 all buffers begin with a line.
   int along = -1;
-  /// Bytes of such a buffer from which on loads of inputs, of 16 bytes a lane or by the copy
-  /// engine, ask a shared cache to let go of what is stored before it lets go of them: memory then
-  /// gets stores in longer runs. 0: never.
+  /// Bytes of such a buffer from which loads of inputs have evict-last hints: loads of 16 bytes
+  /// a lane, and those by the copy engine. A shared cache then gives up what is stored before it
+  /// gives up those lines, so that memory gets stores in longer runs. 0: never.
   std::int64_t evict_last_from = 0;
   int evict_last_unit = 1;  ///< bytes an element of the widest of them
 };
 
-/// Where a CPU's thread takes the blocks of its range: in order, or, of a range of `least` blocks
-/// and more, of `count` (a power of two) places far apart in turn, so that memory's prefetchers
-/// have several runs to follow. The meaning is the same.
+/// The order in which a CPU's thread takes the blocks of its range. A range of `least` blocks and
+/// more is `count` (a power of two) interleaved streams, at places far apart. Blocks are taken from
+/// each in turn, so that memory's prefetchers have several runs to follow. A shorter range is taken
+/// in order. The meaning is the same.
 struct InterleavedStreams {
   int count = 1;
   std::int64_t least = 0;
@@ -423,19 +432,20 @@ struct Launch {
   std::string name;    ///< the kernel's symbol, e.g. "fold_rows"
   SizeExpr grid;       ///< blocks; over `params` of the program
   int warps = 1;       ///< warps a block
-  int min_blocks = 0;  ///< wanted resident blocks a multiprocessor, 0: no wish
+  int min_blocks = 0;  ///< wanted occupancy, blocks a multiprocessor; 0: no wish
   /// The first so many blocks do most; those behind them start when others have ended. 0: all
   /// blocks do about as much. For estimates.
   std::int64_t lasting = 0;
   std::vector<SharedArray> shared{};
   std::vector<CopyRing> rings{};
-  /// Its blocks may start while the launch before it still runs, the first launch's while the
-  /// kernel before it on the stream does: they wait for its end where WaitForLaunch stands, and the
+  /// Its blocks may start while the launch before it still runs, or, of the first launch, the
+  /// kernel before it on the stream. They wait for its end where WaitForLaunch stands, and the
   /// meaning is the same. What that saves is the time between the two, and that of what they do
   /// until then.
   bool overlaps = false;
-  /// Blocks that a CPU's thread takes at least: fewer are not worth another thread. 0: blocks stay
-  /// and share the work out among themselves, a thread takes one, and one alone would do all.
+  /// Blocks that a CPU's thread takes at least: fewer are not worth another thread. With 0 blocks
+  /// stay and share the work out among themselves. A thread then takes one, and one alone would do
+  /// all.
   std::int64_t grain = 1;
   bool bulk_copies = false;  ///< copies are made by the copy engine, not by lanes
   /// A CPU may compute by vectors of half its registers' bits (PlanHints::half_vectors). The
@@ -447,10 +457,10 @@ struct Launch {
   Region body{};
 };
 
-/// Where a launch's shared memory lies: bytes from the start of the block's, in declared order,
-/// each array on a 16-byte boundary, rings (8 bytes a slot) behind them, then the word through
-/// which the warps of a block learn its ticket, and those in which a block hands over what a Gather
-/// names (8 bytes a value).
+/// Where a launch's shared memory lies, in bytes from the start of the block's. First come the
+/// arrays in declared order, each on a 16-byte boundary, and behind them the rings (8 bytes a
+/// slot). Then comes the word through which the warps of a block learn its ticket. Last come the
+/// words in which a block hands over what a Gather names (8 bytes a value).
 struct SharedLayout {
   std::vector<std::int64_t> arrays, rings;
   std::int64_t ticket = -1;  ///< -1: the launch takes none, or its blocks are one warp
@@ -481,7 +491,7 @@ struct Program {
   std::vector<Launch> launches;
   std::vector<Type> values;  ///< the type of each ValueId, over all launches
   /// Outputs may lie in the memory of inputs. Then every element of an input is loaded before it is
-  /// stored, by the same warp or with a barrier or the end of a launch between.
+  /// stored. The same warp does both, or a barrier or the end of a launch stands between.
   bool in_place = false;
   bool accesses_anywhere = false;  ///< of buffers, wide ones may lie off their width (Target)
 

@@ -77,8 +77,8 @@ class Rules {
     expect(instr, uniform(program_.params[static_cast<std::size_t>(op.index)].type));
   }
 
-  // `type` is that of the loaded or stored value, `elem` and `alignment` those of the memory, in
-  // which it may lie `anywhere` or on its width. The mask may be one `by_elements`.
+  // `type` is that of the loaded or stored value, `elem` and `alignment` are those of the memory.
+  // The value may lie `anywhere` in it, or on its width. The mask may be one `by_elements`.
   void access(const Address& at, ValueId mask, const Type& type, DType elem, int alignment,
               bool anywhere = false, bool by_elements = false) const {
     check(type_of(at.base) == uniform(DType::i64), "an address is a uniform i64");

@@ -1,4 +1,4 @@
-// What stores that stream go to.
+// What stores with Store::streams go to.
 #pragma once
 
 #include <set>
@@ -7,7 +7,7 @@
 
 namespace chainfold::codegen {
 
-/// The buffers that stores of a region stream to, those of inner regions included.
+/// The buffers that stores with Store::streams of a region go to, those of inner regions included.
 std::set<int> streamed_buffers(const Region& region);
 
 }  // namespace chainfold::codegen

@@ -1,11 +1,12 @@
 // Constant matrices, kept symbolic until emission.
 //
 // Semantics. A ConstMatrix names the logical 0/1 matrix W by which a tile of data is multiplied.
-// The data of one matrix instruction is what a warp loaded with `load_width` elements a lane:
-// column n of B is the run of 4 * load_width consecutive elements of quad n (lanes 4n .. 4n+3), of
-// which instruction `step` takes elements [step * e, (step + 1) * e) of each lane, e = elements of
-// B a lane holds. The instruction's k slots are therefore a permutation of positions in that run;
-// W's columns are given by position, and constant_element permutes them, so the data never moves.
+// The data of one matrix instruction is what a warp loaded with `load_width` elements a lane.
+// Column n of B is the run of 4 * load_width consecutive elements of quad n (lanes 4n .. 4n+3).
+// Instruction `step` takes elements [step * e, (step + 1) * e) of each lane of it, where e is how
+// many elements of B a lane holds. The instruction's k slots are therefore a permutation of
+// positions in that run. W's columns are given by position, and constant_element permutes them, so
+// the data never moves.
 //
 // Data may also be operand A, whose rows are then runs of their own and W is operand B: see
 // QuadLayout. Lanes find the results of their own elements in D, which suits scans.
@@ -52,9 +53,9 @@ int position_of_slot(const MmaRow& row, const ConstMatrix& matrix, int k) noexce
 bool constant_element(const MmaRow& row, const ConstMatrix& matrix, int r, int k) noexcept;
 
 /// Data as operand A of `row`. A lane's elements, as many as its A fragment has, are cut into
-/// `halves` of `held`: half h of the lanes of a quad makes one row of A, lane after lane, so that a
-/// row of A is a run of 4 * held positions of which lane t holds t * held and those behind. Lane t
-/// of a row finds columns 2t and 2t + 1 of D: instruction `step` of a scan gives it the sums for
+/// `halves` of `held`. Half h of the lanes of a quad makes one row of A, lane after lane. A row of
+/// A is thus a run of 4 * held positions, of which lane t holds t * held and those behind. Lane t
+/// of a row finds columns 2t and 2t + 1 of D. Instruction `step` of a scan gives it the sums for
 /// its elements 2 * step and 2 * step + 1 of each half.
 struct QuadLayout {
   int halves = 1;  ///< of a lane's elements, each in a row of A of its own

@@ -5,9 +5,9 @@
 namespace chainfold::codegen {
 namespace {
 
-// One aligned sum of g products and C: each of the g + 1 terms loses less than 2^-F of the largest,
-// and rounding toward zero less than 2^-23 of the result; so (g + 1) * 2^(24-F) + 2 units, k / g
-// times.
+// One aligned sum of g products and C. Each of the g + 1 terms loses less than 2^-F of the largest,
+// and rounding toward zero less than 2^-23 of the result. So the bound is (g + 1) * 2^(24-F) + 2
+// units, k / g times.
 constexpr double chained_bound(int k, int group, int fraction_bits) {
   const double unit = fraction_bits >= 24 ? 1.0 / (1 << (fraction_bits - 24)) : 2.0;
   return static_cast<double>(k / group) * ((group + 1) * unit + 2.0);
@@ -17,8 +17,9 @@ constexpr auto kZero = MmaRounding::toward_zero;
 constexpr auto kNearest = MmaRounding::to_nearest;
 constexpr auto kExact = MmaRounding::exact;
 
-// Fraction bits and groups: MMA-Sim (arXiv 2511.10909), for the row's first architecture. f64 sums
-// k IEEE products one after the other, which errs by k * 2^-53 at most (Jeannerod and Rump, 2013).
+// Fraction bits and groups: MMA-Sim (arXiv 2511.10909), for the row's first architecture.
+// Instructions of f64 sum k IEEE products one after the other, which errs by k * 2^-53 at most
+// (Jeannerod and Rump, 2013).
 constexpr MmaRow kRows[] = {
     {"m16n8k16.f32.f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "HMMA", 16, 8, 16,
      DType::f16, DType::f32, 80, 24, 8, kZero, chained_bound(16, 8, 24)},
@@ -61,7 +62,8 @@ int MmaRow::registers(Operand operand) const noexcept {
 }
 
 // All shapes follow one rule: a register holds `run` neighbours along k (f64: one element), four
-// lanes hold 4 * run of them; A's registers alternate between the upper and the lower eight rows.
+// lanes hold 4 * run of them. The registers of A alternate between the upper and the lower eight
+// rows.
 MatrixPosition MmaRow::position(Operand operand, int lane, int i) const noexcept {
   const int g = lane / 4, t = lane % 4;
   if (operand == Operand::c) return {g + 8 * (i / 2), 2 * t + i % 2};

@@ -1,9 +1,9 @@
 // The table of matrix instructions: one row an instruction, everything known about it as data.
 //
-// Semantics. A row computes D = A * B + C with A of m x k, B of k x n, C and D of m x n, spread
-// over the 32 lanes of a warp. With g = lane / 4 and t = lane % 4, element i of a lane's A, B or C
-// stands at the matrix position that `position` gives. Elements of a lane are numbered from the low
-// bits of its first register. Source: PTX ISA 9.0, 9.7.14.5.
+// Semantics. A row computes D = A * B + C with A of m x k, B of k x n, C and D of m x n. These are
+// spread over the 32 lanes of a warp. With g = lane / 4 and t = lane % 4, element i of a lane's A,
+// B or C stands at the matrix position that `position` gives. Elements of a lane are numbered from
+// the low bits of its first register. Source: PTX ISA 9.0, 9.7.14.5.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct MmaRow {
   int products_per_group;  ///< products summed at once with C, group after group; 0: all of k
   MmaRounding rounding;
   double error_bound_u;  ///< proven bound of one instruction in units of 2^-24 * sum|products| on
-                         ///< the architectures from first_arch on; see error_bound for newer ones
+                         ///< the architectures from first_arch on; see mma_error_bound for newer
 
   /// Elements of one operand that a lane holds.
   [[nodiscard]] int elements(Operand operand) const noexcept;
@@ -51,8 +51,8 @@ std::span<const MmaRow> mma_table() noexcept;
 /// The best row for inputs of `input` on architecture `arch` (75, 80, ...): index, or -1 for none.
 int find_mma(DType input, int arch) noexcept;
 /// The proven error of one instruction of `row` on `arch`, in units of 2^-24 times |C| plus the sum
-/// of the absolute products (reference: the rounding model with F fraction bits; 0 where exact).
-/// For tf32, against inputs cut to tf32. C must be 0 or a sum of such products; zero and subnormal
+/// of the absolute products. Reference: the rounding model with F fraction bits; 0 where exact. For
+/// tf32, against inputs cut to tf32. C must be 0 or a sum of such products. Zero and subnormal
 /// factors add at most 2^-140 of the largest factor, because they are aligned by their type's least
 /// exponent.
 double mma_error_bound(const MmaRow& row, int arch) noexcept;

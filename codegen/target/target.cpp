@@ -16,8 +16,8 @@ struct GpuRow {
   int arch;
   int processors;      // of a typical device
   int resident_warps;  // CUDA C++ programming guide, technical specifications; so is
-  int shared_kib;      // shared memory of a processor
-  double bytes;        // of memory a cycle and processor, of a typical device's data sheet
+  int shared_kib;      // shared memory of a multiprocessor
+  double bytes;        // of memory a cycle and multiprocessor, of a typical device's data sheet
 };
 constexpr GpuRow kGpus[] = {
     {75, 40, 32, 64, 5.0},   {80, 108, 64, 164, 12.8}, {86, 84, 48, 100, 6.6},
@@ -26,11 +26,8 @@ constexpr GpuRow kGpus[] = {
     {121, 48, 48, 100, 2.3},
 };
 
-/// Processors that were measured. A Sapphire Rapids of 16 threads reads one run each best: with two
-/// in turn sums of f16 took 15 to 20 % longer, of f32 5 to 10 %; asking for lines 8 KiB ahead they
-/// took 5 to 20 % less. Tiles of 512 KiB, a quarter of a core's own cache there, took its 16
-/// threads 2 to 4 % less than of 256 (scans of f16, f32, i32, f64, i8; of bf16 as long), of 1 MiB
-/// more.
+/// Processors that were measured (docs/tuned-values.md#memory-of-a-cpu). A tile of a Sapphire
+/// Rapids is a quarter of a core's own cache.
 struct CpuRow {
   std::string_view name;
   int streams, ahead_bytes, tile_bytes;
@@ -43,12 +40,12 @@ constexpr CpuRow kCpus[] = {{"znver3", 2, 0, kTileBytes},
 /// Memory answers after so many cycles when it has little to do.
 constexpr int kLatencyCycles = 700;
 constexpr int kRegisters = 64 * 1024;
-/// Two microseconds from one launch to the next.
+/// Cycles from one launch to the next, some two microseconds.
 constexpr int kLaunchCycles = 3500;
-/// The one that was measured: a copy that keeps what it loads is 4 % faster on an H200.
+/// The architecture on which evict-last hints were measured (docs/decisions/0049-cache-hints.md).
 constexpr int kKeepsArch = 90;
 constexpr int kFirstAsyncCopies = 80, kFirstBulkCopies = 90, kFirstOverlaps = 90;
-/// On all architectures that have clusters, of any kind of device.
+/// Clusters have so many blocks on all architectures with clusters, of any kind of device.
 constexpr int kFirstClusters = 90, kClusterBlocks = 8;
 
 std::string known_targets() {
@@ -104,7 +101,7 @@ Target cpu_target(int threads, std::string_view processor, int vector_bits) {
   target.vector_bytes = 0;
   target.accesses_anywhere = true;
   target.words = true;
-  target.f16_words = vector_bits >= 512;  // with AVX2 they take a tenth longer
+  target.f16_words = vector_bits >= 512;  // with AVX2 they take longer (docs/tuned-values.md#cpu)
   target.integer_order = true;
   target.max_warps = 1;
   target.resident_warps = 1;
@@ -112,8 +109,8 @@ Target cpu_target(int threads, std::string_view processor, int vector_bits) {
   target.vector_lanes = true;
   target.register_bytes = (vector_bits >= 512 ? 32 : 16) * vector_bits / 8;
   target.has_mma = false;
-  // A load is one or two elements a lane, and what follows a batch's loads delays the next batch's:
-  // the fewer instructions there are a byte, the more bytes are on their way.
+  // A load is one or two elements a lane, and what follows a batch's loads delays the next batch's.
+  // So the fewer instructions there are a byte, the more bytes are on their way.
   target.loads_in_flight = 64;
   target.row_loads = 32;
   target.non_temporal_bytes = std::int64_t{32} << 20;  // as much as last levels of caches hold

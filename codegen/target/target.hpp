@@ -11,7 +11,8 @@ namespace chainfold::codegen {
 /// Which executor turns a program for this target into code.
 enum class Backend : std::uint8_t { cuda, llvm };
 
-/// Rates of a processor, for estimates (estimate.hpp): within a third for a typical device.
+/// Rates of a multiprocessor, or of a CPU's thread, for estimates (estimate.hpp): within a third
+/// for a typical device.
 struct TargetRates {
   int issue = 4;               ///< instructions of warps that it issues a cycle
   int pipe_slots = 4;          ///< of these while 128 bytes pass the pipe for loads and shuffles
@@ -21,7 +22,7 @@ struct TargetRates {
   int launch_cycles = 0;       ///< that a launch costs at least
 };
 
-/// What the system keeps for itself of a processor's shared memory for each block, from sm_80 on.
+/// Bytes of a multiprocessor's shared memory that the system keeps for each block, from sm_80 on.
 inline constexpr int kReservedShared = 1024;
 
 struct Target {
@@ -31,28 +32,28 @@ struct Target {
   int processors = 1;     ///< multiprocessors, or threads
   int vector_bytes = 16;  ///< bytes a lane loads at once at most (a CPU lane: one element, 0)
   bool accesses_anywhere = false;  ///< wide loads and stores may lie off their width
-  /// Lanes load words where that helps, whatever vector_bytes says: the halves of two bf16 take one
-  /// operation each to become floats, where an element by itself takes two; and the sum of four
-  /// 8-bit integers takes one or two operations in all.
+  /// Lanes load words where that helps, whatever vector_bytes says. The halves of two bf16 take one
+  /// operation each to become floats, where an element by itself takes two. The sum of four 8-bit
+  /// integers takes one or two operations in all.
   bool words = false;
-  /// Words of two f16, too, are worth to be taken apart and put together, for what comes between.
+  /// Words of two f16, too, are worth taking apart and putting together, for what comes between.
   bool f16_words = false;
-  /// Floats of up to 4 bytes are put in order as integers where that helps: the minimum of two
-  /// integers is one operation, that of two floats several (NaN, zeros of both signs), and of f16
-  /// also their conversions.
+  /// Floats of up to 4 bytes are put in order as integers where that helps. The minimum of two
+  /// integers is one operation, that of two floats several (NaN, zeros of both signs). That of two
+  /// f16 takes their conversions as well.
   bool integer_order = false;
   /// Lanes compute with 32 bits, whatever a narrower integer has.
   bool lane_words = false;
   int max_warps = 32;            ///< warps a block at most (1: no shared memory, no barrier)
-  int resident_warps = 64;       ///< warps a processor holds at once
+  int resident_warps = 64;       ///< warps a multiprocessor holds at once
   int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most
-  int processor_shared_bytes = 48 * 1024;  ///< shared memory of a processor, for all its blocks
+  int processor_shared_bytes = 48 * 1024;  ///< that of a multiprocessor, for all its blocks
   bool async_copies = false;               ///< copies to shared memory beside a warp's own work
   bool overlaps = false;                   ///< a launch may start while the one before it ends
   bool bulk_copies = false;                ///< the same by an engine that takes whole runs
   int cluster_blocks = 1;                  ///< blocks that see each other's shared memory at most
-  /// Lanes are elements of vectors: a constant pattern of lanes costs more the more registers each
-  /// of its results takes lanes from, and an operation in some lanes alone no more than in all.
+  /// Lanes are elements of vectors. A constant pattern of lanes costs more the more registers each
+  /// of its results takes lanes from. An operation in some lanes alone costs no more than in all.
   bool vector_lanes = false;
   int register_bytes = 0;       ///< where lanes are such elements: of all of a thread's vectors
   bool wide_sums = false;       ///< f64 are added at half the rate of f32 or more
@@ -60,28 +61,31 @@ struct Target {
   int loads_in_flight = 16;     ///< independent loads worth issuing before their first use
   int min_loads_in_flight = 8;  ///< the same where each load feeds much code
   int row_loads = 4;            ///< loads of short segments that a lane handles at once
-  std::int64_t non_temporal_bytes = 0;  ///< outputs from here on pass the caches by; 0: none
+  std::int64_t non_temporal_bytes = 0;  ///< outputs from which stores are non-temporal; 0: none
   int interleaved_streams =
-      1;  ///< places of memory that a thread had best read in turn; a power of two
-  /// How many bytes behind those that it loads from memory a thread had best ask for; 0: it had
-  /// better not.
+      1;  ///< streams of memory that a thread had best read in turn; a power of two
+  /// Bytes behind those that it loads from memory for which a thread had best ask; 0: it had better
+  /// not.
   int ahead_bytes = 0;
   /// Scans: bytes of a tile that is read twice, the second time from a core's own cache.
   int tile_bytes = 0;
-  /// Where stores leave the second-level cache sooner if it is asked to keep loads: bytes of an
-  /// output from which on that pays; 0: never.
+  /// Bytes of an output from which on evict-last hints on loads pay, as stores then leave the
+  /// second-level cache sooner; 0: never.
   std::int64_t evict_last_bytes = 0;
-  /// Bytes of a line that loads can ask the first-level cache to give up first; 0: they cannot.
+  /// Bytes of a line on which loads can have an evict-first hint to the first-level cache; 0: they
+  /// cannot.
   int evict_first_bytes = 0;
   TargetRates rates{};
 
   /// Whether blocks are one warp each, with neither shared memory nor barriers: a CPU's.
   [[nodiscard]] bool is_cpu() const { return max_warps == 1; }
-  /// Bytes of shared memory that each of `blocks` blocks of a processor has at most, from sm_80 on.
+  /// Bytes of shared memory that each of `blocks` blocks of a multiprocessor has at most, from
+  /// sm_80 on.
   [[nodiscard]] std::int64_t shared_of(int blocks) const {
     return processor_shared_bytes / blocks - kReservedShared;
   }
-  /// Whether a block may have so many bytes of it where a processor is to hold so many (0: any).
+  /// Whether a block may have so many bytes of it where a multiprocessor is to hold so many (0:
+  /// any).
   [[nodiscard]] bool fits_shared(std::int64_t bytes, int blocks) const {
     return bytes <= shared_bytes && (blocks == 0 || bytes <= shared_of(blocks));
   }

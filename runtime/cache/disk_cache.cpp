@@ -37,7 +37,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return value << (10 * power);
 }
 
-/// What a switch of the environment says, in any case of letters; nothing if it is no such word.
+/// The value of a switch of the environment, in any case of letters; nothing for other words.
 std::optional<bool> parse_switch(std::string_view text) {
   std::string word(text);
   for (char& c : word) {  // not by tolower(), which depends on the program's locale
@@ -111,7 +111,7 @@ CacheSettings CacheSettings::of_process() {
 }
 
 DiskCache& DiskCache::of_process() {
-  // Never destroyed: kernels may be compiled while statics are.
+  // Never destroyed: kernels may be compiled while statics are destroyed.
   static auto* const cache = new DiskCache(CacheSettings::of_process());
   return *cache;
 }
@@ -243,8 +243,8 @@ void DiskCache::forget(const Name& name) {
 
 void DiskCache::make_room(std::uint64_t added) {
   {
-    // Counting reads every folder, so it is done once, and again when what this process and its
-    // like may have added since matters.
+    // Counting reads every folder. So it is done once, and again when the bytes that this and other
+    // processes may have added since matter.
     const std::lock_guard lock(mutex_);
     known_bytes_ += added;
     added_bytes_ += added;
@@ -291,7 +291,7 @@ void DiskCache::drop(std::string_view kind, const CacheKey& key) {
 
 CacheStatistics DiskCache::stats() const {
   std::vector<CacheFile> files;
-  std::string why;  // told when something was to be read or written
+  std::string why;  // not reported here: reads and writes report it
   if (!stats_.directory.empty()) static_cast<void>(folder_.files(files, why));
   const std::lock_guard lock(mutex_);
   CacheStatistics stats = stats_;

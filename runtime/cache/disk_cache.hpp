@@ -1,5 +1,5 @@
 // The cache on disk: compiled kernels, and any small record with a key. It is optional everywhere:
-// a disk that is full, read-only, not ours or not there costs time, never an exception.
+// a disk that is full, read-only, foreign or not there costs time, never an exception.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ struct CacheSettings {
   bool off = false;              ///< nothing is kept, not even in memory
   std::filesystem::path folder;  ///< empty: memory only
   std::uint64_t byte_limit = kDefaultCacheBytes;
-  std::string warning;  ///< all of the environment that could not be followed
+  std::string warning;  ///< what of the environment could not be followed
 
   /// Reads CHAINFOLD_CACHE, CHAINFOLD_CACHE_DIR, CHAINFOLD_CACHE_BYTES, XDG_CACHE_HOME and HOME
-  /// through `variable`, which returns null for what is not set. A HOME that is no folder is as
-  /// good as none: it is not made.
+  /// through `variable`, which returns null for what is not set. A HOME that is no folder counts as
+  /// none: it is not made.
   static CacheSettings from(const std::function<const char*(const char*)>& variable);
   /// Of the process's own environment; a set-user-id program reads none of it.
   static CacheSettings of_process();
@@ -53,9 +53,9 @@ struct ListedEntry {
 };
 
 /// Thread-safe; several processes, of several versions of this library, may share one folder. An
-/// entry is one file, which is written at once or not at all and checked whole before any of it is
-/// used. When the disk is of no use, entries are kept in memory (up to 64 MiB), and the first fault
-/// is told by stats().
+/// entry is one file. It is written at once or not at all, and checked whole before any of it is
+/// used. When the disk is of no use, entries are kept in memory (up to 64 MiB), and stats() has the
+/// first fault.
 class DiskCache {
  public:
   /// The cache that the environment asks for.
@@ -72,7 +72,7 @@ class DiskCache {
   /// limit is passed. `description` is for people: chainfold-cache lists it.
   void store(std::string_view kind, const CacheKey& key, std::string_view bytes,
              std::string_view description = {});
-  /// Removes an entry that was whole but of no use to whoever loaded it.
+  /// Removes an entry that was whole but of no use to its reader.
   void drop(std::string_view kind, const CacheKey& key);
   /// Notes that something could not be kept, and how to mend it.
   void warn(const std::string& text);
@@ -82,7 +82,7 @@ class DiskCache {
   [[nodiscard]] std::vector<ListedEntry> list();
   /// The entries that have a problem; removes them if asked to.
   std::vector<ListedEntry> verify(bool remove);
-  /// Removes every entry and what killed writers left. Returns how many entries there were.
+  /// Removes every entry, and the files that killed writers left. Returns the number of entries.
   std::int64_t clear();
 
  private:

@@ -1,14 +1,16 @@
 // The bytes of one file of the cache: a header, the payload, and a checksum over both.
 //
-//   magic        8 bytes  "CFcache" and a zero
-//   format       u32      kCacheFormat
-//   header size  u32      bytes before the payload
-//   key          16 bytes high and low word
-//   created      i64      seconds since 1970
-//   payload size u64
-//   kind, library version, description: each a u32 length and its characters
+// clang-format off
+//   magic                                8 bytes             "CFcache" and a zero
+//   format                               u32                 kCacheFormat
+//   header size                          u32                 bytes before the payload
+//   key                                  16 bytes            high and low word
+//   created                              i64                 seconds since 1970
+//   payload size                         u64                 bytes
+//   kind, library version, description   u32, characters     each a length and its characters
 //   payload
-//   checksum     16 bytes XXH3-128 of all before it
+//   checksum                             16 bytes            XXH3-128 of all before it
+// clang-format on
 //
 // Numbers are little-endian, as on every processor that kernels are made for.
 #pragma once

@@ -110,8 +110,8 @@ void for_each_name(const Descriptor& folder, Visit visit) {
   }
 }
 
-/// The folder and those above it that are missing, for this user alone. Returns why the first that
-/// could not be made could not, else 0; opening the folder tells whether it is there now.
+/// Makes the folder and those above it that are missing, for this user alone. Returns the error of
+/// the first that could not be made, else 0. Opening the folder shows whether it is there now.
 int make_folders(const std::filesystem::path& path) {
   int why = 0;
   std::filesystem::path so_far;
@@ -157,7 +157,7 @@ Descriptor CacheFolder::open(bool make, FileOutcome& outcome, std::string& why) 
     folder = Descriptor(::open(path_.c_str(), kFlags));
   }
   if (!folder) {
-    // A folder that is not there because nothing can be made where it belongs is told as that.
+    // A folder that could not be made is reported with the error of making it.
     const int error = errno == ENOENT && made != 0 ? made : errno;
     if (error == ENOENT && !make) {
       outcome = FileOutcome::absent;
@@ -265,7 +265,7 @@ FileOutcome CacheFolder::write(const std::string& name, std::string_view bytes,
   Descriptor opened(openat(inner.get(), temporary.c_str(),
                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!opened) return refuse();
-  // Some file systems tell of a full disk only when the file is closed.
+  // Some file systems report a full disk only when the file is closed.
   const bool written = write_all(opened.get(), bytes) && close(opened.release()) == 0;
   if (written && renameat(inner.get(), temporary.c_str(), inner.get(), file.c_str()) == 0) {
     return FileOutcome::done;

@@ -1,7 +1,7 @@
-// The files of a cache folder, opened so that nobody else's file is ever read or written: the
-// folder, its subfolders and its files belong to this user, nobody else may write them, and none is
-// a symbolic link. Every operation opens the folder anew, so that it may be moved or removed at any
-// time.
+// The files of a cache folder, opened so that no other user's file is ever read or written. The
+// folder, its subfolders and its files belong to this user, no other user may write them, and none
+// is a symbolic link. Every operation opens the folder anew, so that it may be moved or removed at
+// any time.
 #pragma once
 
 #include <cstdint>

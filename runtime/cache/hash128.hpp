@@ -1,5 +1,5 @@
-// 128-bit hashes (XXH3): the keys of the caches and the checksums of their files. Not
-// cryptographic: they guard against accidents, owners and modes against people.
+// 128-bit hashes (XXH3): the keys of the caches and the checksums of their files. They are not
+// cryptographic: hashes guard against accidents, owners and modes of files against people.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,8 @@ struct Hash128 {
 /// The hash of `bytes`.
 Hash128 hash128(std::string_view bytes);
 
-/// The hash of a list of fields. Each counts with its length, so that no two lists look alike.
+/// The hash of a list of fields. A text counts with its length and a number as eight bytes, so no
+/// two lists of fields of the same types look alike.
 class FieldHash {
  public:
   FieldHash& add(std::string_view field);

@@ -23,10 +23,10 @@ struct CacheStatistics {
 /// The figures of this process. Thread-safe; reads the cache's folders for `bytes`.
 ///
 /// The cache lies in CHAINFOLD_CACHE_DIR (empty: in memory only), else $XDG_CACHE_HOME/chainfold,
-/// else $HOME/.cache/chainfold if HOME is a folder; CHAINFOLD_CACHE_BYTES limits it (default 1G).
-/// CHAINFOLD_CACHE turns it off: `off`, `0`, `no` or `false`, in upper or lower case; `on`, `1`,
-/// `yes`, `true` or nothing leave it on, and so does any other word, of which `warning` tells.
-/// These variables are read once, when a kernel is first compiled.
+/// else $HOME/.cache/chainfold if HOME is a folder. CHAINFOLD_CACHE_BYTES limits it (default 1G).
+/// CHAINFOLD_CACHE turns it off by `off`, `0`, `no` or `false`, in upper or lower case. With `on`,
+/// `1`, `yes`, `true` or nothing it is on. With any other word it is on, too, and `warning` says
+/// so. These variables are read once, when a kernel is first compiled.
 CacheStatistics cache_statistics();
 
 }  // namespace chainfold

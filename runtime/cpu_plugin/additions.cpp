@@ -14,13 +14,13 @@
 namespace chainfold::runtime::cpu {
 namespace {
 
-/// Whether it is one instruction with the choice of the lanes that take it, into which a product
-/// and sum only fits if the other lanes keep one of its own operands.
+/// Whether the sum is one instruction with a choice of the lanes that take it. A sum by product
+/// fits into such a choice only if the other lanes keep one of its own operands.
 bool is_chosen(const llvm::Instruction& sum) {
   return sum.hasOneUse() && llvm::isa<llvm::SelectInst>(sum.user_back());
 }
 
-/// What only one kind of units does, in operations on registers.
+/// The work of each kind of units, in operations on registers.
 struct Work {
   int products = 0;   ///< of the units that multiply
   int additions = 0;  ///< of those that add, which shift and convert as well

@@ -7,13 +7,15 @@ class Module;
 
 namespace chainfold::runtime::cpu {
 
-/// Replaces sums of the four bytes of each word of a vector, extended to 32 bits, with the same
-/// values, by products with ones that are added up: of AVX-512 VNNI one instruction a register,
-/// which adds what was there before as well, of AVX-512BW and AVX2 two. Else nothing.
+/// Replaces sums of the four bytes of each word of a vector, extended to 32 bits, by products with
+/// ones that are added up. The values are the same. With AVX-512 VNNI it is one instruction a
+/// register, which also adds the sum before; with AVX-512BW and AVX2 it is two. On other hosts
+/// nothing changes.
 ///
 /// Before: a module for the host as it was emitted, which takes elements of a load apart by their
-/// places in words: what LLVM makes of them is no longer recognised. After: for 64 bytes one
-/// instruction or two, where extensions and additions are eight.
+/// places in words. Code that LLVM has optimised is no longer recognised.
+///
+/// After: one instruction or two for 64 bytes, where extensions and additions are eight.
 void sum_bytes(llvm::Module& module);
 
 }  // namespace chainfold::runtime::cpu

@@ -162,7 +162,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Effort& 
   hide_functions(module);
   if (effort.tier == CHAINFOLD_CPU_OPTIMISED)
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-  else  // what follows takes its time by instructions, of which these leave few
+  else  // later steps take time by the instruction, of which these passes leave few
     run(few_passes());
   show_functions(module);
 }

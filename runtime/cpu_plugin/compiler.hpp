@@ -18,10 +18,10 @@ namespace chainfold::runtime::cpu {
 struct Failure {
   std::string message;
   std::int32_t line = 0;
-  bool given_up = false;  ///< by whoever asked; no message
+  bool given_up = false;  ///< by Effort::given_up; no message
 };
 
-/// How a compilation goes about.
+/// How a compilation is done.
 struct Effort {
   chainfold_cpu_effort tier = CHAINFOLD_CPU_OPTIMISED;
   const std::int32_t* given_up = nullptr;  ///< looked at between passes, atomically; may be null
@@ -31,9 +31,9 @@ struct Effort {
   }
 };
 
-/// Parses, verifies, optimises (no fast-math, no contraction) and compiles `ir`. Baseline code has
-/// its memory made values and common expressions joined, and is then made as by O0: instructions
-/// are selected one by one, registers hold values within a block alone. Optimised code is O3's.
+/// Parses, verifies, optimises (no fast-math, no contraction) and compiles `ir`. For baseline code
+/// memory becomes values and common expressions are joined. The rest is as in O0: instructions are
+/// selected one by one, and registers hold values within a block alone. Optimised code is O3's.
 /// Null, with `failure` filled, when any step fails, including LLVM's own fatal errors.
 /// Thread-safe; `ir` must be followed by a null byte.
 std::unique_ptr<llvm::MemoryBuffer> compile_to_object(std::string_view ir, const Effort& effort,

@@ -17,8 +17,8 @@ namespace chainfold::runtime::cpu {
 namespace {
 
 constexpr std::uint32_t kLastKept = 0x10000, kQuiet = 0x400000, kHalfLessOne = 0x7FFF;
-/// Of the bytes of kBytes, but for the third, products with those of kFactors are kHalfLessOne:
-/// 255 * 127 + 255 + 127. The third one is the last kept bit.
+/// The products of the bytes of kBytes with those of kFactors, but for the third, add up to
+/// kHalfLessOne: 255 * 127 + 255 + 127. The third one is the last kept bit.
 constexpr std::uint32_t kBytes = 0x7F00FFFF, kFactors = 0x0101017F;
 /// The largest negative word to which half a unit can be added.
 constexpr std::uint32_t kMost = 0xFFFF7FFF;
@@ -55,7 +55,7 @@ llvm::Value* rounded_by(llvm::Instruction& choice) {
     return nullptr;
   llvm::Value* value = nullptr;
   if (!match(bits, m_BitCast(m_Value(value))) || !is_arithmetic(value)) return nullptr;
-  // LLVM asks what 0 is added to whether it is a NaN.
+  // Of a float to which 0 is added, LLVM tests the float before the addition.
   if (value != tested && !match(value, m_c_FAdd(m_Specific(tested), m_AnyZeroFP()))) return nullptr;
   const auto odd = m_And(m_LShr(m_Specific(bits), m_SpecificInt(16)), m_One());
   if (!match(sum, m_Add(m_Value(left), m_Value(right)))) return nullptr;

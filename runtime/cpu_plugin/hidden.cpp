@@ -10,7 +10,7 @@
 namespace chainfold::runtime::cpu {
 namespace {
 
-/// No instruction, but LLVM does not see that what comes out is what went in.
+/// No instruction, but LLVM does not see that the result is `value`.
 llvm::Value* hide(llvm::IRBuilder<>& at, llvm::Constant* value, const char* constraints) {
   auto* same = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
   return at.CreateCall(same, llvm::InlineAsm::get(same, "", constraints, /*hasSideEffects=*/false),

@@ -1,4 +1,4 @@
-// Constants of a function of whose values LLVM knows nothing.
+// Constants of a function whose values LLVM does not know.
 #pragma once
 
 #include <llvm/ADT/DenseMap.h>
@@ -11,7 +11,7 @@
 namespace chainfold::runtime::cpu {
 
 /// Masks, and vectors of ones, each in a register from the function's beginning on. LLVM would fold
-/// what uses a constant that it knows: a choice by it into the shuffles behind it, a product with
+/// the uses of a constant that it knows: a choice by it into the shuffles behind it, a product with
 /// it into nothing.
 class Hidden {
  public:

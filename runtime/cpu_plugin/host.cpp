@@ -20,7 +20,7 @@
 namespace chainfold::runtime::cpu {
 namespace {
 
-/// What LLVM calls the width of the vectors it is to prefer.
+/// LLVM's name for the width of the vectors that it is to prefer.
 constexpr const char* kVectorBits = "prefer-vector-width";
 
 using FeatureMap = std::map<std::string, bool, std::less<>>;
@@ -41,14 +41,14 @@ std::int32_t widest_useful_vector(std::string_view cpu, const FeatureMap& featur
   return has("avx2") ? 256 : 128;
 }
 
-/// CHAINFOLD_VECTOR_BITS: 512, 256 or 128, which libchainfold sees to; 0: it is not set.
+/// CHAINFOLD_VECTOR_BITS: 512, 256 or 128, which libchainfold checks; 0: it is not set.
 int chosen_bits() {
   const char* chosen = std::getenv("CHAINFOLD_VECTOR_BITS");
   return chosen == nullptr ? 0 : std::atoi(chosen);
 }
 
-/// Turns off what needs more bits than these. A feature that LLVM knows to need another one would
-/// turn that on again, so none may be left.
+/// Turns off features that need more bits than these. LLVM turns on what a feature needs, so no
+/// feature may be left that needs one of them.
 void leave_out(FeatureMap& features, int bits) {
   for (auto& [name, present] : features) {
     const bool wide = bits < 512 && (name.starts_with("avx512") || name.starts_with("avx10"));
@@ -68,8 +68,8 @@ Host detect_host() {
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     features.emplace(feature.getKey().str(), feature.getValue());
   }
-  // Programs compute with halves as floats. Where there are instructions for halves themselves LLVM
-  // makes vectors of them again of what is converted, and has no store of these past the caches.
+  // Programs compute with halves as floats. With instructions for halves, LLVM makes vectors of
+  // halves of what is converted again, and it has no non-temporal stores for these.
   if (const auto halves = features.find("avx512fp16"); halves != features.end())
     halves->second = false;
   if (const int bits = chosen_bits(); bits > 0) leave_out(features, bits);
@@ -80,8 +80,8 @@ Host detect_host() {
   h.vector_bits = widest_useful_vector(h.cpu, features);
   h.multiplies_apart = std::string_view(h.cpu).starts_with("znver");
   h.half_units = h.cpu == "znver4" && h.vector_bits == 512;
-  // Processors with vectors of this width issue a pattern of lanes from a register as often as any
-  // other, and LLVM takes one instruction of it where it would take two.
+  // Processors with vectors of this width issue shuffles by a pattern in a register as often as any
+  // other. LLVM then takes one such instruction where it would take two others.
   if (h.vector_bits == 512)
     h.features += ",+fast-variable-crosslane-shuffle,+fast-variable-perlane-shuffle";
   return h;
@@ -110,10 +110,10 @@ void target_function(llvm::Function& function) {
   function.addFnAttr("target-features", host().features);
   function.addFnAttr(kVectorBits,
                      std::to_string(half ? host().vector_bits / 2 : host().vector_bits));
-  // Without it LLVM takes registers of every width to be wanted.
+  // Without it LLVM assumes that registers of every width are wanted.
   if (half) function.addFnAttr("min-legal-vector-width", "0");
-  // Else LLVM finds too late that it cannot align the stack for vectors, and what goes there and
-  // back crosses lines of the cache: means and variances of 4096 f32 39 GB/s instead of 48.
+  // Otherwise LLVM finds too late that it cannot align the stack for vectors, and spilled vectors
+  // cross lines of the cache (docs/decisions/0023-below-llvm-ir.md).
   function.addFnAttr("frame-pointer", "all");
   function.addFnAttr(llvm::Attribute::NoUnwind);  // and so no unwind tables to register
 }
@@ -147,7 +147,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
 }
 
 extern "C" void chainfold_yield(std::int32_t polls) {
-  constexpr std::int32_t kSpins = 64;  // a few microseconds: as long as a tile takes
+  constexpr std::int32_t kSpins = 64;  // about as long as a tile takes
   if (polls < 0 || polls >= kSpins) {
     std::this_thread::yield();
     return;

@@ -19,7 +19,7 @@ namespace {
 using llvm::orc::ExecutionSession;
 using llvm::orc::ExecutorAddr;
 
-/// What the session reported while this thread linked; the error it returns only says "failed".
+/// Reports of the session while this thread linked; the error that it returns only says "failed".
 thread_local std::string session_report;
 
 struct Linker {
@@ -92,8 +92,8 @@ bool define_externals(const llvm::MemoryBuffer& buffer, llvm::orc::JITDylib& sco
 
 }  // namespace
 
-/// Libraries by name rather than the process: a host program may have loaded this plugin without
-/// libm in its global scope, or define a function called `log` of its own.
+/// Libraries are opened by name, and the process is not searched. A host program may have loaded
+/// this plugin without libm in its global scope, or define a function called `log` of its own.
 void* find_in_system_libraries(const char* name) {
   static const std::array<void*, 4> libraries = {
       dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL), dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL),

@@ -13,8 +13,8 @@ class JITDylib;
 
 namespace chainfold::runtime::cpu {
 
-/// A function of libm, libmvec, libc or libgcc; null where none of those that the machine has
-/// defines it. Thread-safe.
+/// A function of libm, libmvec, libc or libgcc; null where none of them, as far as the machine has
+/// them, defines it. Thread-safe.
 void* find_in_system_libraries(const char* name);
 
 /// A linked object: its own symbol scope, so equal names in two modules never meet. Its code lives

@@ -22,7 +22,7 @@ constexpr int kWordBytes = 4;
 /// Bits of a register of AVX.
 constexpr int kAvxBits = 256;
 
-/// A masked load of whole words of elements, and which of these it touches.
+/// A masked load of whole words of elements, and which of the elements it touches.
 struct Masked {
   llvm::IntrinsicInst* load;
   int bytes;  ///< an element
@@ -106,8 +106,8 @@ bool has_unknown_mask(const llvm::IntrinsicInst& access) {
          !llvm::isa<llvm::Constant>(access.getArgOperand(loads ? 2 : 3));
 }
 
-/// The lanes of a mask that one register's elements of so many bits have, for LLVM to know nothing
-/// of.
+/// The lanes of a mask for one register's elements of so many bits, as a mask that LLVM does not
+/// know.
 llvm::Value* hidden_mask(llvm::IRBuilder<>& at, llvm::Value* mask, int first, int lanes, int bits) {
   auto* type = llvm::FixedVectorType::get(at.getIntNTy(static_cast<unsigned>(bits)),
                                           static_cast<unsigned>(lanes));

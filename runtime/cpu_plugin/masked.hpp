@@ -10,13 +10,19 @@ namespace chainfold::runtime::cpu {
 /// Before: a module for the host, optimised, so that masks which do not depend on data are
 /// constants. Nothing changes where the host has AVX-512BW, or no AVX.
 ///
-/// After: masked loads of elements of one or two bytes under known masks are masked loads of words
-/// and, of words that are loaded in part, loads of single elements; LLVM 19 would load all their
-/// elements one by one. Those under other masks are left to one function of the module. Loads and
-/// stores of words under other masks are of one register each, and LLVM knows nothing of the masks:
-/// it takes some for all set of which it finds out that no lane of a register can be (one mask in
-/// use whole and by constants, as those of rows that may not exist). Less than a register stays as
-/// it is, and so do stores of bytes and halves.
+/// After: masked accesses are of these kinds.
+///
+///     elements of 1 or 2 bytes, loaded     a masked load of words, and single loads of the
+///     under a known mask                   elements of words that are loaded in part
+///     the same under another mask          a call of one function of the module
+///     words and pairs of words,            one access a register, under a mask that LLVM does
+///     under a mask that is not known       not know
+///     stores of bytes and halves, and      as they were
+///     accesses of less than a register
+///
+/// LLVM 19 would load elements of one or two bytes one by one. It also takes some masks for all set
+/// where it finds out that no lane of a register can be. Such a mask is in use both whole and by
+/// constants, as those of rows that may not exist.
 void split_masked(llvm::Module& module);
 
 }  // namespace chainfold::runtime::cpu

@@ -56,7 +56,7 @@ std::optional<Choice> choice_of(llvm::Instruction& instruction) {
   const int lanes = static_cast<int>(type->getNumElements());
   if ((bits != 32 && bits != 64) || lanes % register_lanes(*type) != 0) return std::nullopt;
   if (!llvm::isPowerOf2_32(static_cast<unsigned>(lanes))) return std::nullopt;
-  // Of two such operations the one that nothing else uses: of the other one all lanes are wanted.
+  // Of two such operations the one without other uses: of the other one all lanes are wanted.
   const bool second = shuffle->getOperand(1)->hasOneUse() && !shuffle->getOperand(0)->hasOneUse();
   for (const unsigned taken : {second ? 1U : 0U, second ? 0U : 1U}) {
     if (!is_maskable(shuffle->getOperand(taken))) continue;
@@ -76,14 +76,14 @@ void rewrite(Hidden& hidden, const Choice& choice) {
   llvm::IRBuilder<> at(choice.shuffle);
   llvm::Value* operation = choice.shuffle->getOperand(choice.operation);
   llvm::Value* other = choice.shuffle->getOperand(1 - choice.operation);
-  // Those that add have all the others. Of f64 as many rows have twice the registers, and the units
-  // that multiply become the limit.
+  // Units that add have all the other sums. As many rows of f64 have twice the registers, and the
+  // units that multiply become the limit.
   auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(operation);  // not if another choice had it, too
   if (host().multiplies_apart && sum != nullptr && sum->getOpcode() == llvm::Instruction::FAdd &&
       type.getElementType()->isFloatTy())
     operation = sum_by_product(hidden, *sum);
-  // Register by register. LLVM 19 takes a mask that is joined with known zeros for its own register
-  // as it is, with whatever stands there above it.
+  // Register by register. Of a mask that is joined with known zeros, LLVM 19 uses the register as
+  // it is, with any bits that stand above the mask.
   llvm::SmallVector<llvm::Value*> chosen;
   for (int first = 0; first < static_cast<int>(choice.lanes.size()); first += lanes) {
     const auto begin = choice.lanes.begin() + first;

@@ -10,14 +10,16 @@ namespace chainfold::runtime::cpu {
 class Hidden;
 
 /// Where known lanes take an operation's result and the others another value, lets the operation
-/// write those lanes alone, with the same values, if the host has AVX-512DQ; else nothing. A choice
-/// of whole registers needs no mask and is left alone.
+/// write those lanes alone. The values are the same. Only functions with vectors of 512 bits are
+/// changed (Host::vector_bits). A choice of whole registers needs no mask and is left alone.
 ///
-/// Before: a function for the host, optimised: such a choice of known lanes is a shuffle of two
-/// vectors, which LLVM 19 looks through, so that the operation and the choice stay two instructions
-/// and shuffles behind them become more. After: the choice is by a mask in a register that LLVM
-/// knows nothing of, and one instruction with the operation; sums of f32 among these are by the
-/// units that multiply, where those are others (additions.hpp).
+/// Before: a function for the host, optimised. Such a choice of known lanes is a shuffle of two
+/// vectors. LLVM 19 looks through it, so that the operation and the choice stay two instructions
+/// and shuffles behind them become more.
+///
+/// After: the choice is by a mask that LLVM does not know, and is one instruction with the
+/// operation. Sums of f32 among these are by the units that multiply, where those are others
+/// (additions.hpp).
 void rewrite_choices(llvm::Function& function, Hidden& hidden);
 
 }  // namespace chainfold::runtime::cpu

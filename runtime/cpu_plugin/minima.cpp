@@ -29,7 +29,7 @@ llvm::Value* of_register(llvm::IRBuilder<>& at, bool larger, llvm::Value* a, llv
                               : llvm::Intrinsic::x86_avx512_mask_range_ps_512,
                          {a, b, at.getInt32(larger ? kLarger : kSmaller),
                           llvm::Constant::getNullValue(type), all, at.getInt32(kRoundAsSet)});
-  // Of a number and a NaN it takes the number; their sum is the NaN.
+  // Of a number and a NaN the instruction takes the number; their sum is the NaN.
   return at.CreateSelect(at.CreateFCmpUNO(a, b), at.CreateFAdd(a, b), ranged);
 }
 

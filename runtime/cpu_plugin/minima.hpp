@@ -8,13 +8,14 @@ class Module;
 
 namespace chainfold::runtime::cpu {
 
-/// Replaces llvm.minimum and llvm.maximum of vectors, with the same values, where the host has
-/// AVX-512DQ; else nothing.
+/// Replaces llvm.minimum and llvm.maximum of vectors, with the same values. Only functions with
+/// vectors of 512 bits are changed (Host::vector_bits).
 ///
-/// Before: a module for the host, optimised: LLVM does not look through what stands for these
-/// intrinsics. After: three instructions a register where LLVM 19 writes six, two of which move
-/// masks; each minimum directly behind what it takes, so that trees over the same rows take turns
-/// and no row waits in memory until the first tree is done.
+/// Before: a module for the host, optimised, since LLVM does not look through the replacement.
+///
+/// After: three instructions a register where LLVM 19 writes six, two of which move masks. Each
+/// minimum stands directly behind its operands. So trees over the same rows take turns, and no row
+/// waits in memory until the first tree is done.
 void rewrite_minima(llvm::Module& module);
 
 }  // namespace chainfold::runtime::cpu

@@ -7,13 +7,13 @@ class Module;
 
 namespace chainfold::runtime::cpu {
 
-/// Makes llvm.exp, llvm.log and llvm.pow plain functions without effects, so that passes behind
-/// neither evaluate them, nor make vectors of one lane's calls or the other way round, nor know
-/// better ways to some powers: results would depend on which passes run. Such ways are for before.
+/// Makes llvm.exp, llvm.log and llvm.pow plain functions without effects. So later passes do not
+/// evaluate them, do not turn calls for one lane into calls for vectors or back, and do not rewrite
+/// some powers. Results would depend on which passes run. Powers are rewritten before this.
 void hide_functions(llvm::Module& module);
-/// And back.
+/// The reverse.
 ///
-/// Before: what hide_functions() left, optimised. After: intrinsics, as they were.
+/// Before: the module that hide_functions() left, optimised. After: intrinsics, as they were.
 void show_functions(llvm::Module& module);
 
 /// Whether the module calls llvm.pow.

@@ -56,7 +56,7 @@ bool computes(const llvm::Instruction& instruction) {
 
 void place_behind_operands(llvm::BasicBlock& block,
                            llvm::function_ref<bool(const llvm::Instruction&)> moves) {
-  // What stays, each with what follows it; before the first there is nothing.
+  // Each instruction that stays, with those placed behind it; the first list stays empty.
   std::vector<std::vector<llvm::Instruction*>> order(1);
   llvm::DenseMap<llvm::Instruction*, std::size_t> place;
   for (llvm::Instruction& instruction : block) {
@@ -64,7 +64,7 @@ void place_behind_operands(llvm::BasicBlock& block,
     for (llvm::Value* operand : instruction.operands())
       if (auto* before = llvm::dyn_cast<llvm::Instruction>(operand); before != nullptr)
         last = std::max(last, place.lookup(before));  // 0 from another block
-    // A value of a loop or a branch stands before all that is no such value.
+    // Values of a loop or a branch (phis) stand before all other instructions.
     if (!moves(instruction) || last == 0 || llvm::isa<llvm::PHINode>(order[last].front())) {
       order.emplace_back();
       last = order.size() - 1;
@@ -78,8 +78,8 @@ void place_behind_operands(llvm::BasicBlock& block,
 
 void order_by_operands(llvm::Function& function) {
   if (vector_bits(function) < kRegisterBits) return;
-  // Twice as many as there are: what folds a load into its use needs no register for it, and LLVM's
-  // schedulers get by with somewhat more (rows of scans, of 44, are faster as they stand).
+  // Twice as many registers as there are: a load that is folded into its use needs none, and LLVM's
+  // schedulers manage somewhat more (docs/tuned-values.md).
   constexpr int kMost = 2 * kRegisters;
   for (llvm::BasicBlock& block : function)
     if (pressure(block) > kMost) place_behind_operands(block, computes);

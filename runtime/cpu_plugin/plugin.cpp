@@ -42,8 +42,8 @@ int fail(chainfold_cpu_error* error, const char* message, std::int32_t line) {
   return 1;
 }
 
-/// A compilation holds tens of megabytes and a core: more of them than cores only costs memory. One
-/// that nobody waits for takes no turn of those that somebody does.
+/// A compilation holds memory and a core: more of them than cores only cost memory. One for which
+/// no caller waits takes no slot of the others.
 class CompileSlot {
  public:
   explicit CompileSlot(bool awaited) : awaited_(awaited) {
@@ -121,13 +121,13 @@ void free_error(chainfold_cpu_error* error) {
   *error = {};
 }
 
-/// Kernels round to nearest and keep subnormals, whatever the calling thread or a worker of a
-/// shared pool was set to: otherwise results would depend on which thread ran a block.
+/// Kernels round to nearest and keep subnormals, in any environment of the calling thread or of a
+/// shared pool's worker. Otherwise results would depend on which thread ran a block.
 class DefaultFloatEnvironment {
  public:
 #if defined(__x86_64__)
-  // Only the vector unit's part: kernels use no other, whose state takes longer than a short
-  // launch.
+  // Only the vector unit's part. Kernels use no other, and the state of the others takes longer
+  // than a short launch.
   DefaultFloatEnvironment() : saved_(__builtin_ia32_stmxcsr()) {
     constexpr unsigned kDefault = 0x1f80;
     __builtin_ia32_ldmxcsr(kDefault);
@@ -152,8 +152,8 @@ class DefaultFloatEnvironment {
 };
 
 /// Blocks in one contiguous range a thread, which reads long runs of memory that it may have
-/// touched the last time; whoever is done takes what is left of the others' ranges, because a
-/// thread that wakes up late would hold up all.
+/// touched the last time. A thread that is done takes what is left of the others' ranges. Otherwise
+/// a thread that wakes up late would hold up all.
 class SharedRanges {
  public:
   /// Of blocks [first, blocks).
@@ -217,9 +217,9 @@ struct NoteEnd {
   NoteEnd& operator=(const NoteEnd&) = delete;
 };
 
-/// What launches of a function took a thread the last time, so that who knows that it is worth
-/// sharing need not run a part alone to find out. Guesses: functions may share an entry, and the
-/// same blocks may do less this time.
+/// The time that launches of a function took one thread the last time. A launch that is known to be
+/// worth sharing need not run a part alone to find out. Times are guesses: functions may share an
+/// entry, and the same blocks may do less this time.
 class Memory {
  public:
   /// Nanoseconds of all blocks; 0: not known.
@@ -260,12 +260,14 @@ struct Shared {
   std::int64_t threads;  ///< 1: nothing is left
 };
 
-/// Of blocks that are not known to take longer than it takes to get another thread, runs the first,
-/// which tells how long the others take, and all of them if that is no longer; as many threads
-/// share the rest as have that much to do each. Few blocks that nothing is known of are shared at
-/// once: a part that runs alone would be much of them. Asleep they have to be woken; where
-/// launches follow one another the first of them to share its work pays for that, and the others
-/// find them looking for more.
+/// Decides how many threads share a launch (docs/decisions/0027-cpu-launches.md). Blocks that are
+/// known to take longer than it takes to get another thread are shared at once. So are few blocks
+/// of unknown times: a part that runs alone would be much of them. Of others the first blocks run
+/// alone, and their time is a guess for the rest. If the rest takes no longer than it takes to get
+/// a thread, this thread runs all of it. Else as many threads share it as have that much work each.
+///
+/// Threads that sleep have to be woken. Where launches follow one another, the first one that is
+/// shared pays for that. Later ones find the threads still looking for work.
 template <class Run>
 Shared run_alone(chainfold_cpu_launch launch, std::int64_t blocks, std::int64_t grain,
                  std::int64_t threads, const Run& run) {
@@ -316,8 +318,8 @@ int parallel_for(const chainfold_cpu_launch* function, std::int64_t blocks, std:
   if (rest.threads == 1) return 0;
   try {
     SharedRanges ranges(rest.first, blocks, std::min(grain, blocks - rest.first), rest.threads);
-    // Isolated, so that a thread that waits here never picks up a task of the host program, which
-    // might take a lock this thread holds.
+    // Isolated, so that a thread that waits here never picks up a task of the host program. Such a
+    // task might take a lock that this thread holds.
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
           std::int64_t{0}, rest.threads,
@@ -340,7 +342,7 @@ std::uint64_t worker_stack() {
 
 chainfold_cpu_plugin make_table() {
   const cpu::Host& host = cpu::host();
-  // Objects that call the library's functions are none for machines without it.
+  // Objects that call the library's functions do not run on machines without it.
   static const std::string features =
       host.features + (cpu::has_vector_functions() ? ",libmvec" : "");
   return {.abi_version = CHAINFOLD_CPU_PLUGIN_ABI_VERSION,

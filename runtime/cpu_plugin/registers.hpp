@@ -1,4 +1,4 @@
-// Vectors of LLVM's as the registers of AVX-512 that they become.
+// LLVM's vectors as the registers of AVX-512 that they become.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -16,7 +16,7 @@ inline constexpr int kRegisters = 32;
 
 /// Lanes of a register of the type's elements.
 int register_lanes(const llvm::FixedVectorType& type);
-/// Registers that a vector of any type takes, the last one perhaps not full; 0 of what is none.
+/// Registers that a vector of any type takes, the last one perhaps not full; 0 for other types.
 int registers_of(const llvm::Type& type);
 /// Registers of a vector of f32 or f64 that fills a power of two of them; else 0.
 int float_registers(const llvm::Type& type);
@@ -27,8 +27,8 @@ llvm::Value* slice(llvm::IRBuilder<>& at, llvm::Value* vector, int first, int co
 /// The vectors, of one type, one after the other; their number is a power of two.
 llvm::Value* concatenate(llvm::IRBuilder<>& at, llvm::SmallVector<llvm::Value*> parts);
 
-/// What `body` makes of a register of each of the vectors, which are of one type and fill a power
-/// of two of registers, for all of them, as one vector.
+/// Calls `body` with one register of each of the vectors, for all registers, and joins its results
+/// to one vector. The vectors are of one type and fill a power of two of registers.
 llvm::Value* by_registers(llvm::IRBuilder<>& at, llvm::ArrayRef<llvm::Value*> vectors,
                           llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*>)> body);
 

@@ -13,8 +13,8 @@ namespace chainfold::runtime::cpu {
 
 namespace {
 
-/// Registers of the floats that the block loads and uses more than once. Integers are mostly words,
-/// which are taken apart at once.
+/// Registers of the floats that the block loads and uses more than once. Integers are mostly words
+/// that are taken apart at once.
 int kept_loads(const llvm::BasicBlock& block) {
   int registers = 0;
   for (const llvm::Instruction& instruction : block) {

@@ -13,17 +13,17 @@ class Function;
 
 namespace chainfold::runtime::cpu {
 
-/// LLVM 19's scheduler takes loads for free of dependencies and moves all of a block to its
-/// beginning. What is loaded for one use is no harm, as the use then reads memory itself; but
-/// values that are used more than once (an element and, behind the mean, its deviation) need a
-/// register each, and go to the stack and back. So it skips functions with blocks that load more
-/// such floats than there are registers of AVX-512: mean and variance from cache, one core of a
-/// Zen 4, of 64 f32 38 -> 48 GB/s, of 512 34 -> 59, of 64 f64 29 -> 51. Elsewhere it stays: sums of
-/// 4096 f16 and scans lose 4 % without it.
+/// LLVM 19's scheduler takes loads for free of dependencies and moves all loads of a block to its
+/// beginning. A load for one use does no harm, since the use then reads memory itself. But a value
+/// with several uses (an element and, behind the mean, its deviation) needs a register, and goes to
+/// the stack and back. So the scheduler skips functions with blocks that load more such floats than
+/// AVX-512 has registers. It serves all others, some of which are slower without it
+/// (docs/decisions/0023-below-llvm-ir.md, docs/tuned-values.md).
 ///
-/// What is given up runs no pass that can be left out.
+/// A compilation that is given up runs no pass that can be left out.
 ///
-/// One a compilation, as the gate of its LLVMContext, which asks before passes of code generation.
+/// A compilation has one KeptOrder, as the gate of its LLVMContext, which asks it before passes of
+/// code generation.
 class KeptOrder final : public llvm::OptPassGate {
  public:
   explicit KeptOrder(const Effort& effort) : effort_(effort) {}

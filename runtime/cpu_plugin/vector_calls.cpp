@@ -25,7 +25,7 @@ struct Function {
   llvm::CallInst* call = nullptr;
 };
 
-/// What emitters declare where LLVM has no intrinsic: chainfold.library.NAME.TYPE[.LANES].
+/// Names that emitters declare where LLVM has no intrinsic: chainfold.library.NAME.TYPE[.LANES].
 constexpr std::string_view kDeclared = "chainfold.library.";
 
 /// The function that a call is of; none for others.
@@ -51,9 +51,8 @@ std::string vector_name(std::string_view scalar, bool is_double, int lanes, std:
          std::string(operands, 'v') + '_' + std::string(scalar) + (is_double ? "" : "f");
 }
 
-/// Operands that the library's functions leave to slow ones, but whose values are known. Lanes that
-/// have no element hold such: a logarithm of zero, or the exponential of what is below -inf by
-/// -inf.
+/// Operands that the library's functions leave to slow ones, but whose results are known. Lanes
+/// without an element hold such operands: a logarithm of 0, or an exponential of -inf - -inf.
 struct Known {
   llvm::Value* is_known;
   llvm::Value* value;
@@ -71,9 +70,9 @@ Known known_values(llvm::IRBuilder<>& at, std::string_view function, llvm::Value
   return {at.CreateFCmpULT(x, least), at.CreateSelect(at.CreateFCmpUNO(x, x), x, zero)};
 }
 
-/// `library`, but for the lanes whose values are known: a function of its own, since the caller
-/// would keep what it knows in memory until the library returns. Where no lane's value is known it
-/// only looks and jumps, and needs no frame. Of other functions no values are known.
+/// `library`, but for the lanes whose results are known. It is a function of its own, since the
+/// caller would keep the known results in memory until the library returns. Where no lane's result
+/// is known it only tests and jumps, and needs no frame. Of other functions no results are known.
 llvm::FunctionCallee guarded(const Function& what, llvm::FunctionCallee library) {
   if (what.name != "exp" && what.name != "log" && what.name != "log2") return library;
   llvm::CallInst& call = *what.call;
@@ -106,7 +105,7 @@ llvm::FunctionCallee guarded(const Function& what, llvm::FunctionCallee library)
   return function;
 }
 
-/// Each lane by itself: what LLVM does of its intrinsics.
+/// Calls the function for each lane by itself, as LLVM does of its intrinsics.
 void call_each_lane(const Function& what) {
   llvm::CallInst& call = *what.call;
   llvm::Type* element = call.getType()->getScalarType();

@@ -11,11 +11,11 @@
 
 namespace chainfold::runtime {
 
-/// Addresses that the driver has said to be memory of a device: a launch asks of each but once, as
-/// an answer takes longer than all else that a launch checks. A newer address may take the place of
-/// an older one. Freed memory is forgotten where this library freed it. Where its owner did, the
-/// address is vouched for still; drivers hand it out again as device memory, so that a mistake
-/// which would have been told at the launch then becomes the driver's to tell. Thread-safe.
+/// Addresses that the driver has said to be memory of a device. A launch asks about each but once,
+/// since an answer takes longer than all other checks of a launch. A newer address may take the
+/// place of an older one. Memory that this library frees is forgotten. Memory that its owner frees
+/// is not: drivers hand its address out again as device memory. So a mistake that a launch would
+/// have reported is then left to the driver. Thread-safe.
 class KnownMemory {
  public:
   [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
@@ -66,9 +66,9 @@ class Context {
   mutable KnownMemory known_memory_;
 };
 
-/// Makes a context current on this thread until the end of the scope, then restores what was
-/// current before. Costs one look-up where it is current already. Throws DeviceError in a forked
-/// child and on driver errors.
+/// Makes a context current on this thread until the end of the scope, then restores the one that
+/// was current before. Costs one look-up where it is current already. Throws DeviceError in a
+/// forked child and on driver errors.
 class ContextScope {
  public:
   explicit ContextScope(const Context& context);

@@ -1,4 +1,4 @@
-// The CUDA devices of this machine: what the planner and the tuner need to know of each.
+// The CUDA devices of this machine, as planner and tuner need to know them.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct DeviceInfo {
 /// How many CUDA devices this process sees; 0 without a driver. Never throws.
 int device_count() noexcept;
 
-/// The device of an ordinal, read once. Throws DeviceError: missing_library or device_failed as
-/// driver() does, invalid_argument if there is no such device.
+/// The device of an ordinal, read once. Throws DeviceError (missing_library, device_failed) as
+/// driver() does, and (invalid_argument) if there is no such device.
 const DeviceInfo& device_info(int ordinal);
 
 }  // namespace chainfold::runtime

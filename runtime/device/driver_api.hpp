@@ -1,7 +1,6 @@
-// CUDA's driver API, opened on demand: our own declarations of the entry points that we use, so
-// that the library builds without CUDA and uses a GPU wherever it finds a driver. The symbol names
-// carry their version (cuMemAlloc_v2): those are the stable binary interface of libcuda since
-// CUDA 12.0.
+// CUDA's driver API, opened on demand. The entry points in use are declared here, so the library
+// builds without CUDA and uses a GPU wherever it finds a driver. The symbol names carry their
+// version (cuMemAlloc_v2): those are the stable binary interface of libcuda since CUDA 12.0.
 #pragma once
 
 #include <cstddef>
@@ -198,9 +197,9 @@ struct DriverApi {
   std::string file;  ///< what the table was loaded from
 };
 
-/// Opens the first driver of `places`, resolves the table and calls cuInit. Throws DeviceError:
-/// missing_library naming every place looked at if there is none or it is too old, device_failed if
-/// it does not start. Not cached: use driver().
+/// Opens the first driver of `places`, resolves the table and calls cuInit. Throws DeviceError
+/// (missing_library) if there is none, with every place looked at, or if it is too old or a stub.
+/// Throws DeviceError (device_failed) if it does not start. Not cached: use driver().
 DriverApi load_driver(const std::vector<SearchPlace>& places);
 
 /// The driver of this process, loaded by the first call and kept for ever. Throws as load_driver
@@ -210,15 +209,16 @@ const DriverApi& driver();
 /// Whether driver() succeeds: a driver is there and has a device.
 bool driver_available() noexcept;
 
-/// Whether this process is the child of one that had already started the driver: CUDA does not
+/// Whether this process is the child of one that had already started the driver. CUDA does not
 /// survive a fork, and neither does any handle made before it.
 bool driver_lost_by_fork() noexcept;
 
 /// Throws DeviceError(device_failed) if driver_lost_by_fork().
 void check_not_forked();
 
-/// Throws the DeviceError for a failed `call`: its name, the driver's name and text for the result,
-/// `detail` (what was asked for), and the fix where there is one. Out of memory has its own code.
+/// Throws the DeviceError for a failed `call`. The message has the name of the call, and the
+/// driver's name and text for the result. Then come `detail` (what was asked for) and the fix where
+/// there is one. Out of memory has its own code.
 [[noreturn]] void throw_driver_error(DriverResult result, const char* call,
                                      std::string_view detail = {});
 /// As above for a table that is not (yet) the process's own.

@@ -1,6 +1,6 @@
-// Owners of device memory, pinned host memory, streams and events. Sizes are in bytes. Everything
-// here throws DeviceError on failure (out_of_memory where memory ran out); destructors never throw,
-// and do nothing in a forked child or after the driver has shut down.
+// Owners of device memory, pinned host memory, streams and events. Sizes are in bytes. All
+// functions here throw DeviceError on failure (out_of_memory where memory ran out). Destructors
+// never throw, and do nothing in a forked child or after the driver has shut down.
 #pragma once
 
 #include <cstddef>
@@ -117,8 +117,8 @@ class PinnedBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// Copies and fills in stream order. From and to pageable host memory the driver stages the data,
-/// and may return only when the source was read; the destination is valid after a synchronisation.
+/// Copies and fills in stream order. The driver stages data from and to pageable host memory, and
+/// may return only when the source was read. The destination is valid after a synchronisation.
 void copy_to_device(const Context& context, DevicePtr destination, const void* source,
                     std::size_t bytes, StreamHandle stream);
 void copy_to_host(const Context& context, void* destination, DevicePtr source, std::size_t bytes,

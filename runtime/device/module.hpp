@@ -1,6 +1,6 @@
-// Compiled kernels in a device: loading an image, and launching what is in it. The calling
-// convention is one 8-byte slot a parameter (a pointer, or a scalar in the slot's low bytes), so
-// every kernel parameter is declared 8 bytes wide.
+// Compiled kernels in a device: loading an image, and launching its kernels. The calling convention
+// is one 8-byte slot a parameter: a pointer, or a scalar in the slot's low bytes. So every kernel
+// parameter is declared 8 bytes wide.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct KernelAttributes {
 class CudaModule {
  public:
   /// Loads a CUBIN or zero-terminated PTX and resolves the kernels, which keep the order of
-  /// `names`. Throws DeviceError if the driver refuses the image, InternalError for a name that it
-  /// lacks or a kernel with a parameter that is not 8 bytes wide.
+  /// `names`. Throws DeviceError if the driver refuses the image. Throws InternalError for a name
+  /// that it lacks or a kernel with a parameter that is not 8 bytes wide.
   CudaModule(const Context& context, std::span<const std::byte> image,
              std::span<const std::string> names);
   ~CudaModule();
@@ -53,21 +53,20 @@ class CudaModule {
   /// Throws DeviceError if the device has less.
   void allow_dynamic_shared(std::size_t kernel, unsigned bytes);
 
-  /// How many blocks of a kernel one SM holds at a time.
+  /// Occupancy: how many blocks of a kernel one SM holds at a time.
   [[nodiscard]] int resident_blocks(std::size_t kernel, unsigned threads,
                                     unsigned dynamic_shared) const;
 
   /// Queues a kernel on a stream and returns; allocates nothing up to 64 parameters. `slots` holds
-  /// `count` parameters, copied before this returns. A grid with no blocks launches nothing. Throws
-  /// DeviceError if the driver refuses the launch; errors of the running kernel show up at a later
-  /// synchronisation.
+  /// `count` parameters, copied before this returns. A grid with no blocks launches nothing.
   /// `overlaps`: blocks may start before the stream's last kernel has ended; the kernel itself
-  /// waits for that.
+  /// waits for that. Throws DeviceError if the driver refuses the launch. Errors of the running
+  /// kernel show up at a later synchronisation.
   void launch(std::size_t kernel, GridSize grid, unsigned threads, unsigned dynamic_shared,
               StreamHandle stream, const std::uint64_t* slots, std::size_t count,
               bool overlaps = false) const;
-  /// The same where the module's context is current on this thread (ContextScope), which the
-  /// driver is not asked again.
+  /// The same where the module's context is current on this thread (ContextScope). The driver is
+  /// not asked about that again.
   void launch_in_scope(std::size_t kernel, GridSize grid, unsigned threads, unsigned dynamic_shared,
                        StreamHandle stream, const std::uint64_t* slots, std::size_t count,
                        bool overlaps = false) const;

@@ -24,7 +24,7 @@ struct Item {
 
 class Queue {
  public:
-  /// Never destroyed: kernels may be made while statics are.
+  /// Never destroyed: kernels may be made while statics are destroyed.
   static Queue& of_process() {
     static Queue* const queue = new Queue;
     return *queue;
@@ -86,7 +86,7 @@ class Queue {
     pthread_join(thread_, nullptr);
   }
 
-  // Compilers hold locks of their own while they work, which a child would never see free.
+  // Compilers hold locks of their own while they work, which would stay locked in a child.
   void before_fork() {
     busy_.lock();
     mutex_.lock();

@@ -1,4 +1,4 @@
-// Work that nobody waits for, on one thread of the library's own.
+// Work for which no caller waits, on one thread of the library's own.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,11 @@ class BackgroundWork {
   virtual void give_up() noexcept = 0;
 };
 
-/// Runs `work` once it is due, if anybody else owns it then; what is due first comes first. Where
-/// the system has no thread left it is never run, nor after the process began to exit: then what is
-/// under way gives up, and the exit waits for it. A fork waits for what is under way; what was to
-/// come comes in the parent, and in a child once it has work of its own. Thread-safe.
+/// Runs `work` once it is due, if it has another owner then. Work that is due first runs first.
+/// Where the system has no thread left it is never run, nor after the process began to exit. At
+/// exit the work under way gives up, and the exit waits for it. A fork waits for the work under
+/// way. Work that has not begun runs in the parent, and in a child once it adds work of its own.
+/// Thread-safe.
 void run_in_background(std::weak_ptr<BackgroundWork> work,
                        std::chrono::steady_clock::time_point due);
 

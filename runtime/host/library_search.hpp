@@ -1,5 +1,5 @@
-// Where shared libraries that are opened on demand may lie, and what was tried when none of them
-// opened. The list of places is a value, so that it can be tested without the libraries.
+// Where shared libraries that are opened on demand may lie, and what was tried where none opened.
+// The list of places is a value, so that it can be tested without the libraries.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +21,8 @@ struct SearchEnvironment {
   [[nodiscard]] std::string variable(const std::string& name) const;
 };
 
-/// One place of the search: a description for messages, and the names to hand to dlopen in order
-/// (none if the place does not exist; `note` then says why).
+/// One place of the search: a description for messages, and the names to hand to dlopen in order.
+/// There are none if the place does not exist; `note` then says why.
 struct SearchPlace {
   std::string description;
   std::vector<std::string> files;
@@ -41,16 +41,21 @@ struct OpenedLibrary {
 /// and the folders that WSL and container runtimes use.
 std::vector<SearchPlace> driver_places(const SearchEnvironment& environment);
 
-/// libnvrtc: the file named by CHAINFOLD_NVRTC alone if that is set; else the loader's names, the
-/// toolkits of CUDA_HOME and CUDA_PATH, /usr/local/cuda*, newest first, and the Python wheels of
-/// the active environment, the user and the system (found without running Python).
+/// libnvrtc: the file named by CHAINFOLD_NVRTC alone if that is set. Else, in this order:
+///
+///     the loader's names
+///     the toolkits of CUDA_HOME and CUDA_PATH, and /usr/local/cuda*, newest first
+///     the lib folder and the Python wheels of the active environment (VIRTUAL_ENV, CONDA_PREFIX)
+///     the Python wheels of the user and of the system
+///
+/// Wheels are found without running Python.
 std::vector<SearchPlace> nvrtc_places(const SearchEnvironment& environment);
 /// The same, a place at a time until `visit` returns false: each is only read when its turn comes.
 void for_each_nvrtc_place(const SearchEnvironment& environment,
                           const std::function<bool(SearchPlace)>& visit);
 
-/// Opens the first file that dlopen accepts and that `accept` (which may be empty) does not refuse;
-/// `accept` returns the reason for a refusal or an empty string. `handle` is null if none did.
+/// Opens the first file that dlopen accepts and that `accept` (which may be null) does not refuse.
+/// `accept` returns the reason for a refusal or an empty string. `handle` is null if none opened.
 using AcceptLibrary = std::string (*)(void* handle, const std::string& file);
 OpenedLibrary open_first(const std::vector<SearchPlace>& places, AcceptLibrary accept = nullptr);
 

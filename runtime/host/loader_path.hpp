@@ -1,5 +1,5 @@
-// What the dynamic loader would open, and what a file is, told without opening the library: a key
-// of the cache must name its compiler before the compiler is loaded.
+// The file that the dynamic loader would open, and the identity of a file, without opening the
+// library. A key of the cache must name its compiler before the compiler is loaded.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct FileIdentity {
 /// Nothing if there is no such file.
 std::optional<FileIdentity> identify_file(const std::string& path);
 
-/// The file that dlopen(name) opens: a library in the process already, then LD_LIBRARY_PATH and run
-/// paths, the loader's cache, and the system's folders. Empty if there is none. A name with a slash
-/// is itself.
+/// The file that dlopen(name) opens. A library in the process comes first, then LD_LIBRARY_PATH and
+/// run paths, the loader's cache, and the system's folders. Empty if there is none. A name with a
+/// slash is itself.
 std::string find_on_loader_path(const std::string& name);
 
 /// The file that an open library (a handle of dlopen) came from; empty if the loader does not know.

@@ -25,8 +25,7 @@ void* run_job(void* argument) {
   return nullptr;
 }
 
-/// While one lives, threads are made that take no signals of the program, but those that they
-/// cause.
+/// While one lives, new threads take no signals of the program, but those that they cause.
 class NoSignals {
  public:
   NoSignals() {

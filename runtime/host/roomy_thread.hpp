@@ -1,6 +1,6 @@
 // Work of the compilers on a thread of the library's own.
 //
-// LLVM, NVRTC and this library's passes recurse; a caller's thread may have as little stack as 64
+// LLVM, NVRTC and this library's passes recurse. A caller's thread may have as little stack as 64
 // KiB, and any floating-point environment.
 #pragma once
 
@@ -19,11 +19,11 @@ inline constexpr std::size_t kRoomyStack = std::size_t{16} << 20;
 
 /// Runs call(argument), which throws nothing, on a thread with kRoomyStack bytes of stack and the
 /// default floating-point environment, and waits for it. On such a thread, or where the system has
-/// no thread left, runs it right here, in the default environment.
+/// no thread left, it runs right here, in the default environment.
 void run_roomy(void (*call)(void*) noexcept, void* argument);
 
-/// Starts a roomy thread that runs call(argument), which throws nothing; whoever starts it joins
-/// it. False where the system has no thread left.
+/// Starts a roomy thread that runs call(argument), which throws nothing. The caller joins it. False
+/// where the system has no thread left.
 bool start_roomy(pthread_t& thread, void (*call)(void*) noexcept, void* argument);
 
 /// What work() returns or throws, from a roomy thread.

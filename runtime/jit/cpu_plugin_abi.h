@@ -1,5 +1,5 @@
 /* The C interface between libchainfold and its CPU plugin, the one place where LLVM and oneTBB are
- * linked. libchainfold opens the plugin on demand, so it neither needs them nor exports their
+ * linked. The plugin is opened on demand, so libchainfold neither needs them nor exports their
  * symbols.
  *
  * A compiled launch is one function over a range of thread blocks of the program:
@@ -35,10 +35,10 @@ typedef struct chainfold_cpu_object {
   size_t size;
 } chainfold_cpu_object;
 
-/* What a compilation spends on its code, which computes the same, bit for bit, but for which NaN.
- */
+/* What a compilation spends. Code of both efforts computes the same, bit for bit, but for which
+ * NaN. */
 typedef enum chainfold_cpu_effort {
-  CHAINFOLD_CPU_BASELINE,  /* about a third of the time: values live in memory, more stack */
+  CHAINFOLD_CPU_BASELINE,  /* a fraction of the time: values live in memory, more stack */
   CHAINFOLD_CPU_OPTIMISED, /* O3 */
 } chainfold_cpu_effort;
 
@@ -54,16 +54,17 @@ typedef struct chainfold_cpu_plugin {
   int32_t vector_bits;       /* widest vector registers worth using: 512, 256 or 128 */
   int32_t threads;           /* what parallel_for uses at most */
 
-  /* Compiles a module of textual LLVM IR for this host. A compilation that nobody waits for has
-   * `given_up`: where another thread makes it (atomically) other than 0, it ends at its next step.
-   * CHAINFOLD_CPU_DONE, _FAILED (`error` is filled) or _GIVEN_UP. Thread-safe. */
+  /* Compiles a module of textual LLVM IR for this host. A compilation for which no caller waits has
+   * a `given_up`. Where another thread makes that (atomically) other than 0, the compilation ends
+   * at its next step. Returns CHAINFOLD_CPU_DONE, _FAILED (`error` is filled) or _GIVEN_UP.
+   * Thread-safe. */
   int (*compile)(const char* ir, size_t length, chainfold_cpu_effort effort,
                  const int32_t* given_up, chainfold_cpu_object* object, chainfold_cpu_error* error);
   void (*free_object)(chainfold_cpu_object* object);
 
   /* Links the bytes of an object and looks `count` symbols up in it. The bytes must be what compile
-   * made: the linker trusts them. `stack_bytes`: of the function whose frame has most.
-   * 0 on success; otherwise `error` is filled. Thread-safe. */
+   * made: the linker trusts them. `stack_bytes`: of the function whose frame has most. Returns 0 on
+   * success; otherwise `error` is filled. Thread-safe. */
   int (*load)(const void* data, size_t size, const char* const* symbols, size_t count,
               chainfold_cpu_launch* functions, uint64_t* stack_bytes, chainfold_cpu_module** module,
               chainfold_cpu_error* error);
@@ -71,18 +72,20 @@ typedef struct chainfold_cpu_plugin {
   void (*free_error)(chainfold_cpu_error* error);
 
   /* Runs (*launch)(b, e, args) over [0, blocks), in ranges of at least `grain` blocks, on all
-   * cores; returns when all have run. A shorter range comes first, alone: it tells whether the
-   * others are worth the cores' waking. Which thread runs which range varies; the set of blocks
-   * does not. With a grain of 0 blocks share the work out among themselves: all threads are asked
-   * for at once, and each runs a block; a block that starts late finds less to do, or nothing. Each
-   * range runs what `launch` points to when it begins (another thread may put another compilation
-   * of the same function there, atomically).
-   * Each range runs in the default floating-point environment: to nearest, subnormals kept.
-   * 0 on success; otherwise the scheduler found no memory, and some blocks may not have run. */
+   * cores; returns when all have run. A shorter range comes first, alone: its time shows whether
+   * the others are worth waking threads. Which thread runs which range varies; the set of blocks
+   * does not.
+   *
+   * With a grain of 0 blocks share the work out among themselves. All threads are asked for at
+   * once, and each runs a block. A block that starts late finds less to do, or nothing.
+   *
+   * Each range runs what `launch` points to when it begins. (Another thread may put another
+   * compilation of the same function there, atomically.) Each range runs in the default
+   * floating-point environment: to nearest, subnormals kept. Returns 0 on success. Otherwise the
+   * scheduler found no memory, and some blocks may not have run. */
   int (*parallel_for)(const chainfold_cpu_launch* launch, int64_t blocks, int64_t grain,
                       const uint64_t* args);
-  /* Bytes of stack that the threads have which parallel_for takes besides the caller's.
-   * Thread-safe. */
+  /* Bytes of stack of each thread that parallel_for takes besides the caller's. Thread-safe. */
   uint64_t (*worker_stack)(void);
 } chainfold_cpu_plugin;
 

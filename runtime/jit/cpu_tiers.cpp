@@ -19,7 +19,7 @@ constexpr std::uint64_t kSmallFrame = std::uint64_t{16} << 10;
 constexpr std::uint64_t kReserve = std::uint64_t{32} << 10;
 
 /// Whether this thread has so many bytes of stack left, and those that help it have them. False
-/// where it runs on a stack that is not the one it was given: then nobody knows.
+/// where it runs on a stack that is not the one it was given, whose size is not known.
 bool has_stack(std::uint64_t bytes) {
   if (cpu_plugin().worker_stack() < bytes + kReserve) return false;
   struct Stack {
@@ -95,12 +95,12 @@ void CpuTiers::optimise() {
 }
 
 void CpuTiers::run() noexcept {
-  // Somebody who waits makes it, or, in a child, did when the process was forked.
+  // Not locked here: a thread in optimise() makes the code, or, in a child, did at the fork.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   try {
     make(&given_up_);
-  } catch (...) {  // who asks for it by optimise() is told
+  } catch (...) {  // a call of optimise() throws it
   }
 }
 

@@ -1,6 +1,5 @@
-// A program's code for the processor in two tiers: baseline code, which is there soon, and
-// optimised code, which takes its place while it runs. Both compute the same, bit for bit, but for
-// which NaN.
+// A program's code for the processor in two tiers. Baseline code is there soon; optimised code
+// takes its place while it runs. Both compute the same, bit for bit, but for which NaN.
 #pragma once
 
 #include <atomic>
@@ -30,8 +29,9 @@ class CpuTiers final : public BackgroundWork {
     std::shared_ptr<const CpuModule> module;
     double compile_ms = 0;
   };
-  /// Makes the optimised code. A pointer that is not null is to what tells that it need not be made
-  /// any more (compile_cpu_object_beside); then `module` may be null. Throws what compilers do.
+  /// Makes the optimised code. `given_up`, if it is not null, points to a word that becomes other
+  /// than 0 where the code is not wanted any more (compile_cpu_object_beside). Then `module` may be
+  /// null. Throws what compilers do.
   using Optimise = std::function<Optimised(const std::int32_t* given_up)>;
 
   /// `count` functions of a module that is optimised.

@@ -13,8 +13,8 @@
 
 namespace chainfold::runtime {
 
-/// Which compiler a search will find, told by its files: those that might be opened, in the order
-/// of the search, up to the first that will certainly do, and what each brings along.
+/// Which compiler a search will find, as files. `compilers` are those that might be opened, in the
+/// order of the search, up to the first that will certainly do.
 struct NvrtcIdentity {
   std::vector<FileIdentity> compilers;
   std::vector<FileIdentity> companions;  ///< libnvrtc-builtins
@@ -24,11 +24,11 @@ struct NvrtcIdentity {
 /// Opens no library. Empty where there is no NVRTC.
 NvrtcIdentity find_nvrtc(const SearchEnvironment& environment);
 
-/// What find_nvrtc said of this process's environment when it was first asked.
+/// find_nvrtc of this process's environment, as of the first call.
 const NvrtcIdentity& nvrtc_identity();
 
-/// Whether the NVRTC that was loaded in the end is one that nvrtc_identity() names, unchanged: what
-/// it makes may be kept under a key with that identity. Loads it; throws as nvrtc_path() does.
+/// Whether the NVRTC that was loaded in the end is one that nvrtc_identity() names, unchanged. Its
+/// code may then be kept under a key with that identity. Loads it; throws as nvrtc_path() does.
 bool nvrtc_is_as_identified();
 
 /// The key of a cubin.

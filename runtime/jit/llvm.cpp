@@ -138,8 +138,8 @@ std::string identity_of(const chainfold_cpu_plugin& plugin) {
 }
 
 const OpenPlugin& open_plugin() {
-  // Never destroyed: kernels may be compiled while statics are. Identified as soon as it is open,
-  // before an upgrade can put another file in its place.
+  // Never destroyed: kernels may be compiled while statics are destroyed. Identified as soon as it
+  // is open, before an upgrade can put another file in its place.
   static const OpenPlugin& plugin = *[] {
     const chainfold_cpu_plugin& table = open_cpu_plugin(cpu_plugin_places());
     return new OpenPlugin{table, identity_of(table)};

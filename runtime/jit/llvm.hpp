@@ -22,20 +22,20 @@ const chainfold_cpu_plugin& cpu_plugin();
 /// Whether cpu_plugin() succeeds.
 bool cpu_plugin_available() noexcept;
 
-/// Where cpu_plugin() looks, in order. The file named by CHAINFOLD_CPU_PLUGIN alone if that is set;
-/// else beside libchainfold, in chainfold/ and ../lib/chainfold/ from there, and last the loader's
-/// path.
+/// Where cpu_plugin() looks, in order: the file named by CHAINFOLD_CPU_PLUGIN alone if that is set.
+/// Else beside libchainfold, in chainfold/ and ../lib/chainfold/ from there, and last on the
+/// loader's path.
 std::vector<SearchPlace> cpu_plugin_places();
 
 /// Opens the first file of `places` that is a CPU plugin of this interface.
 /// \throws DeviceError (missing_library) and UserError, as cpu_plugin() does.
 const chainfold_cpu_plugin& open_cpu_plugin(const std::vector<SearchPlace>& places);
 
-/// A CPU as people read of it: "CPU znver4, 1 thread, 512-bit vectors".
+/// A CPU in words: "CPU znver4, 1 thread, 512-bit vectors".
 std::string cpu_text(const chainfold_cpu_plugin& plugin);
 
 /// Which plugin this process uses: its version of LLVM, its build, the processor and its every
-/// feature. What it compiles depends on nothing else. Throws as cpu_plugin() does.
+/// feature. Its code depends on nothing else but the source. Throws as cpu_plugin() does.
 const std::string& cpu_plugin_identity();
 
 /// An object file for this host.
@@ -44,23 +44,24 @@ struct CpuObject {
   double compile_ms = 0;  ///< wall-clock, within the plugin
 };
 
-/// What a compilation spends: baseline code takes about a third of the time, and computes the same,
-/// bit for bit, but for which NaN.
+/// What a compilation spends. Baseline code takes a fraction of the time
+/// (docs/decisions/0019-first-results.md), and computes the same, bit for bit, but for which NaN.
 enum class Effort : std::uint8_t { baseline, optimised };
 
 /// Compiles textual LLVM IR for this host.
 /// \throws JitError with the refused line, LLVM's log and the source; DeviceError (missing_library)
 ///         without the plugin.
 CpuObject compile_cpu_object(const std::string& ir, Effort effort = Effort::optimised);
-/// The same, optimised, while others run. Nothing where another thread makes `given_up` other than
-/// 0, atomically, before it is done.
+/// The same, optimised, beside other compilations. Nothing where another thread makes `given_up`
+/// other than 0, atomically, before it is done.
 std::optional<CpuObject> compile_cpu_object_beside(const std::string& ir,
                                                    const std::int32_t& given_up);
 
-/// Runs the function that `launch` points to over [0, blocks) on all cores, in ranges of at least
-/// `grain` blocks (0: which share the work out among themselves, parallel_for of the plugin), with
-/// one 8-byte slot of `args` a kernel parameter; returns when all have run. Nothing for blocks
-/// <= 0. While it runs another thread may put other code of the same function there, atomically.
+/// Runs the function that `launch` points to over [0, blocks) on all cores, and returns when all
+/// blocks have run. `args` has one 8-byte slot a kernel parameter. A range has at least `grain`
+/// blocks. With a grain of 0 blocks share the work out among themselves (the plugin's
+/// parallel_for). Nothing happens for blocks <= 0. While the launch runs, another thread may put
+/// other code of the same function there, atomically.
 /// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
 void run_on_cpu(const chainfold_cpu_launch* launch, std::int64_t blocks, std::int64_t grain,
                 const std::uint64_t* args);
@@ -83,7 +84,7 @@ class CpuModule {
   /// The i-th of the symbols given to compile().
   /// \throws InternalError when there is none.
   [[nodiscard]] chainfold_cpu_launch function(std::size_t i) const;
-  /// Of the function whose frame has most.
+  /// Bytes of stack of the function whose frame has most.
   [[nodiscard]] std::uint64_t stack_bytes() const noexcept { return stack_bytes_; }
 
   /// run_on_cpu() of function(i).

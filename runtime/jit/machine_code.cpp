@@ -20,8 +20,8 @@ CacheKey kernel_key(const std::string& source, const codegen::Target& target) {
 
 namespace {
 
-// The cache's bytes of code for the CPU begin with one that tells its effort, and four that tell
-// how many microseconds its compilation took.
+// The cache's bytes of code for the CPU begin with one for its effort, and four for the
+// microseconds that its compilation took.
 constexpr char kBaselineByte = 'b', kOptimisedByte = 'o';
 constexpr std::size_t kHead = 1 + sizeof(std::uint32_t);
 
@@ -45,7 +45,7 @@ std::optional<MachineCode> kept(DiskCache& cache, const CacheKey& key, bool on_c
     std::uint32_t took = 0;
     if (bytes->size() >= kHead) std::memcpy(&took, bytes->data() + 1, sizeof took);
     code.proof_ms = took / 1e3;
-    bytes->erase(0, kHead);  // what was none of ours the linker refuses
+    bytes->erase(0, kHead);  // the linker refuses foreign bytes
   }
   code.bytes = *std::move(bytes);
   return code;

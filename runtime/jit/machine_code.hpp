@@ -16,7 +16,7 @@ namespace chainfold::runtime {
 struct MachineCode {
   std::string bytes;      ///< a cubin, or an object file for this host
   double compile_ms = 0;  ///< in the compiler; 0 from disk
-  double proof_ms = 0;    ///< of baseline code: what its compilation took, from disk, too
+  double proof_ms = 0;    ///< milliseconds that its compilation took, also where it is from disk
   bool from_disk = false;
   Effort effort = Effort::optimised;
 };
@@ -25,10 +25,10 @@ struct MachineCode {
 /// Throws DeviceError where the plugin is missing.
 CacheKey kernel_key(const std::string& source, const codegen::Target& target);
 
-/// The code of `source` for `target`, whose key is `key`. It is looked up in `cache` unless `anew`;
-/// what had to be compiled is kept there. For the CPU it may be `least` baseline code, which is
-/// what is compiled then. `description` is for people. Throws what the compilers throw; from the
-/// disk nothing.
+/// The code of `source` for `target`, whose key is `key`. It is looked up in `cache` unless `anew`,
+/// and kept there if it had to be compiled. Where `least` is baseline, the CPU's code may be
+/// baseline code, and that is what is compiled. `description` is for people. Throws what the
+/// compilers throw, and nothing because of the disk.
 MachineCode machine_code(const CacheKey& key, const std::string& source,
                          const codegen::Target& target, DiskCache& cache,
                          std::string_view description, Effort least = Effort::optimised,

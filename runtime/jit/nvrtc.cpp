@@ -22,7 +22,7 @@ using NvrtcProgram = struct OpaqueProgram*;
 constexpr NvrtcResult kOutOfMemory = 1;
 constexpr NvrtcResult kBuiltinFailure = 7;
 constexpr int kOldestNvrtc = 12000;
-constexpr int kFirstMinimal = 13000;  // that is known to have the option
+constexpr int kFirstMinimal = 13000;  // known to have the option --minimal
 constexpr const char* kProgramName = "chainfold.cu";
 
 #define CHAINFOLD_NVRTC(X)                                                                     \
@@ -234,7 +234,7 @@ Cubin compile_cubin(const std::string& source, const NvrtcOptions& options) {
   Compilation compilation(api, source);
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::string> words = nvrtc_options(options);
-  // Without textures and the like: some milliseconds less, and the same machine code.
+  // Without textures and the like: a shorter compile, and the same machine code.
   if (api.version_number >= kFirstMinimal) words.emplace_back("--minimal");
   const NvrtcResult result = compilation.compile(words);
   const std::chrono::duration<double, std::milli> elapsed =

@@ -1,6 +1,6 @@
 // NVRTC, CUDA's run-time compiler, opened on demand: from the text of kernels to machine code for
-// one architecture. Needs no GPU and no driver. The sources include nothing, which keeps a compile
-// at some tens of milliseconds.
+// one architecture. Needs no GPU and no driver. The sources include nothing, which keeps compiles
+// short (docs/decisions/0005-cache.md).
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct NvrtcOptions {
   int arch = 0;                  ///< 90 for sm_90
   std::string arch_suffix = {};  ///< "", "a" or "f"
   bool resource_report = false;  ///< fill Cubin::resources
-  /// Make PTX for compute_XX instead of machine code, for a GPU that NVRTC does not know yet: its
-  /// driver finishes the compile when it loads the image. Gives no resources.
+  /// Make PTX for compute_XX instead of machine code, for a GPU that NVRTC does not know yet. The
+  /// GPU's driver finishes the compile when it loads the image. Gives no resources.
   bool ptx = false;
 };
 
@@ -44,16 +44,21 @@ struct Cubin {
 };
 
 /// Compiles kernels to machine code. At most kConcurrentCompiles run at once, the others wait.
-/// Throws JitError if the compiler refuses the source (its `line` is the first offending line with
-/// its number, and the place below it; a line of PTX if only the assembler objected), UserError
-/// (unsupported) for an architecture that this NVRTC does not know, and DeviceError
-/// (missing_library) where NVRTC or its companion library is missing. Thread-safe.
+/// Thread-safe. Throws
+///
+///     JitError                       the compiler refuses the source
+///     UserError (unsupported)        this NVRTC does not know the architecture
+///     DeviceError (missing_library)  NVRTC or its companion library is missing
+///     DeviceError (out_of_memory)    the compiler ran out of host memory
+///
+/// The `line` of a JitError is the first offending line with its number, and the place below it. It
+/// is a line of PTX if only the assembler objected.
 Cubin compile_cubin(const std::string& source, const NvrtcOptions& options);
 
-/// The options that the compiler gets, in order.
+/// The options on which the compiled code depends, in the order in which the compiler gets them.
 std::vector<std::string> nvrtc_options(const NvrtcOptions& options);
 
-/// Each compile holds some hundred megabytes, so their number is capped.
+/// A compile holds much memory (docs/tuned-values.md), so the number of compiles is capped.
 inline constexpr int kConcurrentCompiles = 4;
 
 /// Whether NVRTC 12.0 or later was found; the search runs once a process.

@@ -138,9 +138,9 @@ std::int64_t checked_stride(const codegen::GraphInput& input, const Binding& bin
   return stride;
 }
 
-/// Elements of memory that `elements` elements in rows of `row`, `stride` apart, reach over. A gap
-/// behind the last row counts for whether they can be told apart by 63 bits: kernels may compute
-/// where the next row would begin.
+/// Elements of memory that `elements` elements in rows of `row`, `stride` apart, reach over. Throws
+/// where these and a gap behind the last row are 2^63 bytes or more: kernels may compute where the
+/// next row would begin.
 std::int64_t checked_extent(const codegen::GraphInput& input, std::int64_t elements,
                             std::int64_t row, std::int64_t stride) {
   if (elements == 0) return 0;

@@ -1,5 +1,5 @@
-// From what a user bound to what a launch needs: names looked up, types, lengths and sizes checked.
-// Everything is checked before anything runs.
+// From what a user bound to what a launch needs: names are looked up; types, lengths and sizes are
+// checked. All checks come before anything runs.
 #pragma once
 
 #include <array>
@@ -38,23 +38,24 @@ inline std::int64_t output_values(const codegen::Graph& graph, const Arguments& 
   return per_element(graph, o) ? arguments.elements : arguments.all_segments();
 }
 
-/// Arguments of `elements` elements in rows of `segment` (0: the whole) without gaps; inputs and
-/// parameters are still to be set.
+/// Arguments of `elements` elements in rows of `segment` (0: the whole input) without gaps. Inputs
+/// and parameters are still to be set.
 Arguments dense_arguments(const codegen::Graph& graph, std::int64_t elements, std::int64_t segment);
 
-/// `elements` < 0: every input tells its own count, and they must agree. Throws UserError.
+/// Bindings, checked, as arguments. `elements` < 0: every input has its own count, and they must
+/// agree. Throws UserError.
 Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
 
-/// The same bindings, and an aligned address for each input that is not bound: for whoever asks for
-/// sizes alone. Nothing may be read.
+/// The same bindings, and an aligned address for each input that is not bound: for calls that ask
+/// for sizes alone. Nothing may be read.
 Bindings with_any_memory(const codegen::Graph& graph, const Bindings& bindings);
 
 /// Checks number, types, capacity, null and alignment of the outputs, and takes their pointers.
 /// Throws UserError.
 void bind_outputs(const codegen::Graph& graph, const Outputs& outputs, Arguments& arguments);
 
-/// The largest power of two up to 16 that all pointers of inputs and of outputs with one value an
-/// element are multiples of, and the distances of rows that have gaps.
+/// The largest power of two up to 16 of which all pointers of inputs, and of outputs with one value
+/// an element, are multiples. Where rows of some input have gaps, so are the distances of rows.
 int common_alignment(const codegen::Graph& graph, const Arguments& arguments);
 
 }  // namespace chainfold::runtime

@@ -1,4 +1,4 @@
-// What can be bound, and what the compiler says of what cannot.
+// What can be bound, and the messages of the C++ compiler for what cannot.
 #pragma once
 
 #include <ranges>
@@ -73,7 +73,7 @@ struct BindingRule {
   static_assert(!kForeign || !std::is_void_v<Meant>,
                 "chainfold: a binding is a name with a contiguous range of elements, a pointer "
                 "and a count, or the number of a parameter, e.g. {{\"x\", samples}}");
-  /// What ElementRule has to say to it.
+  /// ElementRule's message for it.
   using Elements = ElementRule<std::conditional_t<std::is_void_v<Meant>, float, Meant>>;
 };
 
@@ -104,8 +104,7 @@ struct BracesRule {
 template <class D>
 struct IsOutputs : std::false_type {};
 
-/// Whether an output may be meant to be written into R: a range in memory that is no list of
-/// outputs.
+/// A range in memory into which an output may be written: any but a list of outputs.
 template <class R>
 concept OutputArray = std::ranges::contiguous_range<R> && !IsOutputs<std::remove_cvref_t<R>>::value;
 

@@ -34,11 +34,11 @@ struct Count {
   constexpr operator std::int64_t() const noexcept { return value; }  // NOLINT
 };
 
-/// The name of a binding. A temporary string is copied, so that a list of bindings may outlive it;
-/// what a literal, a variable or a view holds is not, and must live as long as the binding.
+/// The name of a binding. A temporary string is copied, so that a list of bindings may outlive it.
+/// The text of a literal, a variable or a view is not, and must live as long as the binding.
 class BindingName {
  public:
-  /// Bytes that are kept of a temporary. Throws UserError(invalid_argument) for a longer one.
+  /// The most bytes of a temporary string. A longer one throws UserError(invalid_argument).
   static constexpr std::size_t kMostCopied = 40;
   BindingName() = default;
   template <class T>
@@ -75,8 +75,8 @@ class BindingName {
 class Binding {
  public:
   Binding() = default;
-  /// A contiguous range (a std::vector, std::span or array of elements), a pointer to elements, for
-  /// which the launch's element count holds, or the value of a parameter.
+  /// A contiguous range (a std::vector, std::span or array of elements), a pointer to elements, or
+  /// the value of a parameter. A pointer has as many elements as the launch says.
   template <class D>
   Binding(BindingName name, D&& data) : name_(name) {
     using Plain = std::remove_cvref_t<D>;
@@ -116,9 +116,9 @@ class Binding {
     (void)runtime::CountedRangeRule<R>{};
   }
 
-  /// The same data with rows that begin `elements` elements apart: segments, or the rows whose
-  /// columns are folded. Binding("x", matrix).stride(1040). 0, the default: without a gap. What
-  /// lies between rows is never read; behind the last row nothing needs to be.
+  /// The same data with rows that begin `elements` elements apart, e.g.
+  /// Binding("x", matrix).stride(1040). Rows are segments, or the rows whose columns are folded.
+  /// With 0, the default, rows have no gaps. Gaps are never read, and the last row needs none.
   [[nodiscard]] Binding stride(Count elements) const {
     Binding strided = *this;
     strided.stride_ = elements;
@@ -203,8 +203,7 @@ class InlineList {
   std::array<T, kMaxBindings> items_{};
   std::size_t size_ = 0;
 };
-/// Bindings with a name of their own: what they are made of must outlive them, so that they take no
-/// temporary arrays.
+/// Bindings as a variable. Their data must outlive them, so they take no temporary arrays.
 using Bindings = InlineList<Binding>;
 using Outputs = InlineList<OutputBinding>;
 template <class T>
@@ -246,29 +245,30 @@ class CallBindings {
   Bindings list_;
 };
 
-/// Temporary memory for a launch, on the kernel's device, aligned to 256 bytes.
+/// Temporary memory for a launch, on the kernel's device: Kernel::scratch_bytes() bytes, aligned to
+/// 256 as device allocations are. A launch refuses scratch that is not aligned to 16 bytes.
 struct Scratch {
   void* data = nullptr;
   Count bytes = 0;
 };
 
-/// The states with which scans over whole() go on from one launch to the next, on the kernel's
-/// device (the CPU's in host memory), aligned to 16 bytes; Kernel::carry_bytes() many.
+/// The states with which scans over whole() go on from one launch to the next: carry_bytes() bytes
+/// (Kernel), aligned to 16. They lie on the kernel's device, those of the CPU in host memory.
 struct Carry {
   void* data = nullptr;
   Count bytes = 0;
 };
 
-/// The arguments of Kernel::launch and Kernel::scratch_bytes.
+/// The arguments of Kernel::launch, prepare and scratch_bytes.
 struct LaunchArgs {
   Count elements = 0;      ///< of every input, gaps between rows not counted
   Bindings inputs{};       ///< inputs and parameters, in any order
   Outputs outputs{};       ///< in the order of over's outputs
   void* stream = nullptr;  ///< a CUstream or cudaStream_t; null: the legacy default stream
   Scratch scratch{};
-  /// What the launch before this one left in its carry_out: scans (backward ones: of what comes
-  /// before) and folds beside them go on from there. cf::index() and cf::count() do not: they stay
-  /// those of this launch. Nothing: they begin anew.
+  /// The carry_out of the launch before this one, from which scans and folds beside them go on.
+  /// Launches of backward scans go from the last elements to the first. `cf::index()` and
+  /// cf::count() stay those of this launch. Without a carry_in scans and folds begin anew.
   Carry carry_in{};
   Carry carry_out{};  ///< filled for the next launch; other memory than carry_in
 };

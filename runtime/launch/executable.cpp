@@ -22,7 +22,7 @@ namespace chainfold::runtime {
 
 namespace {
 
-/// Of the driver: graphs keep launches that overlap from then on.
+/// The first version of the driver whose graphs keep launches that overlap.
 constexpr int kFirstProgrammaticEdges = 12030;
 /// Bytes of shared memory that a block has without asking.
 constexpr unsigned kFreeShared = 48 * 1024;
@@ -80,7 +80,7 @@ class CpuExecutable final : public Executable {
     };
     tiers_ = std::make_shared<CpuTiers>(std::move(module), count, std::move(optimise));
     if (tiering_of_process() == Tiering::baseline) return;
-    // Who is gone by then was not worth it.
+    // A kernel that is gone by then was not worth it.
     const std::chrono::duration<double, std::milli> proof(code.proof_ms);
     using Clock = std::chrono::steady_clock;
     run_in_background(tiers_, Clock::now() + std::chrono::duration_cast<Clock::duration>(proof));
@@ -103,7 +103,7 @@ class CpuExecutable final : public Executable {
 
 using Shared = std::shared_ptr<const Executable>;
 
-/// What of one program is in this process: being made, or alive for as long as somebody owns it.
+/// A program's executable in this process: being made, or alive for as long as somebody owns it.
 struct Resident {
   std::shared_future<Shared> in_flight;  // valid while it is being made
   std::weak_ptr<const Executable> alive;
@@ -122,7 +122,7 @@ struct Residents {
     sweep_at = std::max<std::size_t>(64, 2 * entries.size());
   }
 };
-// Never destroyed: executables may outlive the statics of whoever holds them.
+// Never destroyed: executables may outlive the statics of their owners.
 Residents& residents() {
   static auto* residents = new Residents;
   return *residents;
@@ -142,7 +142,7 @@ Shared make_executable(const CacheKey& key, const codegen::Program& program,
   try {
     return load(code);
   } catch (const Error& error) {
-    // Whole, and yet the driver or the linker refuses it: the disk is never a reason to fail.
+    // The entry is whole, yet the driver or the linker refuses it: the disk is no reason to fail.
     if (!code.from_disk || error.code() == ErrorCode::out_of_memory) throw;
     cache.drop(kKernelKind, key);
     cache.warn(std::string("a kernel from disk was refused and is compiled again: ") +
@@ -188,7 +188,7 @@ Shared load_executable(const codegen::Program& program, const codegen::Target& t
     promise.set_value(made);
     return made;
   } catch (...) {
-    // Whoever waits learns the reason; the next call may try again (a library may have appeared).
+    // Threads that wait get the reason; the next call may try again (a library may have appeared).
     settle(nullptr);
     promise.set_exception(std::current_exception());
     throw;

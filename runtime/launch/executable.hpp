@@ -12,17 +12,17 @@
 
 namespace chainfold::runtime {
 
-/// Thread-safe. What it computes does not change, but for which NaN; how fast it does may.
+/// A loaded program. Thread-safe. Its results do not change, but for which NaN; its speed may.
 class Executable {
  public:
   virtual ~Executable() = default;
   /// Runs (CPU) or queues (GPU) one launch of the program over `blocks` blocks. A GPU's context
   /// must be current on this thread (ContextScope). `after`: the stream's last kernel is of this
-  /// call of this program. A launch that overlaps does so behind such a kernel alone, the program's
-  /// first one behind any.
+  /// call of this program. A launch overlaps with such a kernel alone; the program's first launch
+  /// overlaps with any.
   virtual void launch(std::size_t index, std::int64_t blocks, const std::uint64_t* slots,
                       std::size_t count, void* stream, bool after) const = 0;
-  /// Returns when the code is as good as it gets, which is compiled beside launches else. Throws
+  /// Returns when the code is optimised. Without this call it is optimised beside launches. Throws
   /// what the compilers throw.
   virtual void optimise() const {}
   [[nodiscard]] virtual bool optimised() const { return true; }
@@ -41,12 +41,12 @@ class Executable {
   bool from_disk_;
 };
 
-/// The executable of `program` on a device (`device` < 0: the CPU): one that is alive in this
-/// process (`reused` tells), else one from the disk, else a compiled one, which is then kept on
-/// disk with `description` for people. A compilation in flight is waited for, not repeated. Where
-/// `least` is baseline, the CPU's code may be that at first; it is optimised in the background once
-/// it has lived for as long as its compilation took. The code is unloaded with the last owner.
-/// Throws what the compilers throw.
+/// The executable of `program` on a device (`device` < 0: the CPU). One that is alive in this
+/// process comes first (`reused` says so), then one from the disk, then a compiled one. That is
+/// kept on disk, with `description` for people. A compilation in flight is waited for, not
+/// repeated. Where `least` is baseline, the CPU's code may be that at first. It is optimised in the
+/// background once it has lived for as long as its compilation took. The code is unloaded with its
+/// last owner. Throws what the compilers throw.
 std::shared_ptr<const Executable> load_executable(const codegen::Program& program,
                                                   const codegen::Target& target, int device,
                                                   bool& reused, std::string_view description = {},

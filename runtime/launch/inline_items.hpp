@@ -11,8 +11,8 @@
 
 namespace chainfold::runtime {
 
-/// Up to kMost values, each made when it is added: large ones cost nothing before, where an array
-/// of optionals is zeroed by compilers.
+/// Up to kMost values, each made when it is added. Large ones cost nothing before that; an array of
+/// optionals is zeroed by compilers.
 template <class T, std::size_t kMost>
 class InlineItems {
  public:

@@ -1,5 +1,5 @@
-// From checked arguments to the words that a program's launches take: pointers, counts and scalars
-// in the order in which the program declares its buffers and parameters.
+// From checked arguments to the words that a program's launches take. These are pointers, counts
+// and scalars, in the order in which the program declares its buffers and parameters.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@
 
 namespace chainfold::runtime {
 
-/// Bytes of the widest load; device allocations and our staging are aligned to more.
+/// Bytes of the widest load. Device allocations and the staging's buffers are aligned to more.
 inline constexpr int kWidestLoad = 16;
 
 struct KernelVariant {
@@ -22,12 +22,12 @@ struct KernelVariant {
   std::shared_ptr<const Executable> executable;
   bool reused = false;  ///< the executable was alive in this process already
 
-  /// Runs (CPU) or queues (GPU) launch `index` of the program, whose slots are filled; the first
+  /// Runs (CPU) or queues (GPU) launch `index` of the program, whose slots are filled. The first
   /// may overlap with what the stream had before. A GPU's context must be current on this thread.
   void launch(std::size_t index, const Slots& slots, void* stream) const {
     executable->launch(index, slots.grid(index), slots.data(), slots.size(), stream, false);
   }
-  /// All launches of the program that have blocks, one after the other; each may overlap with the
+  /// All launches of the program that have blocks, one after the other. Each may overlap with the
   /// one before it, the program's first with whatever the stream had before.
   void launch_all(const Slots& slots, void* stream) const {
     bool after = false;

@@ -26,12 +26,12 @@ namespace chainfold::runtime {
 
 namespace {
 
-/// A segment that takes more than this many times as much is not tuned for.
+/// A segment that moves more than this many times the timed bytes is not tuned for.
 constexpr std::int64_t kMostTimes = 2, kMostTimesOfCpu = 4;
 /// Where the rounds would take too long, this share of the elements is timed, at least.
 constexpr std::int64_t kLeastShare = 8;
-/// Elements on which results are compared: no multiple of anything, so that plans meet their edges,
-/// and few enough for sums of them to be exact in f32.
+/// Elements on which results are compared. They are no multiple of anything, so that plans meet
+/// their edges, and few enough for sums of them to be exact in f32.
 constexpr std::int64_t kCheckedElements = 1'000'003;
 /// Of a tuning's time, what compiling may take.
 constexpr double kCompilingShare = 0.6;
@@ -51,7 +51,7 @@ std::string utc_now() {
                      utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-/// Tells whoever asked how far it is.
+/// Reports the progress to the task's on_progress.
 class Teller {
  public:
   explicit Teller(const TuningTask& task)
@@ -76,12 +76,12 @@ class Teller {
     task_.on_progress(now_);
     telling_ = false;
   }
-  /// Tells that there will be no result, unless it is the listener who ended it.
+  /// Reports that there will be no result, unless on_progress itself ended the tuning.
   void fail() noexcept {
     if (telling_) return;
     try {
       tell("failed", 1, 1);
-    } catch (...) {  // one accident is under way
+    } catch (...) {  // another exception is under way
     }
   }
   [[nodiscard]] double seconds() const { return seconds_since(start_); }
@@ -137,8 +137,8 @@ class Measurement {
     return tuned;
   }
 
-  /// The bench is filled while the first candidates are compiled; what is ready is checked while
-  /// others are.
+  /// The bench is filled while the first candidates are compiled. Compiled ones are checked while
+  /// others are compiled.
   void compile_and_check(std::optional<TuningBench>& bench) {
     CandidateCompiler compiler(task_, candidates_, teller_.deadline(kCompilingShare));
     make_bench(bench);
@@ -167,8 +167,8 @@ class Measurement {
     }
   }
 
-  /// With fewer elements, at least kLeastShare of them, where there is no memory for so many. What
-  /// a caller asked for stays.
+  /// With fewer elements, at least the share kLeastShare of them, where memory does not hold so
+  /// many. A number that the caller asked for stays.
   void make_bench(std::optional<TuningBench>& bench) {
     for (;;) {
       try {
@@ -226,8 +226,8 @@ class Measurement {
     return race;
   }
 
-  /// Fewer elements where the least rounds of all candidates would not fit the time. What a caller
-  /// asked for stays.
+  /// Fewer elements where the least rounds of all candidates would not fit the time. A number that
+  /// the caller asked for stays.
   void fit_elements(TuningBench& bench, std::size_t count) {
     if (task_.elements > 0 || task_.all_plans()) return;
     candidates_[0].attempt([&] {
@@ -279,7 +279,7 @@ class Measurement {
   std::vector<Candidate> candidates_;
 };
 
-/// A tuning, or nothing where there is no memory for it: the default plan needs none of it.
+/// A tuning, or nothing where there is no memory for it: the default plan runs without that memory.
 std::optional<Tuned> try_to_measure(const TuningTask& task) {
   const std::int64_t times = task.device < 0 ? kMostTimesOfCpu : kMostTimes;
   if (bytes_of_segment(task) > times * timed_bytes(task)) return std::nullopt;
@@ -291,12 +291,12 @@ std::optional<Tuned> try_to_measure(const TuningTask& task) {
   }
 }
 
-/// Tunings under way, for whoever asks for the same meanwhile.
+/// Tunings under way, for threads that ask for the same meanwhile.
 struct UnderWay {
   std::mutex mutex;
   std::map<CacheKey, std::shared_future<std::optional<Tuned>>> tunings;
 };
-// Never destroyed: a tuning may end after the statics of whoever asked for it.
+// Never destroyed: a tuning may end after the statics of the thread that asked for it.
 UnderWay& under_way() {
   static auto* const under_way = new UnderWay;
   return *under_way;
@@ -330,7 +330,7 @@ std::optional<Tuned> tune(const TuningTask& task) {
         if (tuned) tuned->result.measured = false;
         return tuned;
       } catch (...) {
-        continue;  // its caller's accident: measured here then
+        continue;  // its caller's exception: measured here then
       }
     }
     const auto settle = [&] {

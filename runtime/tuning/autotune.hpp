@@ -1,11 +1,11 @@
 // The tuner: which of the plans that are legal is the fastest on this device.
 //
-// Plans that an estimate calls hopeless are left out. Every other candidate is compiled, its
-// results on a small input are held against the default plan's, and those that agree are timed in
-// interleaved rounds on as much data as a real launch reads; those clearly behind leave early. The
-// default stays unless another gains more than the noise; among equals the first in the order of
+// Plans that an estimate calls hopeless are left out. Every other candidate is compiled, and its
+// results on a small input are compared with the default plan's. Candidates that agree are timed in
+// interleaved rounds, on as much data as a real launch reads. Those clearly behind leave early. The
+// default stays unless another gains more than the noise. Among equals the first in the order of
 // plan_space wins. So the same measurements give the same choice. When the time for a tuning is
-// over the best so far wins; the default is always measured.
+// over, the best so far wins; the default is always measured.
 #pragma once
 
 #include <memory>
@@ -27,11 +27,11 @@ struct Tuned {
   std::shared_ptr<const Executable> executable{};
 };
 
-/// find_tuning's record, or that of a measurement made now and kept. An equal task that is being
-/// measured by another thread is waited for. Nothing where a measurement is not possible: one
-/// segment alone is larger than some gibibytes, or there is no memory. Throws what compiling and
-/// running throw when not even the default plan works, and what the task's on_progress throws;
-/// whoever waited measures then.
+/// The record of find_tuning, or that of a measurement made now and kept. An equal task that is
+/// being measured by another thread is waited for. Nothing where a measurement is not possible:
+/// there is no memory, or one segment alone moves more than 4 GiB (on a CPU 1 GiB). Throws what
+/// compiling and running throw when not even the default plan works, and what the task's
+/// on_progress throws. Threads that waited measure then.
 std::optional<Tuned> tune(const TuningTask& task);
 
 }  // namespace chainfold::runtime

@@ -19,19 +19,19 @@ namespace {
 
 using codegen::Bits;
 
-/// Elements that repeat: an odd number, so that no segment size sees the same ones in each segment.
+/// Elements after which the input repeats: an odd number, so that segments differ.
 constexpr std::int64_t kPeriod = (std::int64_t{1} << 20) + 1;
 constexpr std::uint8_t kPoison = 0xff;
-/// Launches of a GPU timed together. What one leaves in the second-level cache is written while the
-/// next one runs: timed alone, scattered results look free (measured on an H200: f32 of 100 a
-/// segment by narrow rows 1.02 times as fast as the default alone, 0.94 in a row).
+/// Launches of a GPU timed together. Results that one leaves in the second-level cache are written
+/// while the next one runs. So scattered results look free in a launch that is timed alone
+/// (docs/decisions/0058-tuner.md).
 constexpr int kLaunches = 3;
-/// Bytes of results that launches take turns in, so that none overwrites what is still in a cache;
+/// Bytes of results that launches write in turn, so that none overwrites what is still in a cache;
 /// the most turns.
 constexpr std::int64_t kBytesOfTurns = std::int64_t{256} << 20, kMostTurns = 64;
 
-/// Whole numbers from -8 to 8 (unsigned: to 16; bool: 0 and 1), for floats without 0: the product
-/// of one with an overflow would be NaN for some orders of the factors and not for others.
+/// Whole numbers from -8 to 8 (unsigned: 0 to 16; bool: 0 and 1), for floats without 0. The product
+/// of 0 and an overflow would be NaN for some orders of the factors and not for others.
 std::vector<std::byte> pattern(DType type, std::int64_t elements, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto size = static_cast<std::size_t>(size_of(type));
@@ -179,7 +179,7 @@ void TuningBench::launch(const KernelVariant& variant, std::int64_t elements, st
   const codegen::Graph& graph = *task_.graph;
   Arguments arguments = dense_arguments(graph, elements, task_.request.segment);
   for (std::size_t i = 0; i < inputs_.size(); ++i) arguments.inputs[i] = inputs_[i]->data();
-  // Parameters are not known yet: one, of whatever type.
+  // Parameters are not known yet: each is 1, in its type.
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
     const DType type = graph.params[i].type;
     arguments.params[i] = is_float(type) ? codegen::bits_of_double(type, 1) : Bits{1};
@@ -221,8 +221,8 @@ TuningBench::Results TuningBench::results(const KernelVariant& variant, std::int
 
 namespace {
 
-/// Whether every plan must give the same bits on whole numbers: nothing is added, or only inputs
-/// are.
+/// Whether every plan must give the same bits on whole numbers: floats are not added, or only
+/// inputs are.
 bool is_exact(const codegen::Graph& graph) {
   for (const codegen::Node& node : graph.nodes) {
     if (node.kind != codegen::NodeKind::fold && node.kind != codegen::NodeKind::scan) continue;
@@ -248,8 +248,8 @@ std::string TuningBench::difference(const Results& expected, const Results& actu
   const bool exact = is_exact(graph) && length * 8 < 0x1p23;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     const DType type = graph.node(graph.outputs[o]).type;
-    // A sum of n addends of both signs is about sqrt(n) times smaller than the sum of their sizes,
-    // which is what errors are relative to; and the rounding of the output itself.
+    // Errors are relative to the sum of absolute values. A sum of n addends of both signs is about
+    // sqrt(n) times smaller. `last` is the rounding of the output itself.
     const double unit = type == DType::f64 ? 0x1p-53 : 0x1p-24;
     const double last = type == DType::f16 ? 0x1p-10 : type == DType::bf16 ? 0x1p-7 : 2 * unit;
     double largest = 0;

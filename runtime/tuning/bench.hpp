@@ -12,8 +12,8 @@
 
 namespace chainfold::runtime {
 
-/// Inputs of small whole numbers of both signs, so that sums of floats are exact and plans that
-/// add in different orders must agree to the bit.
+/// Inputs are small whole numbers of both signs. So sums of floats are exact, and plans that add in
+/// different orders must agree to the bit.
 class TuningBench {
  public:
   /// Allocates and fills inputs of `elements` elements. Throws DeviceError(out_of_memory).
@@ -26,10 +26,10 @@ class TuningBench {
   using Results = std::vector<std::vector<codegen::Bits>>;
   Results results(const KernelVariant& variant, std::int64_t elements);
   /// How `actual` differs from `expected`, both over `elements` elements; empty if it does not.
-  /// What rounds on the way (a variance, a sum of logarithms) may differ within the bounds of both.
+  /// Results that round on the way (a variance, a sum of logarithms) may differ within both bounds.
   [[nodiscard]] std::string difference(const Results& expected, const Results& actual,
                                        std::int64_t elements) const;
-  /// Milliseconds of a run over the first `elements` elements, of launches() one behind another.
+  /// Milliseconds of a launch over the first `elements` elements: the mean of launches() in a row.
   double time(const KernelVariant& variant, std::int64_t elements);
   [[nodiscard]] int launches() const;
 

@@ -14,13 +14,13 @@ namespace chainfold::runtime {
 
 namespace {
 
-/// Compilers take tens of milliseconds and a core each.
+/// Threads for so many jobs, each of which takes a core.
 std::size_t workers_for(std::size_t jobs) {
   constexpr std::size_t kMost = 16;
   return std::min(jobs, std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMost));
 }
 
-/// What the time of a compilation grows with.
+/// The size of a candidate's program, with which the time of its compilation grows.
 std::size_t size_of_text(const Candidate& candidate) {
   return candidate.lowered.program.values.size();
 }

@@ -31,7 +31,7 @@ struct Candidate {
   std::string skipped{};  ///< why it is not measured although nothing is
 
   [[nodiscard]] bool usable() const { return !failure && problem.empty() && skipped.empty(); }
-  /// Runs a step of it; what is thrown is its problem and nobody else's.
+  /// Runs a step of it. An exception becomes the candidate's problem and goes no further.
   template <class Step>
   void attempt(Step&& step) {
     if (!usable()) return;
@@ -45,13 +45,13 @@ struct Candidate {
 };
 
 /// The plan space of a task, the default first, each lowered and estimated for runs of `elements`
-/// elements. Unless the task asks for all plans, those that are estimated to take more than
-/// codegen::kHopeless times the default's time are skipped. On all cores.
+/// elements, on all cores. Plans that are estimated to take more than codegen::kHopeless times the
+/// default's time are skipped, unless the task asks for all plans.
 std::vector<Candidate> make_candidates(const TuningTask& task, std::int64_t elements);
 
-/// Compiles candidates by threads of its own: the default, then the others, the lowest estimate
-/// first, of equals the shortest. What cannot be begun by the deadline, or would not be done by
-/// then, is skipped; the default is always compiled.
+/// Compiles candidates by threads of its own. The default comes first, then the lowest estimate, of
+/// equals the shortest program. A candidate that cannot be begun by the deadline, or would not be
+/// done by then, is skipped. The default is always compiled.
 class CandidateCompiler {
  public:
   CandidateCompiler(const TuningTask& task, std::vector<Candidate>& candidates,
@@ -63,7 +63,7 @@ class CandidateCompiler {
 
   /// How many it compiles.
   [[nodiscard]] std::size_t size() const { return order_.size(); }
-  /// Waits for the next candidate that is compiled, failed or skipped; nothing when all were told.
+  /// Waits for the next candidate that is compiled, failed or skipped; nothing behind the last one.
   std::optional<std::size_t> next();
 
  private:

@@ -97,13 +97,13 @@ struct Shown {
 }  // namespace
 
 void progress_to_stderr(const TuningProgress& progress) {
-  // Never destroyed: a tuning may end after the statics of whoever asked for it.
+  // Never destroyed: a tuning may end after the statics of the thread that asked for it.
   static auto& shown = *new Shown;
   try {
     const std::lock_guard lock(shown.mutex);
     const std::string text = shown.text.next(progress, std::chrono::steady_clock::now());
     if (!text.empty()) std::fwrite(text.data(), 1, text.size(), stderr);
-  } catch (...) {  // no memory for a line: then there is none
+  } catch (...) {  // where there is no memory for a line, none is written
   }
 }
 

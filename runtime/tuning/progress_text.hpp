@@ -9,13 +9,13 @@
 
 namespace chainfold::runtime {
 
-/// Turns the progress of tunings, of several at once if need be, into what is to be written.
+/// The text to write for the progress of tunings, of several at once if need be.
 class ProgressText {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// `columns` of the terminal; 0: none, but a log.
+  /// `columns` of the terminal; 0: a log instead of a terminal.
   explicit ProgressText(int columns) : columns_(columns) {}
-  /// Empty where nothing is to be written now.
+  /// The text to write now; it may be empty.
   std::string next(const TuningProgress& progress, Time now);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 /// Medians closer than this are equal whatever their spread: clocks and neighbours drift.
 constexpr double kLeastNoise = 0.005;
-/// The same after the few rounds that a candidate may leave after.
+/// The same in Race, whose candidates may leave after few rounds.
 constexpr double kLeastNoiseEarly = 0.02;
 
 double noise_between(const std::vector<double>& a, const std::vector<double>& b, double least) {
@@ -43,7 +43,7 @@ std::size_t choose_fastest(const std::vector<std::vector<double>>& candidates) {
       best = i;
     }
   }
-  // A wide spread may make two equal, but what is no faster than the default gains nothing.
+  // A wide spread may make two equal, but one no faster than the default gains nothing.
   const double standard =
       candidates[0].empty() ? std::numeric_limits<double>::infinity() : median(candidates[0]);
   auto equals_best = [&](std::size_t i) {

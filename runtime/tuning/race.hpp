@@ -6,19 +6,21 @@
 
 namespace chainfold::runtime {
 
-/// The middle of some times, and their median distance from it: the spread that outliers do not
-/// touch. Take at least one.
+/// The median of some times, and their median distance from it, a spread that outliers do not
+/// touch. Both take at least one time.
 double median(std::vector<double> values);
 double spread(const std::vector<double>& values);
 
-/// The index of the choice among candidates, each with its milliseconds: 0, the default, unless
-/// another's median is lower by more than the noise of both; the first among those that no noise
-/// tells from the fastest. Candidates without times (they failed) are never chosen.
+/// The index of the choice among candidates, each with its milliseconds. It is 0, the default,
+/// unless another's median is lower by more than the noise of both. Else it is the first candidate
+/// that is as fast as the fastest, within the noise of both. Candidates without times (they failed)
+/// are never chosen.
 std::size_t choose_fastest(const std::vector<std::vector<double>>& candidates);
 
-/// Candidates timed round by round, of which those clearly behind leave early: after two rounds,
-/// four, eight and so on, whoever is in the slower half by its median and behind the fastest by
-/// more than the noise of both. The default, the first, stays to the end.
+/// Candidates timed round by round, of which those clearly behind leave early. After two rounds,
+/// four, eight and so on, candidates leave that are in the slower half by their medians. They must
+/// also be behind the fastest by more than the noise of both. The default, the first, stays to the
+/// end.
 class Race {
  public:
   explicit Race(std::vector<bool> starts);
@@ -33,7 +35,7 @@ class Race {
   void end_round();
   /// The median of a candidate's times; 0 without any.
   [[nodiscard]] double ms(std::size_t candidate) const;
-  /// Who has the lowest median of those still in it and timed.
+  /// The candidate with the lowest median of those still in it and timed.
   [[nodiscard]] std::size_t leader() const;
   /// choose_fastest of those still in it.
   [[nodiscard]] std::size_t winner() const;

@@ -28,7 +28,7 @@ struct Kept {
   std::mutex mutex;  // never held while the disk is read
   std::map<CacheKey, TuningResult> records;
 };
-// Never destroyed: a tuning may end after the statics of whoever asked for it.
+// Never destroyed: a tuning may end after the statics of the thread that asked for it.
 Kept& kept() {
   static auto* const kept = new Kept;
   return *kept;

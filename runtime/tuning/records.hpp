@@ -8,8 +8,8 @@
 
 namespace chainfold::runtime {
 
-/// A record as it stands on disk, and back: nothing for a text that is no record, or one of a plan
-/// that is not legal for the task any more.
+/// A record as it stands on disk, and back. Nothing for a text that is no record, or whose plan is
+/// not legal for the task any more.
 std::string text_of_record(const TuningResult& result);
 std::optional<TuningResult> parse_record(const std::string& text, const TuningTask& task);
 
@@ -18,8 +18,8 @@ std::optional<TuningResult> find_record(const CacheKey& key, const TuningTask& t
 /// Keeps a record in this process and on disk.
 void keep_record(const CacheKey& key, const TuningTask& task, TuningResult result);
 
-/// Whether a measurement may rely on the record: it left nothing out for lack of time, or had as
-/// much time as the task; for a task of all plans, it left out none.
+/// Whether the record may stand for a measurement: it left nothing out for lack of time, or had as
+/// much time as the task. For a task of all plans it must have left out none.
 bool serves(const TuningResult& record, const TuningTask& task);
 
 }  // namespace chainfold::runtime

@@ -1,4 +1,4 @@
-// What a tuning tells while it runs, and what it found.
+// The progress of a tuning while it runs, and its result.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,16 @@
 
 namespace chainfold {
 
-/// How plans are chosen. off: by rules, without measuring. cached: what an earlier tuning of the
-/// same computation, segment size and device has recorded, else by rules. measure: the record, or a
-/// measurement when a segment size (of few elements or of many, see Kernel) is first compiled for,
-/// which is recorded. Results of different
-/// plans may differ within the promised bound; pin a plan (Options::plan) to keep their bits.
+/// How plans are chosen:
+///
+///     off        by rules, without measuring
+///     cached     by the record of an earlier tuning of the same computation, segment size and
+///                device; else by rules
+///     measure    by the record; else by a measurement, which is recorded, when code is first
+///                compiled for a segment size (of few elements or of many, see Kernel)
+///
+/// Results of different plans may differ within the promised bound; pin a plan (Options::plan) to
+/// keep their bits.
 enum class Tuning : std::uint8_t { off, cached, measure };
 
 /// How far a tuning has come. Texts live as long as the call that is handed them.

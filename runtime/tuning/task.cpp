@@ -14,12 +14,13 @@ namespace chainfold::runtime {
 
 namespace {
 
-/// Of measuring: records of another are not found. 2: launches in a row, changing memory.
+/// The method of measuring: records of another are not found. 2: launches in a row, changing
+/// memory.
 constexpr int kMethod = 2;
 
-/// Bytes of inputs and outputs to time with. Of a gibibyte on a GPU results may stay in its
-/// second-level cache, and plans come in another order than of two and more (measured on an H200);
-/// a CPU reads an eighth in the time a tuning may take.
+/// Bytes of inputs and outputs to time with. Of fewer on a GPU, results may stay in its
+/// second-level cache, which changes the order of plans (docs/decisions/0058-tuner.md). A CPU reads
+/// an eighth in the time that a tuning may take.
 constexpr std::int64_t kTimedBytes = std::int64_t{2} << 30;
 constexpr std::int64_t kTimedBytesOfCpu = kTimedBytes / 8;
 }  // namespace

@@ -28,13 +28,13 @@ struct TuningTask {
   [[nodiscard]] bool all_plans() const { return seconds == 0; }
 };
 
-/// What records of the task are found by: a hash of whatever can change the choice.
+/// The key of the task's record: a hash of all that can change the choice.
 CacheKey tuning_key(const TuningTask& task);
 
-/// Bytes of one segment, or of one element of the whole: what it reads and writes. At least one:
-/// what has no inputs and folds everything moves nothing, however many elements there are.
+/// Bytes that one segment, or one element of the whole input, reads and writes. At least one: a
+/// fold of the whole input without inputs moves nothing, however many elements there are.
 std::int64_t bytes_of_segment(const TuningTask& task);
-/// Bytes of inputs and outputs to time with, where nobody says how many elements.
+/// Bytes of inputs and outputs to time with, where the task names no number of elements.
 std::int64_t timed_bytes(const TuningTask& task);
 /// Elements that a tuning times with where time allows.
 std::int64_t timed_elements(const TuningTask& task);

@@ -73,7 +73,7 @@ void BodyEmitter::define(ValueId id, const std::vector<std::string>& elements) {
 }
 
 // Words that come over whole keep their variables, so that rearranging elements mostly costs
-// nothing: where all of them do, there are no variables of its own.
+// nothing. Where all of them do, the value has no variables of its own.
 void BodyEmitter::define_from(ValueId id, const std::vector<Source>& elements) {
   const Type& t = type(id);
   const int per_word = elements_per_word(t);
@@ -264,7 +264,7 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", index, name(op.lo), name(op.hi),
                    name(op.step), type_name(type(op.index).elem)));
   ++depth_;
-  // Copies, so that the assignments at the end of a round see this round's values.
+  // Copies, so that the assignments at the end of a trip see this trip's values.
   for (std::size_t r = 0; r < op.carried.size(); ++r)
     declare(op.carried[r], variables(instr.results[r], type(instr.results[r])));
   emit_region(op.body);

@@ -20,7 +20,7 @@ std::string ring_name(const Launch& launch, int ring);
 inline constexpr const char* kTicketWord = "ticket_word";
 /// The pointer to the words in which a block hands over what its cluster gathers.
 inline constexpr const char* kGatherWords = "gather_words";
-/// The variable that says what kept loads ask of the second-level cache.
+/// The variable that holds the hint of kept loads to the second-level cache (evict-last).
 inline constexpr const char* kKeepHint = "keep_hint";
 
 class BodyEmitter {

@@ -56,7 +56,7 @@ class Prelude {
         });
         helpers_.emplace_back();
       } else if (!helpers_.empty() && !line.starts_with("//") && line != "\n") {
-        // Comments stay behind: they would only cost time, and name helpers that nobody calls.
+        // Comments stay behind: they would only cost time, and name helpers that nothing calls.
         helpers_.back().text += line;
       }
     }
@@ -201,7 +201,7 @@ std::string shared_text(const Launch& launch) {
   return text;
 }
 
-/// What loads ask the second-level cache for.
+/// The hint of kept loads to the second-level cache.
 std::string keep_text(const Program& program, const Launch& launch) {
   const NonTemporalStores& streams = launch.non_temporal;
   const std::int64_t unit = streams.factor * streams.evict_last_unit;
@@ -228,7 +228,7 @@ std::string kernel_text(const Program& program, const Launch& launch) {
                                 slot_value(type, name + "_slot")));
   }
   const int threads = launch.warps * kWarpWidth;
-  // A minimum of one block is no wish at all, but without one ptxas aims at a high occupancy: it
+  // A minimum of one block is no wish at all. But without one ptxas aims at a high occupancy, and
   // then holds back loads and even spills to save registers.
   const std::string bounds = fmt::format("{}, {}", threads, std::max(launch.min_blocks, 1));
   const std::string cluster =

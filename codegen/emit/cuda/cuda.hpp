@@ -1,6 +1,6 @@
 // From a Program to CUDA text: one extern "C" kernel a launch, one statement an instruction.
 //
-// The text needs no header (NVRTC's built-ins only) and is meant for --fmad=false --std=c++17
+// The text needs no header (NVRTC's built-ins only). It is meant for --fmad=false --std=c++17
 // without fast math: contraction or flushing to zero would break base/ops.hpp. Every kernel takes
 // the pointers of all the program's buffers, then all its parameters, each in an 8-byte slot whose
 // low bytes hold the value.

@@ -1,5 +1,6 @@
-// Loads and stores. A value moves between memory and registers as 1, 2 or 4 parts of one size: the
-// elements themselves where they have 4 or 8 bytes, else 32-bit words, or one 16-bit or 8-bit part.
+// Loads and stores. A value moves between memory and registers as 1, 2 or 4 parts of one size.
+// Elements of 4 or 8 bytes are parts themselves. Others move as 32-bit words, or as one 16-bit or
+// 8-bit part.
 #include <bit>
 #include <cstdlib>
 #include <limits>

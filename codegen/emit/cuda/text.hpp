@@ -3,7 +3,7 @@
 //
 // A value is one or more variables. Booleans and elements of 4 or 8 bytes take a variable each:
 // v12, or v12_0, v12_1 ... of a vector or fragment. Vectors and fragments of 1- and 2-byte elements
-// stay packed in 32-bit words, v12_w0, v12_w1 ..., exactly as a wide load brings them and as a
+// stay packed in 32-bit words, v12_w0, v12_w1 and so on. So a wide load brings them, and so a
 // matrix instruction takes them. A single f16 or bf16 is an unsigned short that holds its bits.
 #pragma once
 
@@ -38,8 +38,8 @@ std::string element(const std::string& word, const Type& type, int i);
 /// The elements of one word (2 or 4 of them, fewer in a last word) put together.
 std::string packed_word(std::span<const std::string> elements, int per_word);
 
-/// Whether inputs do not change while a kernel of the program is there: they are no outputs, and no
-/// kernel starts before what may still write them has ended.
+/// Whether inputs do not change while a kernel of the program is there. They are no outputs then,
+/// and no kernel starts before what may still write them has ended.
 inline bool inputs_are_constant(const Program& program) {
   return !program.in_place && !program.launches[0].overlaps;
 }

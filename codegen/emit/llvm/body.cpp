@@ -170,8 +170,8 @@ void BodyEmitter::emit_op(const Instr& instr, const Ticket& op) {
       out_.let(fmt::format("atomicrmw add ptr {}, i64 1 monotonic", buffer_name(op.counter)))};
 }
 
-// The mark of a record's first word orders what else is in it. Somebody who helps may store the
-// same once more, hence all of it is atomic, by instructions that are no others.
+// The mark of a record's first word orders what else is in it. A warp that helps may store the same
+// once more, hence all of it is atomic, by instructions that are no others.
 void BodyEmitter::emit_op(const Instr&, const Publish& op) {
   if (op.values.empty()) {
     out_.line(fmt::format("store atomic i32 1, ptr {} release, align 4",

@@ -23,7 +23,7 @@ std::string word_type(const Type& type);
 
 class BodyEmitter {
  public:
-  /// `streams`: stores that stream pass the caches by.
+  /// `streams`: whether stores with Store::streams are non-temporal.
   BodyEmitter(const Program& program, const Launch& launch, FunctionWriter& out, bool streams)
       : program_(program),
         launch_(launch),
@@ -77,10 +77,11 @@ class BodyEmitter {
   std::string element_pointer(int buffer, const std::string& index);
   std::string record_pointer(int buffer, const std::string& slot, const RecordLayout& layout);
   std::string field_pointer(const std::string& record, const RecordLayout::Field& field);
-  /// The loop over the slots that an Await or an Overdue names: its labels begin with `label`, and
-  /// blocks are open for what happens to `slot` once it is published (`published_to`, which goes on
-  /// to "passed"), where it is not after so many looks more than `polls` ("late", which goes on to
-  /// "poll", by way of "wait" of an Overdue), and behind the last one ("done").
+  /// The loop over the slots that an Await or an Overdue names. Its labels begin with `label`, and
+  /// three blocks are open. Block `published_to` is for what happens to `slot` once it is
+  /// published, and goes on to "passed". Block "late" is for a slot that is not published after
+  /// `polls` + 1 looks. It goes on to "poll", of an Overdue by way of "wait". Block "done" is
+  /// behind the last slot.
   struct Polling {
     std::string label, slot, record, polls;
   };

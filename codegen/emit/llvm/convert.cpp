@@ -24,8 +24,8 @@ std::string OpWriter::convert(DType from, DType to, const std::string& x) {
   if (from == to) return x;
   if (from == DType::boolean) {
     if (is_integer(to)) {
-      // LLVM 19 combines the extension of a mask of which some lanes are known with minima behind
-      // it without end (AVX-512); a frozen mask is not looked through, and costs nothing.
+      // LLVM 19 combines without end where minima follow the extension of a mask of which some
+      // lanes are known (AVX-512). A frozen mask is not looked through, and costs nothing.
       return cast("zext", f, size_of(to) == 8 ? out_.let(fmt::format("freeze {} {}", of(f), x)) : x,
                   t);
     }
@@ -54,8 +54,8 @@ std::string OpWriter::convert(DType from, DType to, const std::string& x) {
 
 std::string OpWriter::widen_half(DType from, const std::string& x) {
   if (from == DType::f16) {
-    // Behind the fence LLVM cannot turn comparisons and minima of f32 back into those of half,
-    // which it then takes apart lane by lane (a minute for a kernel with a dozen of them).
+    // Behind the fence LLVM cannot turn comparisons and minima of f32 back into those of half. It
+    // would take these apart lane by lane (docs/tuned-values.md#cpu).
     const std::string wide = cast("fpext", "half", cast("bitcast", "i16", x, "half"), "float");
     return call("arithmetic.fence", "float", std::array{wide});
   }
@@ -76,9 +76,9 @@ std::string OpWriter::narrow_half(DType to, const std::string& x) {
   return upper_words(select("i32", is_nan, quiet, raised));
 }
 
-/// The upper halves of words. Of vectors by a shuffle, which is one instruction for two registers
-/// where shifts, truncations and what joins their halves are five; of pairs by shifts, which are
-/// not truncated where the halves become words again.
+/// The upper halves of words. Of vectors they come by a shuffle, one instruction for two registers.
+/// Shifts, truncations and what joins their halves would be five. Of pairs they come by shifts,
+/// which are not truncated where the halves become words again.
 std::string OpWriter::upper_words(const std::string& words) {
   if (lanes_ == 0 || pairs_)
     return cast("trunc", "i32", binary("lshr", "i32", words, k("i32", "16")), "i16");

@@ -41,10 +41,11 @@ std::string block_of_turn(const InterleavedStreams& streams) {
       streams.count - 1, ceil_log2(streams.count), llvm::kBlockName);
 }
 
-/// The instructions that one launch runs for a range of blocks, as a function of its own: only
-/// there can the pointers be declared free of aliases, which lets LLVM move loads across stores. It
-/// is called once a range. Not so of what other threads write meanwhile (the scratch of launches
-/// whose blocks wait for each other), nor of inputs and outputs that may be one memory.
+/// The instructions that one launch runs for a range of blocks, as a function of its own, which is
+/// called once a range. Only there can the pointers be declared free of aliases, which lets LLVM
+/// move loads across stores. Pointers to what other threads write meanwhile cannot: the scratch of
+/// launches whose blocks wait for each other. Nor can those of inputs and outputs that may be one
+/// memory.
 std::string range_function(const Program& program, const Launch& launch, bool streams,
                            std::set<std::string>& declarations) {
   llvm::FunctionWriter out;
@@ -85,14 +86,14 @@ std::string range_function(const Program& program, const Launch& launch, bool st
   if (interleaves) text += block_of_turn(launch.streams);
   text += body.substr(kHead.size());
   text += "done:\n";
-  // What passed the caches by is ordered by nothing less: other threads read it when this one says
-  // that its range is done.
+  // Non-temporal stores are ordered by nothing less: other threads read what was stored when this
+  // one says that its range is done.
   if (streams) text += "  fence seq_cst\n";
   return text + "  ret void\n}\n";
 }
 
-/// The text that tells, as an i1 of the returned name, whether the launch streams to the buffers
-/// (Launch::non_temporal). Caches may still hold the inputs' memory.
+/// The text that says, as an i1 of the returned name, whether stores to the buffers are
+/// non-temporal (Launch::non_temporal). Caches may still hold the inputs' memory.
 std::string streaming_condition(const Program& program, const Launch& launch,
                                 const std::set<int>& buffers, std::string& text) {
   llvm::FunctionWriter out;

@@ -38,9 +38,9 @@ int run_lanes(const Address& at, const Type& type) {
   return at.stride == static_cast<std::int64_t>(at.group) * type.width ? kWarpWidth : at.group;
 }
 
-/// Whether what a lane takes at once is loaded as one word: processors that have no masks for
-/// elements of two bytes have them for words, and what is taken out of a word, wherever the word
-/// came from, is known to be a part of it.
+/// Whether what a lane takes at once is loaded as one word. Processors that have no masks for
+/// elements of two bytes have them for words. What is taken out of a word, wherever the word came
+/// from, is known to be a part of it.
 bool is_word(const Type& type) {
   const int bytes = type.width * size_of(type.elem);
   return type.shape == Shape::lane && type.width > 1 && (bytes == 4 || bytes == 8) &&
@@ -158,9 +158,9 @@ void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
     const std::int64_t from = hop > 0 ? std::max<std::int64_t>(0, asked - hop) : 0;
     asked = hop + read_ahead(wanted, from, std::int64_t{count} * size_of(t.elem));
   }
-  // LLVM would shuffle the loads of a long body, each in halves; a processor's prefetchers follow
-  // many load instructions only in the order of addresses (measured: 17 instead of 32 GB/s). This
-  // fence keeps the program's order and is no instruction.
+  // LLVM would shuffle the loads of a long body, each in halves. A processor's prefetchers follow
+  // many load instructions only in the order of addresses (docs/tuned-values.md#memory-of-a-cpu).
+  // This fence keeps the program's order and is no instruction.
   if (lanes > 1) out_.line("fence syncscope(\"singlethread\") seq_cst");
   if (words) return take_apart(id, joined(out_, word_type(t), std::move(runs), per_run));
   std::string all = joined(out_, elem, std::move(runs), count);

@@ -59,9 +59,9 @@ std::string OpWriter::compute(Op op, DType type, DType result, std::span<const s
   return is_float(type) ? floating(op, type, args) : integer(op, type, args);
 }
 
-// No vector instruction divides 64-bit integers: spelled out, 32 divisions take seconds to compile
-// where a fold's merge has some. A loop over lanes is somewhat slower (docs/decisions/0019); of
-// shorter integers, which compile sooner, more so.
+// No vector instruction divides 64-bit integers. Spelled out, 32 divisions take long to compile
+// where a fold's merge has some. A loop over lanes is somewhat slower
+// (docs/decisions/0019-first-results.md); of shorter integers, which compile sooner, more so.
 std::string OpWriter::quotient(std::string_view instruction, std::string_view element,
                                const std::string& a, const std::string& b) {
   const bool by_constant = b.starts_with("splat");

@@ -53,9 +53,9 @@ std::string BodyEmitter::put_together(const std::vector<std::string>& halves) {
   return out_.let(fmt::format("bitcast {} {} to {}", word, both, vector_of("i16", 2 * kWarpWidth)));
 }
 
-/// Pairs from or to f16. An instruction that converts takes neighbours, which are all first or all
-/// second elements if those of a line are put in that order, by one instruction and what takes its
-/// halves apart.
+/// Pairs from or to f16. An instruction that converts takes neighbours. These are all first or all
+/// second elements if those of a line are put in that order. That takes one instruction, and
+/// another that takes the line's halves apart.
 bool BodyEmitter::convert_pairs(ValueId id, const Compute& op) {
   const ValueId x = op.operands[0];
   const DType from = type(x).elem, to = type(id).elem;

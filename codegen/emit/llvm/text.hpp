@@ -1,8 +1,8 @@
 // How types, constants and instructions read in LLVM text; shared by the files of the emitter.
 //
-// In registers a boolean is an i1, f16 and bf16 are the i16 of their bits (nothing is computed in
-// them), signed and unsigned integers are alike. In memory a boolean is an i8. `lanes` says how
-// many elements a vector type has; 0 stands for a scalar.
+// In registers a boolean is an i1. An f16 or bf16 is the i16 of its bits: nothing is computed in
+// them. Signed and unsigned integers are alike. In memory a boolean is an i8. `lanes` says how many
+// elements a vector type has; 0 stands for a scalar.
 #pragma once
 
 #include <set>

@@ -1,10 +1,10 @@
 // lower_columns: blocks own adjacent columns of a matrix (Band). Where these are too few to fill
-// the target, blocks also take parts of the rows: a part's fold states go to scratch, part by part
-// a row of them, and a second launch folds the rows of that matrix in their order. A launch of one
-// part gives the outputs at once, and the second launch has no blocks.
+// the target, blocks also take parts of the rows. A part's fold states go to scratch, part by part
+// a row of them. A second launch folds the rows of that matrix in their order. A launch of one part
+// gives the outputs at once, and the second launch has no blocks.
 //
-// Rows are absolute, and `origin` is the row at which the input buffers begin, so that the host may
-// pass a long matrix piece by piece without changing any part's bounds.
+// Rows are absolute, and `origin` is the row at which the input buffers begin. So the host may pass
+// a long matrix piece by piece without changing any part's bounds.
 #include "chainfold/codegen/lower/fold/columns.hpp"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ int state_loads(const Plan& plan) {
   return plan.state_bytes > kLongState ? kLoads / 2 : kLoads;
 }
 
-/// Warps of its blocks: as many as there are batches of parts, so that one round of loads brings
-/// them all where that is possible, and blocks are small where they are many.
+/// Warps of its blocks: as many as there are batches of parts. So one trip brings them all where
+/// that is possible, and blocks are small where they are many.
 int merge_warps(const Plan& plan, const Target& target) {
   constexpr std::int64_t kMostBytes = 16 * 1024;  // of states on their way to the first warp
   int warps = warps_for(plan.parts.wanted, state_loads(plan), target.max_warps);
@@ -135,8 +135,8 @@ class ColumnsLowering {
         return Builder::Values{};
       };
     };
-    // Behind a row without a gap lies the next one, so that only the last row of all needs masks
-    // for what it loads; its batch has them.
+    // Behind a row without a gap lies the next one. So only the last row of all needs masks for
+    // what it loads; its batch has them.
     const bool packed = ragged && !plan_.strided;
     const ValueId batch = b.i64(shape.depth);
     const ValueId before_last =
@@ -247,7 +247,7 @@ class ColumnsLowering {
   }
 
   /// Rows in phases: how loads at the ends of the input's memory are picked apart. Behind every
-  /// other row lies the next one, and before it the one before; memory that begins on a boundary
+  /// other row lies the next one, and before it the one before. Memory that begins on a boundary
   /// has no window that begins before it.
   void let_pick(Builder& b, TileLowering& tile, const Band::Shape& shape, const Place& place,
                 Band::Source& source) {

@@ -1,7 +1,7 @@
-// lower_elements: segments of one element. A lane's load holds `load_width` of them side by side,
-// each is folded by itself (Loaded::across), and their results are stored as they were loaded. A
-// warp has `depth` such loads under way. What is no whole tile, and everything where an output does
-// not begin on the width of its stores, is taken an element a lane.
+// lower_elements: segments of one element. A lane's load holds `load_width` of them side by side.
+// Each is folded by itself (Loaded::across), and their results are stored as they were loaded. A
+// warp has `depth` such loads under way. What is no whole tile is taken an element a lane. So is
+// every tile where an output does not begin on the width of its stores.
 #include "chainfold/codegen/lower/fold/elements.hpp"
 
 #include <algorithm>

@@ -1,12 +1,13 @@
-// lower_parts: segments are cut into parts of equal length, one a block; every part's fold states
+// lower_parts: segments are cut into parts of equal length, one a block. Every part's fold states
 // go to scratch, and a second launch merges the states of each segment in the order of its parts.
-// Segments of one part each are finished by the first launch, and the second has no blocks; there
-// is none where a plan wants one part, or a cluster, whose blocks tell each other their states.
+// Segments of one part each are finished by the first launch, and the second has no blocks. There
+// is no second launch where a plan wants one part, or a cluster, whose blocks exchange their
+// states.
 //
-// Positions are absolute: part p of the launch is part p % parts of segment p / parts, and `origin`
-// is the element at which the input buffers begin, so that the host may pass a long input piece by
-// piece without changing any part's bounds. Inputs with strides come whole: their segments begin
-// where the strides say.
+// Positions are absolute: part p of the launch is part p % parts of segment p / parts. `origin` is
+// the element at which the input buffers begin. So the host may pass a long input piece by piece
+// without changing any part's bounds. Inputs with strides come whole: their segments begin where
+// the strides say.
 #include "chainfold/codegen/lower/fold/parts.hpp"
 
 #include <algorithm>
@@ -27,8 +28,8 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// The second launch has half as many states in flight as there can be parts, more than few parts
-/// are: a round of loads takes longer than all the merging.
+/// The second launch has half as many states in flight as there can be parts, and more than few
+/// parts are. One trip of loads takes longer than all the merging.
 constexpr int kMergeWarps = 16, kStateLoads = 4;
 
 /// With states of more fields than this, half as many: they have to fit into registers.
@@ -62,7 +63,7 @@ class PartsLowering {
     const ValueId parts = b.param(params_.parts), part_length = b.param(params_.part_length);
     const ValueId part = b.compute(Op::add, {b.param(params_.part_begin), b.block()});
     const ValueId length = extent(b);
-    // There is one segment where everything is, or one part of each: no division then.
+    // The whole input is one segment, or each segment has one part: no division then.
     const bool whole = plan_.is_whole(), one = plan_.parts.wanted == 1;
     const ValueId each = plan_.parts.cluster > 0 ? b.i64(plan_.parts.cluster) : parts;
     const ValueId segment = whole ? b.i64(0) : one ? part : b.div(part, each);
@@ -132,7 +133,7 @@ class PartsLowering {
     for (std::size_t i = 0; i < outputs.size(); ++i)
       b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], mask);
   }
-  /// Lanes take states that lie side by side, rounds follow each other.
+  /// Lanes take states that lie side by side, trips follow each other.
   Builder::Values merge_strided(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
                                 const Partials& start) {
     const int stride = kWarpWidth * warps() * state_loads_;

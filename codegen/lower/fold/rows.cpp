@@ -14,7 +14,8 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Blocks in turn of several places; of segments in loops the loads of a batch are.
+/// Interleaved streams of blocks. Where segments have loops, the loads of a batch are interleaved
+/// instead.
 InterleavedStreams block_streams(const Graph& graph, const Plan& plan) {
   if (plan.hints.streams == 1 || plan.has_loop()) return {};
   return {.count = plan.hints.streams,

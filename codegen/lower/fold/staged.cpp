@@ -1,21 +1,22 @@
 // lower_staged: rows of segments whose elements pass through shared memory.
 //
-// As many blocks as the target holds at once share the tiles. A block's warps take its tiles in
-// turns, a round of which is one for each; `batch` rounds that follow each other are a batch, and
-// blocks take batches in turns, so that what all of them read and write at a time lies close
-// together. What is left over for a last turn is shared out evenly, but for some rounds at the end:
-// `tail` of them are the only ones of a block that starts when another has ended, so that
-// processors that memory serves sooner do more. Where `tail` is `batch` all blocks are such: each
-// takes one batch. Each warp keeps copies of its next `stages` tiles under way, in a ring of its
-// own, from the end of one batch into the next.
-// Results gather in shared memory and leave it a batch at a time, because memory that has to turn
+// As many blocks as the target holds at once share the tiles. A trip (`round`) is a tile for each
+// warp of a block. Trips that follow each other make a store batch, `store_batch` of them. Blocks
+// take store batches in turns, so that what all of them read and write at a time lies close
+// together. What is left over for a last turn is shared out evenly, but for some trips at the end.
+// Tail blocks take these, `tail_trips` each: they start when other blocks have ended. So
+// multiprocessors that memory serves sooner do more. Where `tail_trips` is `store_batch` all blocks
+// are such: each takes one store batch. Each warp keeps copies of its next `stages` tiles under
+// way, in a ring of its own, across the ends of store batches.
+//
+// Results gather in shared memory and leave it a store batch at a time. Memory that has to turn
 // from reading to writing for every few bytes is slower than memory that does so rarely. Copies are
 // aligned to 16 bytes wherever segments begin, so segments of any size are read as fast as any
 // other.
 //
-// Where copies bring a tile's surroundings, or the last tiles are not whole ones or do not exist,
-// they reach beyond the input: what arrives from there is anything, and nobody stores what becomes
-// of it.
+// Copies reach beyond the input where they bring a tile's surroundings, or where the last tiles are
+// not whole ones or do not exist. What arrives from there is anything, and nothing of what becomes
+// of it is stored.
 #include "chainfold/codegen/lower/fold/staged.hpp"
 
 #include <algorithm>
@@ -34,15 +35,15 @@ namespace {
 /// Results are stored by so many bytes a lane, and copies are of whole units of them.
 constexpr int kUnitBytes = 16;
 
-/// Tail blocks take a sixteenth of the rounds, and are as many as stay at least, where there is
-/// more for each of those than eight of them have: processors that are nearer to memory take more
-/// of them than others do, and one that starts last ends soon. If they were fewer, some would run
-/// alone.
+/// Tail blocks take a sixteenth of the trips, and are at least as many as the blocks that stay.
+/// There are some only where each of those has more to do than eight tail blocks. Multiprocessors
+/// that are nearer to memory take more of them than others do, and one that starts last ends soon.
+/// If they were fewer, some would run alone.
 constexpr int kTailShare = 16, kTailFrom = 8;
 
-/// Parameters that every block reads: segments; rounds of all tiles, and those that are not of tail
-/// blocks blocks'; turns that are whole, and the rounds of a block in the last one, or in its only
-/// one.
+/// Parameters that every block reads: segments, trips of all tiles (`rounds`), and those that are
+/// not of tail blocks (`lasting`). `turns` counts the whole turns. `last` is the trips of a block
+/// in the last turn, or in its only one.
 struct StagedParams {
   int segments = -1, rounds = -1, lasting = -1, turns = -1, last = -1;
 };
@@ -91,7 +92,7 @@ class StagedLowering {
             there = rounds;
     if (plan_.has_tail_blocks()) {
       const ValueId lasting = count(b_.param(params_.lasting));
-      // Where tail blocks' rounds begin, as if there were such blocks for all numbers from 0 on.
+      // Where tail blocks' trips begin, as if there were such blocks for all numbers from 0 on.
       before = if_stays(before, b_.sub(lasting, b_.i32(plan_.blocks * plan_.staged.tail_trips)));
       there = if_stays(lasting, rounds);
     }
@@ -103,7 +104,7 @@ class StagedLowering {
   ValueId if_stays(ValueId value, ValueId tail) {
     return plan_.has_tail_blocks() ? b_.select(stays_, value, tail) : value;
   }
-  /// The first round of the block's batch in a turn.
+  /// The first trip of the block's store batch in a turn.
   ValueId first_of(ValueId turn) {
     if (plan_.one_batch()) return last_;
     const ValueId batches = b_.add(b_.mul(turn, b_.i32(plan_.blocks)), block_);
@@ -124,11 +125,11 @@ class StagedLowering {
     }
   }
   ValueId wide(ValueId value) { return b_.convert(value, DType::i64); }
-  /// Rounds, turns, slots and results that wait in shared memory are counted in 32 bits: so many
-  /// rounds, each a tile of kLeastStagedTile bytes at least, are half a tebibyte.
+  /// Trips, turns, slots and results that wait in shared memory are counted in 32 bits. So many
+  /// trips, each a tile of kLeastStagedTile bytes at least, are half a tebibyte.
   ValueId count(ValueId value) { return b_.convert(value, DType::i32); }
 
-  /// The first element of the warp's tile of a round, and the slot of the `number`th that it folds.
+  /// The first element of the warp's tile of a trip, and the slot of the `number`th that it folds.
   ValueId element_of(ValueId round) { return b_.add(b_.mul(wide(round), of_round_), warps_first_); }
   ValueId slot_of(ValueId number) {
     return wide(b_.add(slots_, b_.compute(Op::bit_and, {number, b_.i32(plan_.stages - 1)})));
@@ -158,7 +159,7 @@ class StagedLowering {
   }
 
   /// Folds a turn's tiles and stores what became of them. Into a tile's slot comes then the one
-  /// `stages` rounds later; the first turn begins so many rounds early, that the first ones come.
+  /// `stages` trips later. The first turn begins so many trips early, that the first ones come.
   void take_turn(ValueId turn) {
     const ValueId first = first_of(turn), zero = b_.i32(0),
                   batch = b_.i32(plan_.staged.store_batch);
@@ -196,7 +197,7 @@ class StagedLowering {
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) flush(i, segment, count(results));
   }
 
-  /// Folds the warp's tile of `round`, the `r`th of its batch and its `number`th.
+  /// Folds the warp's tile of trip `round`, the `r`th of its store batch and its `number`th.
   void fold_tile(ValueId round, ValueId r, ValueId number, ValueId slot) {
     const int stages = std::countr_zero(static_cast<unsigned>(plan_.stages));
     std::vector<ValueId> bases;
@@ -230,8 +231,8 @@ class StagedLowering {
     return static_cast<int>(graph_.inputs.size() + output);
   }
 
-  /// A batch's results of an output, so many, go to the segments from `segment` on: 16 bytes a lane
-  /// where the output begins on such a boundary there, else one by one.
+  /// The `results` results of a store batch go to an output's segments from `segment` on. Stores
+  /// are of 16 bytes a lane where the output begins on such a boundary there, else of one result.
   void flush(std::size_t output, ValueId segment, ValueId results) {
     const int buffer = static_cast<int>(graph_.inputs.size() + output);
     const int width = kUnitBytes / size_of(graph_.node(graph_.outputs[output]).type);
@@ -265,14 +266,14 @@ class StagedLowering {
   ValueId stays_ = kNoValue;  // whether the block is no tail block
   ValueId block_ = kNoValue;
   ValueId turns_ = kNoValue;   // whole ones
-  ValueId last_ = kNoValue;    // the first round of the block's batch behind them
+  ValueId last_ = kNoValue;    // the first trip of the block's store batch behind them
   ValueId rounds_ = kNoValue;  // of the block
   ValueId slots_ = kNoValue;   // the warp's first
   ValueId warps_first_ = kNoValue, of_round_ = kNoValue;  // elements: before the warp's tile; all
 };
 
-/// Tail blocks that found room beside the others would come at once, and more blocks of one batch
-/// would have more under way than is good: shared memory that no block needs keeps them out.
+/// Tail blocks that found room beside the others would come at once. More blocks of one store batch
+/// would have more under way than is good. Shared memory that no block needs keeps them out.
 void keep_others_out(Launch& launch, const Plan& plan, const Target& target) {
   const std::int64_t needed = shared_layout(launch).bytes;
   const std::int64_t least = target.shared_of(plan.occupancy + 1) + kUnitBytes;
@@ -301,7 +302,8 @@ Program lower_staged(const Graph& graph, const Plan& plan, const Target& target)
   const SizeExpr rounds = size(params.rounds);
   SizeExpr grid;
   if (plan.one_batch()) {
-    // As even as whole rounds allow: of as many waves of blocks as batches make, all end alike.
+    // As even as whole trips allow: of as many waves of blocks as store batches make, all end
+    // alike.
     const SizeExpr waves = ceil_div(rounds, plan.blocks * plan.staged.store_batch);
     params.last = add_size(program, "rounds_of_block", ceil_div(rounds, waves * plan.blocks));
     grid = ceil_div(rounds, size(params.last));

@@ -1,5 +1,5 @@
-// The published scans ([D] 5), segments of 16, 16 N, 256, 256 N by warps, of 256 N by blocks, and
-// everything in three launches.
+// The published scans ([D] 5). Warps scan segments of 16, 16 N, 256 and 256 N, blocks scan others
+// of 256 N, three launches scan the whole input.
 #include "chainfold/codegen/lower/published/scan.hpp"
 
 #include <array>
@@ -160,7 +160,7 @@ class PublishedScan {
             });
   }
 
-  // Everything in three launches. The states of blocks are in scratch.
+  // The whole input in three launches. The states of blocks are in scratch.
 
   /// A square a warp: their scans within the block go to the output, the block's fold to scratch.
   void grid_squares(ValueId elements, const StateArrays& states) {

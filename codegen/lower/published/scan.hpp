@@ -1,6 +1,6 @@
 // ScanSquares: what the lowerings of the published scans share. A square is 16 x 16 elements in
-// row-major order as operand A, so that A * U holds the prefixes of its rows, and (L * A) * 1 what
-// the rows before each sum up to.
+// row-major order as operand A. So A * U holds the prefixes of its rows, and (L * A) * 1 what the
+// rows before each sum up to.
 //
 // The square's fragment comes by four loads of two neighbours a lane. L * A takes it as operand B,
 // whose layout is another: it goes through shared memory, as in the paper. Rows meet in that
@@ -42,7 +42,7 @@ class ScanSquares {
   Square load(ValueId first, std::int64_t stride, const std::array<ValueId, 2>& masks);
   void store(const Square& square, const Values& values, ValueId first, std::int64_t stride,
              ValueId extent);
-  /// The same of 256 elements in a row, of which those from `left` on do not exist: they go through
+  /// The same of 256 elements in a row, of which those from `left` on do not exist. They go through
   /// shared memory, and are shared with that as square 0. Contains a barrier.
   Square load_ragged(ValueId first, ValueId left);
   /// The values of elements before `left` to the output.

@@ -88,7 +88,7 @@ SquareSums SquareLowering::chain(const std::vector<SquareData>& data, std::size_
 }
 
 // A lane's C fragment of columns 0 to 7 holds what its A fragment takes at k = 0 to 7, in the same
-// order, and likewise for columns 8 to 15: nothing moves between lanes.
+// order. Its other one does for columns 8 to 15: nothing moves between lanes.
 ValueId SquareLowering::second_product(const SquareSums& v, ValueId c) {
   const ValueId ones = b_.pack(row_index_, Operand::b, {{ones_, row_.elements(Operand::b)}});
   auto rounded = [&](ValueId half) {
@@ -119,7 +119,7 @@ Partials SquareLowering::across_quads(Partials partials) {
 }
 
 Partials SquareLowering::columns(const std::vector<SquareSums>& squares) {
-  // All rows are alike, so lanes may take any: bit 2 of a lane says which of its two columns, bit 3
+  // All rows are alike, so lanes may take any. Bit 2 of a lane says which of its two columns, bit 3
   // which half, bit 4 which square.
   auto has_bit = [&](int bit) {
     return b_.compute(Op::ne, {b_.compute(Op::bit_and, {b_.lane(), b_.i32(bit)}), b_.i32(0)});

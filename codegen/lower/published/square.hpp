@@ -1,5 +1,5 @@
 // Squares: what the lowerings of the published strategies share. A square is 16 columns of 16
-// elements, of which a lane holds four of columns 0 to 7 and four of columns 8 to 15; the columns'
+// elements. A lane holds four elements of columns 0 to 7 and four of columns 8 to 15. The columns'
 // sums are two C fragments whose rows are all alike.
 #pragma once
 

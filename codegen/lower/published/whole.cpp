@@ -1,9 +1,9 @@
-// The whole input by blocks that stay: each warp takes every so many units of squares, its chains'
-// sums go into a state, warps meet in shared memory. How blocks meet differs: a second launch
-// merges their states (grid256n, [D] 4.3); or within one launch the last block to finish merges
-// them, or all add to the output atomically (single_pass, [N] 5.2; split, [N] 5.3, whose other
-// warps add up their share of the input by lanes). A first, tiny launch sets to zero what blocks
-// add to.
+// The whole input by blocks that stay. Each warp takes every so many units of squares, its chains'
+// sums go into a state, and warps meet in shared memory. How blocks meet differs. A second launch
+// merges their states (grid256n, [D] 4.3). Or within one launch the last block to finish merges
+// them, or all add to the output atomically. These are single_pass ([N] 5.2), and split ([N] 5.3),
+// whose other warps add up their share of the input by lanes. A first, tiny launch sets to zero
+// what blocks add to.
 #include "chainfold/codegen/lower/published/whole.hpp"
 
 #include <algorithm>

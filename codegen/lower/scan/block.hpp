@@ -1,5 +1,5 @@
-// ScanBlock: what the warps of a block tell each other in a scan. Their runs follow each other in
-// memory in the order of the warps.
+// ScanBlock: what the warps of a block exchange in a scan. Their runs follow each other in memory
+// in the order of the warps.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ class ScanBlock {
   /// Behind a barrier.
   void get(ValueId at);
   /// The fold of the block's runs that come before the warp's own in each scan's direction. Where
-  /// segments begin anywhere in runs, totals are those of the segments that go on behind these, and
-  /// this is what the segment has that goes on in the warp's run.
+  /// segments begin anywhere in runs, totals are those of the segments that go on behind the runs.
+  /// This is then what those runs have of the segment that goes on in the warp's run.
   Partials before_warp();
   /// The fold of all runs, or of what they have of the segment that goes on behind the block.
   Partials all();

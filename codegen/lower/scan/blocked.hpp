@@ -1,15 +1,16 @@
 // BlockedRun: a warp's run of elements in a blocked arrangement, each lane's part of it one behind
-// the other. Rows are striped over lanes, so each of them is scanned across lanes; here a lane
-// scans what it has by itself, and lanes tell each other what comes before them once for many
-// loads. That spares exchanges and additions, and a tenth of a launch's energy (an H200).
+// the other. Elsewhere rows are striped over lanes, so each of them is scanned across lanes. Here a
+// lane scans what it has by itself, and lanes exchange what comes before them once for many loads.
+// That spares exchanges and additions, and energy (docs/decisions/0047-blocked-lanes.md#evidence).
 //
-// Loads and stores of a lane's own would not be side by side in memory, so elements go through
-// shared memory both ways, by copies beside the warp: the kept rows first, which are taken into
-// registers, then the staged ones in their place. These are scanned where they lie and copied out;
-// then the kept ones are put there, and go the same way. Lanes' parts are odd numbers of loads, so
-// that the banks of shared memory serve those of all lanes without conflict.
+// Loads and stores of a lane's own would not be side by side in memory. So elements go through
+// shared memory both ways, by copies beside the warp. The kept rows come first and are taken into
+// registers, and then the staged ones come in their place. The staged rows are scanned where they
+// lie and copied out; then the kept ones are put there, and go the same way. Lanes' parts are odd
+// numbers of loads, so that the banks of shared memory serve those of all lanes without conflict.
 //
-// For whole runs of one input and one output of elements, of the same type (blocked_serves()).
+// BlockedRun is for whole runs of one input and one output of elements, of the same type
+// (blocked_serves()).
 #pragma once
 
 #include <functional>

@@ -32,7 +32,7 @@ Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& s
   const bool heads = scan.before_last != kNoValue, reverse = scan.reverse;
   const ValueId lane = lane_in_order(reverse);
   const std::vector<int> by_shifts = shifts(scan), by_halves = halves(scan);
-  // A shift costs a vector half as much again: lanes come from two of a processor's registers.
+  // A shift costs a vector half as much again: its lanes come from two registers of the CPU.
   if (!tile_.vector_lanes() || scan.unit > 1 || 2 * by_halves.size() > 3 * by_shifts.size()) {
     for (const int distance : by_shifts) {
       const ValueId reaches =

@@ -1,18 +1,18 @@
 // lower_look_ahead: scans of the whole input, or of segments of several tiles, by blocks that stay.
 //
 // A block takes one tile after the other by tickets, always some tiles before it works on them, and
-// has their elements under way. In each round it folds one tile and publishes the fold, and scans
-// the tile before that one behind what comes before it: which others have published since, so that
+// has their elements under way. In each trip it folds one tile and publishes the fold. Then it
+// scans the tile before that one behind what comes before it. Others have published that since, so
 // there is hardly anything to wait for (tile_tree.hpp).
 //
 // Where there is shared memory tiles come by copies and stay there between their fold and their
-// scan, so that blocks need registers for no more than a few rows. A CPU's tiles are ranges of
-// memory and stay in its cache: while a thread stores one, its loads ask for the tile that it has
-// just taken, so that memory is read and written at once.
+// scan. So blocks need registers for no more than a few rows. A CPU's tiles are ranges of memory
+// and stay in its cache. While a thread stores one, its loads prefetch the tile that it has just
+// taken, so that memory is read and written at once.
 //
 // All blocks of warps take the same number of tiles; a CPU's threads, of which some are slower, as
-// many as they come to. Waits end with any number of resident blocks: a tile's fold is published
-// before the block waits under its ticket or a later one.
+// many as they come to. Waits end whatever the occupancy: a tile's fold is published before the
+// block waits under its ticket or a later one.
 #include "chainfold/codegen/lower/scan/look_ahead.hpp"
 
 #include <memory>
@@ -144,7 +144,7 @@ class RangeTiles final : public AheadTiles {
     tiles_.place(next);
     const ValueId wanted = tiles_.begin();
     tiles_.place(ticket);
-    // Behind the last tile there is none: what is here already costs nothing.
+    // Behind the last tile there is none: to prefetch what is here already costs nothing.
     tiles_.run().read_ahead(b_.select(b_.lt(next, all), b_.sub(wanted, tiles_.begin()), b_.i64(0)));
     scan_placed(
         ticket, [&] { return lowering().identities(); },
@@ -159,7 +159,7 @@ class RangeTiles final : public AheadTiles {
   ScanTiles others_;  // that other threads have taken
 };
 
-/// The rounds of a block.
+/// The trips of a block.
 class LookAhead {
  public:
   LookAhead(Builder& builder, const Plan& plan, const TileParams& params, const TileTree& tree,

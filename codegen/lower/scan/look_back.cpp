@@ -1,7 +1,7 @@
 // lower_look_back: scans of segments of several tiles, or of the whole input, in one launch that
-// reads its input once. A block takes one tile, which stays in registers and, where they are too
-// few for the bytes that a memory wants on its way, in shared memory until what comes before it is
-// known (tile_tree.hpp).
+// reads its input once. A block takes one tile, which stays in registers until what comes before it
+// is known (tile_tree.hpp). Where registers are too few for the bytes that a memory wants on its
+// way, it stays in shared memory, too.
 #include "chainfold/codegen/lower/scan/look_back.hpp"
 
 #include <optional>

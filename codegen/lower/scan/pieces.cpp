@@ -1,5 +1,5 @@
-// A range of a segment by one warp, a row or a batch of rows at a time: pieces of memory, each of
-// which takes the states that the one before it, in the scan's order, leaves.
+// A range of a segment by one warp, a row or a batch of rows at a time. The pieces of memory follow
+// each other in the scan's order. Each takes the states that the one before it leaves.
 #include "chainfold/codegen/lower/scan/pieces.hpp"
 
 #include <algorithm>
@@ -62,12 +62,12 @@ class ScanTile::Range {
   /// Rows of a grid that segments share: the one in which a segment ends is the next one's first.
   struct Seam {
     ValueId behind = kNoValue;    ///< elements of the first row that come before the range (i64)
-    ValueId is_first = kNoValue;  ///< whether these are nobody's who waits (boolean)
+    ValueId is_first = kNoValue;  ///< whether no outputs of these wait (boolean)
     Builder::Values waiting;      ///< their outputs, one an output of elements
   };
   /// A known number of elements, more than a row, in rows that begin with lines of memory. The
-  /// first row is stored with what waits for it; the outputs of the last one, which wait, unless
-  /// the range ends with it, follow the states.
+  /// first row is stored with what waits for it. The outputs of the last row wait, unless the range
+  /// ends with it. They follow the states in the result.
   States to_seam(const States& carried, Seam seam) {
     lines_ = true;
     seam_ = std::move(seam);
@@ -75,8 +75,8 @@ class ScanTile::Range {
     const std::int64_t rows = (count - 1) / kWarpWidth + 1, batches = (rows - 1) / depth_;
     const auto rest = static_cast<int>(rows - batches * depth_);
     const ValueId from = b_.sub(begin_, seam_->behind), end = b_.add(begin_, count_);
-    // That behind the last is beyond the type where segments are as long as it counts: it wraps
-    // round, as additions do.
+    // That behind the last is beyond the type where segments are as long as it counts: it wraps, as
+    // additions do.
     auto row = [&](std::int64_t r) {
       const std::uint64_t at = static_cast<std::uint64_t>(r) * kWarpWidth;
       return b_.add(from, b_.i64(static_cast<std::int64_t>(at)));
@@ -410,8 +410,8 @@ Partials ScanTile::total_of_range(ValueId begin, ValueId count, ValueId place) {
   return range_tile_.lift(range_tile_.reduce_lanes(std::move(total), 1, kWarpWidth));
 }
 
-/// What is asked for while ranges are scanned: where nothing read them before, what is wanted soon.
-/// Segments follow each other forward; what goes on, in its direction.
+/// What is prefetched while ranges are scanned: where nothing read them before, what is wanted
+/// soon. Segments follow each other forward; what goes on, in its direction.
 ValueId ScanTile::ahead_of_scan() {
   if (ahead_ != kNoValue) return ahead_;
   const bool read_before = plan_.strategy == Strategy::look_back || broadcasts(graph_);

@@ -7,8 +7,8 @@
 
 namespace chainfold::codegen {
 
-/// Whether rows begin with whole lines of memory, and lie as they come, which are counted from
-/// where runs of so many elements begin, one behind the other (0: of the whole input).
+/// Whether rows begin with whole lines of memory, and lie as they come. Rows are counted from where
+/// runs of so many elements begin, one behind the other (0: from the beginning of the whole input).
 bool rows_on_lines(const Plan& plan, std::int64_t run);
 
 }  // namespace chainfold::codegen

@@ -1,6 +1,6 @@
-// lower_propagate: scans of segments of several tiles in three launches: the folds of all tiles,
-// the scan of these folds, and the scan of every tile behind what comes before it. Its input is
-// read twice, and no block waits for another. Where tiles are few (ScanPlan::direct) the second
+// lower_propagate: scans of segments of several tiles in three launches. These are the folds of all
+// tiles, the scan of these folds, and the scan of every tile behind what comes before it. The input
+// is read twice, and no block waits for another. Where tiles are few (ScanPlan::direct) the second
 // launch is spared: every tile folds the states before its own itself.
 //
 // Source: Dakkak et al., Accelerating Reduction and Scan Using Tensor Core Units, 2019, section 5,
@@ -75,7 +75,7 @@ class Propagate {
       folds = run.merge(start, block.all());
     }
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-      if (!alone && !run.is_scan(f)) continue;  // nobody asks what comes before a tile
+      if (!alone && !run.is_scan(f)) continue;  // what comes before a tile is not needed
       Builder::Values behind =
           b.loop(share.begin, share.end, b.i64(kWarpWidth * share.a_lane),
                  run.tile().flatten({before[f]}), [&](ValueId at, const Builder::Values& carried) {

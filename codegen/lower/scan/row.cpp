@@ -143,7 +143,7 @@ std::vector<Partial> ScanRow::within_lanes(std::size_t fold, const Partial& elem
   std::vector<Partial> prefixes = in_order(elements, width, reverse);
   const Heads how = heads(width);
   // The fold of the run that ends with `last` is taken into that of the run which follows it and
-  // ends with i. Up to the lane's fold both are runs of as many elements; then the left one is a
+  // ends with i. Up to the lane's fold both are runs of as many elements. Then the left one is a
   // prefix already, so the right one becomes one.
   const auto take_in = [&](int last, int i) {
     if (how == Heads::inside_lanes && i / segment_ != last / segment_) return;

@@ -2,22 +2,24 @@
 // memory.
 //
 // Within a lane prefixes come from the fewest merges with which the lane's fold, which others wait
-// for, has log2 steps (Brent and Kung, 1982: eleven for eight elements), across lanes from log2(32)
-// exchanges (Kogge and Stone, 1973; where lanes are those of vectors from a tree, Sklansky, 1960,
-// whose steps take one lane for a whole run), and what came before the row (the carry) is merged in
-// front. Where segments begin within rows, each merge happens only if the segment of its right side
-// reaches back to its left side, which the position of an element within its segment tells; so any
-// segment size is served by the same code, and what positions tell while the program is written
-// costs nothing.
+// for, has log2 steps. That is Brent and Kung's scan (1982): eleven merges for eight elements.
+// Across lanes they come from log2(32) exchanges (Kogge and Stone, 1973). Where lanes are those of
+// vectors they come from a tree, whose steps take one lane for a whole run (Sklansky, 1960). What
+// came before the row (the carry) is merged in front.
 //
-// On tensor cores (Unit::mma_scan) prefixes come a quad of lanes at once (lower/tile/quads.hpp),
-// and exchanges are among eight quads instead of 32 lanes. 0 * NaN is NaN, so a row with an element
-// that is not finite is done by lanes, which a vote tells before anything is added to the quads'
-// sums.
+// Where segments begin within rows, a merge happens only if the segment of its right side reaches
+// back to its left side. The position of an element within its segment tells that. So any segment
+// size is served by the same code, and what positions tell while the program is written costs
+// nothing.
 //
-// Merges of compensated states take ten times as long as additions and wait for each other. So what
+// On tensor cores (Unit::mma_scan) prefixes come a quad of lanes at once (lower/tile/quads.hpp).
+// Exchanges are then among eight quads instead of 32 lanes. A product of 0 and NaN is NaN, so lanes
+// do a row with an element that is not finite. A vote tells that before anything is added to the
+// quads' sums.
+//
+// Merges of compensated states take as long as eleven additions and wait for each other. So what
 // comes before a row is added up as plain values from the state and the few rows since it was
-// taken, and the state is merged once in so many rows (kRowsAState).
+// taken. The state is merged once in so many rows (kRowsAState).
 //
 // Backward scans are the same in mirrored order: the first element is a lane's last one, the first
 // lane the 32nd. Merges still have the earlier element of memory on their left.
@@ -38,8 +40,9 @@ struct RowCarry {
   int count = 0;  ///< of those rows
 };
 
-/// What comes before a load of a lane whose run of loads is scanned by itself: a state, the fold of
-/// the loads since it was taken, and both as the value that goes on (where the fold has values).
+/// What comes before a load of a lane whose run of loads is scanned by itself. It is a state and
+/// the fold of the loads since that was taken. Where the fold has values, both are also there as
+/// the value that goes on.
 struct LaneCarry {
   Partial state;
   std::optional<Partial> loads{}, value{};
@@ -48,7 +51,7 @@ struct LaneCarry {
 
 class ScanRow {
  public:
-  /// `segment`: where segments begin within rows their size, and rows are told where they lie in
+  /// `segment`: where segments begin within rows, their size, and rows are given their places in
   /// them; 0: all rows are of one segment. `folds_reverse`: in which order rows come whose folds
   /// are carried along; scans tell theirs.
   ScanRow(Builder& builder, TileLowering& tile, const Graph& graph, std::int64_t segment,
@@ -56,9 +59,9 @@ class ScanRow {
 
   /// Slots count from the place `origin` (i32, uniform) of a segment from now on.
   void begin_at(ValueId origin) { origin_ = origin; }
-  /// What is known of rows behind begin_at(): nothing (each row's branch asks), that they go on
-  /// with the segment before them, or that a branch around them has asked, so that they do not: the
-  /// exchanges of several rows may then run side by side.
+  /// What is known of rows behind begin_at(). `nothing`: each row's branch asks. `of_one`: they go
+  /// on with the segment before them. `asked`: a branch around them has asked, so that they do not.
+  /// The exchanges of several rows may then run side by side.
   enum class Known : std::uint8_t { nothing, of_one, asked };
   void know(Known known) { known_ = known; }
   [[nodiscard]] bool of_one() const { return known_ == Known::of_one; }
@@ -77,18 +80,19 @@ class ScanRow {
   std::optional<Partial> settled(std::size_t fold, const RowCarry& carry);
   /// Loaded rows that are all of one segment, in the scan's order: to values[r][f]. `states`, one a
   /// fold, are those of what comes before the rows, and become those of what comes before the next.
-  /// `batched`: of folds whose values are merged at less cost than states, what comes before each
-  /// row within these is added up first, and the state, whose merges wait for each other, is merged
-  /// once.
+  /// `batched` is for folds whose values are merged at less cost than states. What comes before
+  /// each row within these is added up first. The state, whose merges wait for each other, is
+  /// merged once.
   std::vector<std::vector<ValueId>> scan_range(const std::vector<Loaded>& loaded, Partials& states,
                                                bool batched);
-  /// Of lanes whose runs of elements follow each other, `total` of each: what comes before a lane,
-  /// and in `all` the fold of them all, in every lane.
+  /// Of lanes whose runs of elements follow each other, and whose folds are `total`: what comes
+  /// before each lane. `all` becomes the fold of them all, in every lane.
   Partial before_lanes(std::size_t fold, const Partial& total, Partial& all);
   /// The scan of fold `fold` over a load of each lane's own run, of `width` elements; `elements` as
-  /// for scan(). An element's prefix is what comes before the load behind which the runs are merged
-  /// that the binary digits of its number name, longest first (Fenwick, 1994), so that the merges
-  /// which follow each other are few, and few in all: fifteen for eight elements.
+  /// for scan(). An element's prefix is what comes before the load, merged with runs of its
+  /// elements. The binary digits of the element's number name the runs, longest first (Fenwick,
+  /// 1994). So the merges which follow each other are few, and few in all: fifteen for eight
+  /// elements.
   ValueId scan_in_lanes(std::size_t fold, const Partial& elements, int width, LaneCarry& carry);
   /// The merge of two states that follow each other in the direction of the scan.
   Partial merge(std::size_t fold, const Partial& earlier, const Partial& later, bool reverse);

@@ -1,5 +1,5 @@
-// Scans in one launch without waiting: a warp's tile of whole segments (scan_tile), a segment a
-// warp (scan_run), or a segment or a few a block (scan_block).
+// Scans in one launch without waiting. A warp takes a tile of whole segments (scan_tile), or a
+// segment (scan_run); or a block takes a segment or a few (scan_block).
 #include "chainfold/codegen/lower/scan/segments.hpp"
 
 #include <utility>
@@ -151,7 +151,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
 
 namespace {
 
-/// Everything by one warp, which waits for nobody.
+/// The whole input by one warp, which waits for none.
 Program lower_scan_all(const Graph& graph, const Plan& plan, const Target& target) {
   Program program;
   program.name = "scan_run";

@@ -1,10 +1,10 @@
 // Broadcasts of a segment's fold to its elements, where segments begin and end anywhere in rows;
 // ScanTile's part of it.
 //
-// A lane's elements hold one segment's end at most. A lane keeps the value at that end; its
+// A lane's elements hold one segment's end at most. A lane keeps the value at that end. Its
 // elements are of the segment that ends there, or further on, or of the next one. A warp's run of
-// whole segments finds their ends in other lanes, which positions tell; what the warps of a block
-// share tells them through shared memory, a place a segment of the block.
+// whole segments finds their ends in other lanes, which positions tell. The warps of a block
+// exchange what they share through shared memory, a place a segment of the block.
 #include <numeric>
 #include <string>
 
@@ -94,7 +94,7 @@ void ScanTile::get_ends(std::vector<Broadcasts>& rows, std::size_t f, int array)
   const int width = plan_.load_width;
   const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
   const ValueId last = b_.i32(static_cast<std::int32_t>(plan_.scan.tile_segments - 1));
-  // What is behind the last segment is nobody's.
+  // What is behind the last segment belongs to none.
   const auto end_of = [&](ValueId segment) {
     return b_.shared_load(
         array, {.base = b_.i64(0), .group = 1, .stride = 0, .offset = b_.min(segment, last)});

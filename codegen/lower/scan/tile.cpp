@@ -146,7 +146,7 @@ void ScanTile::scan_rows(const std::vector<Loaded>& rows, Carry& carry,
       if (last) done(r, std::move(values[r]));
     }
   };
-  // What elements are told from further on is there before they are.
+  // Broadcasts of folds that end further on are there before the rows are done.
   for (std::size_t f = 0; f < folds; ++f) {
     for (std::size_t r = 0; r < count && spreads_[f]; ++r) values[r].running[f] = scan_row(f, r);
   }
@@ -200,11 +200,11 @@ Carry ScanTile::scan_either(const std::vector<Loaded>& rows, ValueId begin, Carr
 
 Carry ScanTile::scan_segments(const std::vector<Loaded>& rows, ValueId begin, ValueId count,
                               ValueId first, Carry carry) {
-  // Warps that tell each other what segments end with meet at a barrier, whatever serves them.
+  // Warps that exchange what segments end with meet at a barrier, whatever serves them.
   const bool meets = std::find(spreads_.begin(), spreads_.end(), true) != spreads_.end();
   if (meets || !tile_.has_quick())
     return scan_segments_either(rows, begin, count, first, std::move(carry));
-  // Rows that have quick folds hold all that goes on in them: nobody asks for what is left.
+  // Rows that have quick folds hold all that goes on in them: nothing asks for what is left.
   const auto scan = [&](Carry from) {
     scan_segments_either(rows, begin, count, first, std::move(from));
     return TileLowering::Scanned{};
@@ -354,8 +354,8 @@ void ScanTile::store_values(const Loaded& row, ValueId at, const std::vector<Val
     if (outputs[i] == kNoValue) continue;
     const auto buffer = static_cast<int>(graph_.inputs.size() + i);
     const ValueId value = b_.widen(outputs[i], row.width);
-    // What is stored may be wider than what is loaded, and then also than memory is aligned to,
-    // which matters where accesses do not begin anywhere.
+    // What is stored may be wider than what is loaded. Then it is also wider than memory is aligned
+    // to, which matters where accesses do not begin anywhere.
     const int size = size_of(b_.type(value).elem);
     const int bytes = std::min(kStoreBytes, std::max(plan_.base_alignment, size));
     const bool anywhere = b_.program().accesses_anywhere;

@@ -1,6 +1,6 @@
 // ScanTile: what the strategies of scans are made of. A warp's run of elements is folded and then
-// scanned, either as a tile of rows that stay in registers between the two, or as a range of any
-// length that is read twice, row by row.
+// scanned. Its rows stay in registers between the two (a tile), or it is of any length and read
+// twice, row by row (a range).
 //
 // Every state here is lifted and the same in all lanes.
 #pragma once
@@ -67,22 +67,22 @@ class ScanTile {
   /// The fold of loaded rows, or of what they are folded to.
   Partials total(const std::vector<Loaded>& rows);
   Partials total(RowTotals folded);
-  /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(): whole
-  /// loads, and the elements of the one that is not all there one by one. The first `before` (i32;
-  /// kNoValue: 0) of them are none of the run's: fewer than a load, of runs with a whole one.
+  /// The rows of a run of `count` (i64) elements, any number, at `place` as for load(). They are
+  /// whole loads, and the elements of the one that is not all there one by one. The first `before`
+  /// (i32; kNoValue: 0) of them are none of the run's: fewer than a load, of runs with a whole one.
   std::vector<Loaded> load_ending(ValueId begin, ValueId count, ValueId place, int rows,
                                   ValueId before = kNoValue);
   /// The rows of a run of `count` (i64) elements, perhaps fewer than none, behind which whole
-  /// segments end: what stands behind them belongs to no segment of theirs. For scans of both
+  /// segments end. What stands behind them belongs to no segment of theirs. For scans of both
   /// directions, which no range has.
   std::vector<Loaded> load_whole(ValueId begin, ValueId count);
   /// Tells row r of such a run, where zeros are read in place of others, which elements exist.
   void mark_existing(Loaded& row, int r, ValueId count, ValueId before = kNoValue);
   /// The same of rows where anything is.
   void keep_existing(std::vector<Loaded>& rows, ValueId count);
-  /// Segments begin anywhere in rows from now on: the warp's run and its rows at slot `run`, its
-  /// block at slot `block` (i32, uniform; kNoValue: 0) behind a head that is not behind the block.
-  /// Else rows begin at a head.
+  /// Segments begin anywhere in rows from now on. The warp's run and its rows are at slot `run`,
+  /// its block is at slot `block` (i32, uniform; kNoValue: 0). Slots count from a head that is not
+  /// behind the block. Without this call rows begin at a head.
   void begin_at(ValueId run, ValueId block = kNoValue);
   /// The rows that come next begin `slots` (i32, uniform) behind the run's beginning.
   void go_to(ValueId slots) { rows_at(b_.add(run_slot_, slots)); }
@@ -93,8 +93,8 @@ class ScanTile {
   [[nodiscard]] ValueId run_slot() const { return run_slot_; }
   [[nodiscard]] ValueId block_slot() const { return block_slot_; }
   /// The fold of what loaded rows, behind begin_at(), have of the segment that goes on behind them
-  /// in each scan's direction. The same in steps: of the run's rows from `first` on each that may
-  /// have something of it in a direction; nothing of folds of the other one.
+  /// in each scan's direction. The same in steps: of each of the run's rows from `first` on that
+  /// may have something of it in a direction. Folds of the other direction have nothing.
   Partials total_of_open_segment(const std::vector<Loaded>& rows);
   std::vector<Partials> fold_open_rows(const std::vector<Loaded>& rows, int first, bool reverse);
   /// Stores the elements' outputs of loaded rows of one segment, and gives the carry behind them.
@@ -119,7 +119,7 @@ class ScanTile {
   /// The same of rows that one question serves: most of them have no heads, nor the memory's end.
   Carry scan_together(const std::vector<Loaded>& rows, ValueId begin, ValueId count, ValueId first,
                       const Partials& carry);
-  /// The values of folds that elements ask for (kNoValue for others), from folds of whole segments.
+  /// The values of folds that are broadcast (kNoValue for others), from folds of whole segments.
   std::vector<ValueId> values_of(const Partials& folds);
   /// Stores the outputs of segment `segment` (i64), from its folds, by one lane.
   void store_folds(const Partials& folds, ValueId segment, ValueId extent);
@@ -130,13 +130,13 @@ class ScanTile {
   Partials scan_range(ValueId begin, ValueId count, ValueId place, const Partials& carry,
                       ValueId extent, const std::vector<ValueId>& folded);
 
-  /// While ranges are scanned their loads ask for the elements so many (uniform i64) behind, from
-  /// now on.
+  /// From now on loads of ranges that are scanned prefetch the elements so many (uniform i64)
+  /// behind.
   void read_ahead(ValueId elements) { ahead_ = elements; }
 
-  /// The segments [first, behind) (i64) of launches that stream, one after the other, as
-  /// scan_range() does, in rows that begin with lines of memory: the row in which one ends and the
-  /// next begins is stored once. Segments have more elements than a row.
+  /// The segments [first, behind) (i64) of launches with non-temporal stores, one after the other,
+  /// as scan_range() does. Rows begin with lines of memory: the row in which one segment ends and
+  /// the next begins is stored once. Segments have more elements than a row.
   void scan_on_lines(ValueId first, ValueId behind);
 
  private:
@@ -154,9 +154,9 @@ class ScanTile {
   /// row on a line. `mask`: as for stores.
   Builder::Values of_elements(const std::vector<ValueId>& outputs);
   void store_seam(ValueId at, const Builder::Values& outputs, ValueId mask);
-  /// Where rows end: the loads that are all there, how many elements the one behind them has (i32),
-  /// and of each output the values of that load in the lane that has it. Where they begin: how many
-  /// of the first load's elements are not theirs (i32; kNoValue: 0).
+  /// Where rows end: the loads that are all there, and how many elements the load behind them has
+  /// (i32). Of each output, the values of that load in the lane that has it. Where rows begin: how
+  /// many of the first load's elements are not theirs (i32; kNoValue: 0).
   struct Ending {
     ValueId loads = kNoValue, rest = kNoValue, before = kNoValue;
     std::vector<ValueId> values{};
@@ -180,15 +180,15 @@ class ScanTile {
   ValueId mask_from(int width, std::int64_t slot, ValueId count);
   Loaded load_row(TileLowering& tile, int width, ValueId begin, std::int64_t slot, ValueId count,
                   ValueId position);
-  /// The running values of all folds, row by row: `done` gets a row's number and values
-  /// before the next row begins, so that few of them are there at once. Of folds that
-  /// elements ask for where segments begin anywhere in rows (spreads_), each gets its segment's,
-  /// and those of all rows come first.
+  /// The running values of all folds, row by row: `done` gets a row's number and values before the
+  /// next row begins, so that few of them are there at once. Some folds are broadcast where
+  /// segments begin anywhere in rows (spreads_). Of these each element gets its segment's, and
+  /// those of all rows come first.
   void scan_rows(const std::vector<Loaded>& rows, Carry& carry,
                  const std::function<void(std::size_t, Broadcasts)>& done);
   ValueId ahead_of_scan();
-  /// `lines`: rows begin with lines of memory, so that outputs may be stored past the caches.
-  /// `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
+  /// `lines`: rows begin with lines of memory, so that outputs may be stored by non-temporal
+  /// stores. `left` (i64): how many of the row's elements exist; kNoValue: those of its mask.
   void store_row(TileLowering& tile, const Loaded& row, ValueId at, const Broadcasts& values,
                  ValueId extent, bool lines, ValueId left = kNoValue);
   void store_values(const Loaded& row, ValueId at, const std::vector<ValueId>& outputs, bool lines);
@@ -223,7 +223,7 @@ class ScanTile {
   Plan range_plan_;  // of ranges
   std::int64_t segment_;
   ValueId slot_ = kNoValue, run_slot_ = kNoValue, block_slot_ = kNoValue;  // of rows, run, block
-  // One a fold; asked for by elements, and in rows where segments begin anywhere.
+  // One a fold. asked_: it is broadcast; spreads_: so in rows in which segments begin anywhere.
   std::vector<bool> reverse_, is_scan_, asked_, spreads_;
   ValueId ahead_ = kNoValue;                        // read_ahead()
   bool ranges_reverse_ = false, has_ends_ = false;  // outputs with a value a segment

@@ -118,8 +118,9 @@ void TileTree::publish_at(Builder& b, ScanTile& run, int level, ValueId slot, Va
 }
 
 void TileTree::help(Builder& b, ScanTiles& tiles, ValueId ticket, const Refold& refold) const {
-  // Some 20 us of a Sapphire Rapids, in which a thread folds and scans a tile; of processors that
-  // pause for less between two looks a few.
+  // So many looks take about as long as a thread's fold and scan of a tile
+  // (docs/tuned-values.md#look-ahead). On CPUs that pause for less between two looks they take
+  // less.
   constexpr int kLooks = 400;
   auto help_late = [&] {
     const ValueId end = tiles.index();
@@ -237,8 +238,8 @@ Partials TileTree::before(Builder& b, ScanTiles& tiles, ValueId ticket,
   auto fold_of = [&](int level, int back) {
     return folds[static_cast<std::size_t>(looks_before(level) + back)];
   };
-  // What lies between the slots of a level and the own group of the one below are the groups that
-  // are looked at one by one.
+  // The groups that are looked at one by one lie between the slots of a level and the own group of
+  // the level below.
   auto join_at = [&](int level, const Partials& group) {
     Partials before = fold_of(level, 0);
     for (int back = level > 0 ? near(level - 1) : 0; back > 0; --back)

@@ -16,10 +16,10 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rows that a round loads before it uses the first, and that one question about heads serves:
-/// enough to have the others' work beside their exchanges, few enough for registers and, as rows
-/// with and without heads have code of their own, for an instruction cache. Measured on sm_90: two
-/// of four or more elements a lane, four of two.
+/// Rows that a trip loads before it uses the first, and that one question about heads serves. They
+/// are enough to have the others' work beside their exchanges, and few enough for registers. Rows
+/// with and without heads have code of their own, so they are also few enough for an instruction
+/// cache (docs/tuned-values.md#scans-rows).
 int rows_at_once(int width) {
   constexpr int kElements = 8, kLeast = 2, kMost = 4;
   return std::clamp(kElements / width, kLeast, kMost);
@@ -377,7 +377,7 @@ Carry ScanTiles::scan_loaded(const std::vector<Loaded>& rows, Span span, ValueId
   const ValueId begin = b_.add(begin_of(span), offset);
   if (!plan_.scan.heads) {
     if (!ends_anywhere()) return scan_.scan(rows, begin, scan_.carry_of(carry), extent(), folded);
-    // What is behind the end comes last in a forward scan, where nobody asks for it.
+    // What is behind the end comes last in a forward scan, where nothing asks for it.
     const bool backward = scan_.reverse() || scans_both_ways(graph_);
     std::vector<Loaded> scanned = rows;
     for (std::size_t r = before_ == kNoValue ? 0 : 1; r < scanned.size(); ++r) {

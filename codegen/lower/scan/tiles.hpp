@@ -4,10 +4,10 @@
 // direction, from the segment's first one (its last one, of backward scans). With heads
 // (ScanPlan::heads) they are counted over all segments, one behind the other.
 //
-// Tickets number tiles segment by segment, or (ScanPlan::interleaved) group by group of so many
-// segments, the last group of as many as are left: within a group come the first tiles of its
-// segments, then their second ones, so that neighbours of a segment are as many tickets apart as it
-// has segments.
+// Tickets number tiles segment by segment. Interleaved tickets (ScanPlan::interleaved) number them
+// group by group of so many segments, the last group of as many as are left. Within a group come
+// the first tiles of its segments, then their second ones. So neighbours of a segment are as many
+// tickets apart as the group has segments.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +55,9 @@ class ScanTiles {
   /// The warp's run of it: the first element, and how many there are (with before_).
   [[nodiscard]] ValueId begin() const { return begin_; }
   [[nodiscard]] ValueId count() const { return count_; }
-  /// plan.staged rows of the run come from shared memory from now on, once for the fold and once
-  /// for the scan: by copies of the caller's (ScanRing), so that a tile may be folded before
-  /// another one is scanned; or by copies of `ring`, for a block of one tile.
+  /// From now on plan.staged rows of the run come from shared memory, once for the fold and once
+  /// for the scan. They come by copies of the caller's (ScanRing), so that a tile may be folded
+  /// before another one is scanned. Or they come by copies of `ring`, for a block of one tile.
   void read_from_stage() { staged_ = plan_.scan.staged_rows; }
   void read_through(ScanRing& ring) {
     staged_ = plan_.scan.staged_rows;
@@ -82,8 +82,8 @@ class ScanTiles {
   /// Scans the run behind `carry`, which covers all that comes before it, and stores its elements'
   /// outputs; `folded` as for ScanTile.
   void scan(const Partials& carry, const std::vector<ValueId>& folded);
-  /// The last tile of a segment stores what is left of it, from its folds, by its first warp: the
-  /// segment's outputs, and the states with which a later launch goes on.
+  /// The first warp of the last tile of a segment stores what is left of it, from its folds. These
+  /// are the segment's outputs, and the states with which a later launch goes on.
   void store_folds(const std::function<Partials()>& folds);
 
   /// The states of what an earlier launch has scanned before all of this one, or identities.
@@ -113,8 +113,9 @@ class ScanTiles {
   /// Elements of the run from the span's row on, where some of them may not be there, else
   /// kNoValue.
   ValueId count_from(Span span);
-  /// What `rows` makes, of the last tile of a segment or of the whole input, which may not be all
-  /// there (ScanPlan::ragged), and of the first one of a segment that begins within a load.
+  /// What `rows` makes of a tile that may not be all there. That is the last tile of a segment or
+  /// of the whole input (ScanPlan::ragged). It is also the first one of a segment that begins
+  /// within a load.
   Builder::Values of_masked(const std::function<Builder::Values()>& rows);
   /// Whether the rows that code is made for end anywhere, and not with whole loads.
   [[nodiscard]] bool ends_anywhere() const {
@@ -175,8 +176,8 @@ class ScanTiles {
   // With heads: the segment of the tile's first element, whether it is that of all, and origin().
   ValueId first_ = kNoValue, of_one_ = kNoValue, origin_ = kNoValue;
   /// Of the warp's run: its first element, its place in the segment, and how many elements. Where a
-  /// segment begins within a load, so many of them (i32; kNoValue: 0) come before it and are not
-  /// meant: the place is negative then.
+  /// segment begins within a load, `before_` of them (i32; kNoValue: 0) come before the segment and
+  /// are not meant. The place is negative then.
   ValueId begin_ = kNoValue, at_ = kNoValue, count_ = kNoValue, before_ = kNoValue;
 };
 

@@ -93,8 +93,8 @@ std::vector<Partials> Band::merge_tree(int from, int count, const Leaf& leaf) {
   return merge(left, merge_tree(from + count / 2, count / 2, leaf));
 }
 
-/// Pairs, one after the other: besides the runs' states two values each are alive, which a CPU has
-/// registers for where it has none for a tree's.
+/// Pairs, one after the other. Besides the runs' states two values each are alive. A CPU has
+/// registers for these where it has none for a tree's.
 std::vector<Partials> Band::merge_pairs(int count, const Leaf& leaf) {
   const int pair = std::min(2, count);
   std::vector<Partials> all = merge_tree(0, pair, leaf);

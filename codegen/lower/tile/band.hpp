@@ -1,16 +1,16 @@
 // Band: the work of one block on adjacent columns of a matrix, wherever its rows come from.
 //
-// A row of the band is one run of memory. Each lane owns `width` adjacent columns of it, `group`
-// lanes lie side by side, and where that is less than a warp, the warp takes several rows at once.
-// Rows are dealt over the warps of the block: batches in turn or, where folds need their order, one
-// run of batches a warp; what makes no batch load by load. What the warps end up with is merged
-// through shared memory, neighbours first, into the first warp.
+// A row of the band is one run of memory. Each lane owns `width` adjacent columns of it, and
+// `group` lanes lie side by side. Where that is less than a warp, the warp takes several rows at
+// once. Rows are dealt over the warps of the block. Warps take batches in turn or, where folds need
+// their order, one run of batches each. What makes no batch is taken load by load. What the warps
+// end up with is merged through shared memory, neighbours first, into the first warp.
 //
 // Rows that begin anywhere are read in phases: those whose numbers are equal modulo `phases` begin
-// equally far off a load's boundary. A warp takes rows of one phase, so that its window of columns,
-// from the last boundary before the band on, is one of whole loads throughout. A window has one
-// load more than the band has columns; what lies beside the band is computed and dropped when the
-// warp moves its states to the band's own lanes, before they are merged.
+// equally far off a load's boundary. A warp takes rows of one phase. So its window of columns, from
+// the last boundary before the band on, is one of whole loads throughout. A window has one load
+// more than the band has columns. What lies beside the band is computed, too. It is dropped when
+// the warp moves its states to the band's own lanes, before they are merged.
 #pragma once
 
 #include <functional>
@@ -47,8 +47,9 @@ class Band {
     bool packed = false;
     /// Rows from a load of a batch to its next (i64); kNoValue: they follow each other.
     ValueId apart = kNoValue;
-    /// What lies at `at`, counted from bases[i] in array i, rows of a load steps[i] apart; lanes
-    /// where `exists` is false hold nothing and those where `reads` is false read nothing.
+    /// What lies at `at`, counted from bases[i] in array i, where rows of a load lie steps[i]
+    /// apart. Lanes where `exists` is false hold nothing. Lanes where `reads` is false read
+    /// nothing.
     std::function<Loaded(const std::vector<ValueId>& bases, const std::vector<ValueId>& steps,
                          const Address& at, ValueId position, ValueId exists, ValueId reads)>
         load{};
@@ -59,8 +60,8 @@ class Band {
         pick{};
     /// Every fold's partial of what was loaded of one run's rows.
     std::function<Partials(const std::vector<Loaded>& rows)> fold{};
-    /// Phases: how many rows, none or one (i64), must be picked because a window of them may reach
-    /// before the input's memory or behind it: the band's first, and its last. kNoValue: none.
+    /// Phases: how many rows, none or one (i64), must be picked: the band's first, and its last. A
+    /// window of such a row may reach before the input's memory or behind it. kNoValue: none.
     ValueId picked_first = kNoValue, picked_last = kNoValue;
   };
 
@@ -77,13 +78,13 @@ class Band {
   Band(const Band& of, TileLowering& tile);
 
   /// Every fold's state of each run, over the first `rows` rows of the source, in the first warp.
-  /// Where a lane's do not hold (TileLowering::exceeds), its warp folds its rows once more, those
-  /// of `by_elements`, which tells a source for the tile that it is given.
+  /// Where a lane's do not hold (TileLowering::exceeds), its warp folds its rows once more. It
+  /// takes them from `by_elements`, which gives a source for the tile that it is given.
   using SourceOf = std::function<Source(TileLowering&)>;
   std::vector<Partials> fold(const Source& source, ValueId rows, const SourceOf& by_elements = {});
 
-  /// Where a run of the band lies in a row of columns, and its lanes that own the column of this
-  /// element of their vectors (kNoValue: all).
+  /// Where a run of the band lies in a row of columns (column_of). Its lanes that own the column of
+  /// this element of their vectors (owners; kNoValue: all).
   [[nodiscard]] ValueId column_of(int run);
   ValueId owners(int run, int element = 0);
   /// Every fold's partial of each run over the rows from `at` on that `loads` loads bring, those
@@ -95,9 +96,9 @@ class Band {
                                      const SourceOf& by_elements);
   std::vector<Partials> merge(const std::vector<Partials>& a, const std::vector<Partials>& b);
   /// Stores a value of the run's columns in the row of `buffer` that begins at element `row`
-  /// (kNoValue: 0), 16 bytes a lane where memory is found to be aligned or the target does
-  /// not ask. `aligned`: it is, and the
-  /// row goes on to the end of the lane's vector that its last column is in.
+  /// (kNoValue: 0). Stores are of 16 bytes a lane where memory is found to be aligned or the target
+  /// does not ask. `aligned`: it is, and the row goes on to the end of the lane's vector that its
+  /// last column is in.
   void store(int buffer, ValueId row, int run, ValueId value, bool aligned);
 
  private:
@@ -138,7 +139,7 @@ class Band {
   ValueId first_ = kNoValue;  // the band's first column
   ValueId skip_ = kNoValue;   // columns of the band that are the band's before it; kNoValue: none
   ValueId lane_reads_ = kNoValue;
-  // Phases: whether the last band has fewer columns; of this warp, where its window begins, how
+  // Phases: whether the last band has fewer columns. Of this warp: where its window begins, how
   // many columns before the band, and which lanes of each run read (empty: all).
   bool ragged_ = false;
   bool one_by_one_ = false;  // loads of a batch, in a loop

@@ -1,5 +1,5 @@
-// Rows in phases: a warp takes rows that begin equally far off a load's boundary, reads windows of
-// whole loads, and moves the states of its window's columns to the band's lanes when it is done.
+// Rows in phases. A warp takes rows that begin equally far off a load's boundary, and reads windows
+// of whole loads. When it is done, it moves the states of its window's columns to the band's lanes.
 #include "chainfold/codegen/lower/tile/band.hpp"
 
 namespace chainfold::codegen {
@@ -44,8 +44,8 @@ Builder::Values Band::fold_phases(const Source& source, ValueId rows) {
   Builder::Values sum =
       b_.loop(b_.add(begin, own), whole, step, flatten(identities()), add(kNoValue));
   sum = b_.loop(b_.add(whole, own), end, step, sum, add(end));
-  // Picked elements need no boundary, so any warp may take these rows; of memory that begins on
-  // one, the first warp's window does not begin before it.
+  // Picked elements need no boundary, so any warp may take these rows. Of memory that begins on a
+  // boundary, the first warp's window does not begin before it.
   const ValueId picks = b_.compute(Op::eq, {warp, none});
   auto also = [&](ValueId row, ValueId there_is) {
     sum = b_.branch(

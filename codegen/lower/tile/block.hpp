@@ -12,12 +12,12 @@ namespace chainfold::codegen {
 /// them where there are none yet.
 Partials reduce_block(Builder& b, Program& program, TileLowering& tile, Partials partials);
 
-/// The fold, in the first lanes, of the states that the blocks of a cluster have told each other
-/// (Gather): lane l holds that of block l.
+/// The fold, in the first lanes, of the states that the blocks of a cluster have exchanged
+/// (Gather). Lane l holds that of block l.
 Partials reduce_gathered(Builder& b, TileLowering& tile, Builder::Values states, int blocks);
 
-/// Warps of a block that shares out `items` among its warps: as many, a power of two up to `most`,
-/// as let each do with `each` of them.
+/// Warps of a block that shares out `items` among its warps. They are a power of two up to `most`,
+/// and enough for each to do with `each` of them.
 int warps_for(std::int64_t items, std::int64_t each, int most);
 
 }  // namespace chainfold::codegen

@@ -1,6 +1,6 @@
-// A part of TileLowering: values for which what folds elements at less cost does not hold,
-// because a part's sum has left the type's range though the whole's need not. A vote tells, once a
-// range or a tile, and then its elements are folded once more, one by one.
+// A part of TileLowering: values for which what folds elements at less cost does not hold. A part's
+// sum has left the type's range there, though the whole's need not. A vote tells, once a range or a
+// tile, and then its elements are folded once more, one by one.
 #include <algorithm>
 
 #include "chainfold/codegen/graph/fold.hpp"

@@ -1,5 +1,5 @@
-// What matrix instructions fold of a tile: a constant (or the other factor of a product) as operand
-// A, the tile as it was loaded as operand B; for plans of quads the tile as operand A.
+// What matrix instructions fold of a tile. A constant (or the other factor of a product) is operand
+// A, and the tile as it was loaded is operand B. For plans of quads the tile is operand A.
 #include <utility>
 #include <vector>
 

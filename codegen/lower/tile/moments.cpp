@@ -1,22 +1,23 @@
-// A part of TileLowering: moments (count, mean, sum of squared deviations) of the whole input
-// that a batch of loads brought, at once. The mean comes first, then the deviations from it: an
-// element costs an addition, a subtraction and a fused multiplication and addition, and a formula
-// that merges moments is needed for whole batches only.
+// A part of TileLowering: moments (count, mean, sum of squared deviations) of all that a batch of
+// loads brought, at once. The mean comes first, then the deviations from it. An element costs an
+// addition, a subtraction and a fused multiplication and addition. A formula that merges moments is
+// needed for whole batches only.
 //
-// Where a segment lies in the registers of one group of lanes, a GPU's group shares its mean: then
+// Where a segment lies in the registers of one group of lanes, a GPU's group shares its mean. Then
 // the squares are all that is left to be added up, and no count is needed besides the segment's. On
-// a CPU (Plan::mean_loads) each lane has means of its own, of a few loads each, and merges them by
+// a CPU (Plan::mean_loads) each lane has means of its own, of a few loads each. It merges them by
 // the formula, whose weights are constants then.
 //
 // Numbers. Deviations are taken from a mean m' with a rounding error e, so the squares' sum grows
-// by count * e * e: of second order, but what it is by which the variance of equal elements differs
-// from 0. Merges of means are of first order in e, which is u times the mean: so everything is
-// taken relative to one of the elements, the pilot: the segment's first one in rows, else each
-// lane's first one of a batch. It is one of n elements, so that its distance from their mean is at
-// most sigma * sqrt(n), and that is what the means are then; where that matters differences from it
-// are exact, and of equal elements they are 0. States are of f64, to which the pilot is added. Only
-// f16 and bytes have no pilots, for a quarter of the time: of their 11 digits sums are exact, a
-// mean is their quotient, and what is not exact errs by u * 2^11 of the variance at most.
+// by count * e * e. That is of second order, but the variance of equal elements differs from 0 by
+// it. Merges of means are of first order in e, which is u times the mean. So all values are taken
+// relative to one of the elements, the pilot. In rows that is the segment's first element, else
+// each lane's first one of a batch. The pilot is one of n elements, so its distance from their mean
+// is at most sigma * sqrt(n), which bounds the means then. Where that matters differences from the
+// pilot are exact, and of equal elements they are 0. States are of f64, to which the pilot is
+// added. Only f16 and bytes have no pilots, which saves time
+// (docs/decisions/0022-moments.md#evidence). Sums of their 11 digits are exact, and a mean is the
+// sums' quotient. What is not exact errs by u * 2^11 of the variance at most.
 #include <algorithm>
 
 #include "chainfold/codegen/graph/fold_kinds.hpp"

@@ -1,12 +1,12 @@
 // Quads: data as operand A of a matrix instruction, a lane's load in the fragment as it came from
-// memory (QuadLayout). Four lanes share rows of A, so the 4 * load_width neighbours that a quad has
+// memory (QuadLayout). Four lanes share rows of A. So the 4 * load_width neighbours that a quad has
 // loaded are summed among each other: all of them, or each with those before it.
 //
-// Prefixes. Half h of each lane's elements is a row of A; U gives their prefixes among that half of
+// Prefixes. Half h of each lane's elements is a row of A. U gives their prefixes among that half of
 // the quad's elements, `held` a lane, two an instruction. What lies in the other half is one number
-// for all elements of a half: of the lanes before, by one instruction more (before_lanes), which
-// also gives all lanes the quad's total; and of the lane itself, which is the last prefix of its
-// first half. So 256 elements of 16 bits take three m16n8k16, none with another's result.
+// for all elements of a half. The lanes' before take one instruction more (before_lanes), which
+// also gives all lanes the quad's total. The lane's own is the last prefix of its first half. So
+// 256 elements of 16 bits take three m16n8k16, none with another's result.
 #pragma once
 
 #include <vector>

@@ -14,7 +14,7 @@
 
 namespace chainfold::codegen {
 
-/// Batches of `chunk` elements of a loop that is worth to have streams.
+/// Batches of `chunk` elements from which on a loop has interleaved streams.
 std::int64_t TileLowering::least_batches(std::int64_t chunk) const {
   return kLoopStreamBytes / std::max<std::int64_t>(1, chunk * element_bytes(graph_)) + 1;
 }
@@ -66,7 +66,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
     const std::vector<Loaded> loads = load_batch(at, tiles, limit, row_mask, origin, whole, runs);
     const auto fold_all = [&] { return reduce_ordered(fold_batch(loads)); };
-    // Streams are no run of tiles.
+    // Interleaved streams are no run of tiles.
     if (tiles == 1 || runs.loads > 0) return either(loads, fold_all);
     return either(loads, fold_all, [&] {
       const auto add_tile = [&](ValueId j, const Builder::Values& carried) {
@@ -84,7 +84,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
     return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit, 0, runs))), 1,
                    same_counts && limit == kNoValue);
   };
-  // A loop's batches take of each of its streams as much, and move on as far.
+  // A loop's batches take as much of each interleaved stream, and move on as far.
   const bool streams = plan_.hints.streams > 1 && warps == 1;
   const std::int64_t hop = chunk / plan_.hints.streams;
   LoadRuns runs{.loads = streams ? plan_.depth / plan_.hints.streams : 0};
@@ -165,9 +165,9 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
     const ValueId position = uses_index_ ? positions(b_.sub(at, origin), kWarpWidth, 1) : kNoValue;
     return load({at}, 1, mask, position);
   };
-  // Edges are on their way while the middle is folded, but not in vectors that it needs. Those that
-  // are widened, as narrow integers and what is added to wider states, come with what the loop
-  // leaves, unless warps fold runs in order: a compiler widens them where they arrive, and a loop
+  // Edges are on their way while the middle is folded, but not in vectors that it needs. Some are
+  // widened, as narrow integers and what is added to wider states. These come with what the loop
+  // leaves, unless warps fold runs in order. A compiler widens them where they arrive, and a loop
   // behind that would wait for them.
   std::optional<Loaded> head, tail;
   ValueId first_warp = kNoValue;
@@ -200,7 +200,7 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
                                   return add_batch(carried, at, plan_.depth, kNoValue, runs);
                                 });
   if (plan_.strategy == Strategy::parts && plan_.parts.cluster == 0 && (warp_runs || warps == 1)) {
-    // Only the last part of a segment has a rest, on a CPU, and in order only one warp can fold it:
+    // On a CPU only the last part of a segment has a rest. In order only one warp can fold it. So
     // small code counts for more than loads in flight.
     const ValueId rest = warp_runs ? b_.select(last_warp, rest_at, to) : rest_at;
     const int tiles = warp_runs ? (plan_.depth + 3) / 4 : 1;

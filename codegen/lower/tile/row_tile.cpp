@@ -47,8 +47,8 @@ ValueId RowTile::first_segment(int u) {
 }
 
 /// The first element of row u, counted from the row itself where inputs have strides. A row of
-/// which nothing exists points at the last segment instead: its lanes are all masked, but some
-/// processors are slow to mask what lies in no page.
+/// which nothing exists points at the last segment instead. Its lanes are all masked, but some
+/// CPUs are slow to mask what lies in no page.
 ValueId RowTile::row_base(int u) {
   ValueId segment = first_segment(u);
   if (masked()) segment = b_.min(segment, b_.sub(segments_, b_.i64(1)));
@@ -99,7 +99,7 @@ std::vector<Loaded> RowTile::load_row(int u, int from, int loads) {
   return row;
 }
 
-/// The same where a segment begins within a load: its lanes take loads from the boundary before it
+/// The same where a segment begins within a load. Its lanes take loads from the boundary before it
 /// on, and keep the elements that are its own.
 std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
   const int width = plan_.load_width;
@@ -157,17 +157,17 @@ Partials RowTile::fold_row(int u) {
                               : tile_.collapse(std::move(partials));
 }
 
-/// Whether all loads of a row are made before the first is used: in order they are one batch, whose
-/// lanes end up with one run each, and moments that share a mean want to know all, as long as
-/// registers hold them.
+/// Whether all loads of a row are made before the first is used. In order they are one batch, whose
+/// lanes end up with one run each. Moments that share a mean want to know all, as long as registers
+/// hold them.
 bool RowTile::is_at_once() const {
   if (loads_ <= plan_.loads_at_once) return true;
   if (tile_.ordered()) return lanes_ == kWarpWidth;
   return tile_.has_moments() && row_bytes_ <= kMostBytesAtOnce;
 }
 
-/// Few loads at once, and neighbours merged as soon as both are there: little is alive at a time,
-/// and the tree is as shallow as if all were merged at the end.
+/// Few loads at once, and neighbours merged as soon as both are there. So little is alive at a
+/// time, and the tree is as shallow as if all were merged at the end.
 Partials RowTile::fold_in_turns(int u) {
   std::vector<std::pair<int, Partials>> waiting;  // with their heights in the tree
   auto merge_last = [&] {

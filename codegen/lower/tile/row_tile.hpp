@@ -1,8 +1,8 @@
-// RowTile: the work of one warp on `segments_per_warp` consecutive segments, the same whether their
-// elements are loaded from the inputs or from shared memory, and wherever the results go.
+// RowTile: the work of one warp on `segments_per_warp` consecutive segments. It is the same whether
+// their elements are loaded from the inputs or from shared memory, and wherever the results go.
 //
-// Rows are merged in pairs while lanes are merged (pair_rows, RowMerges), so each lane of a group
-// ends up with another row and exchanges are shared: R rows over G lanes cost R - 1 exchanges and
+// Rows are merged in pairs while lanes are merged (pair_rows, RowMerges). So each lane of a group
+// ends up with another row and exchanges are shared. R rows over G lanes cost R - 1 exchanges and
 // log2(G / R) more, not R * log2(G).
 #pragma once
 
@@ -18,22 +18,22 @@ namespace chainfold::codegen {
 
 class RowTile {
  public:
-  /// Takes one output's values of `count` segments, of which lane l holds that of the tile's
-  /// segment `offset + l` (uniform i64); lanes where `mask` is false hold none.
+  /// Takes one output's values of `count` segments. Lane l holds that of the tile's segment `offset
+  /// + l` (uniform i64). Lanes where `mask` is false hold none.
   using Sink = std::function<void(std::size_t output, ValueId offset, ValueId value, ValueId mask)>;
 
   RowTile(Builder& builder, const Graph& graph, const Plan& plan);
 
   /// Segments from `first` on, of `segments` that exist (i64; kNoValue: all of the tile do).
   void lower_tile(ValueId first, ValueId segments, const Sink& sink);
-  /// Loads come from shared arrays, one an input; bases[i] is where the tile's first element lies,
-  /// or, where segments straddle loads, so many elements (i64) before it.
+  /// Loads come from shared arrays, one an input. The tile's first element lies at bases[i]. Where
+  /// segments straddle loads, it lies `before` elements (i64) behind that.
   void read_stage(std::vector<ValueId> bases, ValueId before) {
     tile_.read_stage(std::move(bases));
     before_ = before;
   }
-  /// Where the tile's elements lie in the inputs, which a stage does not tell: its first segment
-  /// among those of the launch, and how many these are (i64).
+  /// Where the tile's elements lie in the inputs, which a stage does not tell. `first_segment`
+  /// gives the tile's first segment among those of the launch, of which there are `segments` (i64).
   void lies_at(std::function<ValueId()> first_segment, ValueId segments) {
     input_segment_ = std::move(first_segment);
     input_segments_ = segments;

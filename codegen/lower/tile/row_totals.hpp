@@ -2,9 +2,9 @@
 //
 // Lanes of a row follow each other, and rows do, so folds that need their order cannot wait for a
 // state a lane. Two rows of them are one as soon as both are there, by one exchange between lanes
-// (TileLowering::pair_rows): lanes whose bit k is clear keep the first row, the others the second,
-// each merged with its neighbour over that bit. 16 rows take 15 such merges and 5 more, where each
-// by itself would take 5. What commutes keeps a state a lane.
+// (TileLowering::pair_rows). Lanes whose bit k is clear keep the first row, the others the second.
+// Each is merged with its neighbour over that bit. So 16 rows take 15 such merges and 5 more, where
+// each by itself would take 5. What commutes keeps a state a lane.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// StateArrays: where states of all folds lie in memory, an array a field: buffers of the program
-// or shared arrays of a launch, side by side in the order of the folds' fields.
+// StateArrays: where states of all folds lie in memory, an array a field. The arrays are buffers of
+// the program or shared arrays of a launch, side by side in the order of the folds' fields.
 #pragma once
 
 #include "chainfold/codegen/graph/graph.hpp"

@@ -1,13 +1,13 @@
 // What all lowerings share: from loaded vectors to partial results of every fold, across the lanes
 // of a warp, to the values of the outputs.
 //
-// Order. Folds that are not commutative need their elements merged in order. In programs with such
-// a fold (`ordered`) the loads of a batch give every lane one contiguous run of elements and every
-// warp of a block one contiguous run of batches; the lower lane is the left side of a merge across
-// lanes; and what crosses batches is merged after its lanes are (`reduce_ordered`). Where lanes are
-// elements of vectors, the loads of a batch lie side by side instead, and each merge of two loads
-// is one of neighbouring lanes of both (`tree_in_order`), so that lanes end up with such runs, too.
-// Other folds of such a program keep a state a lane, over the same loads.
+// Order. Folds that are not commutative need their elements merged in order. A program with such a
+// fold is `ordered`. The loads of a batch give every lane one contiguous run of elements, and every
+// warp of a block one contiguous run of batches. The lower lane is the left side of a merge across
+// lanes. What crosses batches is merged after its lanes are (`reduce_ordered`). Where lanes are
+// elements of vectors, the loads of a batch lie side by side instead. Each merge of two loads is
+// then one of neighbouring lanes of both (`tree_in_order`), so that lanes end up with such runs,
+// too. Other folds of such a program keep a state a lane, over the same loads.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@
 
 namespace chainfold::codegen {
 
-/// A partial result of one fold. Not lifted: one tile value that stands for lift(value); of moments
-/// (count, the value that all are relative to, mean, squares), or, relative to 0, without that.
-/// Lifted: a state.
+/// A partial result of one fold. Lifted, it is a state. Not lifted, it is one tile value that
+/// stands for lift(value). Moments that are not lifted are a count, the value that all are relative
+/// to, a mean and squares. Where they are relative to 0, that value is left out.
 struct Partial {
   std::vector<ValueId> fields;
   bool lifted = false;
@@ -89,10 +89,15 @@ struct LoadRuns {
   int loads = 0;  ///< 0: there is one run
   ValueId apart = kNoValue;
 };
-/// Its parts: values of nodes, what is folded of a tile and merged (tile.cpp, by matrix
-/// instructions mma.cpp), loads (loads.cpp), batches and ranges of elements
-/// (range.cpp), merges across lanes and the outputs (lanes.cpp), guards
-/// (guard.cpp), quick folds (quick.cpp), moments (moments.cpp).
+/// The parts of TileLowering:
+/// - values of nodes, what is folded of a tile and merged (tile.cpp, by matrix instructions
+///   mma.cpp)
+/// - loads (loads.cpp)
+/// - batches and ranges of elements (range.cpp)
+/// - merges across lanes and the outputs (lanes.cpp)
+/// - guards (guard.cpp)
+/// - quick folds (quick.cpp)
+/// - moments (moments.cpp).
 class TileLowering {
  public:
   TileLowering(Builder& builder, const Graph& graph, const Plan& plan);
@@ -117,8 +122,8 @@ class TileLowering {
     bases_ = std::move(bases);
     steps_ = std::move(steps);
   }
-  /// load() tells the processor that the elements so many (uniform i64) behind are wanted soon,
-  /// from now on; kNoValue: nothing. At first as the plan says (PlanHints::read_ahead).
+  /// From now on load() prefetches the elements so many (uniform i64) behind what it loads;
+  /// kNoValue: nothing. At first it does as the plan says (PlanHints::read_ahead).
   void read_ahead(ValueId elements) { ahead_ = elements; }
   void read_ahead_as_planned();
   /// place() at the segment `row` of strided inputs, whose next ones are their strides apart.
@@ -133,10 +138,11 @@ class TileLowering {
   /// inside() tells.
   Loaded load_inside(const Address& at, int width, ValueId row_mask, ValueId inside,
                      ValueId position, bool rows = false);
-  /// Whether what each lane loads from its `offset` in a segment on lies before `end`: one boolean,
-  /// or, where segments end within loads, one an element. offset and end are of one type.
+  /// Whether what each lane loads from its `offset` in a segment on lies before `end`. That is one
+  /// boolean, or, where segments end within loads, one an element. `offset` and `end` are of one
+  /// type.
   ValueId inside(ValueId offset, ValueId end);
-  /// Positions of lanes of which each group of `group` covers a run of one segment, `lane_stride`
+  /// Positions of lanes. Each group of `group` lanes covers a run of one segment, `lane_stride`
   /// elements a lane, from its element `first` (uniform i64) on.
   ValueId positions(ValueId first, int group, int lane_stride);
   [[nodiscard]] bool uses_index() const { return uses_index_; }
@@ -167,12 +173,12 @@ class TileLowering {
   Partials merge_all(std::vector<Partials> parts);
   Partial tree(std::size_t fold, std::vector<Partial> parts);
   /// Moments of rows: what follows is taken relative to the first element of the segment that a
-  /// group of lanes shares, of which `first` is the first load; but for filtered ones, whose first
-  /// element may be none, and those of f16 and bytes.
+  /// group of lanes shares. The segment's first load is `first`. Moments that are filtered,
+  /// whose first element may be none, and those of f16 and bytes are not.
   void set_pilots(const Loaded& first, int group);
   void forget_pilots() { pilots_.clear(); }
-  /// The merged partials of tiles whose loads are all in flight; of rows of segments side by side
-  /// (Loaded::across), each element's by itself. group > 0: they are all that groups of so many
+  /// The merged partials of tiles whose loads are all in flight. In rows of segments side by side
+  /// (Loaded::across), each element has its own. With group > 0 they are all that groups of so many
   /// lanes have of their segments.
   Partials fold_batch(const std::vector<Loaded>& batch, int group = 0);
   /// Whether a fold gains from seeing all of a lane's loads at once.
@@ -211,8 +217,8 @@ class TileLowering {
     form_ = outer;
     return result;
   }
-  /// Of each lane whether quick folds serve what elements it has of loaded rows; `alone`: whose
-  /// totals nobody asks for.
+  /// Of each lane whether quick folds serve what elements it has of loaded rows. `alone`: nothing
+  /// asks for their totals.
   ValueId quick_serves(const std::vector<Loaded>& rows, bool alone = false);
   /// The states of whole runs as `body` folds them by quick folds, as the graph's own. `serves`
   /// becomes false (lanes) where one does not hold. What is beside the scans' states `body` leaves
@@ -278,8 +284,8 @@ class TileLowering {
   Partials pair_rows(const Partials& a, const Partials& b, LanePair pair);
   Partial pair_rows(std::size_t fold, const Partial& a, const Partial& b, LanePair pair);
   /// Type-stable form for carrying through loops and branches: lifted, lane-shaped fields of
-  /// `width` elements; one where all of a lane's have the same, the count of moments. That may stay
-  /// uniform (`same_counts`) where it always is.
+  /// `width` elements. Where all of a lane's have the same, the count of moments, it is one
+  /// element. That may stay uniform (`same_counts`) where it always is.
   std::vector<ValueId> flatten(const Partials& lifted, int width = 1, bool same_counts = false);
   /// `reduced`: folds that are not commutative were complete.
   Partials unflatten(const std::vector<ValueId>& fields, bool reduced = false);
@@ -360,8 +366,8 @@ class TileLowering {
   /// Whether zeros in the place of masked elements leave the fold's value alone.
   bool zeros_are_harmless(std::size_t fold) const;
   NodeId narrow_sum(const Fold& fold, NodeId operand, int width) const;
-  /// The merge of what the lanes of a group hold, seen by a lane with bit `mask` clear as (mine,
-  /// other) and by the others as (other, mine) if the fold needs its order.
+  /// The merge of what the lanes of a group hold. If the fold needs its order, a lane with bit
+  /// `mask` clear sees (mine, other), and the others see (other, mine).
   Partial merge_across(std::size_t fold, const Partial& mine, const Partial& other, int mask);
   Partial pair_by_patterns(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
   Partial pair_by_exchange(std::size_t fold, const Partial& x, const Partial& y, LanePair pair);
@@ -380,8 +386,9 @@ class TileLowering {
   /// Of loads side by side, in order: lane l of the result has the l-th run of their elements.
   Partial tree_in_order(std::size_t fold, std::vector<Partial> parts);
 
-  /// What a warp folds of a range, in this order: a head, [at, at + length) for every `stride`th
-  /// `at` of [first, stop), a rest and a tail, some of which may be nothing.
+  /// What a warp folds of a range, in this order: a head, middle intervals, a rest and a tail, some
+  /// of which may be nothing. The middle intervals are [at, at + length) for every `stride`th `at`
+  /// of [first, stop).
   struct Intervals {
     struct One {
       ValueId begin = kNoValue, end = kNoValue;
@@ -411,8 +418,8 @@ class TileLowering {
   bool staged_ = false;  // loads come from shared memory
   bool ordered_ = false, uses_index_ = false;
 };
-/// The same elements at the same places as `of`, one a lane at a time and by lift and merge alone:
-/// little code, for values that would not hold otherwise. States are those of `of`.
+/// The same elements at the same places as `of`, one a lane at a time and by lift and merge alone.
+/// That is little code, for values that would not hold otherwise. States are those of `of`.
 class TileByElements {
  public:
   TileByElements(Builder& builder, const TileLowering& of);
