@@ -3,7 +3,8 @@
 #
 # ccache knows a precompiled header by the checksum that lies beside it. What compilers make of one depends on
 # the folder, so it is compiled without the cache. Its checksum is that of its options, without ROOT, and of
-# all files that went into it: another clone of the same sources then finds the same objects.
+# all files that went into it: another clone of the same sources then finds the same objects. Where a file
+# cannot be read there is no checksum, and ccache takes the precompiled header itself.
 root=$1
 ccache=$2
 shift 2
@@ -17,8 +18,23 @@ for argument in "$@"; do
   previous=$argument
 done
 if [ $header = no ] || [ -z "$output" ] || [ -z "$dependencies" ]; then exec "$ccache" "$@"; fi
+rm -f "$output.sum"
 "$@" || exit
-{
-  printf '%s\n' "$@" | sed "s|$root||g"
-  sed -e 's/^[^ ]*: *//' -e 's/\\$//' "$dependencies" | xargs -n 64 cat
-} | sha256sum >"$output.sum"
+# The text that counts: options, and each file that the list of dependencies names. Make's escapes in names are
+# undone; a name with a blank of its own is none that can be read, and ends this.
+everything() {
+  for argument in "$@"; do
+    case $argument in
+      *"$root"*) printf '%s\n' "${argument%%"$root"*}${argument#*"$root"}" ;;
+      *) printf '%s\n' "$argument" ;;
+    esac
+  done
+  sed -e '1s/^[^:]*: *//' -e 's/\\$//' -e 's/\$\$/$/g' -e 's/\\#/#/g' "$dependencies" | tr ' ' '\n' |
+    while IFS= read -r file; do
+      [ -z "$file" ] || cat -- "$file" 2>/dev/null || exit 1
+    done
+}
+everything "$@" >"$output.text" && sha256sum <"$output.text" >"$output.sum.new" &&
+  mv "$output.sum.new" "$output.sum"
+rm -f "$output.text" "$output.sum.new"
+exit 0

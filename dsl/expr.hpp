@@ -139,7 +139,7 @@ constexpr int exact_bits() noexcept {
     return signed_bits(E::kType);
   }
 }
-/// Whether values are none below zero for all that their types tell.
+/// Whether the types of an expression show that none of its values is below zero.
 template <class E>
 constexpr bool is_unsigned() noexcept {
   if constexpr (requires { E::kUnsigned; }) {

@@ -1,4 +1,4 @@
-// Kernel: a compiled computation, and everything that can be done with it.
+// Kernel: a compiled computation, and what can be done with it.
 #pragma once
 
 #include <array>

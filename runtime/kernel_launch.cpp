@@ -65,8 +65,9 @@ class Work {
 
 }  // namespace
 
-void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
+void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignment, Way way,
                                Pieces& pieces) {
+  const bool in_place = way != Way::staged;
   if (target.accesses_anywhere) alignment = kWidestLoad;
   auto add = [&](bool tail, const runtime::Arguments& args, int aligned) {
     const codegen::Graph& whole = tail ? *tail_graph : *graph;
@@ -79,8 +80,16 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
             : codegen::size_class_of(whole, target, tail ? tail_classes : classes, args.segment,
                                      args.elements);
     Shape shape{.tail = tail, .segment = args.segment, .strided = strided, .size_limit = most};
-    if (in_place) cover(shape, aligned, args.elements);
+    if (way == Way::launched) cover(shape, aligned, args.elements);
     const runtime::KernelVariant& compiled = variant(shape, aligned);
+    if (way == Way::itself) {
+      remember({.tail = tail,
+                .segment = shape.segment,
+                .strided = shape.strided,
+                .elements = -1,
+                .limits = {shape.size_limit},
+                .alignments = {aligned}});
+    }
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };
   if (arguments.segments > 0) add(false, arguments, alignment);
@@ -133,7 +142,8 @@ void Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) cons
   runtime::check_scan_strides(*state.graph, arguments);
   runtime::check_scan_memory(*state.graph, arguments);
   State::Pieces pieces;
-  state.add_pieces(arguments, kWidestLoad, state.device < 0, pieces);
+  state.add_pieces(arguments, kWidestLoad,
+                   state.device < 0 ? State::Way::launched : State::Way::staged, pieces);
   if (state.device >= 0) {
     runtime::run_staged(state, pieces);
     return;
@@ -162,7 +172,8 @@ void add_pieces(Kernel::State& state, const LaunchArgs& args, Kernel::State::Pie
   runtime::bind_outputs(*state.graph, args.outputs, arguments);
   runtime::check_scan_memory(*state.graph, arguments);
   runtime::check_carry(*state.graph, args.carry_in, args.carry_out);
-  state.add_pieces(arguments, runtime::common_alignment(*state.graph, arguments), true, pieces);
+  state.add_pieces(arguments, runtime::common_alignment(*state.graph, arguments),
+                   Kernel::State::Way::launched, pieces);
 }
 
 /// Memory of a launch as messages name it, put together only where one is thrown.
@@ -251,19 +262,19 @@ void Kernel::launch(const LaunchArgs& args) const {
   work.launch(args.stream, args.scratch.data, args.carry_in.data, args.carry_out.data);
 }
 
-void Kernel::State::add_pieces_of_sizes(const LaunchArgs& args, Pieces& pieces) {
+void Kernel::State::add_pieces_of_sizes(const LaunchArgs& args, Way way, Pieces& pieces) {
   check_elements(args);
   const Bindings bindings = runtime::with_any_memory(*graph, args.inputs);
   runtime::Arguments arguments = runtime::resolve(*graph, bindings, args.elements);
   runtime::check_scan_strides(*graph, arguments);
   for (std::size_t o = 0; o < std::min(args.outputs.size(), graph->outputs.size()); ++o)
     arguments.outputs[o] = static_cast<std::byte*>(args.outputs[o].data());
-  add_pieces(arguments, runtime::common_alignment(*graph, arguments), true, pieces);
+  add_pieces(arguments, runtime::common_alignment(*graph, arguments), way, pieces);
 }
 
 std::int64_t Kernel::scratch_bytes(const LaunchArgs& args) const {
   State::Pieces pieces;
-  state_->add_pieces_of_sizes(args, pieces);
+  state_->add_pieces_of_sizes(args, State::Way::launched, pieces);
   return Work(pieces).scratch_bytes();
 }
 std::int64_t Kernel::carry_bytes() const { return runtime::carry_bytes(*state_->graph); }

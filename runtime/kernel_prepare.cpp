@@ -1,6 +1,5 @@
 // What a kernel compiles ahead: for one launch, or for all launches of up to so many elements.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -15,6 +14,9 @@
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/choose/choose.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 #include "chainfold/runtime/launch/arguments.hpp"
 #include "chainfold/runtime/launch/scan_arguments.hpp"
@@ -82,70 +84,72 @@ std::size_t variants_of(const std::vector<Prepared>& pieces) {
   return all;
 }
 
-/// Drops the size class that is nearest to the next larger one, whose code its launches then use.
-/// The largest one stays.
-void drop_class(std::vector<std::int64_t>& limits) {
-  const auto ratio = [&](std::size_t i) {  // 0, the last one, is any number
-    const std::int64_t next = limits[i + 1];
-    return next == 0 ? HUGE_VAL : static_cast<double>(next) / static_cast<double>(limits[i]);
-  };
-  std::size_t nearest = 0;
-  for (std::size_t i = 1; i + 1 < limits.size(); ++i)
-    if (ratio(i) < ratio(nearest)) nearest = i;
-  limits.erase(limits.begin() + static_cast<std::ptrdiff_t>(nearest));
-}
-
-/// Leaves no more than kMostVariants. At first only the widest and the lowest alignment stay. Then
-/// size classes are dropped, of the piece with the most of them.
+/// Leaves no more than kMostVariants: of alignments the widest, and the lowest, which serves the
+/// others. A kernel has two pieces with seven size classes in all at most.
 void thin_out(std::vector<Prepared>& pieces) {
   if (variants_of(pieces) <= kMostVariants) return;
   for (Prepared& piece : pieces)
     if (piece.alignments.size() > 2)
       piece.alignments = {piece.alignments.front(), piece.alignments.back()};
-  while (variants_of(pieces) > kMostVariants) {
-    Prepared& most = *std::max_element(
-        pieces.begin(), pieces.end(),
-        [](const Prepared& a, const Prepared& b) { return a.limits.size() < b.limits.size(); });
-    drop_class(most.limits);
-  }
+  if (variants_of(pieces) > kMostVariants)
+    throw InternalError(
+        fmt::format("{} variants to prepare, {} at most", variants_of(pieces), kMostVariants));
 }
 
-/// Whether a pinned plan is legal for a piece's shapes in memory aligned to `alignment`.
-bool admits(const Kernel::State& state, const Prepared& piece, int alignment) {
-  const codegen::Graph& graph = piece.tail ? *state.tail_graph : *state.graph;
-  try {
-    for (const std::int64_t limit : piece.limits) {
-      runtime::pinned_choice(graph, state.target, state.request(piece.shape(limit), alignment),
-                             state.options.plan);
-    }
-  } catch (const UserError&) {
-    return false;
-  }
-  return true;
-}
-
-/// Leaves the alignments for which a pinned plan is legal, if there are any: launches of others are
+/// Leaves the alignments for which a pinned plan is legal, if there are any. Launches of others are
 /// refused, as they are without any preparation.
 void keep_admitted(const Kernel::State& state, Prepared& piece) {
+  const codegen::PlanChoice pinned = codegen::parse_choice(state.options.plan);
   std::vector<int> admitted;
-  for (const int alignment : piece.alignments)
-    if (admits(state, piece, alignment)) admitted.push_back(alignment);
+  for (const int alignment : piece.alignments) {
+    const codegen::PlanRequest request = state.request(piece.shape(0), alignment);
+    if (make_plan(*state.graph, state.target, request, pinned)) admitted.push_back(alignment);
+  }
   if (!admitted.empty()) piece.alignments = std::move(admitted);
+}
+
+template <class T>
+bool contains(const std::vector<T>& all, T one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+template <class T>
+bool contains(const std::vector<T>& all, const std::vector<T>& some) {
+  return std::all_of(some.begin(), some.end(), [&](T one) { return contains(all, one); });
 }
 
 }  // namespace
 
 void Kernel::State::cover(Shape& shape, int& alignment, std::int64_t elements) const {
+  const Prepared* covering = nullptr;
   for (const Prepared* p = prepared.load(std::memory_order_acquire); p != nullptr; p = p->older) {
-    const bool same =
-        p->tail == shape.tail && p->segment == shape.segment && p->strided == shape.strided;
-    if (!same || elements > p->elements || alignment < p->alignments.front()) continue;
-    shape.size_limit = *std::find_if(p->limits.begin(), p->limits.end(), [&](std::int64_t limit) {
-      return limit == 0 || limit >= elements;
-    });
-    alignment = *std::prev(std::upper_bound(p->alignments.begin(), p->alignments.end(), alignment));
-    return;
+    if (!p->is_of(shape)) continue;
+    const bool same_class = contains(p->limits, shape.size_limit);
+    if (same_class && contains(p->alignments, alignment)) return;
+    const bool covers = elements <= p->elements && alignment >= p->alignments.front();
+    if (covering == nullptr && covers) covering = p;
   }
+  if (covering == nullptr) return;
+  // Classes are not ordered: some launches of few elements are of the class of any number.
+  if (!contains(covering->limits, shape.size_limit)) {
+    shape.size_limit =
+        *std::find_if(covering->limits.begin(), covering->limits.end(),
+                      [&](std::int64_t limit) { return limit == 0 || limit >= elements; });
+  }
+  const std::vector<int>& known = covering->alignments;
+  alignment = *std::prev(std::upper_bound(known.begin(), known.end(), alignment));
+}
+
+void Kernel::State::remember(Prepared piece) {
+  const std::lock_guard lock(mutex);
+  const Prepared* const newest = prepared.load(std::memory_order_relaxed);
+  for (const Prepared* p = newest; p != nullptr; p = p->older) {
+    if (p->is_of(piece.shape(0)) && p->elements >= piece.elements &&
+        contains(p->limits, piece.limits) && contains(p->alignments, piece.alignments))
+      return;
+  }
+  piece.older = newest;
+  all_prepared.push_back(std::make_unique<const Prepared>(std::move(piece)));
+  prepared.store(all_prepared.back().get(), std::memory_order_release);
 }
 
 void Kernel::State::prepare_up_to(const LaunchArgs& args) {
@@ -155,8 +159,10 @@ void Kernel::State::prepare_up_to(const LaunchArgs& args) {
   std::int64_t most = args.elements;
   const std::int64_t row = runtime::resolve(*graph, bindings, 0).segment;
   if (row > 0 && !partial) most -= most % row;
-  const runtime::Arguments resolved = runtime::resolve(*graph, bindings, most);
+  runtime::Arguments resolved = runtime::resolve(*graph, bindings, most);
   runtime::check_scan_strides(*graph, resolved);
+  // Strides alone limit the alignment: each launch has memory of its own.
+  resolved.inputs.fill(nullptr);
   const auto aligned = [&](const codegen::Graph& g, int widest) {
     return target.accesses_anywhere ? std::vector{kWidestLoad} : alignments(g, widest);
   };
@@ -187,23 +193,19 @@ void Kernel::State::prepare_up_to(const LaunchArgs& args) {
     for (Prepared& piece : pieces)
       if (!piece.tail) keep_admitted(*this, piece);
   thin_out(pieces);
-  // The widest loads of the largest class last: explain() and plan() are about these.
-  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
-    for (const int alignment : piece->alignments)
-      for (const std::int64_t limit : piece->limits)
-        variant(piece->shape(limit), alignment).executable->optimise();
-  const std::lock_guard lock(mutex);
-  for (Prepared& piece : pieces) {
-    piece.older = prepared.load(std::memory_order_relaxed);
-    all_prepared.push_back(std::make_unique<const Prepared>(std::move(piece)));
-    prepared.store(all_prepared.back().get(), std::memory_order_release);
-  }
+  for (const Prepared& piece : pieces)
+    for (const std::int64_t limit : piece.limits)
+      for (const int alignment : piece.alignments)
+        variant(piece.shape(limit), alignment).executable->optimise();
+  if (!pieces.empty() && !pieces.front().tail)
+    tell_of(pieces.front().shape(pieces.front().limits.back()), pieces.front().alignments.back());
+  for (Prepared& piece : pieces) remember(std::move(piece));
 }
 
 void Kernel::prepare(const LaunchArgs& args, Sizes sizes) const {
   if (sizes == Sizes::up_to) return state_->prepare_up_to(args);
   State::Pieces pieces;
-  state_->add_pieces_of_sizes(args, pieces);
+  state_->add_pieces_of_sizes(args, State::Way::itself, pieces);
   for (const auto& piece : pieces) piece.variant->executable->optimise();
 }
 

@@ -57,11 +57,15 @@ struct Kernel::State {
     bool tail = false;
     std::int64_t segment = 0;
     bool strided = false;
+    /// Of launches that it serves; -1: only those whose own class and alignment it has.
     std::int64_t elements = 0;
     std::vector<std::int64_t> limits{};  ///< of the size classes, ascending; 0 (any) is last
     std::vector<int> alignments{};       ///< ascending
     const Prepared* older = nullptr;
 
+    [[nodiscard]] bool is_of(const Shape& shape) const {
+      return tail == shape.tail && segment == shape.segment && strided == shape.strided;
+    }
     [[nodiscard]] Shape shape(std::int64_t limit) const {
       return {.tail = tail, .segment = segment, .strided = strided, .size_limit = limit};
     }
@@ -69,7 +73,10 @@ struct Kernel::State {
   /// Kernel::prepare of all launches of up to so many elements.
   void prepare_up_to(const LaunchArgs& args);
   /// Replaces the size class and the alignment of a launch by those of what prepare has compiled.
+  /// A launch whose own stand compiled keeps them.
   void cover(Shape& shape, int& alignment, std::int64_t elements) const;
+  /// Adds a record for launches to find, unless another one has it all.
+  void remember(Prepared piece);
   std::vector<std::unique_ptr<const Prepared>> all_prepared;
   std::atomic<const Prepared*> prepared{nullptr};  ///< the newest; read at each launch
 
@@ -77,6 +84,8 @@ struct Kernel::State {
   void foresee(const Shape& shape);
   /// The variant for a shape in memory aligned to `alignment`.
   const runtime::KernelVariant& variant(const Shape& shape, int alignment);
+  /// Makes a variant that stands compiled the one that explain() and plan() tell of.
+  void tell_of(const Shape& shape, int alignment);
 
   /// The tier of the code that variants have at first.
   [[nodiscard]] runtime::Effort least_effort() const;
@@ -112,20 +121,23 @@ struct Kernel::State {
   };
   static constexpr std::size_t kMostPieces = 2;
   using Pieces = runtime::InlineItems<Piece, kMostPieces>;
+  /// How a piece finds its variant. staged: it works on copies that begin with each piece and have
+  /// no gaps. launched: in place, by what prepare has compiled for many sizes. itself: in place, by
+  /// its own class and alignment, which later launches keep.
+  enum class Way : std::uint8_t { staged, launched, itself };
   /// The one or two pieces of a call, compiled. `alignment`: of the memory of inputs, and of
-  /// outputs with one value an element. `in_place`: the kernels work on that memory, not on copies
-  /// that begin with each piece and have no gaps.
-  void add_pieces(const runtime::Arguments& arguments, int alignment, bool in_place,
-                  Pieces& pieces);
+  /// outputs with one value an element.
+  void add_pieces(const runtime::Arguments& arguments, int alignment, Way way, Pieces& pieces);
 
   /// The same for sizes alone, before there is any memory: inputs that are not bound count as
   /// aligned.
-  void add_pieces_of_sizes(const LaunchArgs& args, Pieces& pieces);
+  void add_pieces_of_sizes(const LaunchArgs& args, Way way, Pieces& pieces);
 
   std::mutex mutex;
   struct Slot {
     std::once_flag once;
     runtime::KernelVariant variant;
+    Choice choice;  ///< with what follows from the alignment
     Shape shape;
     int alignment = 0;
   };
@@ -146,6 +158,7 @@ struct Kernel::State {
     std::optional<codegen::Plan> plan;
     const runtime::KernelVariant* variant = nullptr;  ///< compiled
   };
+  static Last last_of(const Slot& slot);
   Last last;
 };
 

@@ -105,15 +105,23 @@ const runtime::KernelVariant& Kernel::State::variant(const Shape& shape, int ali
                                        : stats.compiled);
     if (!fresh.reused) stats.compile_ms += fresh.executable->compile_ms();
     slot->variant = std::move(fresh);
-    if (!shape.tail) {
-      last = {.shape = shape,
-              .choice = std::move(chosen),
-              .plan = slot->variant.compiled.plan,
-              .variant = &slot->variant};
-    }
+    slot->choice = std::move(chosen);
+    if (!shape.tail) last = last_of(*slot);
   });
   last_used.store(slot, std::memory_order_release);
   return slot->variant;
+}
+
+Kernel::State::Last Kernel::State::last_of(const Slot& slot) {
+  return {.shape = slot.shape,
+          .choice = slot.choice,
+          .plan = slot.variant.compiled.plan,
+          .variant = &slot.variant};
+}
+
+void Kernel::State::tell_of(const Shape& shape, int alignment) {
+  const std::lock_guard lock(mutex);
+  last = last_of(*variants.at({shape, alignment}));
 }
 
 }  // namespace chainfold

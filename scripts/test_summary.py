@@ -32,8 +32,10 @@ def cases(path):
 def telling(case, most=12):
     """Of a failing test's output the lines that tell: from the first failure or report on, else its last ones."""
     lines = (case.findtext("system-out") or "").splitlines()
-    marks = re.compile(r": Failure|^==\d+==|runtime error:|^FAILED|[Ee]rror[: ]|Assertion|terminate called")
-    told = [i for i, line in enumerate(lines) if marks.search(line)]
+    strong = re.compile(r": Failure|^==\d+==|runtime error:|SUMMARY:|Assertion|terminate called")
+    weak = re.compile(r"^FAILED|[Ee]rror[: ]")
+    told = next((found for mark in (strong, weak)
+                 if (found := [i for i, line in enumerate(lines) if mark.search(line)])), [])
     begin = told[0] if told else max(0, len(lines) - most)
     return [line[:200] for line in lines[begin : begin + most]]
 

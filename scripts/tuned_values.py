@@ -2,7 +2,7 @@
 """Checks that docs/tuned-values.md tells of every tuned value, and of none that is not there.
 
 usage: scripts/tuned_values.py [ROOT]
-The values are the fields of the structs in codegen/choose/tuned/. The exit status is 1 where one has no row
+The values are the fields of the structs in codegen/choose/tuned/; their names are compared. The exit status is 1 where one has no row
 on the page, or where the page names one that no struct has.
 """
 

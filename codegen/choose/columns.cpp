@@ -127,10 +127,10 @@ int parts_of(const Target& target, int warps, int processor, std::int64_t bands,
 /// an element.
 ///
 /// Blocks are as large and parts as few as let all blocks be there at once, with about `processor`
-/// warps on each multiprocessor. Blocks have `least` warps at least. So many warps are as fast in
-/// whatever blocks (docs/tuned-values.md#columns). One fold of one input by narrow bands (`light`),
-/// which leaves the registers for them, may have more (TunedColumns::room_of_light). Far more warps
-/// take their turns, as well in any blocks; so do others that no blocks suit.
+/// warps on each multiprocessor. Blocks have `least` warps at least. So many warps are equally fast
+/// in blocks of any size (docs/tuned-values.md#columns). One fold of one input by narrow bands
+/// (`light`), which leaves the registers for them, may have more (TunedColumns::room_of_light). Far
+/// more warps take their turns, in blocks of any size; so do others that no blocks suit.
 void take_blocks(PlanChoice& choice, const Target& target, int processor, std::int64_t bands,
                  int least, bool light) {
   const TunedColumns& tuned = tuned_for(target).columns;

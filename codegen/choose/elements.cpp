@@ -9,8 +9,6 @@
 
 namespace chainfold::codegen {
 
-namespace {}  // namespace
-
 PlanChoice elements_choice(const Target& target) {
   const TunedElements& tuned = tuned_for(target).elements;
   PlanChoice choice;

@@ -13,8 +13,6 @@
 
 namespace chainfold::codegen {
 
-namespace {}  // namespace
-
 void choose_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
                     std::int64_t loads) {
   const TunedMoments& tuned = tuned_for(target).moments;

@@ -244,7 +244,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       choice.depth = one_warp && !both_ways ? cpu_range_depth(graph) : rows;
       if (!one_warp) {
         const auto few = shape_of_few(graph, target, request);
-        // Where registers hold run_rows, tiles that wait for nobody may have more.
+        // Where registers hold `run_rows`, tiles that wait for no other may have more.
         if (few) choice.depth = rows < tuned.run_rows ? std::min(rows, few->rows) : few->rows;
         const int needed = lane_registers(graph, target, std::max(rows, choice.depth), widest);
         int warps = std::min(most_warps(graph, target, needed), target.resident_warps);

@@ -22,9 +22,10 @@ bool has_long_merges(const Graph& graph, const Target& target);
 /// what is made of them.
 int scan_warps(const Graph& graph, const Target& target, int rows, int width);
 /// Rows of the smallest tile of whole segments and whole rows of one element a lane, where these
-/// scan a CPU's plain folds sooner. Tiles then share no lines of memory, and these may take
-/// non-temporal stores. With 0 each segment is scanned by itself, or tiles are of any rows. Longer
-/// segments of more bytes share rows (moves_to_lines), which are on lines wherever outputs begin.
+/// scan a CPU's plain folds sooner. Tiles then share no lines of memory, so that their lines may
+/// take non-temporal stores. With 0 each segment is scanned by itself, or tiles are of any rows.
+/// Longer segments of more bytes share rows (moves_to_lines), which are on lines wherever outputs
+/// begin.
 int rows_of_whole_tile(const Graph& graph, const Target& target, std::int64_t segment);
 
 }  // namespace chainfold::codegen

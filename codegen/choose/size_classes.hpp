@@ -16,8 +16,8 @@ namespace chainfold::codegen {
 /// - Segments, folds on a GPU: few are not staged where rows read wide loads, and few long ones
 ///   have a block or a cluster each.
 /// - Columns on a GPU: few rows of many columns have blocks of few warps.
-/// - Folds on a CPU: where a matrix is in the caches, blocks stay at their columns. Where elements
-///   are, threads do not ask for what comes next.
+/// - Folds on a CPU: where a matrix is in the caches, blocks stay at their columns. Where all
+///   elements are, threads do not ask for what comes next.
 /// - The whole input, scans on a GPU: few tiles a multiprocessor are small ones, so that they fill
 ///   the device.
 /// - The whole input, scans on a CPU: what one thread scans before others wake up is that thread's.

@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <string_view>
 
 namespace chainfold::codegen {
 
 namespace {
 
-/// What differs from the base row on targets of a name, as Target::name tells it.
+/// What differs from the base row on the devices that `is` recognises, by what a target has.
 struct DeviceRow {
-  std::string_view name;
+  bool (*is)(const Target& target);
   void (*change)(Tuned& tuned);
 };
 
 constexpr std::array kDevices{
-    DeviceRow{"cpu",
+    DeviceRow{[](const Target& target) { return target.is_cpu(); },
               [](Tuned& tuned) {
                 tuned.parts.from_bytes = 128 * 1024;
                 tuned.parts.moments_from = 1;
@@ -33,7 +32,7 @@ const Tuned& tuned_for(const Target& target) {
     return all;
   }();
   for (std::size_t i = 0; i < kDevices.size(); ++i)
-    if (kDevices[i].name == target.name) return changed[i];
+    if (kDevices[i].is(target)) return changed[i];
   return base;
 }
 

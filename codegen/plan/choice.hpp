@@ -24,11 +24,10 @@ struct PlanChoice {
   int heads = 0;   ///< look_back: 1: tiles of all segments, which begin anywhere in them
   int window = 0;  ///< look_back, a CPU's look_ahead: the look-back window, groups of tiles before
                    ///< the own one that are looked at tile by tile
-  int blocked = 0;  ///< look_back: 1: runs in a blocked arrangement, copied in and out
-  int interleaved =
-      0;            ///< look_back: segments with interleaved tickets; 0: one after the other
-  int direct = 0;   ///< propagate: 1: every tile folds the states before it itself
-  int cluster = 0;  ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
+  int blocked = 0;      ///< look_back: 1: runs in a blocked arrangement, copied in and out
+  int interleaved = 0;  ///< look_back: segments with interleaved tickets; 0: one after the other
+  int direct = 0;       ///< propagate: 1: every tile folds the states before it itself
+  int cluster = 0;      ///< parts: a segment's are blocks of one cluster, in one launch; 0: none
   int store_batch = 0;  ///< staged: tiles of a warp whose results are stored together
   int tail_trips = 0;   ///< staged: trips of a tail block; 0: there are none; store_batch: all
                         ///< blocks are such

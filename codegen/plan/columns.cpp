@@ -68,8 +68,7 @@ bool derive_columns(Plan& plan, const PlanChoice& choice, const Graph& graph, co
   const int bytes = std::min(target.vector_bytes, choice.bytes);
   lie(plan, widest_divisor(plan.segment, widest_load(graph, target, std::max(1, bytes))),
       choice.rows);
-  const int loads =
-      target.is_cpu() ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
+  const int loads = target.is_cpu() ? std::max(kCpuLoads, plan.depth) : plan.depth * plan.warps;
   plan.parts.quantum = std::int64_t{loads} * plan.lanes_per_segment;
   if (plan.depth * plan.rows > kMostColumnLoads || columns_bytes(plan) > target.shared_bytes)
     return false;

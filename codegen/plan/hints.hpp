@@ -16,14 +16,14 @@ namespace chainfold::codegen {
 /// of short segments, which share lines, and of rows that begin within lines take more.
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
 /// Whether vectors of half a register's bits take no longer, where a processor's units are that
-/// wide (docs/decisions/0030-half-registers.md). Hardly more is done to an element then than to
-/// load and to add it:
+/// wide (docs/decisions/0030-half-registers.md). They do not where hardly more is done to an
+/// element than to load and to add it:
 /// - There is one sum, of what one input holds or of products of two.
 /// - It is of floats as they are, or of integers of 4 bytes or 8.
 /// - Segments are so long that few lanes are exchanged, or they fill rows of lanes.
 ///
-/// Such a processor loads floats from memory faster. Loads of whole registers bring more lines at
-/// once than its prefetchers keep up with.
+/// Such vectors load floats from memory faster: loads of whole registers bring more lines at once
+/// than prefetchers keep up with.
 bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target);
 
 }  // namespace chainfold::codegen

@@ -11,6 +11,7 @@
 
 namespace chainfold::codegen {
 
+/// The first decision of a plan: who owns a segment, and how blocks meet.
 /// - `rows`: groups of lanes own whole segments, many segments a warp, or one.
 /// - `elements`: segments of one element, of which each lane's load holds several side by side.
 /// - `parts`: segments are cut into parts, one a block; a second launch merges the parts' states.

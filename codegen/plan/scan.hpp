@@ -59,7 +59,8 @@ bool all_rows_are_lines(const Graph& graph);
 /// there is none.
 int lines_along(const Graph& graph);
 /// Whether launches with non-temporal stores store the row in which a segment ends and the next
-/// begins once. A CPU's segments do in rows that begin with lines of memory (PlanHints::to_lines).
+/// begins once. They do for a CPU's segments whose rows begin with lines of memory
+/// (PlanHints::to_lines).
 inline bool has_seams(const Plan& plan) {
   return plan.hints.to_lines && plan.strategy == Strategy::scan_run && plan.segment > 0;
 }

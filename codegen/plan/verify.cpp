@@ -40,10 +40,9 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   require(plan.strategy != Strategy::columns || plan.hints.streams == 1 ||
               plan.hints.streams == plan.depth,
           "the rows of a batch are read in as many places as they are, or in one");
-  require(
-      plan.hints.streams == 1 || (target.is_cpu() && is_power_of_two(plan.hints.streams) &&
-                                  !(plan.strategy == Strategy::rows && plan.edges)),
-      "a CPU's thread reads in several places, and rows of it have no edges");
+  require(plan.hints.streams == 1 || (target.is_cpu() && is_power_of_two(plan.hints.streams) &&
+                                      !(plan.strategy == Strategy::rows && plan.edges)),
+          "a CPU's thread reads in several places, and rows of it have no edges");
   const bool by_blocks = plan.strategy == Strategy::rows && !plan.has_loop();
   require(by_blocks || plan.depth % plan.hints.streams == 0, "a batch's loads are dealt evenly");
   require(plan.depth >= 1 && plan.folds.size() == graph.folds.size(), "every fold has its plan");

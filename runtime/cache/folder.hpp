@@ -43,8 +43,8 @@ struct CacheFile {
   return (bytes + 4095) / 4096 * 4096;
 }
 
-/// Files are named "<two digits>/<file name>". Operations that fail tell why in `why`, with the way
-/// to mend it where there is one.
+/// Files are named "<two digits>/<file name>". Operations that fail report the reason in `why`,
+/// with the way to mend it where there is one.
 class CacheFolder {
  public:
   explicit CacheFolder(const std::filesystem::path& path);

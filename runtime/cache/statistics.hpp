@@ -14,7 +14,7 @@ struct CacheStatistics {
   std::int64_t stores = 0;       ///< entries written to disk
   std::int64_t evictions = 0;    ///< entries that this process removed to stay within the limit
   std::int64_t damaged = 0;      ///< entries that failed their check and were removed
-  std::int64_t faults = 0;       ///< times the disk was of no use; `warning` tells the first
+  std::int64_t faults = 0;       ///< times the disk was of no use; `warning` has the first
   std::uint64_t bytes = 0;       ///< on disk now, in blocks of 4 KiB, those of other processes too
   std::uint64_t byte_limit = 0;  ///< what CHAINFOLD_CACHE_BYTES allows
   std::string warning;           ///< the first fault, and how to mend it; empty if there was none

@@ -53,7 +53,7 @@ std::optional<Byte> byte_of(llvm::Value* value) {
   return Byte{.of = {.bytes = bytes, .is_signed = is_signed}, .index = index};
 }
 
-/// The words whose bytes `add` and the two additions that it alone uses sum, if these are all.
+/// The words whose four bytes `add` sums, with two additions that only it uses. Nothing for others.
 std::optional<Words> words_of(llvm::Instruction& add) {
   using llvm::PatternMatch::m_Add;
   using llvm::PatternMatch::m_OneUse;

@@ -11,8 +11,8 @@
 namespace chainfold::runtime::cpu {
 
 /// Masks, and vectors of ones, each in a register from the function's beginning on. LLVM would fold
-/// the uses of a constant that it knows: a choice by it into the shuffles behind it, a product with
-/// it into nothing.
+/// the uses of a constant that it knows. Choices would become part of the shuffles behind them, and
+/// products with ones would vanish.
 class Hidden {
  public:
   explicit Hidden(llvm::Function& function) : entry_(function.getEntryBlock()) {}

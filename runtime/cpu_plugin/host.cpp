@@ -68,8 +68,8 @@ Host detect_host() {
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     features.emplace(feature.getKey().str(), feature.getValue());
   }
-  // Programs compute with halves as floats. With instructions for halves, LLVM makes vectors of
-  // halves of what is converted again, and it has no non-temporal stores for these.
+  // Programs compute with halves as floats. With instructions for halves LLVM makes vectors of
+  // halves of the converted floats, and it has no non-temporal stores for these.
   if (const auto halves = features.find("avx512fp16"); halves != features.end())
     halves->second = false;
   if (const int bits = chosen_bits(); bits > 0) leave_out(features, bits);

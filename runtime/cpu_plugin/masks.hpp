@@ -11,7 +11,7 @@ class Hidden;
 
 /// Where known lanes take an operation's result and the others another value, lets the operation
 /// write those lanes alone. The values are the same. Only functions with vectors of 512 bits are
-/// changed (Host::vector_bits). A choice of whole registers needs no mask and is left alone.
+/// changed (host.hpp). A choice of whole registers needs no mask and is left alone.
 ///
 /// Before: a function for the host, optimised. Such a choice of known lanes is a shuffle of two
 /// vectors. LLVM 19 looks through it, so that the operation and the choice stay two instructions

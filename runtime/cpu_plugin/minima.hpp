@@ -9,7 +9,7 @@ class Module;
 namespace chainfold::runtime::cpu {
 
 /// Replaces llvm.minimum and llvm.maximum of vectors, with the same values. Only functions with
-/// vectors of 512 bits are changed (Host::vector_bits).
+/// vectors of 512 bits are changed (host.hpp).
 ///
 /// Before: a module for the host, optimised, since LLVM does not look through the replacement.
 ///

@@ -7,9 +7,9 @@ class Module;
 
 namespace chainfold::runtime::cpu {
 
-/// Makes llvm.exp, llvm.log and llvm.pow plain functions without effects. So later passes do not
-/// evaluate them, do not turn calls for one lane into calls for vectors or back, and do not rewrite
-/// some powers. Results would depend on which passes run. Powers are rewritten before this.
+/// Makes llvm.exp, llvm.log and llvm.pow plain functions without effects. Otherwise later passes
+/// would evaluate them, turn calls for one lane into calls for vectors or back, and rewrite some
+/// powers. Results would depend on which passes run. Powers are to be rewritten before this.
 void hide_functions(llvm::Module& module);
 /// The reverse.
 ///

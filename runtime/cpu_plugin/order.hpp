@@ -11,12 +11,12 @@ class Instruction;
 
 namespace chainfold::runtime::cpu {
 
-/// Places the instructions that compute vectors directly behind the last of their operands, in
-/// basic blocks whose values are far more than the 32 registers of AVX-512 hold. A batch loads all
-/// that it folds first, and LLVM 19's schedulers keep close to that order. So loaded values would
-/// wait in memory for their turn. Loads and all other instructions that touch memory stay in their
-/// order. Where all values fit, nothing moves: rows side by side hide each other's latencies best.
-/// Only functions with vectors of 512 bits are changed. Measurements: docs/tuned-values.md.
+/// Places each instruction that computes vectors directly behind the last of its operands. Only
+/// basic blocks change whose values are far more than the 32 registers of AVX-512 hold, of
+/// functions with vectors of 512 bits (docs/tuned-values.md). A batch loads all that it folds
+/// first, and LLVM 19's schedulers keep close to that order. So loaded values would wait in memory
+/// for their turn. Loads and all other instructions that touch memory stay in their order. Where
+/// all values fit, nothing moves: rows side by side hide each other's latencies best.
 ///
 /// Before: a function for the host, optimised. After: the same values; a tree of n additions has
 /// about log2(n) of them under way.

@@ -11,7 +11,7 @@ namespace chainfold::runtime::cpu {
 std::uint64_t stack_bytes_of(const llvm::MemoryBuffer& object) {
   auto file = llvm::object::ObjectFile::createObjectFile(object.getMemBufferRef());
   if (!file) {
-    llvm::consumeError(file.takeError());  // the linker will tell
+    llvm::consumeError(file.takeError());  // the linker reports it
     return 0;
   }
   std::uint64_t most = 0;

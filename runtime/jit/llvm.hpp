@@ -60,8 +60,8 @@ std::optional<CpuObject> compile_cpu_object_beside(const std::string& ir,
 /// Runs the function that `launch` points to over [0, blocks) on all cores, and returns when all
 /// blocks have run. `args` has one 8-byte slot a kernel parameter. A range has at least `grain`
 /// blocks. With a grain of 0 blocks share the work out among themselves (the plugin's
-/// parallel_for). Nothing happens for blocks <= 0. While the launch runs, another thread may put
-/// other code of the same function there, atomically.
+/// parallel_for). While the launch runs, another thread may put other code of the same function
+/// there, atomically. Nothing happens for blocks <= 0.
 /// \throws DeviceError (out_of_memory) when the scheduler failed; outputs are then undefined.
 void run_on_cpu(const chainfold_cpu_launch* launch, std::int64_t blocks, std::int64_t grain,
                 const std::uint64_t* args);

@@ -16,7 +16,7 @@ namespace chainfold::runtime {
 struct MachineCode {
   std::string bytes;      ///< a cubin, or an object file for this host
   double compile_ms = 0;  ///< in the compiler; 0 from disk
-  double proof_ms = 0;    ///< milliseconds that its compilation took, also where it is from disk
+  double proof_ms = 0;    ///< of baseline code: that its compilation took, from disk or not
   bool from_disk = false;
   Effort effort = Effort::optimised;
 };

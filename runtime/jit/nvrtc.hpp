@@ -67,7 +67,7 @@ bool nvrtc_available() noexcept;
 int nvrtc_version();
 /// The file it was loaded from, as given to the loader. Throws DeviceError(missing_library).
 const std::string& nvrtc_file();
-/// The file it was loaded from, as the loader found it; empty if the loader does not tell. Throws
+/// The file it was loaded from, as the loader found it; empty if the loader does not say. Throws
 /// DeviceError(missing_library).
 const std::string& nvrtc_path();
 /// The architectures it compiles for, ascending: 75, 80, ... Throws DeviceError(missing_library).

@@ -103,7 +103,7 @@ class CpuExecutable final : public Executable {
 
 using Shared = std::shared_ptr<const Executable>;
 
-/// A program's executable in this process: being made, or alive for as long as somebody owns it.
+/// A program's executable in this process: being made, or alive for as long as it has an owner.
 struct Resident {
   std::shared_future<Shared> in_flight;  // valid while it is being made
   std::weak_ptr<const Executable> alive;
@@ -113,7 +113,7 @@ struct Residents {
   std::map<std::pair<int, CacheKey>, Resident> entries;  // by device
   std::size_t sweep_at = 64;
 
-  /// Forgets what nobody owns any more, each time their number may have doubled.
+  /// Forgets executables without owners, each time the number of entries may have doubled.
   void sweep() {
     if (entries.size() < sweep_at) return;
     std::erase_if(entries, [](const auto& entry) {

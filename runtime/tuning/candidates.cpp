@@ -108,12 +108,12 @@ void CandidateCompiler::work() {
 }
 
 std::optional<std::size_t> CandidateCompiler::next() {
-  if (broadcast_ == order_.size()) return std::nullopt;
+  if (handed_out_ == order_.size()) return std::nullopt;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !finished_.empty(); });
   const std::size_t candidate = finished_.front();
   finished_.pop_front();
-  ++broadcast_;
+  ++handed_out_;
   return candidate;
 }
 

@@ -74,7 +74,7 @@ class CandidateCompiler {
   std::vector<std::size_t> order_;
   std::atomic<std::size_t> begun_{0};
   std::atomic<double> ms_per_value_{0};  // of the default's compilation
-  std::size_t broadcast_ = 0;
+  std::size_t handed_out_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::size_t> finished_;

@@ -2,7 +2,8 @@
 # links lead somewhere. Whatever fails is told with its line in the document.
 #
 #     cmake -DDOCUMENT=docs/guide.md -DOUT=FOLDER -DCOMPILER=g++ -DINCLUDE=build/release/include
-#           [-DLIBRARY=build/release/lib/libchainfold.so [-DTBB=libtbb.so]] -P tests/readme/check.cmake
+#           [-DLIBRARY=build/release/lib/libchainfold.so [-DTBB=libtbb.so]] [-DNO_BLOCKS=ON]
+#           -P tests/readme/check.cmake
 #
 # With LIBRARY what compiles is also linked and run, on the CPU; without it is compiled alone.
 #
@@ -155,6 +156,9 @@ while(NOT end EQUAL -1)
   endforeach()
 
   if(inside STREQUAL "")
+    if(words MATCHES "^```(c\\+\\+|cc|cxx|C|C\\+\\+)")
+      message(FATAL_ERROR "${DOCUMENT}:${line}: blocks of C++ begin with ```cpp, or nothing compiles them")
+    endif()
     if(words MATCHES "^```([a-z]*)")
       set(inside "${CMAKE_MATCH_1}")
       if(inside STREQUAL "")
@@ -223,7 +227,10 @@ if(NOT inside STREQUAL "")
   message(FATAL_ERROR "${DOCUMENT}:${begin}: this block has no end")
 endif()
 
-if(mentioned)  # else there is no C++
+if(count EQUAL 0 AND NOT NO_BLOCKS)
+  message(FATAL_ERROR "${DOCUMENT}: there is no ```cpp block; NO_BLOCKS=ON expects none")
+endif()
+if(mentioned OR NOT body STREQUAL "")
   file(WRITE ${OUT}/${name}.cpp "${includes}#include <chainfold/chainfold.hpp>
 void at(int line) { std::cerr << \"${DOCUMENT}:\" << line << \"\\n\"; }
 struct NotSo : std::exception {
@@ -234,12 +241,16 @@ void check(bool holds, int line = __builtin_LINE()) {
   at(line);
   throw NotSo();
 }
+bool reached_the_end = false;
 void blocks() {
-${names}${body}${ends}
+${names}${body}
+reached_the_end = true;
+${ends}
 }
 int main() {
   try {
     blocks();
+    if (!reached_the_end) throw NotSo();
   } catch (const std::exception& error) {
     std::cerr << error.what() << \"\\n\";
     return 1;

@@ -37,7 +37,7 @@ struct TunedSizeClasses {
                                           {{.warps = 8, .rows = 12}, 2},
                                           {{.warps = 4, .rows = 16}, 4}}};
   /// Blocks that share a segment longer than so many bytes while each has a multiprocessor of its
-  /// own. Up to `long_segments` a multiprocessor segments have one block each. Where parts are
+  /// own. Up to `long_segments` a multiprocessor, segments have one block each. Where parts are
   /// sooner, their second launch costs the host what they save (docs/decisions/0013-clusters.md).
   std::array<LongShare, 3> long_shares{{{8, 128 * 1024}, {4, 256 * 1024}, {1, 0}}};
   /// Of so few rows one warp has so many batches that more warps would have none. Many blocks are

@@ -14,15 +14,16 @@ struct TunedStaged {
   std::int64_t bytes_in_flight = 64 * 1024;
   /// Bytes of a tile: shorter ones cost more copies and waits than they save, longer ones do not
   /// fit (docs/tuned-values.md#staged). Words of several elements that segments straddle take more
-  /// instructions; longer tiles share a tile's others among more segments. So do those of segments
-  /// of `long_bytes`, whose results leave room.
+  /// instructions, and a longer tile shares the others among more segments. Segments of
+  /// `long_bytes` have longer tiles for that, too, since their results leave room.
   std::int64_t short_tile = 1536, short_tile_of_words = 2048, long_tile = 12 * 1024;
   std::int64_t short_tile_of_long = 3 * 1024, long_bytes = 384;
   /// Bytes of a block's results that wait to be stored together (docs/tuned-values.md#staged).
   std::int64_t batch_bytes = 64 * 1024;
-  /// Bytes read for a byte of results below which each block takes one store batch, which beats any
-  /// turns. `bytes_of_batch`: bytes that such a block reads. `bytes_in_flight_of_batches`: bytes
-  /// under way a multiprocessor, which are more (docs/tuned-values.md#staged).
+  /// Bytes read for a byte of results below which each block takes one store batch: blocks that
+  /// take batches in turn are slower. `bytes_of_batch`: bytes that such a block reads.
+  /// `bytes_in_flight_of_batches`: bytes under way a multiprocessor, which are more
+  /// (docs/tuned-values.md#staged).
   std::int64_t many_share = 16, bytes_of_batch = 48 * 1024;
   std::int64_t bytes_in_flight_of_batches = 96 * 1024;
   /// Bytes read for a byte of results up to which blocks read and write once, as many of them as

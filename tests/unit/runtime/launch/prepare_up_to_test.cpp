@@ -5,16 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/base/types.hpp"
+#include "chainfold/codegen/target/target.hpp"
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/jit/nvrtc.hpp"
 
@@ -88,7 +91,9 @@ std::string cost_of(const Case& c, int launches) {
     return all;
   };
   const std::int64_t before = calls();
-  std::mt19937_64 random(std::random_device{}());
+  const auto seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  fmt::print(stderr, "seed {}", seed);
   for (int i = 0; i < launches; ++i) {
     // Of every order of magnitude, and now and then the largest.
     const auto bits = std::uniform_int_distribution<int>(0, 62)(random);
@@ -174,6 +179,85 @@ TEST(PrepareUpTo, ResultsAreThoseOfEachSizeOnACpu) {
   const KernelStats after = kernel.stats();
   EXPECT_EQ(after.compiled + after.reused + after.from_disk,
             prepared.compiled + prepared.reused + prepared.from_disk);
+}
+
+/// Compiles of a kernel so far, wherever its code came from.
+std::int64_t compilations(const Kernel& kernel) {
+  const KernelStats stats = kernel.stats();
+  return stats.compiled + stats.reused + stats.from_disk;
+}
+
+Kernel scan_of_sixteen_threads() {
+  return cf::compile(cf::over(cf::segments(1 << 19), cf::inclusive_sum(x<cf::f16>())),
+                     {.target = codegen::cpu_target(16, "sapphirerapids"), .tuning = Tuning::off});
+}
+
+/// A CPU's threads scan some numbers of long segments one each, and share fewer and more.
+TEST(PrepareUpTo, LaunchesKeepTheirOwnClass) {
+  for (const std::int64_t segments : {1, 16, 40, 60, 64, 100, 128}) {
+    const std::int64_t n = segments << 19;
+    const Kernel fresh = scan_of_sixteen_threads(), prepared = scan_of_sixteen_threads();
+    prepared.prepare({.elements = 200 << 19}, Sizes::up_to);
+    const std::int64_t before = compilations(prepared);
+    fresh.prepare({.elements = n});
+    prepared.prepare({.elements = n});
+    EXPECT_EQ(prepared.scratch_bytes({.elements = n}), fresh.scratch_bytes({.elements = n}))
+        << segments;
+    EXPECT_EQ(compilations(prepared), before) << segments;
+  }
+}
+
+TEST(PrepareUpTo, PlanTellsOfTheLargestClassAndTheWidestLoads) {
+  const auto kernel = [] {
+    return cf::compile(cf::over(cf::segments(2000), cf::sum(x<double>())),
+                       {.target = cf::target("cpu"), .tuning = Tuning::off});
+  };
+  const Kernel fresh = kernel(), prepared = kernel();
+  const std::vector<double> data(2001);
+  fresh.prepare({.elements = 2000});
+  // Where the memory of one launch lies does not matter to others.
+  prepared.prepare({.elements = 2000, .inputs = {{"x", data.data() + 1}}}, Sizes::up_to);
+  EXPECT_EQ(prepared.plan_summary(), fresh.plan_summary());
+}
+
+TEST(PrepareUpTo, AnotherTimeCompilesNothing) {
+  const Kernel kernel = cf::compile(cf::over(cf::whole(), cf::max(x<std::int8_t>())),
+                                    {.target = cf::target("cpu"), .tuning = Tuning::off});
+  kernel.prepare({.elements = 100'000}, Sizes::up_to);
+  const std::int64_t before = compilations(kernel);
+  EXPECT_GT(before, 0);
+  for (int i = 0; i < 100; ++i) kernel.prepare({.elements = 100'000 - i}, Sizes::up_to);
+  EXPECT_EQ(compilations(kernel), before);
+}
+
+TEST(PrepareUpToConcurrent, LaunchesRunBesideIt) {
+  const Kernel kernel =
+      cf::compile(cf::over(cf::segments(300, cf::Tail::partial), cf::sum(x<float>())),
+                  {.target = cf::target("cpu"), .tuning = Tuning::off});
+  const std::vector<float> data(3001, 1);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      if (t % 2 == 0) {
+        for (std::int64_t n = 100; n <= 3000; n += 700)
+          kernel.prepare({.elements = n + t}, Sizes::up_to);
+        return;
+      }
+      for (std::int64_t n = 0; n <= 3000; n += 91 + t) {
+        std::vector<float> sums(static_cast<std::size_t>((n + 299) / 300));
+        kernel.launch({.elements = n,
+                       .inputs = {{"x", data.data() + t % 2}},
+                       .outputs = {{sums.data(), static_cast<std::int64_t>(sums.size())}}});
+        for (std::size_t s = 0; s < sums.size(); ++s) {
+          const auto length = std::min<std::int64_t>(300, n - 300 * static_cast<std::int64_t>(s));
+          if (sums[s] != static_cast<float>(length)) ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(PrepareUpTo, RefusesCountsThatCannotBe) {
