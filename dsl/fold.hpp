@@ -201,7 +201,8 @@ auto argmax(E&& e, F&&... filter) {
   return dsl::fold_of<dsl::FoldKind::argmax>(std::forward<E>(e), std::forward<F>(filter)...);
 }
 
-/// The product, in the type of a sum; integers wrap. No error bound is proven for floats.
+/// The product, in the type of a sum of its elements; integers wrap. No error bound is proven for
+/// floats.
 template <class E, class... F>
   requires dsl::FoldArguments<E, F...>
 auto product(E&& e, F&&... filter) {

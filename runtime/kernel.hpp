@@ -190,8 +190,9 @@ class Kernel {
   ///     Sizes::up_to     for any number of elements up to these, at any alignment, with these
   ///                      parameters, and with the strides of inputs that are bound with some
   ///
-  /// `Sizes::up_to` compiles at most 16 variants. Where there would be more, launches use the code
-  /// of another alignment or size class; so ask scratch_bytes() afterwards. Throws UserError for a
+  /// `Sizes::up_to` compiles at most 16 variants. Where there would be more, launches at alignments
+  /// between the lowest and the widest use the code of the lowest; so ask scratch_bytes()
+  /// afterwards. Throws UserError for a
   /// negative count, and Sizes::up_to for more elements than the memory of the device holds.
   void prepare(const LaunchArgs& args, Sizes sizes = Sizes::exactly) const;
 

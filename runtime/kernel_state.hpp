@@ -121,9 +121,11 @@ struct Kernel::State {
   };
   static constexpr std::size_t kMostPieces = 2;
   using Pieces = runtime::InlineItems<Piece, kMostPieces>;
-  /// How a piece finds its variant. staged: it works on copies that begin with each piece and have
-  /// no gaps. launched: in place, by what prepare has compiled for many sizes. itself: in place, by
-  /// its own class and alignment, which later launches keep.
+  /// How a piece finds its variant.
+  ///
+  ///     staged     it works on copies, which begin with each piece and have no gaps
+  ///     launched   in place, by what prepare has compiled for many sizes
+  ///     itself     in place, by its own class and alignment, which later launches keep
   enum class Way : std::uint8_t { staged, launched, itself };
   /// The one or two pieces of a call, compiled. `alignment`: of the memory of inputs, and of
   /// outputs with one value an element.
