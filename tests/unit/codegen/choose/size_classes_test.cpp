@@ -59,8 +59,9 @@ TEST(SizeClasses, BetweenTwoCountsAreThoseOfAllLaunches) {
     const int bits = std::uniform_int_distribution<int>(0, most_bits)(random);
     return static_cast<std::int64_t>(random() >> 4U) % (std::int64_t{1} << bits);
   };
-  for (const auto& [computation, segment] : cases()) {
-    const codegen::Graph& graph = computation.graph();
+  for (const Case& c : cases()) {
+    const codegen::Graph& graph = c.computation.graph();
+    const std::int64_t segment = c.segment;
     const std::int64_t least = segment == 0 || has_columns(graph) ? 0 : segment;
     for (const Target& target : targets()) {
       const auto classes = codegen::element_classes(graph, target);
@@ -93,8 +94,9 @@ TEST(SizeClasses, BetweenTwoCountsAreThoseOfAllLaunches) {
 
 /// None that no launch has, where all launches can be tried.
 TEST(SizeClasses, BetweenTwoCountsThereIsNoOther) {
-  for (const auto& [computation, segment] : cases()) {
-    const codegen::Graph& graph = computation.graph();
+  for (const Case& c : cases()) {
+    const codegen::Graph& graph = c.computation.graph();
+    const std::int64_t segment = c.segment;
     const std::int64_t least = segment == 0 || has_columns(graph) ? 0 : segment;
     const std::int64_t step = std::max<std::int64_t>(1, segment), most = least + 700 * step;
     for (const Target& target : targets()) {
