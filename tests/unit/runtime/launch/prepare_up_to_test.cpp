@@ -104,8 +104,8 @@ std::string cost_of(const Case& c, int launches) {
     args.inputs = {Binding("x", static_cast<const std::byte*>(in.data()) + off, c.type)};
     if (c.param > 0) args.inputs.push_back({"S", c.param});
     const DType result = c.computation.graph().node(c.computation.graph().outputs[0]).type;
-    void* const results =
-        static_cast<std::byte*>(out.data()) + (c.scans ? off / size * size_of(result) : 0);
+    // A scan's results may take the place of its elements.
+    void* const results = c.scans ? static_cast<std::byte*>(in.data()) + off : out.data();
     args.outputs = Outputs{OutputBinding(results, result, c.most)};
     args.scratch = {};
     const std::int64_t needed = kernel.scratch_bytes(args);
