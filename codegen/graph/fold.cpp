@@ -46,6 +46,8 @@ Fold arg_fold(std::string_view name, DType type, bool largest) {
   fold.lift.params = fold.state;
   fold.lift.results = {0, 1};
 
+  fold.place = largest ? Op::max : Op::min;
+
   Lambda& m = fold.merge;
   m.params = {type, kIndex, type, kIndex};
   auto apply = [&m](Op op, int a, int b) { return m.apply(op, {a, b}); };
@@ -76,6 +78,7 @@ Fold by_elements(Fold fold) {
   fold.tile.reset();
   fold.accumulate.reset();
   fold.guard.reset();
+  fold.place.reset();
   fold.moments = fold.linear = false;
   return fold;
 }

@@ -51,6 +51,11 @@ struct Fold {
   /// of a tile may be combined by this one operation first. `tile_identity` is its neutral element.
   std::optional<Op> tile;
   Bits tile_identity = 0;
+  /// Of states (value, index) out of operands (value, index): Op::min or Op::max, which the value
+  /// is of all values. The index is the least of those elements that have this value, NaN being one
+  /// value. So merges of a state with itself change nothing, nor do elements whose values are not
+  /// better than the state's and whose indices are larger.
+  std::optional<Op> place;
   bool linear = false;  ///< a sum: may go through a matrix instruction
   /// What `tile`, `accumulate` and moments give holds as long as a number is below a limit in
   /// absolute terms (NaN is not). That number is the value, or this field of the state. Where it is

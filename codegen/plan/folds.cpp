@@ -17,6 +17,7 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
     plan.hints.evict_first = takes_lines(plan, graph, target);
     plan.hints.half_vectors = half_vectors_do(plan, graph, target);
     plan.hints.streams = streams_of(plan, graph, target);
+    plan.hints.screens = screens_batches(plan, graph, target);
     if (request.is_unlimited()) plan.hints.read_ahead = ahead_of(plan, graph, target);
   } else {
     plan.hints.non_temporal_from = 0;

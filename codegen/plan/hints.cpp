@@ -52,4 +52,11 @@ bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target)
   }
 }
 
+bool screens_batches(const Plan& plan, const Graph& graph, const Target& target) {
+  if (!target.vector_lanes || needs_order(graph)) return false;
+  if (plan.strategy != Strategy::rows && plan.strategy != Strategy::parts) return false;
+  return std::any_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return fold.place.has_value(); });
+}
+
 }  // namespace chainfold::codegen

@@ -25,5 +25,8 @@ bool takes_lines(const Plan& plan, const Graph& graph, const Target& target);
 /// Such vectors load floats from memory faster: loads of whole registers bring more lines at once
 /// than prefetchers keep up with.
 bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target);
+/// Whether loops screen batches for better values (PlanHints::screens): where lanes are elements of
+/// vectors, for which a comparison with all of a batch costs one operation.
+bool screens_batches(const Plan& plan, const Graph& graph, const Target& target);
 
 }  // namespace chainfold::codegen

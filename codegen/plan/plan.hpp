@@ -101,6 +101,9 @@ struct PlanHints {
   /// (streams.hpp). Of rows without a loop, blocks are dealt to them (Launch::streams). Of columns
   /// these are the rows of a batch, else the loads of a batch.
   int streams = 1;
+  /// rows, parts, lanes in vectors: within loops a batch's elements are compared with the best
+  /// value so far, and only where one is better its place is looked for (Fold::place).
+  bool screens = false;
   /// Scans, a CPU's rows: bytes of an output from which on its stores are non-temporal; 0: never.
   std::int64_t non_temporal_from = 0;
   /// Scans: where stores are non-temporal, rows of ranges begin with lines of memory, wherever

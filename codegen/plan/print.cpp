@@ -49,6 +49,7 @@ std::string print(const Plan& plan, const Graph& graph) {
     text += fmt::format("  outputs of {} bytes and more pass the caches by\n",
                         plan.hints.non_temporal_from);
   if (plan.hints.half_vectors) text += "  vectors of half a register do\n";
+  if (plan.hints.screens) text += "  places are looked for in batches with better values\n";
   if (plan.hints.streams > 1)
     text += fmt::format("  memory is read in {} places in turn\n", plan.hints.streams);
   if (plan.hints.read_ahead > 0)

@@ -19,21 +19,24 @@ std::int64_t TileLowering::least_batches(std::int64_t chunk) const {
   return kLoopStreamBytes / std::max<std::int64_t>(1, chunk * element_bytes(graph_)) + 1;
 }
 
-Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group) {
+Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group,
+                                  const Before* before) {
+  const auto screened = [&](std::size_t f) { return before != nullptr && is_screened(f); };
   std::vector<std::vector<Partial>> parts(count());
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     for (std::size_t f = 0; f < count(); ++f)
-      if (!fold_of(f).moments && !takes_elements(f))
+      if (!fold_of(f).moments && !takes_elements(f) && !screened(f))
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
   for (std::size_t f = 0; f < count(); ++f) {
     const bool neighbours = vector_lanes() && !fold_of(f).commutative && !batch.front().across;
-    result.push_back(takes_elements(f)  ? accumulate(f, batch)
-                     : parts[f].empty() ? fold_moments(f, batch, group)
-                     : neighbours       ? tree_in_order(f, std::move(parts[f]))
-                                        : tree(f, std::move(parts[f])));
+    result.push_back(screened(f)         ? screen(f, batch, *before)
+                     : takes_elements(f) ? accumulate(f, batch)
+                     : parts[f].empty()  ? fold_moments(f, batch, group)
+                     : neighbours        ? tree_in_order(f, std::move(parts[f]))
+                                         : tree(f, std::move(parts[f])));
   }
   return result;
 }
@@ -63,9 +66,10 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   const ValueId end = b_.add(begin, length);
   // What loops of whole batches carry.
   const bool same_counts = row_mask == kNoValue || plan_.mean_loads > 0;
-  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {}) {
+  auto batch = [&](ValueId at, int tiles, ValueId limit, int whole = 0, const LoadRuns& runs = {},
+                   const Before* before = nullptr) {
     const std::vector<Loaded> loads = load_batch(at, tiles, limit, row_mask, origin, whole, runs);
-    const auto fold_all = [&] { return reduce_ordered(fold_batch(loads)); };
+    const auto fold_all = [&] { return reduce_ordered(fold_batch(loads, 0, before)); };
     // Interleaved streams are no run of tiles.
     if (tiles == 1 || runs.loads > 0) return either(loads, fold_all);
     return either(loads, fold_all, [&] {
@@ -81,8 +85,12 @@ Partials TileLowering::fold_share(ValueId begin, ValueId length, ValueId origin,
   };
   auto add_batch = [&](const Builder::Values& carried, ValueId at, int tiles, ValueId limit,
                        const LoadRuns& runs = {}) {
-    return flatten(lift(merge(unflatten(carried, true), batch(at, tiles, limit, 0, runs))), 1,
-                   same_counts && limit == kNoValue);
+    const Partials states = unflatten(carried, true);
+    const bool behind = plan_.hints.screens && limit == kNoValue && !has_quick();
+    const Before before{states, behind ? b_.sub(at, origin) : kNoValue, runs};
+    return flatten(
+        lift(merge(states, batch(at, tiles, limit, 0, runs, behind ? &before : nullptr))), 1,
+        same_counts && limit == kNoValue);
   };
   // A loop's batches take as much of each interleaved stream, and move on as far.
   const bool streams = plan_.hints.streams > 1 && warps == 1;

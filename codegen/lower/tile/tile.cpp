@@ -158,6 +158,11 @@ Partials TileLowering::collapse(Partials a) {
 
 Partial TileLowering::merge(std::size_t fold, const Partial& a, const Partial& b) {
   const Fold& f = fold_of(fold);
+  if (b.absorbed) {
+    Partial both = b;
+    both.absorbed = false;
+    return both;
+  }
   const bool complete = a.complete && b.complete;
   if (a.centred && b.centred) {  // of one group: it has one count and one mean
     Partial merged = a;

@@ -38,6 +38,7 @@ struct Partial {
   std::vector<ValueId> fields;
   bool lifted = false;
   bool complete = false;  ///< every lane of a group already holds its group's result
+  bool absorbed = false;  ///< what came before is merged into it already
   /// Moments: a group's lanes hold its count and its mean, and each lane squares of its own.
   bool centred = false;
 
@@ -97,6 +98,7 @@ struct LoadRuns {
 /// - merges across lanes and the outputs (lanes.cpp)
 /// - guards (guard.cpp)
 /// - quick folds (quick.cpp)
+/// - values and their places (place.cpp)
 /// - moments (moments.cpp).
 class TileLowering {
  public:
@@ -180,7 +182,9 @@ class TileLowering {
   /// The merged partials of tiles whose loads are all in flight. In rows of segments side by side
   /// (Loaded::across), each element has its own. With group > 0 they are all that groups of so many
   /// lanes have of their segments.
-  Partials fold_batch(const std::vector<Loaded>& batch, int group = 0);
+  Partials fold_batch(const std::vector<Loaded>& batch, int group = 0) {
+    return fold_batch(batch, group, nullptr);
+  }
   /// Whether a fold gains from seeing all of a lane's loads at once.
   [[nodiscard]] bool has_moments() const;
   /// The partials of elements [begin, begin + length) of the buffers, spread over a warp's lanes;
@@ -327,6 +331,19 @@ class TileLowering {
   Partial merge_halves(std::size_t fold, Partial part, int width);
   /// One fold of one tile.
   Partial fold_one(std::size_t fold, const Loaded& tile, Scope& scope);
+
+  // Values and their places (place.cpp).
+  /// What a loop carries into a batch.
+  struct Before {
+    const Partials& states;
+    ValueId from = kNoValue;  ///< the batch's first index in its segment, uniform i64
+    LoadRuns runs{};
+  };
+  /// Folds that are screened are merged with their states before the batch (Partial::absorbed).
+  Partials fold_batch(const std::vector<Loaded>& batch, int group, const Before* before);
+  /// Whether few batches change the fold's state, which one comparison finds.
+  [[nodiscard]] bool is_screened(std::size_t fold) const;
+  Partial screen(std::size_t fold, const std::vector<Loaded>& batch, const Before& before);
 
   // Moments (moments.cpp).
   static constexpr std::size_t kCount = 0;  ///< the field of their states that counts

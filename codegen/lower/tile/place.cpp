@@ -1,0 +1,137 @@
+// A part of TileLowering: folds whose state is the best value and the place of its first element
+// (Fold::place), in loops.
+//
+// A batch's best value costs one operation an element. Only where it is better than the best one so
+// far its place is looked for. Of n batches of random values that happens about log(n) times.
+// Then all lanes have the state of all lanes, so that none of them looks for a place of its own.
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+
+namespace chainfold::codegen {
+
+bool TileLowering::is_screened(std::size_t fold) const {
+  return plan_.hints.screens && fold_of(fold).place &&
+         graph_.node(operands_of(fold)[1]).kind == NodeKind::index;
+}
+
+Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
+                             const Before& before) {
+  const Fold& f = fold_of(fold);
+  const Op better = *f.place;
+  const Node& node = fold_node(fold);
+  const DType type = f.operands[0];
+  const bool floats = is_float(type);
+  const int width = batch.front().width;
+  const Partial& state = before.states[fold];
+  const ValueId best = state.fields[0], best_at = state.fields[1];
+
+  const auto combine = [&](Op op, std::vector<ValueId> all) {
+    while (all.size() > 1) {
+      std::vector<ValueId> next;
+      for (std::size_t i = 0; i + 1 < all.size(); i += 2)
+        next.push_back(b_.compute(op, {all[i], all[i + 1]}));
+      if (all.size() % 2 != 0) next.push_back(all.back());
+      all = std::move(next);
+    }
+    return all[0];
+  };
+  const auto of_lane = [&](Op op, ValueId value) {  // its elements
+    if (width == 1) return value;
+    std::vector<ValueId> elements;
+    for (int e = 0; e < width; ++e) elements.push_back(b_.extract(value, e));
+    return combine(op, std::move(elements));
+  };
+  const auto of_lanes = [&](Op op, ValueId value) {
+    for (int mask = kWarpWidth / 2; mask > 0; mask /= 2)
+      value = b_.compute(op, {value, b_.shuffle_xor(value, mask)});
+    return value;
+  };
+  // NaN is one value.
+  const auto are_same = [&](ValueId a, ValueId b) {
+    const ValueId same = b_.compute(Op::eq, {a, b});
+    if (!floats) return same;
+    const ValueId nan_a = b_.compute(Op::ne, {a, a}), nan_b = b_.compute(Op::ne, {b, b});
+    return b_.compute(Op::bit_or, {same, b_.compute(Op::bit_and, {nan_a, nan_b})});
+  };
+  // NaN is better than numbers.
+  const auto is_better = [&](ValueId a, ValueId b) {
+    if (!floats) return b_.compute(better == Op::max ? Op::gt : Op::lt, {a, b});
+    const ValueId worse = b_.compute(better == Op::max ? Op::le : Op::ge, {a, b});
+    return b_.both(b_.compute(Op::bit_not, {worse}), b_.compute(Op::eq, {b, b}));
+  };
+
+  // Of each load the values, and which of them count.
+  std::vector<ValueId> values, counted;
+  for (const Loaded& tile : batch) {
+    Scope scope = scope_of(tile);
+    ValueId value = node_value(operands_of(fold)[0], scope);
+    const ValueId filter = node.filter == kNoNode ? kNoValue : node_value(node.filter, scope);
+    const ValueId counts = b_.both(b_.both(tile.mask, tile.valid), filter);
+    if (counts != kNoValue) value = b_.select(counts, value, b_.constant(type, f.init[0]));
+    values.push_back(value);
+    counted.push_back(counts);
+  }
+
+  // Of each run of loads its best value, and whether that changes the state.
+  struct Run {
+    std::size_t first = 0;
+    ValueId from = kNoValue, best = kNoValue;
+  };
+  const std::size_t each =
+      before.runs.loads > 0 ? static_cast<std::size_t>(before.runs.loads) : batch.size();
+  std::vector<Run> runs;
+  ValueId changes = kNoValue;
+  for (std::size_t first = 0; first < batch.size(); first += each) {
+    Run run{.first = first, .from = before.from};
+    if (first > 0) {
+      const auto number = static_cast<std::int64_t>(first / each);
+      run.from = b_.add(before.from, b_.mul(before.runs.apart, b_.i64(number)));
+    }
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+    run.best = of_lane(better, combine(better, {begin, begin + static_cast<std::ptrdiff_t>(each)}));
+    // Of values as good the first counts, also where nothing was seen before.
+    const ValueId earlier = b_.lt(run.from, best_at);
+    const ValueId same = b_.compute(Op::bit_and, {are_same(run.best, best), earlier});
+    const ValueId wins = b_.compute(Op::bit_or, {is_better(run.best, best), same});
+    changes = changes == kNoValue ? wins : b_.compute(Op::bit_or, {changes, wins});
+    runs.push_back(run);
+  }
+
+  const auto look_for_places = [&]() -> Builder::Values {
+    Builder::Values elements;
+    for (int e = 0; e < width; ++e) elements.push_back(b_.i32(e));
+    const ValueId lane = b_.mul(b_.lane(), b_.i32(width));
+    const ValueId offset = width == 1 ? lane : b_.add(lane, b_.concat(std::move(elements)));
+    const ValueId nowhere = b_.i32(std::numeric_limits<std::int32_t>::max());
+    Partial merged = state;
+    for (const Run& run : runs) {
+      const ValueId value = of_lanes(better, run.best);
+      const ValueId wanted = b_.widen(value, width);
+      ValueId place = b_.widen(nowhere, width);
+      for (std::size_t i = each; i-- > 0;) {  // the first one last, so that it stays
+        const ValueId here = values[run.first + i], counts = counted[run.first + i];
+        const ValueId is_it = b_.both(are_same(here, wanted), counts);
+        const int ahead = static_cast<int>(i) * kWarpWidth * width;
+        place = b_.select(is_it, b_.add(offset, b_.i32(ahead)), place);
+      }
+      place = of_lanes(Op::min, of_lane(Op::min, place));
+      const ValueId index =
+          b_.select(b_.lt(place, nowhere), b_.add(run.from, b_.convert(place, DType::i64)),
+                    b_.constant(DType::i64, f.init[1]));
+      merged = merge(fold, merged, {.fields = {value, index}, .lifted = true});
+    }
+    return merged.fields;
+  };
+  const Builder::Values fields =
+      b_.branch(b_.any(changes), look_for_places, [&] { return state.fields; });
+  return {.fields = fields, .lifted = true, .absorbed = true};
+}
+
+}  // namespace chainfold::codegen

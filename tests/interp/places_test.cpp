@@ -1,0 +1,47 @@
+// Smallest and largest elements' places in long segments, whose loops look for places only in
+// batches with better values.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/target/target.hpp"
+#include "chainfold/tests/support/interpreted.hpp"
+#include "chainfold/tests/support/places.hpp"
+#include "chainfold/tests/support/thin.hpp"
+
+namespace chainfold::test {
+namespace {
+
+constexpr DType kTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
+                            DType::i8,  DType::u16, DType::i32, DType::u64};
+
+TEST(Places, AreTheFirstOnes) {
+  int turn = 0;
+  for (const Target& target : {codegen::cpu_target(2), codegen::cpu_target(16, "znver4"),
+                               codegen::cpu_target(16, "sapphirerapids"),
+                               codegen::cpu_target(4, "znver3", 256), codegen::gpu_target(90)}) {
+    for (const DType type : kTypes) {
+      for (const std::int64_t n : {0, 700, 4099, 5000, 20'000}) {
+        if (++turn % (n == 0 ? 3 : 2) != 0 || !is_taken(turn)) continue;
+        EXPECT_EQ(check_places(type, n, plan_interpreter(target, 0)), "") << target.name;
+      }
+    }
+  }
+}
+
+/// Both ways are there: loops of vectors screen batches, those of GPUs do not.
+TEST(Places, AreLookedForInFewBatchesOnACpu) {
+  const auto x = input<float>("x");
+  const Computation far = over(segments(65536), argmax(x)), sums = over(segments(65536), max(x));
+  const codegen::PlanRequest request{.segment = 65536};
+  const Target cpu = codegen::cpu_target(16, "znver4"), gpu = codegen::gpu_target(90);
+  EXPECT_TRUE(codegen::choose_plan(far.graph(), cpu, request).hints.screens);
+  EXPECT_FALSE(codegen::choose_plan(sums.graph(), cpu, request).hints.screens);
+  EXPECT_FALSE(codegen::choose_plan(far.graph(), gpu, request).hints.screens);
+}
+
+}  // namespace
+}  // namespace chainfold::test
