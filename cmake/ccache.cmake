@@ -12,7 +12,7 @@ set(settings CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
   CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_PCH_EXTSUM=1)
 foreach(language C CXX)
   set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${settings}
-    ${PROJECT_SOURCE_DIR}/cmake/ccache.sh ${PROJECT_SOURCE_DIR} ${CCACHE})
+    ${PROJECT_SOURCE_DIR}/cmake/ccache.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CCACHE})
 endforeach()
 # Without these a precompiled header hides from ccache what was read, and clang's holds the time of its making.
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)

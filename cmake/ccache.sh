@@ -1,13 +1,14 @@
 #!/bin/sh
-# What compilers are called through where ccache is installed: ccache.sh ROOT CCACHE COMPILER ARGUMENT...
+# What compilers are called through where ccache is installed: ccache.sh ROOT BUILD CCACHE COMPILER ARGUMENT...
 #
 # ccache knows a precompiled header by the checksum that lies beside it. What compilers make of one depends on
-# the folder, so it is compiled without the cache. Its checksum is that of its options, without ROOT, and of
-# all files that went into it: another clone of the same sources then finds the same objects. Where a file
+# the folder, so it is compiled without the cache. Its checksum is that of its options, without BUILD and ROOT, and of
+# all files that went into it: another folder or clone then finds the same objects. Where a file
 # cannot be read there is no checksum, and ccache takes the precompiled header itself.
 root=$1
-ccache=$2
-shift 2
+build=$2
+ccache=$3
+shift 3
 output='' dependencies='' header=no previous=''
 for argument in "$@"; do
   case $previous in
@@ -24,10 +25,10 @@ rm -f "$output.sum"
 # undone; a name with a blank of its own is none that can be read, and ends this.
 everything() {
   for argument in "$@"; do
-    case $argument in
-      *"$root"*) printf '%s\n' "${argument%%"$root"*}${argument#*"$root"}" ;;
-      *) printf '%s\n' "$argument" ;;
-    esac
+    for folder in "$build" "$root"; do
+      case $argument in *"$folder"*) argument=${argument%%"$folder"*}${argument#*"$folder"} ;; esac
+    done
+    printf '%s\n' "$argument"
   done
   sed -e '1s/^[^:]*: *//' -e 's/\\$//' -e 's/\$\$/$/g' -e 's/\\#/#/g' "$dependencies" | tr ' ' '\n' |
     while IFS= read -r file; do

@@ -268,7 +268,7 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
 std::vector<double> sizes_of(const Compiled& compiled, const Graph& graph, std::int64_t elements,
                              const std::vector<std::uint64_t>& params) {
   const Plan& plan = compiled.plan;
-  const std::int64_t segments = plan.is_whole()                    ? 1
+  const std::int64_t segments = plan.is_whole()                      ? 1
                                 : plan.strategy == Strategy::columns ? plan.segment
                                                                      : elements / plan.segment;
   std::vector<double> sizes;

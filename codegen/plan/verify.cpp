@@ -33,8 +33,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
           "loads may ask for lines to be given up");
   require(!plan.hints.half_vectors || target.vector_lanes,
           "lanes are elements of vectors of half a register");
-  require(!plan.hints.screens || target.vector_lanes,
-          "batches are compared by vectors");
+  require(!plan.hints.screens || target.vector_lanes, "batches are compared by vectors");
   require(plan.hints.streams == 1 || !needs_order(graph),
           "elements in order are read in their order");
   require(plan.hints.read_ahead >= 0 && (plan.hints.read_ahead == 0 || target.is_cpu()),

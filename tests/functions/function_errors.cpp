@@ -136,7 +136,7 @@ class Errors {
   template <class Function>
   void measure(codegen::Op op, Function function) {
     const codegen::OpRow& row = codegen::row_of(op);
-    if (!settings_.only.empty() && row.name != settings_.only) return;
+    if (!is_wanted(row)) return;
     const Exact exact = exact_of(op);
     if (exact == nullptr) {
       fmt::print(stderr, "{} has no exact function here: add it to exact_of()\n", row.name);
@@ -205,7 +205,7 @@ class Errors {
   }
   void measure_pow() {
     const codegen::OpRow& row = codegen::row_of(codegen::Op::pow);
-    if (!settings_.only.empty() && row.name != settings_.only) return;
+    if (!is_wanted(row)) return;
     const Worst some = of_pow<float>(), wide = of_pow<double>();
     const bool within = std::max(some.ulps, wide.ulps) <= row.ulps;
     failed_ = failed_ || !within;
@@ -221,8 +221,16 @@ class Errors {
         settings_.every, settings_.per_binade);
   }
   [[nodiscard]] bool failed() const { return failed_; }
+  /// Whether there was a function of the name that was asked for.
+  [[nodiscard]] bool found() const { return found_; }
 
  private:
+  /// Whether a row is to be measured, which is remembered.
+  bool is_wanted(const codegen::OpRow& row) {
+    if (!settings_.only.empty() && row.name != settings_.only) return false;
+    found_ = true;
+    return true;
+  }
   static Worst against_f64(const Kernel& of_f32, const Kernel& of_f64) {
     constexpr std::uint64_t kChunk = std::uint64_t{1} << 22;
     Worst worst;
@@ -250,7 +258,7 @@ class Errors {
 
   const Settings& settings_;
   Options options_;
-  bool failed_ = false;
+  bool failed_ = false, found_ = false;
 };
 
 int run(const Settings& settings) {
@@ -263,6 +271,10 @@ int run(const Settings& settings) {
   }
 #include "chainfold/codegen/base/op_table.inc"
   errors.measure_pow();
+  if (!errors.found()) {
+    fmt::print(stderr, "no function that may err is called {}\n", settings.only);
+    return 2;
+  }
   return errors.failed() ? 1 : 0;
 }
 
