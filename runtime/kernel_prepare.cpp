@@ -38,6 +38,15 @@ std::int64_t memory_bytes(const Kernel::State& state) {
   return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
+/// Bytes an element of each input, and of each output with one value an element.
+std::vector<int> element_sizes(const codegen::Graph& graph) {
+  std::vector<int> sizes;
+  for (const codegen::GraphInput& input : graph.inputs) sizes.push_back(size_of(input.type));
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
+    if (runtime::per_element(graph, o)) sizes.push_back(size_of(graph.node(graph.outputs[o]).type));
+  return sizes;
+}
+
 /// Refuses numbers of elements for which memory does not even hold the widest input, or the widest
 /// output with one value an element.
 void check_limit(const Kernel::State& state, std::int64_t elements) {
@@ -48,13 +57,8 @@ void check_limit(const Kernel::State& state, std::int64_t elements) {
                                 elements),
                     "elements");
   }
-  const codegen::Graph& graph = *state.graph;
   int widest = 0;
-  for (const codegen::GraphInput& input : graph.inputs)
-    widest = std::max(widest, size_of(input.type));
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
-    if (runtime::per_element(graph, o))
-      widest = std::max(widest, size_of(graph.node(graph.outputs[o]).type));
+  for (const int size : element_sizes(*state.graph)) widest = std::max(widest, size);
   const std::int64_t bytes = memory_bytes(state);
   if (widest == 0 || elements <= bytes / widest) return;
   throw UserError(ErrorCode::invalid_argument,
@@ -68,11 +72,7 @@ void check_limit(const Kernel::State& state, std::int64_t elements) {
 /// The alignments that memory may have: from that of the smallest element up to `widest`.
 std::vector<int> alignments(const codegen::Graph& graph, int widest) {
   int least = widest;
-  for (const codegen::GraphInput& input : graph.inputs)
-    least = std::min(least, size_of(input.type));
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o)
-    if (runtime::per_element(graph, o))
-      least = std::min(least, size_of(graph.node(graph.outputs[o]).type));
+  for (const int size : element_sizes(graph)) least = std::min(least, size);
   std::vector<int> all;
   for (int bytes = least; bytes <= widest; bytes *= 2) all.push_back(bytes);
   return all;
@@ -141,15 +141,17 @@ void Kernel::State::cover(Shape& shape, int& alignment, std::int64_t elements) c
 
 void Kernel::State::remember(Prepared piece) {
   const std::lock_guard lock(mutex);
-  const Prepared* const newest = prepared.load(std::memory_order_relaxed);
+  const Prepared* const newest = all_prepared.empty() ? nullptr : all_prepared.back().get();
   for (const Prepared* p = newest; p != nullptr; p = p->older) {
     if (p->is_of(piece.shape(0)) && p->elements >= piece.elements &&
         contains(p->limits, piece.limits) && contains(p->alignments, piece.alignments))
       return;
   }
   piece.older = newest;
+  // While no record serves other launches, none of them need look.
+  const bool is_read = piece.elements >= 0 || prepared.load(std::memory_order_relaxed) != nullptr;
   all_prepared.push_back(std::make_unique<const Prepared>(std::move(piece)));
-  prepared.store(all_prepared.back().get(), std::memory_order_release);
+  if (is_read) prepared.store(all_prepared.back().get(), std::memory_order_release);
 }
 
 void Kernel::State::prepare_up_to(const LaunchArgs& args) {

@@ -78,7 +78,8 @@ struct Kernel::State {
   /// Adds a record for launches to find, unless another one has it all.
   void remember(Prepared piece);
   std::vector<std::unique_ptr<const Prepared>> all_prepared;
-  std::atomic<const Prepared*> prepared{nullptr};  ///< the newest; read at each launch
+  /// The newest, for launches to read; null while all are of single launches.
+  std::atomic<const Prepared*> prepared{nullptr};
 
   /// Chooses the plan of a shape, and compiles nothing. Throws for requests that no plan can meet.
   void foresee(const Shape& shape);

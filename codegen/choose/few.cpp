@@ -72,6 +72,12 @@ bool are_many(std::int64_t segments, const Target& target) {
   return many && each * threads - segments <= segments / tuned.idle_share;
 }
 
+/// Long segments, up to which a CPU's threads share some numbers of them. More are many.
+std::int64_t most_shared_segments(const Target& target) {
+  const TunedSizeClasses& tuned = tuned_for(target).size_classes;
+  return std::max(tuned.cpu_many_segments, tuned.idle_share) * target.processors;
+}
+
 }  // namespace
 
 std::int64_t one_thread_limit(const Graph& graph, const Target& target) {
@@ -112,9 +118,7 @@ std::int64_t shared_segments_limit(const Graph& graph, const Target& target, std
   // What waits for all of its segment is read twice either way.
   if (segment <= tuned.cpu_longest_run || values_wait(graph)) return 0;
   if (are_many(elements / segment, target)) return 0;
-  // More are many.
-  const std::int64_t shared =
-      std::max(tuned.cpu_many_segments, tuned.idle_share) * target.processors;
+  const std::int64_t shared = most_shared_segments(target);
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const std::int64_t most = segment > kMost / shared ? kMost : shared * segment;
   const std::int64_t kept = cached_output_limit(graph, target);
@@ -142,8 +146,7 @@ std::vector<std::int64_t> segment_bounds(const Graph& graph, const Target& targe
     return bounds;
   }
   if (target.is_cpu()) {
-    const std::int64_t shared =
-        std::max(tuned.cpu_many_segments, tuned.idle_share) * target.processors;
+    const std::int64_t shared = most_shared_segments(target);
     for (std::int64_t count = 1; count <= std::min(shared, most / segment); ++count)
       bounds.push_back(count * segment - 1);
     bounds.push_back(cached_output_limit(graph, target));

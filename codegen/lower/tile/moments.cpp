@@ -57,19 +57,20 @@ ValueId TileLowering::add_halves(ValueId v) {
 }
 
 /// Neighbours first, as tree() merges sums: so a sum of the same values is computed once.
-ValueId TileLowering::add_all(std::vector<ValueId> values) {
+ValueId TileLowering::combine_all(Op op, std::vector<ValueId> values) {
   while (values.size() > 1) {
     std::vector<ValueId> next;
     for (std::size_t i = 0; i + 1 < values.size(); i += 2)
-      next.push_back(b_.add(values[i], values[i + 1]));
+      next.push_back(b_.compute(op, {values[i], values[i + 1]}));
     if (values.size() % 2) next.push_back(values.back());
     values = std::move(next);
   }
   return values[0];
 }
 
-ValueId TileLowering::add_group(ValueId value, int group) {
-  for (int mask = 1; mask < group; mask *= 2) value = b_.add(value, b_.shuffle_xor(value, mask));
+ValueId TileLowering::combine_group(Op op, ValueId value, int group) {
+  for (int mask = 1; mask < group; mask *= 2)
+    value = b_.compute(op, {value, b_.shuffle_xor(value, mask)});
   return value;
 }
 
@@ -100,7 +101,7 @@ ValueId TileLowering::count_of(const std::vector<Sample>& samples) {
     counts.push_back(count);
   }
   if (counts.empty()) return b_.i64(known);
-  return b_.convert(b_.add(add_all(std::move(counts)), b_.i32(known)), DType::i64);
+  return b_.convert(b_.add(combine_all(Op::add, std::move(counts)), b_.i32(known)), DType::i64);
 }
 
 /// The sum of what counts of each lane.
@@ -116,7 +117,7 @@ ValueId TileLowering::sum_of(std::size_t fold, const std::vector<Sample>& sample
       sum = b_.select(sample.mask, sum, none);
     sums.push_back(sum);
   }
-  return add_all(std::move(sums));
+  return combine_all(Op::add, std::move(sums));
 }
 
 /// The sum of squares of a lane's elements of the vectors, which have one width and are parts of
@@ -136,7 +137,7 @@ ValueId TileLowering::add_squares(const Sample& sample, const std::vector<ValueI
       }
     }
   }
-  return total_of(sample, add_all(std::move(chains)));
+  return total_of(sample, combine_all(Op::add, std::move(chains)));
 }
 
 /// The squared deviations from `mean` of what counts of each lane.
@@ -153,7 +154,7 @@ ValueId TileLowering::squares_of(const std::vector<Sample>& samples, ValueId mea
     }
   }
   if (!everywhere.empty()) sums.insert(sums.begin(), add_squares(samples[0], everywhere));
-  return add_all(std::move(sums));
+  return combine_all(Op::add, std::move(sums));
 }
 
 ValueId TileLowering::first_of(const std::vector<Sample>& samples) {
@@ -268,7 +269,7 @@ Partial TileLowering::moments_near(std::size_t fold, std::vector<Sample> samples
   const bool centred = group > 0 && group_knows_count(fold);
   const ValueId count = centred ? b_.i64(plan_.segment) : count_of(samples);
   ValueId sum = sum_of(fold, samples);
-  if (centred) sum = add_group(sum, group);
+  if (centred) sum = combine_group(Op::add, sum, group);
   ValueId mean;
   const auto known = b_.constant_of(count);
   if (known) {

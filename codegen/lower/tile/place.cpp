@@ -32,26 +32,11 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
   const Partial& state = before.states[fold];
   const ValueId best = state.fields[0], best_at = state.fields[1];
 
-  const auto combine = [&](Op op, std::vector<ValueId> all) {
-    while (all.size() > 1) {
-      std::vector<ValueId> next;
-      for (std::size_t i = 0; i + 1 < all.size(); i += 2)
-        next.push_back(b_.compute(op, {all[i], all[i + 1]}));
-      if (all.size() % 2 != 0) next.push_back(all.back());
-      all = std::move(next);
-    }
-    return all[0];
-  };
   const auto of_lane = [&](Op op, ValueId value) {  // its elements
     if (width == 1) return value;
     std::vector<ValueId> elements;
     for (int e = 0; e < width; ++e) elements.push_back(b_.extract(value, e));
-    return combine(op, std::move(elements));
-  };
-  const auto of_lanes = [&](Op op, ValueId value) {
-    for (int mask = kWarpWidth / 2; mask > 0; mask /= 2)
-      value = b_.compute(op, {value, b_.shuffle_xor(value, mask)});
-    return value;
+    return combine_all(op, std::move(elements));
   };
   // NaN is one value.
   const auto are_same = [&](ValueId a, ValueId b) {
@@ -95,7 +80,8 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
       run.from = b_.add(before.from, b_.mul(before.runs.apart, b_.i64(number)));
     }
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
-    run.best = of_lane(better, combine(better, {begin, begin + static_cast<std::ptrdiff_t>(each)}));
+    run.best =
+        of_lane(better, combine_all(better, {begin, begin + static_cast<std::ptrdiff_t>(each)}));
     // Of values as good the first counts, also where nothing was seen before.
     const ValueId earlier = b_.lt(run.from, best_at);
     const ValueId same = b_.compute(Op::bit_and, {are_same(run.best, best), earlier});
@@ -112,7 +98,7 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
     const ValueId nowhere = b_.i32(std::numeric_limits<std::int32_t>::max());
     Partial merged = state;
     for (const Run& run : runs) {
-      const ValueId value = of_lanes(better, run.best);
+      const ValueId value = combine_group(better, run.best, kWarpWidth);
       const ValueId wanted = b_.widen(value, width);
       ValueId place = b_.widen(nowhere, width);
       for (std::size_t i = each; i-- > 0;) {  // the first one last, so that it stays
@@ -121,7 +107,7 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
         const int ahead = static_cast<int>(i) * kWarpWidth * width;
         place = b_.select(is_it, b_.add(offset, b_.i32(ahead)), place);
       }
-      place = of_lanes(Op::min, of_lane(Op::min, place));
+      place = combine_group(Op::min, of_lane(Op::min, place), kWarpWidth);
       const ValueId index =
           b_.select(b_.lt(place, nowhere), b_.add(run.from, b_.convert(place, DType::i64)),
                     b_.constant(DType::i64, f.init[1]));

@@ -375,8 +375,9 @@ class TileLowering {
   ValueId add_halves(ValueId v);
   /// What becomes of a lane's elements in one segment.
   ValueId total_of(const Sample& sample, ValueId v) { return sample.across ? v : add_halves(v); }
-  ValueId add_all(std::vector<ValueId> values);
-  ValueId add_group(ValueId value, int group);
+  /// Values pairwise, neighbours first, by an operation; and what a group of lanes holds.
+  ValueId combine_all(Op op, std::vector<ValueId> values);
+  ValueId combine_group(Op op, ValueId value, int group);
 
   /// Whether the node is zero where all inputs are zero, so that masked lanes need no further care.
   [[nodiscard]] bool keeps_zero(NodeId id) const;

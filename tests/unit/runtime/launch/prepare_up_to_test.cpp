@@ -57,6 +57,12 @@ std::vector<Case> cases() {
   };
 }
 
+/// Compiles of a kernel so far, wherever its code came from.
+std::int64_t compilations(const Kernel& kernel) {
+  const KernelStats stats = kernel.stats();
+  return stats.compiled + stats.reused + stats.from_disk;
+}
+
 /// "whole: 12 variants; 0 compiled, 0 calls": what `launches` launches of random sizes and
 /// alignments cost beside themselves.
 std::string cost_of(const Case& c, int launches) {
@@ -64,10 +70,6 @@ std::string cost_of(const Case& c, int launches) {
   const auto count = [&](const char* symbol) {
     using Calls = std::int64_t(const char*);
     return reinterpret_cast<Calls*>(dlsym(library, "counting_driver_calls"))(symbol);
-  };
-  const auto compilations = [](const Kernel& kernel) {
-    const KernelStats stats = kernel.stats();
-    return stats.compiled + stats.reused + stats.from_disk;
   };
   const runtime::Context& context = runtime::Context::of(0);
   const Kernel kernel =
@@ -178,12 +180,6 @@ TEST(PrepareUpTo, ResultsAreThoseOfEachSizeOnACpu) {
   const KernelStats after = kernel.stats();
   EXPECT_EQ(after.compiled + after.reused + after.from_disk,
             prepared.compiled + prepared.reused + prepared.from_disk);
-}
-
-/// Compiles of a kernel so far, wherever its code came from.
-std::int64_t compilations(const Kernel& kernel) {
-  const KernelStats stats = kernel.stats();
-  return stats.compiled + stats.reused + stats.from_disk;
 }
 
 Kernel scan_of_sixteen_threads() {
