@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "chainfold/bench/query6.hpp"
+#include "chainfold/bench/typed_folds.hpp"
 
 namespace chainfold::bench {
 namespace {
@@ -35,7 +36,6 @@ Computation float_fold(Op op, const dsl::Partition& partition) {
     case Op::min_max: return over(partition, min(x), max(x));
     case Op::filtered_sum: return over(partition, as<Out>(sum(x, where(x > 0))));
     case Op::mean_rms: return over(partition, mean(x), sqrt(mean(x * x)));
-    case Op::max: return over(partition, max(x));
     default: return sum_of<T, Out>(partition);
   }
 }
@@ -52,15 +52,9 @@ Computation scan_that_knows_all(Op op, const dsl::Partition& partition) {
   return over(partition, as<Out>(inclusive_sum(x) + exclusive_sum(x, backward)));
 }
 
-template <class T>
-Computation running_max_of(const dsl::Partition& partition) {
-  return over(partition, inclusive(max(input<T>("x"))));
-}
-
 Computation half_scan(Op op, const dsl::Partition& partition) {
   const auto x = input<f16>("x");
   if (op == Op::exclusive_sum) return over(partition, as<f16>(exclusive_sum(x)));
-  if (op == Op::inclusive_max) return over(partition, as<f16>(inclusive(max(x))));
   return running_sum_of<f16, f16>(partition);
 }
 
@@ -79,6 +73,10 @@ Computation query6(const dsl::Partition& partition) {
 Computation computation_of(Op op, DType in, DType out, const dsl::Partition& partition) {
   const auto types = [&](DType a, DType b) { return in == a && out == b; };
   if (op == Op::q6) return query6(partition);
+  if (has_every_type(op, in)) {
+    Computation computation = typed_fold(op, in, partition);
+    if (computation.output_type(0) == out) return computation;
+  }
   if (op == Op::decay && types(DType::f32, DType::f32))
     return over(partition, linear_recurrence(kDecay, input<float>("x")));
   if (knows_all(op)) {
@@ -86,12 +84,6 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
     if (types(DType::f32, DType::f32)) return scan_that_knows_all<float, float>(op, partition);
   } else if (is_scan(op) && types(DType::f16, DType::f16)) {
     return half_scan(op, partition);
-  }
-  if (op == Op::inclusive_max) {
-    if (types(DType::i8, DType::i8)) return running_max_of<std::int8_t>(partition);
-    if (types(DType::i32, DType::i32)) return running_max_of<std::int32_t>(partition);
-    if (types(DType::f32, DType::f32)) return running_max_of<float>(partition);
-    if (types(DType::f64, DType::f64)) return running_max_of<double>(partition);
   }
   if (op == Op::inclusive_sum) {
     if (types(DType::f16, DType::f32)) return running_sum_of<f16, float>(partition);
@@ -103,10 +95,6 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
   }
   if (!is_scan(op) && types(DType::f16, DType::f16)) return float_fold<f16, f16>(op, partition);
   if (!is_scan(op) && types(DType::f16, DType::f32)) return float_fold<f16, float>(op, partition);
-  if (op == Op::max) {
-    if (types(DType::i8, DType::i8)) return over(partition, max(input<std::int8_t>("x")));
-    if (types(DType::f64, DType::f64)) return over(partition, max(input<double>("x")));
-  }
   if (op == Op::sum) {
     if (types(DType::bf16, DType::bf16)) return sum_of<bf16, bf16>(partition);
     if (types(DType::bf16, DType::f32)) return sum_of<bf16, float>(partition);
@@ -120,14 +108,15 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
                                      chainfold::name_of(in), chainfold::name_of(out)));
 }
 
-/// Running sums of f16 leave the type's range sooner or later unless the mean is zero.
+/// Running sums of f16 leave the type's range sooner or later unless the mean is zero. The
+/// reference adds the squares of integers exactly, of up to 32 bits.
 Source source_of(Op op, DType type) {
   if (is_scan(op) && type == DType::f16) return Source::balanced;
   switch (type) {
     case DType::f16: return Source::f16;
     case DType::bf16: return Source::bf16;
     case DType::f32: return Source::f32;
-    case DType::f64: return Source::f64;
+    case DType::f64: return op == Op::variance ? Source::f64_short : Source::f64;
     case DType::i32: return Source::i32;
     default: return Source::i8;
   }
@@ -145,9 +134,16 @@ const char* name_of(Op op) {
     case Op::dot: return "dot";
     case Op::min_max: return "min_max";
     case Op::filtered_sum: return "filtered_sum";
+    case Op::argmax: return "argmax";
+    case Op::any: return "any";
+    case Op::count_above: return "count_above";
+    case Op::variance: return "variance";
+    case Op::sum_abs: return "sum_abs";
+    case Op::logsumexp: return "logsumexp";
     case Op::inclusive_sum: return "inclusive_sum";
     case Op::exclusive_sum: return "exclusive_sum";
     case Op::inclusive_max: return "inclusive_max";
+    case Op::inclusive_argmax: return "inclusive_argmax";
     case Op::sum_behind: return "sum_behind";
     case Op::sum_both_ways: return "sum_both_ways";
     case Op::decay: return "decay";
@@ -212,6 +208,10 @@ Case make_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t s
           .segment = segment,
           .computation = computation_of(op, in, out, segment > 0 ? segments(segment) : whole()),
           .source = source_of(op, in)};
+}
+
+Case make_case(Op op, DType in, std::int64_t elements, std::int64_t segment) {
+  return make_case(op, in, typed_fold(op, in, whole()).output_type(0), elements, segment);
 }
 
 Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t columns) {

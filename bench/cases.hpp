@@ -27,6 +27,7 @@ struct Case {
   std::int64_t columns = 0;  ///< 0: segments follow each other; else those of a matrix
   bool cached = false;       ///< launches are to find the inputs in the caches
   bool in_place = false;     ///< of scans: the output is the input's memory
+  std::int64_t offset = 0;   ///< inputs and outputs begin so many elements behind a line of memory
 
   struct Input {
     std::string name;
@@ -50,8 +51,11 @@ struct Case {
   [[nodiscard]] std::string name() const;
 };
 
-/// A case over as many whole segments as fit into `elements`.
+/// A case over as many whole segments as fit into `elements`. Throws std::logic_error where there
+/// is no such benchmark.
 Case make_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t segment);
+/// The same with the type that the expression has.
+Case make_case(Op op, DType in, std::int64_t elements, std::int64_t segment);
 /// A case over the columns of a matrix of as many whole rows as fit into `elements`.
 Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t columns);
 

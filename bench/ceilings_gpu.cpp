@@ -16,11 +16,12 @@ constexpr unsigned kThreads = 512;
 constexpr int kLoads = 4;  // 16-byte loads that a thread has in flight
 constexpr std::int64_t kTileBytes = std::int64_t{kThreads} * kLoads * 16;
 constexpr std::size_t kDriverCopy = ~std::size_t{0};
-constexpr const char* kNames[] = {"fill_words",   "fill_f16",      "fill_f32",      "fill_f64",
-                                  "fill_i8",      "fill_shipdate", "fill_discount", "fill_quantity",
-                                  "fill_price",   "fill_bf16",     "fill_i32",      "fill_other",
-                                  "fill_normal",  "fill_uniform",  "fill_balanced", "read_tile",
-                                  "read_strided", "copy_tile",     "copy_strided",  "hold"};
+constexpr const char* kNames[] = {"fill_words",  "fill_f16",      "fill_f32",      "fill_f64",
+                                  "fill_i8",     "fill_shipdate", "fill_discount", "fill_quantity",
+                                  "fill_price",  "fill_bf16",     "fill_i32",      "fill_other",
+                                  "fill_normal", "fill_uniform",  "fill_balanced", "fill_f64_short",
+                                  "read_tile",   "read_strided",  "copy_tile",     "copy_strided",
+                                  "hold"};
 
 constexpr const char* kHead = R"cuda(
 #define CHAINFOLD_BENCH_FN __device__ __forceinline__
@@ -47,6 +48,7 @@ extern "C" __global__ void fill_bf16(unsigned short* out, u64 n) {
 extern "C" __global__ void fill_i32(int* out, u64 n) { for (EACH) out[i] = (int)random_i32(i); }
 extern "C" __global__ void fill_f32(float* out, u64 n) { for (EACH) out[i] = (float)random_f32(i) * 0x1p-23f; }
 extern "C" __global__ void fill_f64(double* out, u64 n) { for (EACH) out[i] = (double)random_f64(i) * 0x1p-52; }
+extern "C" __global__ void fill_f64_short(double* out, u64 n) { for (EACH) out[i] = (double)random_f32(i) * 0x1p-23; }
 extern "C" __global__ void fill_i8(signed char* out, u64 n) { for (EACH) out[i] = (signed char)random_i8(i); }
 extern "C" __global__ void fill_shipdate(int* out, u64 n) { for (EACH) out[i] = (int)random_shipdate(i); }
 extern "C" __global__ void fill_discount(long long* out, u64 n) { for (EACH) out[i] = random_discount(i); }

@@ -34,7 +34,7 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
     : test_(test), names_(test.inputs()), inputs_(inputs), context_(context), stream_(stream) {
   slices_ = most_sets;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    slice_strides_.push_back(stride_of(test.elements * size_of(names_[i].type)));
+    slice_strides_.push_back(stride_of((test.elements + test.offset) * size_of(names_[i].type)));
     const auto fit = static_cast<std::int64_t>(inputs[i].bytes()) / slice_strides_[i];
     slices_ = std::clamp<std::int64_t>(fit, 1, slices_);
   }
@@ -42,7 +42,8 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
   copies_ = std::min(copies_, most_sets);
   sets_ = std::max(slices_, copies_);
   for (std::size_t i = 0; i < test.computation.outputs(); ++i) {
-    const std::int64_t bytes = test.output_size() * size_of(test.computation.output_type(i));
+    const std::int64_t size = size_of(test.computation.output_type(i));
+    const std::int64_t bytes = (test.output_size() + test.offset) * size;
     strides_.push_back(stride_of(bytes));
     outputs_.emplace_back(context, static_cast<std::size_t>(copies_ * strides_.back()));
   }
@@ -50,11 +51,13 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
 
 void* GpuCase::input(std::size_t i, std::int64_t set) const {
   if (test_.in_place) return output(i, set);
-  return static_cast<char*>(inputs_[i].data()) + set % slices_ * slice_strides_[i];
+  return static_cast<char*>(inputs_[i].data()) + set % slices_ * slice_strides_[i] +
+         test_.offset * size_of(names_[i].type);
 }
 
 void* GpuCase::output(std::size_t i, std::int64_t set) const {
-  return static_cast<char*>(outputs_[i].data()) + set % copies_ * strides_[i];
+  return static_cast<char*>(outputs_[i].data()) + set % copies_ * strides_[i] +
+         test_.offset * size_of(test_.computation.output_type(i));
 }
 
 void GpuCase::restore(std::int64_t set) const {
@@ -92,9 +95,9 @@ Deviation GpuCase::check(const Checker& checker, double bound_u, bool may_overfl
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const auto size = static_cast<std::size_t>(size_of(test_.computation.output_type(i)));
       values.emplace_back(size);
-      runtime::copy_to_host(context_, values.back().data(),
-                            outputs_[i].pointer() + static_cast<std::uint64_t>(segment) * size,
-                            size, stream_.handle());
+      const std::size_t place = static_cast<std::size_t>(segment + test_.offset) * size;
+      runtime::copy_to_host(context_, values.back().data(), outputs_[i].pointer() + place, size,
+                            stream_.handle());
     }
     stream_.synchronize();
     return values;

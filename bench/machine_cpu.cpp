@@ -51,7 +51,8 @@ class CpuContest final : public Contest {
              const std::vector<Buffer>& inputs, const CpuCeilings& ceilings)
       : test_(test), names_(test.inputs()), inputs_(inputs), ceilings_(ceilings) {
     for (std::size_t i = 0; i < test.computation.outputs(); ++i)
-      outputs_.emplace_back(test.output_size() * size_of(test.computation.output_type(i)));
+      outputs_.emplace_back((test.output_size() + test.offset) *
+                            size_of(test.computation.output_type(i)));
     const Checker checker(test);
     for (const Way& way : ways) prepare(way, plans, checker);
   }
@@ -109,8 +110,8 @@ class CpuContest final : public Contest {
     for (std::size_t i = 0; i < names_.size(); ++i)
       args.inputs.push_back(Binding(names_[i].name, input(i), names_[i].type));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      args.outputs.push_back(OutputBinding(outputs_[i].as<void>(), test_.computation.output_type(i),
-                                           test_.output_size()));
+      args.outputs.push_back(
+          OutputBinding(output(i), test_.computation.output_type(i), test_.output_size()));
     }
     const auto scratch = std::make_shared<Buffer>(kernel.scratch_bytes(args));
     args.scratch = {scratch->as<void>(), scratch->bytes()};
@@ -124,18 +125,16 @@ class CpuContest final : public Contest {
     const std::int64_t segments = test_.segments(), length = test_.elements / segments;
     const double bound = static_cast<double>(std::min<std::int64_t>(length, 1 << 20));
     if (test_.columns > 0) {
-      const auto loop = [=, type = type_of(test_.in), x = inputs_[0].as<void>(),
-                         out = outputs_[0].as<void>()] {
+      const auto loop = [=, type = type_of(test_.in), x = input(0), out = output(0)] {
         return openmp::sum_columns(type, x, length, segments, out);
       };
       keep(loop, "a loop along rows with omp simd", entrant);
       return bound;
     }
-    void* second = outputs_.size() > 1 ? outputs_[1].as<void>() : nullptr;
-    const void* y = inputs_.size() > 1 ? inputs_[1].as<void>() : nullptr;
-    const auto loop = [=, what = fold_of(test_.op), type = type_of(test_.in),
-                       x = inputs_[0].as<void>(), whole = test_.segment == 0,
-                       first = outputs_[0].as<void>()] {
+    void* second = outputs_.size() > 1 ? output(1) : nullptr;
+    const void* y = inputs_.size() > 1 ? input(1) : nullptr;
+    const auto loop = [=, what = fold_of(test_.op), type = type_of(test_.in), x = input(0),
+                       whole = test_.segment == 0, first = output(0)] {
       return openmp::fold(what, type, x, y, segments, length, whole, first, second);
     };
     keep(loop, "a loop with omp simd", entrant);
@@ -145,7 +144,7 @@ class CpuContest final : public Contest {
   double load_std(Entrant& entrant) {
     const std::int64_t segments = test_.segments(), length = test_.elements / segments;
     const auto loop = [=, function = std_peer::load(), what = scan_of(test_.op),
-                       type = type_of(test_.in), x = input(0), out = outputs_[0].as<void>(),
+                       type = type_of(test_.in), x = input(0), out = output(0),
                        threads = runtime::cpu_plugin().threads] {
       return function(what, type, x, out, segments, length, threads);
     };
@@ -157,7 +156,11 @@ class CpuContest final : public Contest {
 
   /// Where an input is read: a scan in place finds it in its output.
   [[nodiscard]] void* input(std::size_t i) const {
-    return test_.in_place ? outputs_[i].as<void>() : inputs_[i].as<void>();
+    if (test_.in_place) return output(i);
+    return inputs_[i].as<char>() + test_.offset * size_of(names_[i].type);
+  }
+  [[nodiscard]] void* output(std::size_t i) const {
+    return outputs_[i].as<char>() + test_.offset * size_of(test_.computation.output_type(i));
   }
   void restore() const {
     if (!test_.in_place) return;
@@ -183,7 +186,7 @@ class CpuContest final : public Contest {
         const auto size = static_cast<std::size_t>(size_of(test_.computation.output_type(i)));
         values.emplace_back(size);
         std::memcpy(values.back().data(),
-                    outputs_[i].as<char>() + static_cast<std::size_t>(segment) * size, size);
+                    static_cast<char*>(output(i)) + static_cast<std::size_t>(segment) * size, size);
       }
       return values;
     };
@@ -220,10 +223,11 @@ class CpuMachine final : public Machine {
 
   std::unique_ptr<Contest> prepare(const Case& test, const std::vector<Way>& ways) override {
     if (std::vector<Source> sources = test.sources(); sources != sources_) {
+      constexpr std::int64_t kSlack = 64;  // for inputs that do not begin on a line
       sources_.clear();
       inputs_.clear();
       for (const Case::Input& input : test.inputs())
-        inputs_.push_back(make_input(input, bytes_ / size_of(input.type)));
+        inputs_.push_back(make_input(input, bytes_ / size_of(input.type) + kSlack));
       sources_ = std::move(sources);
     }
     return std::make_unique<CpuContest>(test, ways, plans_, inputs_, ceilings_);

@@ -288,8 +288,9 @@ class GpuMachine final : public Machine {
     if (std::vector<Source> sources = test.sources(); sources != sources_) {
       inputs_.clear();
       sources_.clear();
+      constexpr std::int64_t kSlack = 256;  // for inputs that do not begin on a line
       const std::int64_t elements = bytes_ / size_of(test.in);
-      inputs_ = make_inputs(test, std::max(elements, test.elements), kernels_, context_,
+      inputs_ = make_inputs(test, std::max(elements, test.elements) + kSlack, kernels_, context_,
                             ceilings_.stream().handle());
       sources_ = std::move(sources);
     }

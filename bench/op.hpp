@@ -6,9 +6,10 @@
 namespace chainfold::bench {
 
 /// mean_var and min_max have two outputs of one type; dot has two inputs; filtered_sum adds the
-/// elements above zero. From inclusive_sum on they are scans, a value an element: sum_behind is the
-/// running sum less the segment's, sum_both_ways the running sum and that of what follows,
-/// backward; decay is the recurrence y = kDecay y + x.
+/// elements above zero, count_above counts them, any tells whether there is one; argmax and the
+/// scan of it are indices within a segment. From inclusive_sum on they are scans, a value an
+/// element: sum_behind is the running sum less the segment's, sum_both_ways the running sum and
+/// that of what follows, backward; decay is the recurrence y = kDecay y + x.
 enum class Op : std::uint8_t {
   sum,
   mean_rms,
@@ -18,9 +19,16 @@ enum class Op : std::uint8_t {
   dot,
   min_max,
   filtered_sum,
+  argmax,
+  any,
+  count_above,
+  variance,
+  sum_abs,
+  logsumexp,
   inclusive_sum,
   exclusive_sum,
   inclusive_max,
+  inclusive_argmax,
   sum_behind,
   sum_both_ways,
   decay,

@@ -16,17 +16,34 @@ namespace chainfold::bench {
 namespace {
 
 Op op_of(const std::string& word) {
-  for (const Op op : {Op::sum, Op::mean_var, Op::mean_rms, Op::dot, Op::max, Op::min_max,
-                      Op::filtered_sum, Op::inclusive_sum, Op::exclusive_sum, Op::inclusive_max,
-                      Op::sum_behind, Op::sum_both_ways, Op::decay}) {
+  for (const Op op : {Op::sum,
+                      Op::mean_var,
+                      Op::mean_rms,
+                      Op::dot,
+                      Op::max,
+                      Op::min_max,
+                      Op::filtered_sum,
+                      Op::argmax,
+                      Op::any,
+                      Op::count_above,
+                      Op::variance,
+                      Op::sum_abs,
+                      Op::logsumexp,
+                      Op::inclusive_sum,
+                      Op::exclusive_sum,
+                      Op::inclusive_max,
+                      Op::inclusive_argmax,
+                      Op::sum_behind,
+                      Op::sum_both_ways,
+                      Op::decay}) {
     if (word == name_of(op)) return op;
   }
   throw std::runtime_error(fmt::format("there is no op '{}'", word));
 }
 
 DType type_of(const std::string& word) {
-  for (const DType type :
-       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i32, DType::i64})
+  for (const DType type : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i32,
+                           DType::i64, DType::boolean})
     if (word == chainfold::name_of(type)) return type;
   throw std::runtime_error(fmt::format("'{}' is no type that is measured", word));
 }

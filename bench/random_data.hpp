@@ -89,6 +89,7 @@ CHAINFOLD_BENCH_BOTH(kRandomText,
 /// What an input holds; `other` is f16 as well, for a second input that differs from the first, and
 /// so are `normal` (mean 0, variance 1: the sum of twelve uniform numbers), `uniform` in [0, 1] and
 /// `balanced`, whose values k and -k are equally likely: running sums of 2^30 stay below 65504.
+/// `f64_short` has the values of `f32` as f64.
 enum class Source : std::uint8_t {
   f16,
   f32,
@@ -103,7 +104,8 @@ enum class Source : std::uint8_t {
   other,
   normal,
   uniform,
-  balanced
+  balanced,
+  f64_short
 };
 
 /// "normal" and "uniform"; "signed" for random numbers of both signs.
@@ -120,6 +122,7 @@ constexpr int scale_of(Source source) noexcept {
     case Source::other: return 14;
     case Source::normal: return 16;
     case Source::bf16: return 11;
+    case Source::f64_short:
     case Source::f32: return 23;
     case Source::f64: return 52;
     default: return 0;
@@ -130,6 +133,7 @@ constexpr int scale_of(Source source) noexcept {
 inline std::int64_t value_of(Source source, std::uint64_t i) {
   switch (source) {
     case Source::f16: return random_f16(i);
+    case Source::f64_short:
     case Source::f32: return random_f32(i);
     case Source::f64: return random_f64(i);
     case Source::i8: return random_i8(i);

@@ -77,6 +77,7 @@ Row make_row(const Case& test, const std::string& impl, double ms, std::size_t r
   row.n = test.elements;
   row.segment = test.segment;
   row.cached = test.cached;
+  row.offset = test.offset;
   row.gbps = static_cast<double>(test.bytes_read() + test.bytes_written()) / ms * 1e-6;
   row.ceiling_ms = ceilings.least_ms(test.bytes_read(), test.bytes_written());
   row.ratio = *row.ceiling_ms / ms;
@@ -153,6 +154,7 @@ nlohmann::ordered_json json_of_row(const std::string& suite, const Row& row) {
   if (row.err_percent) json["err_percent"] = *row.err_percent;
   if (row.overflow) json["overflow"] = true;
   if (row.cached) json["cached"] = true;
+  if (row.offset > 0) json["offset"] = row.offset;
   if (!row.experiment.empty()) {
     json["experiment"] = row.experiment;
     json["data"] = row.data;

@@ -53,11 +53,12 @@ struct Row {
   std::optional<double> pj_per_element;  ///< energy of the device
   /// That of the ceilings' kernels for as many bytes.
   std::optional<double> ceilings_pj_per_element;
-  bool cached = false;     ///< launches find their inputs in the caches; so did the ceilings' reads
-  std::string experiment;  ///< of a paper
-  std::string data;        ///< what the input holds, where there is an experiment
-  bool is_void = false;    ///< the ceilings moved while the row was measured
-  std::string missing;     ///< why there is no measurement; empty: there is one
+  bool cached = false;  ///< launches find their inputs in the caches; so did the ceilings' reads
+  std::int64_t offset = 0;  ///< inputs and outputs begin so many elements behind a line of memory
+  std::string experiment;   ///< of a paper
+  std::string data;         ///< what the input holds, where there is an experiment
+  bool is_void = false;     ///< the ceilings moved while the row was measured
+  std::string missing;      ///< why there is no measurement; empty: there is one
 };
 
 inline constexpr const char* kUnknownCommit = "unknown";

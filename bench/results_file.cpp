@@ -27,7 +27,7 @@ std::string key_of_json(const Json& row) {
   const std::string kind = text_of(row, "plan_kind"), plan = text_of(row, "plan");
   if (kind == "forced") key += plan.substr(0, plan.find(' '));
   if (kind == "pinned") key += plan;
-  for (const char* field : {"cached", "experiment", "data"}) {
+  for (const char* field : {"cached", "offset", "experiment", "data"}) {
     const std::string text = text_of(row, field);
     if (!text.empty()) key += '|' + text;
   }

@@ -1,5 +1,5 @@
-// The suites `reduce` and `scan`, lists of named cases: segmented and whole folds, and scans, of
-// every type and size, by every strategy of ours and by the peers.
+// The suites `reduce`, `scan` and `folds`, lists of named cases: segmented and whole folds, and
+// scans, of every type and size, by every strategy of ours and by the peers.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,10 @@ std::vector<NamedCase> reduce_cases(std::int64_t bytes, std::int64_t cached_byte
 /// All of the suite `scan`, likewise, where neither an input nor an output has more than `bytes`
 /// bytes.
 std::vector<NamedCase> scan_cases(std::int64_t bytes);
+
+/// All of the suite `folds`, likewise: folds and scans other than sums, "argmax/f16/64", and the
+/// same one element off a line of memory, "argmax/f16/64/off".
+std::vector<NamedCase> folds_cases(std::int64_t bytes);
 
 struct ReduceOptions {
   std::regex only{""};               ///< searched in a case's name

@@ -59,11 +59,13 @@ rm -rf "$pack"
 mkdir -p "$pack/bin" "$pack/lib"
 
 put "$build/bin/chainfold_gpu_tests" "$pack/bin"
-if [[ -e $build/bin/chainfold_bench ]]; then
-  put "$build/bin/chainfold_bench" "$pack/bin"
-else
-  say "without the benchmark: $build/bin/chainfold_bench is missing"
-fi
+for program in chainfold_bench chainfold_function_errors; do
+  if [[ -e $build/bin/$program ]]; then
+    put "$build/bin/$program" "$pack/bin"
+  else
+    say "without $program: $build/bin/$program is missing"
+  fi
+done
 # The library under the name that programs ask for.
 soname="$(readelf -d "$build/lib/libchainfold.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')"
 cp -L "$build/lib/libchainfold.so" "$pack/lib/$soname"
