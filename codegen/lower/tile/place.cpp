@@ -1,7 +1,11 @@
 // A part of TileLowering: folds whose state is the best value and the place of its first element
-// (Fold::place), in loops.
+// (Fold::place).
 //
-// A batch's best value costs one operation an element. Only where it is better than the best one so
+// Within a load. A lane's elements follow each other, so that the first of two is the better one
+// unless the second is better by itself. Their places are small constants until the load's index is
+// added.
+//
+// In loops of vectors. A batch's best value costs one operation an element. Only where it is better than the best one so
 // far its place is looked for. Of n batches of random values that happens about log(n) times.
 // Then all lanes have the state of all lanes, so that none of them looks for a place of its own.
 #include <cstdint>
@@ -16,9 +20,50 @@
 
 namespace chainfold::codegen {
 
+bool TileLowering::has_place(std::size_t fold) const {
+  return fold_of(fold).place && graph_.node(operands_of(fold)[1]).kind == NodeKind::index;
+}
+
+Partial TileLowering::locate(std::size_t fold, const Loaded& tile, ValueId value, ValueId filter) {
+  const Fold& f = fold_of(fold);
+  const Op not_better = *f.place == Op::max ? Op::le : Op::ge;
+  const bool floats = is_float(f.operands[0]);
+  struct Best {
+    ValueId value, place, counts;
+  };
+  std::vector<Best> row;
+  for (int e = 0; e < tile.width; ++e) {
+    row.push_back({.value = b_.extract(value, e),
+                   .place = b_.i32(e),
+                   .counts = filter == kNoValue ? kNoValue : b_.extract(filter, e)});
+  }
+  const auto first_of = [&](const Best& a, const Best& b) -> Best {
+    // NaN is not worse than anything, and nothing is better than it.
+    ValueId later = b_.compute(Op::bit_not, {b_.compute(not_better, {b.value, a.value})});
+    if (floats) later = b_.both(later, b_.compute(Op::eq, {a.value, a.value}));
+    ValueId counts = kNoValue;
+    if (a.counts != kNoValue) {
+      const ValueId none = b_.compute(Op::bit_not, {a.counts});
+      later = b_.both(b_.compute(Op::bit_or, {later, none}), b.counts);
+      counts = b_.compute(Op::bit_or, {a.counts, b.counts});
+    }
+    return {b_.select(later, b.value, a.value), b_.select(later, b.place, a.place), counts};
+  };
+  while (row.size() > 1) {
+    std::vector<Best> next;
+    for (std::size_t i = 0; i + 1 < row.size(); i += 2)
+      next.push_back(first_of(row[i], row[i + 1]));
+    if (row.size() % 2 == 1) next.push_back(row.back());
+    row = std::move(next);
+  }
+  const Best& best = row.front();
+  const ValueId index = b_.add(tile.position, b_.convert(best.place, DType::i64));
+  Partial state{.fields = {best.value, index}, .lifted = true};
+  return best.counts == kNoValue ? state : keep_where(fold, std::move(state), best.counts);
+}
+
 bool TileLowering::is_screened(std::size_t fold) const {
-  return plan_.hints.screens && fold_of(fold).place &&
-         graph_.node(operands_of(fold)[1]).kind == NodeKind::index;
+  return plan_.hints.screens && has_place(fold);
 }
 
 Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,

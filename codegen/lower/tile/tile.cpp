@@ -279,6 +279,11 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   const ValueId filter =
       b_.both(any ? kNoValue : tile.valid,
               node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
+  if (has_place(fold) && tile.width > 1 && !vector_lanes()) {
+    const ValueId value = b_.widen(node_value(operands_of(fold)[0], scope), tile.width);
+    const Partial state = locate(fold, tile, value, filter);
+    return tile.mask == kNoValue ? state : keep_where(fold, state, tile.mask);
+  }
   Partial part{.fields = {}, .lifted = !f.tile};
   for (NodeId operand : operands_of(fold)) {
     const NodeId narrow = narrow_sum(f, operand, tile.width);

@@ -341,6 +341,10 @@ class TileLowering {
   };
   /// Folds that are screened are merged with their states before the batch (Partial::absorbed).
   Partials fold_batch(const std::vector<Loaded>& batch, int group, const Before* before);
+  /// Whether a fold's second operand is the element's index, in the order of a lane's elements.
+  [[nodiscard]] bool has_place(std::size_t fold) const;
+  /// The state of a load's elements, of which `filter` (kNoValue: all) tells which count.
+  Partial locate(std::size_t fold, const Loaded& tile, ValueId value, ValueId filter);
   /// Whether few batches change the fold's state, which one comparison finds.
   [[nodiscard]] bool is_screened(std::size_t fold) const;
   Partial screen(std::size_t fold, const std::vector<Loaded>& batch, const Before& before);
