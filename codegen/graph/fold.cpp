@@ -79,6 +79,7 @@ Fold by_elements(Fold fold) {
   fold.accumulate.reset();
   fold.guard.reset();
   fold.place.reset();
+  fold.relative.reset();
   fold.moments = fold.linear = false;
   return fold;
 }
@@ -143,6 +144,19 @@ Fold make_logsumexp(DType type) {
   const int larger = m.apply(Op::select, {first, kSumA, kSumB});
   const int smaller = m.apply(Op::select, {first, kSumB, kSumA});
   m.results = {top, m.apply(Op::fma, {smaller, scale, larger})};
+
+  // Exponentials relative to 0 of infinite elements are 0 or infinite, and so is the logarithm
+  // then.
+  Fold::Relative& relative = fold.relative.emplace();
+  relative.top = Op::max;
+  Lambda& base = relative.base;
+  base.params = {type};
+  const int infinite =
+      base.apply(Op::eq, {base.apply(Op::abs, {0}), base.constant(type, range_end(type, true))});
+  base.results = {base.apply(Op::select, {infinite, base.constant(type, 0), 0})};
+  Lambda& term = relative.term;
+  term.params = {type, type};
+  term.results = {term.apply(Op::exp, {term.apply(Op::sub, {0, 1})})};
 
   Lambda& finalize = fold.finalize;
   finalize.params = fold.state;

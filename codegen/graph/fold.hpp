@@ -56,6 +56,13 @@ struct Fold {
   /// value. So merges of a state with itself change nothing, nor do elements whose values are not
   /// better than the state's and whose indices are larger.
   std::optional<Op> place;
+  /// Of states (top, sum): what several elements are at once, up to rounding. `top` combines their
+  /// operands, and the sum is that of term(operand, base(top)).
+  struct Relative {
+    Op top;
+    Lambda base, term;
+  };
+  std::optional<Relative> relative{};
   bool linear = false;  ///< a sum: may go through a matrix instruction
   /// What `tile`, `accumulate` and moments give holds as long as a number is below a limit in
   /// absolute terms (NaN is not). That number is the value, or this field of the state. Where it is

@@ -198,11 +198,28 @@ void BodyEmitter::emit_op(const Instr& instr, const Compute& op) {
   if (op.op == Op::convert && t.elem == DType::f32 && operand_type == DType::f16 &&
       is_packed(type(first)))
     return widen_halves(id, first);
+  if (op.op == Op::convert && t.elem == DType::f32 && is_integer(operand_type) &&
+      is_packed(type(first)))
+    return widen_integers(id, first);
 
   std::vector<std::string> elements;
   for (int i = 0; i < t.width; ++i) {
     for (std::size_t a = 0; a < args.size(); ++a) args[a] = element_of(op.operands[a], i);
     elements.push_back(expression(op.op, operand_type, t.elem, args));
+  }
+  define(id, elements);
+}
+
+void BodyEmitter::widen_integers(ValueId id, ValueId integers) {
+  const Type& packed = type(integers);
+  const int per_word = elements_per_word(packed);
+  std::vector<std::string> elements;
+  for (int i = 0; i < packed.width; ++i) {
+    // Of the word's bytes and four of 2^23: the element's, zeros above it, and the upper one.
+    const unsigned at = static_cast<unsigned>(i % per_word);
+    const unsigned picked = per_word == 4 ? 0x7440U + at : 0x7410U + 0x22U * at;
+    elements.push_back(fmt::format("cf_f32_of_{}({}, {:#x})", name_of(packed.elem),
+                                   word_of(integers, i / per_word), picked));
   }
   define(id, elements);
 }

@@ -3,16 +3,18 @@
 //
 // Within a load. A lane's elements follow each other, so that the first of two is the better one
 // unless the second is better by itself. Their places are small constants until the load's index is
-// added.
+// added. An integer of up to 16 bits is one with its place, in the bits below it.
 //
-// In loops of vectors. A batch's best value costs one operation an element. Only where it is better than the best one so
-// far its place is looked for. Of n batches of random values that happens about log(n) times.
-// Then all lanes have the state of all lanes, so that none of them looks for a place of its own.
+// In loops of vectors. A batch's best value costs one operation an element. Only where it is better
+// than the best one so far its place is looked for. Of n batches of random values that happens
+// about log(n) times. Then all lanes have the state of all lanes, so that none of them looks for a
+// place of its own.
 #include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
@@ -24,8 +26,33 @@ bool TileLowering::has_place(std::size_t fold) const {
   return fold_of(fold).place && graph_.node(operands_of(fold)[1]).kind == NodeKind::index;
 }
 
+Partial TileLowering::locate_by_keys(std::size_t fold, const Loaded& tile, ValueId value,
+                                     ValueId filter) {
+  const Fold& f = fold_of(fold);
+  const bool largest = *f.place == Op::max;
+  const int bits = ceil_log2(tile.width), last = (1 << bits) - 1;
+  Builder::Values places;
+  for (int e = 0; e < tile.width; ++e) places.push_back(b_.i32(largest ? last - e : e));
+  ValueId keys = b_.compute(Op::mul, {b_.convert(value, DType::i32), b_.i32(1 << bits)});
+  keys = b_.add(keys, b_.concat(std::move(places)));
+  using Limits = std::numeric_limits<std::int32_t>;
+  const ValueId none = b_.i32(largest ? Limits::min() : Limits::max());
+  if (filter != kNoValue) keys = b_.select(filter, keys, none);
+  for (int w = tile.width; w > 1; w /= 2)
+    keys = b_.compute(*f.place, {b_.extract(keys, 0, w / 2), b_.extract(keys, w / 2, w / 2)});
+  const ValueId place = b_.compute(Op::bit_and, {keys, b_.i32(last)});
+  const ValueId best = b_.convert(b_.compute(Op::shr, {keys, b_.i32(bits)}), f.operands[0]);
+  const ValueId ahead = largest ? b_.sub(b_.i32(last), place) : place;
+  const ValueId index = b_.add(tile.position, b_.convert(ahead, DType::i64));
+  Partial state{.fields = {best, index}, .lifted = true};
+  if (filter == kNoValue) return state;
+  return keep_where(fold, std::move(state), b_.compute(Op::ne, {keys, none}));
+}
+
 Partial TileLowering::locate(std::size_t fold, const Loaded& tile, ValueId value, ValueId filter) {
   const Fold& f = fold_of(fold);
+  if (is_integer(f.operands[0]) && size_of(f.operands[0]) <= 2)
+    return locate_by_keys(fold, tile, value, filter);
   const Op not_better = *f.place == Op::max ? Op::le : Op::ge;
   const bool floats = is_float(f.operands[0]);
   struct Best {

@@ -26,17 +26,18 @@ Partials TileLowering::fold_batch(const std::vector<Loaded>& batch, int group,
   for (const Loaded& tile : batch) {
     Scope scope = scope_of(tile);
     for (std::size_t f = 0; f < count(); ++f)
-      if (!fold_of(f).moments && !takes_elements(f) && !screened(f))
+      if (!fold_of(f).moments && !fold_of(f).relative && !takes_elements(f) && !screened(f))
         parts[f].push_back(tile.across ? fold_element(f, tile, scope) : fold_one(f, tile, scope));
   }
   Partials result;
   for (std::size_t f = 0; f < count(); ++f) {
     const bool neighbours = vector_lanes() && !fold_of(f).commutative && !batch.front().across;
-    result.push_back(screened(f)         ? screen(f, batch, *before)
-                     : takes_elements(f) ? accumulate(f, batch)
-                     : parts[f].empty()  ? fold_moments(f, batch, group)
-                     : neighbours        ? tree_in_order(f, std::move(parts[f]))
-                                         : tree(f, std::move(parts[f])));
+    result.push_back(screened(f)           ? screen(f, batch, *before)
+                     : takes_elements(f)   ? accumulate(f, batch)
+                     : fold_of(f).relative ? fold_relative(f, batch)
+                     : parts[f].empty()    ? fold_moments(f, batch, group)
+                     : neighbours          ? tree_in_order(f, std::move(parts[f]))
+                                           : tree(f, std::move(parts[f])));
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/lambda.hpp"
@@ -273,6 +274,7 @@ bool TileLowering::zeros_are_harmless(std::size_t fold) const {
 
 Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& scope) {
   if (takes_elements(fold)) return accumulate(fold, {tile});
+  if (fold_of(fold).relative) return fold_relative(fold, {tile});
   const Fold& f = fold_of(fold);
   const Node& node = fold_node(fold);
   const bool any = tile.zeros && zeros_are_harmless(fold);
@@ -354,8 +356,11 @@ NodeId TileLowering::narrow_sum(const Fold& fold, NodeId operand, int width) con
   if (fold.tile != Op::add || width == 1 || size_of(node.type) != 8 || !is_integer(node.type))
     return kNoNode;
   if (node.kind != NodeKind::compute || node.op != Op::convert) return kNoNode;
-  const DType from = graph_.node(node.operands[0]).type;
-  return is_integer(from) && size_of(from) <= 2 ? node.operands[0] : kNoNode;
+  const Node& from = graph_.node(node.operands[0]);
+  if (is_float(from.type) || size_of(from.type) > 4) return kNoNode;
+  // Below 2^31 in absolute terms, all of them.
+  const int exponent = exponent_bound(graph_, node.operands[0]) + ceil_log2(width);
+  return exponent <= 31 ? node.operands[0] : kNoNode;
 }
 
 Partial TileLowering::keep_where(std::size_t fold, Partial part, ValueId condition) {

@@ -99,6 +99,7 @@ struct LoadRuns {
 /// - guards (guard.cpp)
 /// - quick folds (quick.cpp)
 /// - values and their places (place.cpp)
+/// - sums relative to the largest element (relative.cpp)
 /// - moments (moments.cpp).
 class TileLowering {
  public:
@@ -345,9 +346,13 @@ class TileLowering {
   [[nodiscard]] bool has_place(std::size_t fold) const;
   /// The state of a load's elements, of which `filter` (kNoValue: all) tells which count.
   Partial locate(std::size_t fold, const Loaded& tile, ValueId value, ValueId filter);
+  Partial locate_by_keys(std::size_t fold, const Loaded& tile, ValueId value, ValueId filter);
   /// Whether few batches change the fold's state, which one comparison finds.
   [[nodiscard]] bool is_screened(std::size_t fold) const;
   Partial screen(std::size_t fold, const std::vector<Loaded>& batch, const Before& before);
+
+  /// A batch of a fold with Fold::relative (relative.cpp).
+  Partial fold_relative(std::size_t fold, const std::vector<Loaded>& batch);
 
   // Moments (moments.cpp).
   static constexpr std::size_t kCount = 0;  ///< the field of their states that counts

@@ -23,6 +23,31 @@ CF_DEVICE long long cf_i64_of(double x) { return x != x ? 0 : __double2ll_rz(x);
 CF_DEVICE unsigned long long cf_u64_of(float x) { return x != x ? 0 : __float2ull_rz(x); }
 CF_DEVICE unsigned long long cf_u64_of(double x) { return x != x ? 0 : __double2ull_rz(x); }
 
+// An element of a packed word of narrow integers, which `picked` (__byte_perm) brings below the
+// upper byte of 2^23. There the last place of an f32 is 1, and what the integers were moved up by
+// and 2^23 are taken off again. The instructions for it take a fraction of those that convert.
+// @helper cf_f32_of_i8
+CF_DEVICE float cf_f32_of_i8(unsigned word, unsigned picked) {
+  const unsigned bits = __byte_perm(word ^ 0x80808080u, 0x4b000000u, picked);
+  return __uint_as_float(bits) - 8388736.0f;
+}
+
+// @helper cf_f32_of_u8
+CF_DEVICE float cf_f32_of_u8(unsigned word, unsigned picked) {
+  return __uint_as_float(__byte_perm(word, 0x4b000000u, picked)) - 8388608.0f;
+}
+
+// @helper cf_f32_of_i16
+CF_DEVICE float cf_f32_of_i16(unsigned word, unsigned picked) {
+  const unsigned bits = __byte_perm(word ^ 0x80008000u, 0x4b000000u, picked);
+  return __uint_as_float(bits) - 8421376.0f;
+}
+
+// @helper cf_f32_of_u16
+CF_DEVICE float cf_f32_of_u16(unsigned word, unsigned picked) {
+  return __uint_as_float(__byte_perm(word, 0x4b000000u, picked)) - 8388608.0f;
+}
+
 // @helper cf_f32_of_bf16
 CF_DEVICE float cf_f32_of_bf16(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
 
