@@ -73,6 +73,34 @@ Fold arg_fold(std::string_view name, DType type, bool largest) {
 
 }  // namespace
 
+Fold in_order(const Fold& fold) {
+  if (!fold.place) return fold;
+  const DType type = fold.operands[0];
+  constexpr DType kIndex = DType::i64;
+  const Bits nothing = bits_of_int(kIndex, -1);
+  Fold ordered = fold;
+  ordered.name += ".in_order";
+  ordered.init[1] = nothing;
+  ordered.commutative = false;
+  ordered.place.reset();
+
+  Lambda& m = ordered.merge = {};
+  m.params = {type, kIndex, type, kIndex};
+  constexpr int kA = 0, kIndexA = 1, kB = 2, kIndexB = 3;
+  // NaN is not worse than anything, and nothing is better than it.
+  const int worse = m.apply(*fold.place == Op::max ? Op::le : Op::ge, {kB, kA});
+  int later = m.apply(Op::bit_not, {worse});
+  if (is_float(type)) later = m.apply(Op::bit_and, {later, m.apply(Op::eq, {kA, kA})});
+  const int none = m.apply(Op::lt, {kIndexA, m.constant(kIndex, 0)});
+  const int take = m.apply(Op::bit_or, {later, none});
+  m.results = {m.apply(Op::select, {take, kB, kA}), m.apply(Op::select, {take, kIndexB, kIndexA})};
+
+  ordered.finalize = {};
+  ordered.finalize.params = ordered.state;
+  ordered.finalize.results = {1};
+  return ordered;
+}
+
 Fold by_elements(Fold fold) {
   fold.name += ".by_elements";
   fold.tile.reset();

@@ -100,6 +100,8 @@ struct QuickFold {
 };
 /// A fold of the same states that takes its elements by lift and merge alone.
 Fold by_elements(Fold fold);
+/// The fold for elements that are merged in order, which takes less where it is one with a place.
+Fold in_order(const Fold& fold);
 /// Smallest or largest; of nothing: +inf or -inf, or the type's largest or smallest value. NaN
 /// wins.
 Fold make_min(DType type);

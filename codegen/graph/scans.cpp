@@ -52,7 +52,7 @@ GraphBuilder::Running GraphBuilder::as_running(const Node& node) {
     return {std::move(one), node.operands};
   }
   const bool has_own_state = fold.linear && fold.operands[0] == DType::f64;
-  return {has_own_state ? make_running_sum(DType::f64) : fold, node.operands};
+  return {has_own_state ? make_running_sum(DType::f64) : in_order(fold), node.operands};
 }
 
 NodeId GraphBuilder::running(NodeId value, ScanForm form) {
