@@ -15,4 +15,8 @@ namespace chainfold::codegen {
 void choose_moments(PlanChoice& choice, const Graph& graph, const Target& target, int width,
                     std::int64_t loads);
 
+/// Loads of `width` elements that a lane has in flight of moments at most: of bytes those whose
+/// values fit into registers.
+int loads_of_moments(const Graph& graph, const Target& target, int width);
+
 }  // namespace chainfold::codegen

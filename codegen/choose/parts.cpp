@@ -47,17 +47,20 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     choice.mma = false;
   } else {
     // Merges of several fields, and loads of many inputs, are long and take many registers.
-    const bool is_long =
-        graph.inputs.size() > 2 ||
-        std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
-          return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
-        });
+    const bool is_long = graph.inputs.size() > 2 ||
+                         std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+                           return fold.state.size() > 1 && !fold.tile && !fold.moments &&
+                                  !fold.linear && !fold.place && !fold.relative;
+                         });
     const auto up_to = [&](std::int64_t most) {
       return !request.is_unlimited() && request.size_limit <= most;
     };
     const bool few = !request.is_unlimited() || has_long_states(graph, target);
     choice.depth = is_long ? choice.depth / 2
                            : std::min(choice.depth, few ? tuned.few_part_loads : tuned.part_loads);
+    if (folds_tests(graph)) choice.depth = std::min(choice.depth, tuned.loads_of_tests);
+    if (has_moments(graph))
+      choice.depth = std::min(choice.depth, loads_of_moments(graph, target, choice.bytes));
     const std::int64_t round = std::int64_t{kWarpWidth} * choice.warps * choice.depth *
                                widest_load(graph, target, std::max(1, target.vector_bytes));
     const bool is_short = request.segment > 0 &&

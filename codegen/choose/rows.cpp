@@ -80,6 +80,7 @@ bool choose_edges(PlanChoice& choice, const Graph& graph, const Target& target,
   choice.depth = std::min(choice.depth, simple  ? tuned.edge_loads_of_one
                                         : light ? tuned.edge_loads
                                                 : tuned.edge_loads / 2);
+  if (folds_tests(graph)) choice.depth = std::min(choice.depth, tuned.loads_of_tests);
   if (one && size == 2) choice.mma = false;
   const auto padded = [&](int depth) {
     const std::int64_t batch = std::int64_t{kWarpWidth} * width * depth;
@@ -89,6 +90,11 @@ bool choose_edges(PlanChoice& choice, const Graph& graph, const Target& target,
   if ((moments || (one && size == 1)) && choice.depth > 1 &&
       padded(choice.depth) > most * padded(choice.depth / 2))
     choice.depth /= 2;
+  // A loop over what begins on a boundary. Loads that end before it is over are masked.
+  const std::int64_t least = segment - 2 * (width - 1);
+  if (!folds_inputs(graph) && !moments)
+    while (choice.depth > 1 && std::int64_t{kWarpWidth} * width * choice.depth > least)
+      choice.depth /= 2;
   return true;
 }
 
@@ -142,6 +148,8 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
     // Such warps take many registers: blocks of fewer fill a multiprocessor better.
     if (2 * loads > tuned.most_loads_of_moments) choice.warps = std::min(choice.warps, 4);
   }
+  if (has_moments(graph))
+    choice.depth = std::min(choice.depth, loads_of_moments(graph, target, width));
   // One batch of two inputs takes less time than two (docs/tuned-values.md#rows).
   if (!edges && width * widest_input(graph) == target.vector_bytes &&
       takes_one_batch_of_two(graph, target, choice.depth, loads)) {
@@ -154,6 +162,11 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   // is half as wide as it could be.
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
+  if (!edges && !target.is_cpu() && merges_fields(graph) && !needs_order(graph)) {
+    const std::int64_t bytes = loads * width * element_bytes(graph);
+    const int rows = floor_power_of_two(tuned.row_bytes_of_long_merges / bytes);
+    choice.rows = std::max(choice.rows, std::min(tuned.rows_of_long_merges, rows));
+  }
   if (!edges) {
     choose_depth(choice, graph, target, request.segment, width);
     choose_moments(choice, graph, target, width, loads);

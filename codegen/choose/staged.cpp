@@ -79,7 +79,10 @@ std::int64_t merge_steps(const Graph& graph, const Target& target, bool batched 
   std::int64_t steps = 0;
   for (const Fold& fold : graph.folds) {
     const auto whole = static_cast<std::int64_t>(fold.merge.steps.size() + fold.lift.steps.size());
-    steps += fold.tile ? 1 : fold.moments && batched ? tuned.steps_of_moments : whole;
+    const std::int64_t own = fold.place      ? tuned.steps_of_places
+                             : fold.relative ? tuned.steps_of_terms
+                                             : whole;
+    steps += fold.tile ? 1 : fold.moments && batched ? tuned.steps_of_moments : own;
   }
   return std::max<std::int64_t>(steps, 1);
 }
@@ -146,7 +149,9 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   }
   const std::int64_t row = s * bytes * (kWarpWidth / choice.lanes);
   choice.rows = 1;
-  const std::int64_t merges = s / choice.lanes * merge_steps(graph, target);
+  // What bytes are widened to is known to be exact, and few steps suffice for it.
+  const bool batched = choice.lanes == kWarpWidth && has_moments(graph) && bytes == 1;
+  const std::int64_t merges = s / choice.lanes * merge_steps(graph, target, batched);
   const bool words =
       bytes == 1 && staged_width(graph, s, widest, target.vector_bytes, choice.lanes).second;
   const std::int64_t short_tile = words                          ? tuned.short_tile_of_words

@@ -82,7 +82,6 @@ Fold in_order(const Fold& fold) {
   ordered.name += ".in_order";
   ordered.init[1] = nothing;
   ordered.commutative = false;
-  ordered.place.reset();
 
   Lambda& m = ordered.merge = {};
   m.params = {type, kIndex, type, kIndex};

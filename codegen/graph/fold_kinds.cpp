@@ -53,6 +53,17 @@ bool is_plain(const Graph& graph) {
                      [](const Fold& fold) { return fold.tile || fold.accumulate; });
 }
 
+bool folds_tests(const Graph& graph) {
+  return std::any_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return fold.state[0] == DType::boolean; });
+}
+
+bool merges_fields(const Graph& graph) {
+  return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
+  });
+}
+
 bool folds_inputs(const Graph& graph) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     if (node.kind != NodeKind::fold) return true;

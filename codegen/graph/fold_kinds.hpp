@@ -25,6 +25,10 @@ namespace chainfold::codegen {
 [[nodiscard]] std::vector<DType> scanned_fields(const Fold& fold);
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.
 [[nodiscard]] bool is_plain(const Graph& graph);
+/// Whether some fold is of booleans.
+[[nodiscard]] bool folds_tests(const Graph& graph);
+/// Whether some fold merges states of several fields.
+[[nodiscard]] bool merges_fields(const Graph& graph);
 /// Whether all folds are short ones, or moments, of unfiltered inputs as they are, converted at
 /// most.
 [[nodiscard]] bool folds_inputs(const Graph& graph);

@@ -16,6 +16,8 @@ struct TunedParts {
   std::int64_t wide_segment_bytes = 64 * 1024;
   /// Loads in flight of the warps of parts on a GPU: of few parts, and of many.
   int few_part_loads = 8, part_loads = 16;
+  /// The same of folds of booleans (docs/tuned-values.md#parts).
+  int loads_of_tests = 4;
   /// Trips of such loads, of all warps, below which blocks of half as many warps share a segment.
   /// Moments have such blocks at any length, and warps own longer segments of them: up to
   /// `moments_from` times `from_bytes` (docs/tuned-values.md#parts).

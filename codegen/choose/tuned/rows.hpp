@@ -43,6 +43,11 @@ struct TunedRows {
   ///   `long_single_loads`.
   std::int64_t few_single_loads = 576, long_doubles = 1024, pairs_of_doubles = 1536;
   int short_single_loads = 8, long_single_loads = 32, warps_of_single_loads = 2;
+  /// Loads in flight of a lane that folds booleans: of more, they do not fit into the predicates.
+  int loads_of_tests = 4;
+  /// Rows whose states of several fields are merged with each other before lanes merge theirs, at
+  /// most, and bytes that a lane loads of them (docs/tuned-values.md#rows).
+  int rows_of_long_merges = 8, row_bytes_of_long_merges = 256;
   /// Largest ratio of a segment's loads to those by batches of half as many, both with the empty
   /// loads of the last batch. `most_empty`: of one fold of bytes. `most_empty_of_moments`: of
   /// moments, whose every load takes long (docs/tuned-values.md#long-rows-of-a-warp).

@@ -67,6 +67,8 @@ struct TunedStaged {
   /// Merges of an element of moments that a whole warp shares, whose states are merged once a
   /// batch.
   std::int64_t steps_of_moments = 4;
+  /// Steps of an element whose place is found, and of one of a sum relative to the largest one.
+  std::int64_t steps_of_places = 4, steps_of_terms = 6;
 };
 
 }  // namespace chainfold::codegen

@@ -129,6 +129,10 @@ class ScanRow {
   };
   /// Each lane's total behind those of the lanes before it.
   Partial across_lanes(std::size_t fold, Partial total, const LaneScan& scan);
+  /// The same of a fold with Fold::place that is merged in order, where lanes without elements
+  /// follow those that have some.
+  Partial places_across_lanes(std::size_t fold, const Partial& total, const LaneScan& scan);
+  [[nodiscard]] bool fills_lanes(std::size_t fold, const LaneScan& scan) const;
   /// The distances of its steps, by shifts (Kogge and Stone) or by halves (Sklansky).
   [[nodiscard]] std::vector<int> shifts(const LaneScan& scan) const;
   [[nodiscard]] std::vector<int> halves(const LaneScan& scan) const;
