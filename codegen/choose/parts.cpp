@@ -48,9 +48,10 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
   } else {
     // Merges of several fields, and loads of many inputs, are long and take many registers.
     const bool is_long = graph.inputs.size() > 2 ||
-                         std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+                         std::any_of(graph.folds.begin(), graph.folds.end(), [&](const Fold& fold) {
                            return fold.state.size() > 1 && !fold.tile && !fold.moments &&
-                                  !fold.linear && !fold.place && !fold.relative;
+                                  !fold.linear &&
+                                  !(request.is_whole() && (fold.place || fold.relative));
                          });
     const auto up_to = [&](std::int64_t most) {
       return !request.is_unlimited() && request.size_limit <= most;

@@ -77,6 +77,9 @@ PlanChoice scan_choice(const Graph& graph, const Target& target, const PlanReque
       if (s % widest != 0 && request.is_unlimited())
         order.push_back({s <= tuned.longest_quick_run ? Strategy::scan_run : Strategy::propagate});
     } else {
+      // A warp's tile needs no merges across warps.
+      if (scans_places(graph) && element_bytes(graph) <= tuned.place_bytes)
+        order.push_back({Strategy::scan_tile, tuned.place_rows});
       if (fill_rows) order.push_back({Strategy::scan_block});
       order.push_back({Strategy::scan_tile, values_wait(graph) ? tuned.tile_rows : tuned.run_rows});
       order.push_back({Strategy::scan_block});

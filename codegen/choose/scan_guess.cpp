@@ -210,8 +210,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
           std::int64_t{kWarpWidth} * widest * tuned.rows_within_loads * tuned.warps_within_loads;
       const bool has_tiles = values_wait(graph) && s > tile;
       const int narrowest = has_tiles ? std::max(1, widest / 2) : 1;
-      for (int width = widest; may_begin_anywhere(graph) && s % width != 0 && width >= narrowest;
-           width /= 2) {
+      for (int width = widest; s % width != 0 && width >= narrowest; width /= 2) {
         const std::int64_t unit = width / std::gcd(s, std::int64_t{width}) * s;
         const int group_rows = std::min(tuned.most_group_rows, rows * widest / width);
         const int resident = warps_of_waiting(graph, target, group_rows, width);
@@ -228,7 +227,7 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       }
       if (widest_divisor(s, widest) < narrowest) return std::nullopt;
       // By the loads that divide the segment, although its neighbours might fit.
-      if (may_begin_anywhere(graph)) choice.bytes = bytes_of(widest_divisor(s, widest));
+      choice.bytes = bytes_of(widest_divisor(s, widest));
       std::uint64_t warps = 0;
       for (int depth = rows; depth <= most_rows; depth *= 2) {
         warps = std::bit_ceil(static_cast<std::uint64_t>((needed + depth - 1) / depth));

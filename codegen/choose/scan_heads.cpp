@@ -29,7 +29,8 @@ bool gains_from_tiles(const Plan& plan, const Graph& graph, const Target& target
   // With interleaved tickets few of the tiles that are there wait for each other.
   if (plan.scan.interleaved > 0) return false;
   // Whole tiles have no code for others.
-  if (plan.scan.staged_rows > 0 && !plan.scan.ragged && scans_extreme(graph)) return false;
+  const bool one_step = scans_extreme(graph) || scans_places(graph);
+  if (plan.scan.staged_rows > 0 && !plan.scan.ragged && one_step) return false;
   // States of 64 bits beside heads take more registers than rows of as wide elements would.
   if (plan.scan.staged_rows > 0 && plan.load_width == widest && has_wide_states(graph) &&
       widest_input(graph) == widest_of_scan(graph))

@@ -76,6 +76,7 @@ StagedScanShape shape_of(const Graph& graph, const Target& target, const PlanReq
   auto of_one_segment = [&](const StagedScanShape& usual, const StagedScanShape& in_turn) {
     return shape_of_one(target, request.segment, row, usual, in_turn);
   };
+  if (scans_places(graph)) return of_one_segment(tuned.places, tuned.places);
   if (graph.folds.size() > 1 || row.warps < tuned.many_warps || has_moments(graph)) {
     const StagedScanShape& shape = has_moments(graph) ? tuned.moments : tuned.several;
     if (!heads && has_quick_folds(graph))
@@ -138,6 +139,8 @@ bool scans_extreme(const Graph& graph) {
   const std::optional<Op>& tile = graph.folds[0].tile;
   return tile == Op::min || tile == Op::max;
 }
+
+bool scans_places(const Graph& graph) { return graph.folds.size() == 1 && graph.folds[0].place; }
 
 bool has_wide_states(const Graph& graph) {
   constexpr int kRegister = 4;

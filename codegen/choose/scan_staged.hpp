@@ -21,6 +21,8 @@ std::optional<PlanChoice> staged_scan_choice(const Graph& graph, const Target& t
 std::int64_t small_tile_limit(const Graph& graph, const Target& target);
 /// Whether a minimum or a maximum is all that is scanned.
 bool scans_extreme(const Graph& graph);
+/// Whether its one fold finds the place of the smallest or largest element.
+bool scans_places(const Graph& graph);
 /// Whether a field of a state takes more than a register.
 bool has_wide_states(const Graph& graph);
 

@@ -32,11 +32,6 @@ int all_tree_looks(const Plan& plan) {
 
 }  // namespace
 
-bool may_begin_anywhere(const Graph& graph) {
-  return std::none_of(graph.nodes.begin(), graph.nodes.end(),
-                      [](const Node& node) { return node.kind == NodeKind::index; });
-}
-
 bool begins_in_loads(const Plan& plan) {
   return plan.strategy == Strategy::propagate && plan.scan.in_registers && plan.segment > 0 &&
          plan.segment % plan.load_width != 0;
@@ -72,7 +67,7 @@ bool rows_hold_segments(std::int64_t segment, int width) {
 }
 
 bool heads_serve(const Graph& graph, std::int64_t segment) {
-  if (segment < 1 || segment > kLongestWithHeads || !may_begin_anywhere(graph)) return false;
+  if (segment < 1 || segment > kLongestWithHeads) return false;
   // What is broadcast of whole segments waits for the last of their tiles. Tiles go on with each
   // other's values in one direction, and folds that are no scans go forward.
   if (broadcasts(graph) || scans_both_ways(graph)) return false;
@@ -245,8 +240,6 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
       require(s >= 1 && plan.scan.tile_segments >= 1 && plan.scan.tile_segments * s <= run,
               "a run holds its segments");
       require(plan.scan.tile_segments * s % plan.load_width == 0, "runs begin on loads");
-      require(s % plan.load_width == 0 || may_begin_anywhere(graph),
-              "positions of elements are told by lanes");
       require(lanes_keep_ends(graph, s, plan.load_width) || rows_hold_segments(s, plan.load_width),
               "a lane keeps the end of one segment at most");
       break;
@@ -262,8 +255,7 @@ void verify_scan(const Plan& plan, const Graph& graph, const Target& target,
       require(s >= 1 && plan.scan.tile_segments * s <= run * plan.warps &&
                   plan.scan.tile_segments * s % plan.load_width == 0,
               "a block holds its segments, which begin on a load");
-      require(s % plan.load_width != 0 && may_begin_anywhere(graph),
-              "positions of elements are told by lanes");
+      require(s % plan.load_width != 0, "segments begin within loads");
       require(lanes_keep_ends(graph, s, plan.load_width),
               "a lane keeps the end of one segment at most");
       require(group_fits(plan, graph, target),

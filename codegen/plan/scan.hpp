@@ -107,8 +107,6 @@ StageCopy run_copy(const Plan& plan, DType input);
 std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph);
 /// Whether that fits the target, for as many blocks a multiprocessor as the plan wants.
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target);
-/// Whether segments may begin within a lane's load.
-bool may_begin_anywhere(const Graph& graph);
 /// Whether a lane has one segment's end at most in a load of `width` elements, if folds are
 /// broadcast to elements.
 bool lanes_keep_ends(const Graph& graph, std::int64_t segment, int width);

@@ -11,7 +11,6 @@ namespace chainfold::codegen {
 
 std::optional<RunShape> choose_run(const Graph& graph, std::int64_t segment, int rows, int widest) {
   for (int width = widest; width >= 1; width /= 2) {
-    if (segment % width != 0 && !may_begin_anywhere(graph)) continue;
     if (!lanes_keep_ends(graph, segment, width) && !rows_hold_segments(segment, width)) continue;
     const std::int64_t row = std::int64_t{kWarpWidth} * width;
     const std::int64_t unit = width / std::gcd(segment, std::int64_t{width});
@@ -54,7 +53,7 @@ std::optional<GroupShape> choose_group(const Graph& graph, std::int64_t segment,
     const std::int64_t units = std::int64_t{kWarpWidth} * width * rows / segment / unit;
     if (units == 0) continue;
     if (unit == 1) return GroupShape{.width = width};
-    if (may_begin_anywhere(graph) && lanes_keep_ends(graph, segment, width))
+    if (lanes_keep_ends(graph, segment, width))
       return GroupShape{.width = width, .segments = unit * units};
   }
   return std::nullopt;

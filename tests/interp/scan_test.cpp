@@ -142,13 +142,10 @@ TEST_P(ScanShapes, OfBlocksOfSegmentsAreRight) {
     expect_right(tested(), target, c);
     ++runs;
   }
-  // Positions are told by lanes.
   const Computation computation = tested().over(segments(3));
   const codegen::Graph& graph = computation.graph();
-  EXPECT_EQ(runs, codegen::may_begin_anywhere(graph) &&
-                          codegen::widest_of_scan(graph) < codegen::gpu_target(90).vector_bytes
-                      ? kRuns
-                      : 0);
+  EXPECT_EQ(runs,
+            codegen::widest_of_scan(graph) < codegen::gpu_target(90).vector_bytes ? kRuns : 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ScanShapes, testing::Range(std::size_t{0}, scan_programs().size()),

@@ -61,6 +61,9 @@ struct TunedStagedScans {
   /// (docs/tuned-values.md#look-back-tiles-in-shared-memory).
   StagedScanShape extremes{4, 4, 12, 4, 0};
   StagedScanShape whole_extremes{4, 4, 12, 1, 3};
+  /// Places of minima and maxima, of which rows keep neither values nor indices
+  /// (docs/tuned-values.md#look-back-tiles-in-shared-memory).
+  StagedScanShape places{2, 8, 24, 4, 1};
   /// Moments: elements that are states of several f64 each want all the registers that there are.
   StagedScanShape moments{1, 0, 16, 4, 0};
   /// Tiles of a segment above which tickets are interleaved: most tiles of a multiprocessor would

@@ -90,6 +90,13 @@ Loaded ScanTile::load_row(TileLowering& tile, int width, ValueId begin, std::int
 
 ValueId ScanTile::row_position(ValueId place, int r) {
   if (!tile_.uses_index()) return kNoValue;
+  const int width = plan_.load_width;
+  if (segment_ > 0 && segment_ % width != 0) {
+    Builder::Values places;
+    for (int i = 0; i < width; ++i)
+      places.push_back(b_.convert(row_.place_in_segment(i, width, r * row_elements()), DType::i64));
+    return b_.concat(std::move(places));
+  }
   const ValueId first = b_.add(place, b_.i64(r * row_elements()));
   const ValueId position = tile_.positions(first, kWarpWidth, plan_.load_width);
   return segment_ > 0 ? b_.rem(position, b_.i64(segment_)) : position;

@@ -177,10 +177,11 @@ std::vector<Loaded> ScanTiles::load_kept() {
         return inputs(std::move(ending));
       });
   std::size_t next = 0;
-  for (Loaded& row : rows) {
-    for (ValueId& input : row.inputs) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (ValueId& input : rows[r].inputs) {
       if (input != kNoValue) input = values[next++];
     }
+    rows[r].position = scan_.row_position(place_of(kept()), static_cast<int>(r));
   }
   return rows;
 }

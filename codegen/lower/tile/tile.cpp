@@ -73,7 +73,7 @@ ValueId TileLowering::uniform_value(NodeId id) {
 }
 
 ValueId TileLowering::index_value(const Scope& scope) {
-  if (scope.across) return scope.position;
+  if (scope.across || b_.type(scope.position).width > 1) return scope.position;
   Builder::Values offsets;
   for (int i = 0; i < scope.width; ++i) offsets.push_back(b_.i64(i));
   return b_.add(scope.position, b_.concat(std::move(offsets)));
@@ -281,7 +281,8 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   const ValueId filter =
       b_.both(any ? kNoValue : tile.valid,
               node.filter == kNoNode ? kNoValue : node_value(node.filter, scope));
-  if (has_place(fold) && tile.width > 1 && !vector_lanes()) {
+  const bool follow = tile.position != kNoValue && b_.type(tile.position).width == 1;
+  if (has_place(fold) && tile.width > 1 && follow && !vector_lanes()) {
     const ValueId value = b_.widen(node_value(operands_of(fold)[0], scope), tile.width);
     const Partial state = locate(fold, tile, value, filter);
     return tile.mask == kNoValue ? state : keep_where(fold, state, tile.mask);

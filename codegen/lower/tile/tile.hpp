@@ -70,6 +70,7 @@ struct Loaded {
   /// segments that do not exist are not left out: whatever comes of their zeros goes nowhere.
   ValueId mask = kNoValue;
   /// The index within its segment of a lane's first element, i64; only where the graph asks for it.
+  /// Where segments begin within loads, of each element.
   ValueId position = kNoValue;
   int width = 1;
   bool across = false;  ///< a lane's elements belong to segments side by side, at one position
