@@ -6,6 +6,7 @@
 #include "chainfold/codegen/choose/any.hpp"
 #include "chainfold/codegen/choose/moments.hpp"
 #include "chainfold/codegen/choose/tuned.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
@@ -32,6 +33,13 @@ double cost_of(const Target& target, int lanes, int rows, std::int64_t loads, in
   const double vectors = static_cast<double>(rows * loads) * (1 + tuned.piece * (pieces - 1));
   const int merges = rows - 1 + ceil_log2(lanes / rows);
   return (vectors + merge * merges) * lanes / rows;
+}
+
+/// Whether a fold takes terms of f64, each of which keeps many registers for a while.
+bool adds_terms_of_doubles(const Graph& graph) {
+  return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
+    return fold.relative && fold.operands[0] == DType::f64;
+  });
 }
 
 /// Whether one batch is better than two. A fold of two inputs has half of a lane's loads under way
@@ -150,6 +158,10 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   }
   if (has_moments(graph))
     choice.depth = std::min(choice.depth, loads_of_moments(graph, target, width));
+  if (adds_terms_of_doubles(graph) && !target.is_cpu()) {
+    choice.depth = std::min(choice.depth, tuned.loads_of_terms);
+    choice.warps = std::min(choice.warps, tuned.edge_warps);
+  }
   // One batch of two inputs takes less time than two (docs/tuned-values.md#rows).
   if (!edges && width * widest_input(graph) == target.vector_bytes &&
       takes_one_batch_of_two(graph, target, choice.depth, loads)) {
@@ -163,7 +175,9 @@ PlanChoice rows_choice(const Graph& graph, const Target& target, const PlanReque
   const int narrow = 2 * width * widest_input(graph) <= target.vector_bytes ? 2 : 1;
   choice.rows = floor_power_of_two(narrow * target.row_loads / loads);
   if (!edges && !target.is_cpu() && merges_fields(graph) && !needs_order(graph)) {
-    const std::int64_t bytes = loads * width * element_bytes(graph);
+    int element = element_bytes(graph);
+    for (const Fold& fold : graph.folds) element = std::max(element, size_of(fold.operands[0]));
+    const std::int64_t bytes = loads * width * element;  // as they are folded
     const int rows = floor_power_of_two(tuned.row_bytes_of_long_merges / bytes);
     choice.rows = std::max(choice.rows, std::min(tuned.rows_of_long_merges, rows));
   }

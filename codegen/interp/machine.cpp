@@ -257,6 +257,17 @@ void Warp::execute(const Permute& op, const Instr& instr) {
   gather_lanes(op.value, op.other, instr.results[0], op.source);
 }
 
+void Warp::execute(const Funnel& op, const Instr& instr) {
+  const View low = view(op.low), high = view(op.high), from = view(op.from);
+  const auto width = static_cast<std::size_t>(type(op.low).width);
+  Bits* out = slot(instr.results[0]);
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    const std::size_t first = from.at(l, 0) % width;
+    for (std::size_t e = first; e < first + width; ++e)
+      *out++ = e < width ? low.at(l, e) : high.at(l, e - width);
+  }
+}
+
 void Warp::execute(const Vote& op, const Instr& instr) {
   const Bits* in = slot(op.value);
   auto set = [](Bits bits) { return bits != 0; };

@@ -153,6 +153,7 @@ class Warp {
   void execute(const Concat& op, const Instr& instr);
   void execute(const Shuffle& op, const Instr& instr);
   void execute(const Permute& op, const Instr& instr);
+  void execute(const Funnel& op, const Instr& instr);
   void execute(const Vote& op, const Instr& instr);
   void execute(const ConstFragment& op, const Instr& instr);
   void execute(const Pack& op, const Instr& instr);

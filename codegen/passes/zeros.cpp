@@ -117,6 +117,8 @@ class ZeroFacts {
       for (ValueId part : concat->parts) all = both(all, fact(part));
       return all;
     }
+    if (const auto* funnel = std::get_if<Funnel>(&instr.op))
+      return both(fact(funnel->low), fact(funnel->high));
     if (const auto* permute = std::get_if<Permute>(&instr.op)) {
       const Fact one = fact(permute->value);
       return permute->other == kNoValue ? one : both(one, fact(permute->other));

@@ -242,6 +242,9 @@ ValueId Builder::permute(ValueId value, ValueId other, std::vector<std::uint8_t>
   const ValueId first = splat(value), second = splat(other);
   return emit(Permute{first, std::move(source), second}, type(first));
 }
+ValueId Builder::funnel(ValueId low, ValueId high, ValueId from) {
+  return emit(Funnel{low, high, from}, type(low));
+}
 ValueId Builder::any(ValueId lanes) {
   return emit(Vote{VoteKind::any, lanes}, uniform(DType::boolean));
 }

@@ -87,6 +87,8 @@ class Builder {
   ValueId permute(ValueId value, std::vector<std::uint8_t> source);
   /// Sources 0 to 31 are lanes of `value`, 32 to 63 of `other`.
   ValueId permute(ValueId value, ValueId other, std::vector<std::uint8_t> source);
+  /// A word of elements from element `from` (i32) of `low` on, which `high` follows.
+  ValueId funnel(ValueId low, ValueId high, ValueId from);
   ValueId any(ValueId lanes);
   ValueId all(ValueId lanes);
   ValueId const_fragment(int mma_row, Operand operand, const ConstMatrix& matrix);

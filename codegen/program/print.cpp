@@ -157,6 +157,9 @@ class Printer {
     if (op.other == kNoValue) return fmt::format("permute {}, [{}]", value(op.value), lanes);
     return fmt::format("permute {}, {}, [{}]", value(op.value), value(op.other), lanes);
   }
+  std::string operation(const Funnel& op, const Instr&) const {
+    return fmt::format("funnel {}, {}, from {}", value(op.low), value(op.high), value(op.from));
+  }
   std::string operation(const Vote& op, const Instr&) const {
     return fmt::format("{} {}", op.kind == VoteKind::any ? "any" : "all", value(op.value));
   }

@@ -195,6 +195,11 @@ struct Permute {
   std::vector<std::uint8_t> source;
   ValueId other = kNoValue;
 };
+/// A funnel shift: as many elements as `low` has, from element `from` (i32, below that number) on
+/// of `low` and `high` one behind the other. Each is a word of 32 bits of narrower elements.
+struct Funnel {
+  ValueId low, high, from;
+};
 enum class VoteKind : std::uint8_t { any, all };
 struct Vote {
   VoteKind kind;
@@ -340,8 +345,8 @@ struct If {
 
 using Operation =
     std::variant<Const, Special, ParamRef, Load, Store, AtomicAdd, SharedLoad, SharedStore, Compute,
-                 Splat, Extract, Concat, Shuffle, Permute, Vote, ConstFragment, Pack, Mma, Barrier,
-                 WaitForLaunch, LetNextStart, Misalignment, CopyAsync, CopyWait, CopyOut,
+                 Splat, Extract, Concat, Shuffle, Permute, Funnel, Vote, ConstFragment, Pack, Mma,
+                 Barrier, WaitForLaunch, LetNextStart, Misalignment, CopyAsync, CopyWait, CopyOut,
                  CopyOutWait, Ticket, Publish, Await, Overdue, Gather, For, If>;
 
 struct Instr {

@@ -237,6 +237,15 @@ class Rules {
       check(type_of(op.other) == type_of(op.value), "lanes of two types are permuted");
     expect(instr, type_of(op.value));
   }
+  void operation(const Funnel& op, const Instr& instr) const {
+    constexpr int kWord = 4;
+    const Type& word = type_of(op.low);
+    check(word.shape == Shape::lane && word.width > 1 && word.width * size_of(word.elem) == kWord,
+          "a funnel shift is of words of narrower elements");
+    check(type_of(op.high) == word, "words of two types are shifted");
+    check(type_of(op.from) == lane(DType::i32), "the first element is an i32 a lane");
+    expect(instr, word);
+  }
   void operation(const Vote& op, const Instr& instr) const {
     check(type_of(op.value) == lane(DType::boolean), "a vote is over a lane boolean");
     expect(instr, uniform(DType::boolean));

@@ -110,6 +110,11 @@ void for_each_operand(Operation& op, F&& fn) {
                                   fn(o.value);
                                   maybe(o.source);
                                 },
+                                [&](Funnel& o) {
+                                  fn(o.low);
+                                  fn(o.high);
+                                  fn(o.from);
+                                },
                                 [&](Permute& o) {
                                   fn(o.value);
                                   maybe(o.other);

@@ -45,6 +45,8 @@ struct TunedRows {
   int short_single_loads = 8, long_single_loads = 32, warps_of_single_loads = 2;
   /// Loads in flight of a lane that folds booleans: of more, they do not fit into the predicates.
   int loads_of_tests = 4;
+  /// The same of sums of terms of f64 (docs/tuned-values.md#rows).
+  int loads_of_terms = 4;
   /// Rows whose states of several fields are merged with each other before lanes merge theirs, at
   /// most, and bytes that a lane loads of them (docs/tuned-values.md#rows).
   int rows_of_long_merges = 8, row_bytes_of_long_merges = 256;

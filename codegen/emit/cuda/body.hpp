@@ -50,6 +50,7 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const Concat& op);
   void emit_op(const Instr& instr, const Shuffle& op);
   void emit_op(const Instr& instr, const Permute& op);
+  void emit_op(const Instr& instr, const Funnel& op);
   void emit_op(const Instr& instr, const Vote& op);
   void emit_op(const Instr& instr, const ConstFragment& op);
   void emit_op(const Instr& instr, const Pack& op);

@@ -106,6 +106,13 @@ void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
   emit_shuffle(instr.results[0], op.value, "__shfl_sync", name(op.source));
 }
 
+void BodyEmitter::emit_op(const Instr& instr, const Funnel& op) {
+  const int bits = 8 * size_of(type(op.low).elem);
+  declare(instr.results[0],
+          {fmt::format("__funnelshift_r({}, {}, (unsigned)({} * {}))", word_of(op.low, 0),
+                       word_of(op.high, 0), name(op.from), bits)});
+}
+
 void BodyEmitter::emit_op(const Instr& instr, const Permute& op) {
   if (static_cast<int>(op.source.size()) != kWarpWidth)
     throw InternalError(fmt::format("permute v{} has a table of {} lanes, not {}", instr.results[0],

@@ -38,6 +38,7 @@ Partial TileLowering::merge_across(std::size_t fold, const Partial& mine, const 
 }
 
 Partial TileLowering::reduce(std::size_t fold, Partial a, const std::vector<int>& bits) {
+  if (fold_of(fold).relative && a.lifted && bits.size() > 1) return reduce_relative(fold, a, bits);
   for (const int bit : bits) {
     const int mask = 1 << bit;
     Partial other = a;

@@ -31,6 +31,10 @@ Partial TileLowering::fold_relative(std::size_t fold, const std::vector<Loaded>&
     return value;
   };
 
+  if (batch.size() == 1 && (width == 1 || across)) {  // no two elements share anything
+    Scope scope = scope_of(batch[0]);
+    return lift(fold, fold_element(fold, batch[0], scope));
+  }
   const auto each =
       static_cast<std::size_t>(std::max(1, kMostBytesAtOnce / (width * size_of(type))));
   std::vector<Partial> states;
@@ -59,6 +63,18 @@ Partial TileLowering::fold_relative(std::size_t fold, const std::vector<Loaded>&
     states.push_back({.fields = {top, sum}, .lifted = true});
   }
   return tree(fold, std::move(states));
+}
+
+Partial TileLowering::reduce_relative(std::size_t fold, const Partial& a,
+                                      const std::vector<int>& bits) {
+  const Fold::Relative& relative = *fold_of(fold).relative;
+  const auto of_all = [&](Op op, ValueId value) {
+    for (const int bit : bits) value = b_.compute(op, {value, b_.shuffle_xor(value, 1 << bit)});
+    return value;
+  };
+  const ValueId own = a.fields[0], top = of_all(relative.top, own);
+  const ValueId scale = call(relative.term, {own, call(relative.base, {top})[0]})[0];
+  return {.fields = {top, of_all(Op::add, b_.mul(a.fields[1], scale))}, .lifted = true};
 }
 
 }  // namespace chainfold::codegen

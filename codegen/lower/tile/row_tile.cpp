@@ -10,13 +10,19 @@ namespace {
 constexpr int kMostBytesAtOnce = 512;
 }  // namespace
 
+/// Whether a lane has a segment by itself, whose words it turns so that they begin with it.
+bool RowTile::turns_words(const Plan& plan) {
+  return plan.staged.straddle && plan.lanes_per_segment == 1;
+}
+
 RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
     : b_(builder),
       plan_(plan),
       tile_(builder, graph, plan),
       lanes_(plan.lanes_per_segment),
       per_row_(kWarpWidth / plan.lanes_per_segment),
-      loads_(plan.loads_a_lane()),
+      loads_(turns_words(plan) ? static_cast<int>((plan.segment - 1) / plan.load_width + 1)
+                               : plan.loads_a_lane()),
       span_(std::min(plan.rows, plan.lanes_per_segment)),
       merges_(graph, plan, span_) {
   for (const GraphInput& input : graph.inputs)
@@ -108,6 +114,7 @@ std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
   const ValueId in_row = b_.mul(b_.div(b_.lane(), b_.i32(lanes_)), b_.i32(s));
   const ValueId start = b_.add(b_.add(in_row, b_.i32(row)), b_.convert(before_, DType::i32));
   const ValueId head = b_.compute(Op::bit_and, {start, b_.i32(width - 1)});
+  if (turns_words(plan_)) return load_turned(b_.sub(start, head), head, from, loads);
   const ValueId turn = b_.mul(b_.rem(b_.lane(), b_.i32(lanes_)), b_.i32(width));
   const ValueId offset = b_.add(b_.sub(start, head), turn);
   Builder::Values steps;
@@ -127,6 +134,40 @@ std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
       tile.valid = b_.both(tile.valid, b_.lt(places, b_.i32(s)));
       tile.mask = kNoValue;  // what it leaves out is not valid
     }
+    tiles.push_back(std::move(tile));
+  }
+  return tiles;
+}
+
+/// Of lanes that have a segment each: words that begin with it. `offset` is where its first load
+/// begins, and `head` how many elements before it.
+std::vector<Loaded> RowTile::load_turned(ValueId offset, ValueId head, int from, int loads) {
+  const int width = plan_.load_width;
+  const auto s = static_cast<std::int32_t>(plan_.segment);
+  const auto load = [&](int k) {
+    const Address at{.base = b_.i64(std::int64_t{k} * width), .group = 1, .offset = offset};
+    // Behind the segment's last element there may be nothing to be read.
+    const std::int32_t left = s - k * width;
+    const ValueId mask = left < width ? b_.lt(b_.i32(-left), head) : kNoValue;
+    return tile_.load(at, width, left > 0 ? kNoValue : mask, kNoValue);
+  };
+  std::vector<Loaded> tiles;
+  Loaded next = load(from);
+  for (int k = from; k < from + loads; ++k) {
+    Loaded tile = std::move(next);
+    next = load(k + 1);
+    for (std::size_t i = 0; i < tile.inputs.size(); ++i) {
+      if (tile.inputs[i] != kNoValue)
+        tile.inputs[i] = b_.funnel(tile.inputs[i], next.inputs[i], head);
+    }
+    const std::int32_t left = s - k * width;
+    tile.mask = kNoValue;
+    if (left < width) {
+      Builder::Values own;
+      for (int e = 0; e < width; ++e) own.push_back(b_.lt(b_.i32(e), b_.i32(left)));
+      tile.valid = b_.splat(b_.concat(std::move(own)));
+    }
+    if (tile_.uses_index()) tile.position = b_.splat(b_.i64(std::int64_t{k} * width));
     tiles.push_back(std::move(tile));
   }
   return tiles;

@@ -354,6 +354,8 @@ class TileLowering {
 
   /// A batch of a fold with Fold::relative (relative.cpp).
   Partial fold_relative(std::size_t fold, const std::vector<Loaded>& batch);
+  /// States of it across lanes: each takes one term, relative to the largest one of all.
+  Partial reduce_relative(std::size_t fold, const Partial& a, const std::vector<int>& bits);
 
   // Moments (moments.cpp).
   static constexpr std::size_t kCount = 0;  ///< the field of their states that counts

@@ -335,6 +335,12 @@ const Broken kBroken[] = {
      }},
     {"permute_types", "of two types",
      [](Program& p) { op<Permute>(p).other = first<Load>(p).results[0]; }},
+    {"funnel_words", "of words of narrower",
+     [](Program& p) {
+       const ValueId wide = add_value(p, lane(DType::i8, 8)), from = add_value(p, lane(DType::i32));
+       p.launches[0].body.body.push_back(
+           {Funnel{wide, wide, from}, {add_value(p, lane(DType::i8, 8))}});
+     }},
     {"vote_type", "lane boolean",
      [](Program& p) { op<Vote>(p).value = first<Load>(p).results[0]; }},
     // Matrices
