@@ -83,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(All, HeadsScan, testing::Range(std::size_t{0}, scan_pro
 /// Sizes that have nothing in common with a tile, or much, and a memory that ends anywhere.
 TEST(HeadsScanShapes, SegmentsAndMemoryEndAnywhere) {
   std::size_t turn = 0;
-  for (const char* name : {"scan_sum_f16", "scan_back_out_f32", "scan_exclusive_i8"}) {
+  for (const char* name : {"scan_sum_f16", "scan_back_out_f32", "scan_exclusive_i8",
+                           "scan_argmin_f32", "scan_argmax_back_i16", "scan_index_i16"}) {
     for (const std::int64_t segment : {4099, 1026, 1532, 767, 769}) {
       for (const std::int64_t count : {1, 5}) {
         if (segment * count > 8000) continue;

@@ -88,8 +88,8 @@ std::vector<Loaded> ScanTile::load_ending(ValueId begin, ValueId count, ValueId 
   return loaded;
 }
 
-std::vector<Loaded> ScanTile::load_whole(ValueId begin, ValueId count) {
-  std::vector<Loaded> rows = load_ending(begin, count, kNoValue, plan_.depth);
+std::vector<Loaded> ScanTile::load_whole(ValueId begin, ValueId count, ValueId place) {
+  std::vector<Loaded> rows = load_ending(begin, count, place, plan_.depth);
   for (Loaded& row : rows) row.forget_what_exists();
   return rows;
 }

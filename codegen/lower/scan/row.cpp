@@ -72,11 +72,6 @@ ValueId ScanRow::place(int i, int width, std::int64_t first, bool reverse) {
                            : b_.rem(position, b_.i32(static_cast<std::int32_t>(segment_)));
 }
 
-ValueId ScanRow::place_in_segment(int i, int width, std::int64_t first) {
-  if (heads(width) == Heads::inside_lanes) return b_.i32(static_cast<std::int32_t>(i % segment_));
-  return place(i, width, first, false);
-}
-
 ValueId ScanRow::no_head(int after, int upto, int width, std::int64_t first, bool reverse) {
   if (heads(width) != Heads::anywhere) return kNoValue;
   if (segment_ < width)

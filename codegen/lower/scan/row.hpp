@@ -59,9 +59,6 @@ class ScanRow {
 
   /// Slots count from the place `origin` (i32, uniform) of a segment from now on.
   void begin_at(ValueId origin) { origin_ = origin; }
-  /// The place in its segment of a lane's element i, in a row of loads that begins with the run's
-  /// element `first`: i32.
-  ValueId place_in_segment(int i, int width, std::int64_t first);
   /// What is known of rows behind begin_at(). `nothing`: each row's branch asks. `of_one`: they go
   /// on with the segment before them. `asked`: a branch around them has asked, so that they do not.
   /// The exchanges of several rows may then run side by side.

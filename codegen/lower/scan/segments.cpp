@@ -85,13 +85,13 @@ Program lower_scan_groups(const Graph& graph, const Plan& plan, const Target& ta
         const bool full = elements == scan.elements() * plan.warps;
         const ValueId count = full ? kNoValue : b.sub(b.i64(elements), mine);
         scan.begin_at(slot);
-        return scan_rows(scan.load(begin, count, kNoValue), count);
+        return scan_rows(scan.load(begin, count, mine), count);
       },
       [&] {  // of the last block some segments are missing
         if (scans_both_ways(graph)) {
           const ValueId count = b.sub(b.mul(b.sub(exist, first), size), mine);
           scan.begin_at(slot);
-          return scan_rows(scan.load_whole(begin, count), count);
+          return scan_rows(scan.load_whole(begin, count, mine), count);
         }
         const ValueId own = b.add(first, b.convert(b.warp(), DType::i64));
         scan_segments(b, graph, plan, scan, own, b.min(behind, exist), plan.warps);
@@ -144,7 +144,7 @@ Program lower_scan_tile(const Graph& graph, const Plan& plan, const Target& targ
       [&] {  // of the last tile some segments are missing
         if (!both_ways) return one_by_one();
         const ValueId count = b.mul(b.sub(exist, first), size);
-        return scan_rows(scan.load_whole(begin, count), count);
+        return scan_rows(scan.load_whole(begin, count, b.i64(0)), count);
       });
   return program;
 }

@@ -90,16 +90,30 @@ Loaded ScanTile::load_row(TileLowering& tile, int width, ValueId begin, std::int
 
 ValueId ScanTile::row_position(ValueId place, int r) {
   if (!tile_.uses_index()) return kNoValue;
-  const int width = plan_.load_width;
-  if (segment_ > 0 && segment_ % width != 0) {
-    Builder::Values places;
-    for (int i = 0; i < width; ++i)
-      places.push_back(b_.convert(row_.place_in_segment(i, width, r * row_elements()), DType::i64));
-    return b_.concat(std::move(places));
-  }
   const ValueId first = b_.add(place, b_.i64(r * row_elements()));
-  const ValueId position = tile_.positions(first, kWarpWidth, plan_.load_width);
-  return segment_ > 0 ? b_.rem(position, b_.i64(segment_)) : position;
+  const int width = plan_.load_width;
+  if (segment_ == 0 || segment_ % width == 0) {
+    const ValueId position = tile_.positions(first, kWarpWidth, width);
+    return segment_ > 0 ? b_.rem(position, b_.i64(segment_)) : position;
+  }
+  // Segments begin within loads: of each element. Such segments are short enough for an i32.
+  const ValueId size = b_.i32(static_cast<std::int32_t>(segment_));
+  const auto wrapped = [&](ValueId position) {
+    return b_.select(b_.lt(position, size), position, b_.sub(position, size));
+  };
+  const ValueId start = b_.convert(b_.rem(first, b_.i64(segment_)), DType::i32);
+  ValueId slot = b_.mul(b_.lane(), b_.i32(width));
+  if ((kWarpWidth - 1) * std::int64_t{width} >= segment_) slot = b_.rem(slot, size);
+  const ValueId begin = wrapped(b_.add(slot, start));
+  Builder::Values places;
+  for (int e = 0; e < width; ++e) {
+    const ValueId position = b_.add(begin, b_.i32(e));
+    places.push_back(b_.convert(e == 0              ? begin
+                                : segment_ >= width ? wrapped(position)
+                                                    : b_.rem(position, size),
+                                DType::i64));
+  }
+  return b_.concat(std::move(places));
 }
 
 std::vector<Loaded> ScanTile::load(ValueId begin, ValueId count, ValueId place, int rows) {

@@ -75,7 +75,7 @@ class ScanTile {
   /// The rows of a run of `count` (i64) elements, perhaps fewer than none, behind which whole
   /// segments end. What stands behind them belongs to no segment of theirs. For scans of both
   /// directions, which no range has.
-  std::vector<Loaded> load_whole(ValueId begin, ValueId count);
+  std::vector<Loaded> load_whole(ValueId begin, ValueId count, ValueId place);
   /// Tells row r of such a run, where zeros are read in place of others, which elements exist.
   void mark_existing(Loaded& row, int r, ValueId count, ValueId before = kNoValue);
   /// The same of rows where anything is.
