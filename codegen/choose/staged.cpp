@@ -150,14 +150,16 @@ std::optional<PlanChoice> staged_choice(const Graph& graph, const Target& target
   const std::int64_t row = s * bytes * (kWarpWidth / choice.lanes);
   choice.rows = 1;
   // What bytes are widened to is known to be exact, and few steps suffice for it.
-  const bool batched = choice.lanes == kWarpWidth && has_moments(graph) && bytes == 1;
+  const bool batched = has_moments(graph) && bytes == 1;
   const std::int64_t merges = s / choice.lanes * merge_steps(graph, target, batched);
   const bool words =
       bytes == 1 && staged_width(graph, s, widest, target.vector_bytes, choice.lanes).second;
   const std::int64_t short_tile = words                          ? tuned.short_tile_of_words
                                   : s * bytes < tuned.long_bytes ? tuned.short_tile
                                                                  : tuned.short_tile_of_long;
-  while (row * choice.rows < short_tile && choice.rows < 8 &&
+  // A byte of results for each segment: more of them are stored at once.
+  const int most_rows = out == 1 ? tuned.rows_of_bytes : tuned.rows;
+  while (row * choice.rows < short_tile && choice.rows < most_rows &&
          2 * choice.rows * merges <= tuned.most_merges)
     choice.rows *= 2;
   const std::int64_t tile = row * choice.rows;

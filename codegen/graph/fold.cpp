@@ -183,7 +183,10 @@ Fold make_logsumexp(DType type) {
   base.results = {base.apply(Op::select, {infinite, base.constant(type, 0), 0})};
   Lambda& term = relative.term;
   term.params = {type, type};
-  term.results = {term.apply(Op::exp, {term.apply(Op::sub, {0, 1})})};
+  // What this product is rounded by counts with the term, which is small where the product is not.
+  const int log2_of_e = term.constant(type, bits_of_double(type, 1.4426950408889634));
+  term.results = {
+      term.apply(Op::exp2, {term.apply(Op::mul, {term.apply(Op::sub, {0, 1}), log2_of_e})})};
 
   Lambda& finalize = fold.finalize;
   finalize.params = fold.state;

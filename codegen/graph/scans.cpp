@@ -51,8 +51,14 @@ GraphBuilder::Running GraphBuilder::as_running(const Node& node) {
     if (node.part != 0) one.name = fmt::format("{}.{}", fold.name, node.part);
     return {std::move(one), node.operands};
   }
+  if (fold.place) {  // in words: a lane has no narrower operations
+    const bool narrow = is_integer(fold.operands[0]) && size_of(fold.operands[0]) < 4;
+    const DType type = narrow ? DType::i32 : fold.operands[0];
+    const Fold of_words = *fold.place == Op::max ? make_argmax(type) : make_argmin(type);
+    return {in_order(of_words), {convert(node.operands[0], type), node.operands[1]}};
+  }
   const bool has_own_state = fold.linear && fold.operands[0] == DType::f64;
-  return {has_own_state ? make_running_sum(DType::f64) : in_order(fold), node.operands};
+  return {has_own_state ? make_running_sum(DType::f64) : fold, node.operands};
 }
 
 NodeId GraphBuilder::running(NodeId value, ScanForm form) {

@@ -21,7 +21,7 @@ struct TunedScans {
   int address_registers = 20, registers_of_32_warps = 64, registers_of_16_warps = 104;
   /// Rows of a warp's tile where places are scanned of elements of `place_bytes` bytes at most: rows
   /// keep neither values nor indices.
-  int place_rows = 16, place_bytes = 4;
+  int place_rows = 16, place_bytes = 8;
   /// Words of a lane's registers, at most, in which values wait for the pass in the other direction
   /// (docs/tuned-values.md#values-that-wait).
   int waiting_words = 64;

@@ -18,6 +18,8 @@ struct TunedStaged {
   /// `long_bytes` have longer tiles for that, too, since their results leave room.
   std::int64_t short_tile = 1536, short_tile_of_words = 2048, long_tile = 12 * 1024;
   std::int64_t short_tile_of_long = 3 * 1024, long_bytes = 384;
+  /// Rows of a tile at most; the same where results are bytes (docs/tuned-values.md#staged).
+  int rows = 8, rows_of_bytes = 16;
   /// Bytes of a block's results that wait to be stored together (docs/tuned-values.md#staged).
   std::int64_t batch_bytes = 64 * 1024;
   /// Bytes read for a byte of results below which each block takes one store batch: blocks that
