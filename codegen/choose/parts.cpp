@@ -73,6 +73,7 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     if (up_to(cluster_limit(graph, target))) {
       choice.parts = choice.cluster = target.cluster_blocks;
       choice.depth *= 2;  // as much on its way by fewer warps
+      choice.warps = std::min(tuned.cluster_warps, target.max_warps);
     }
   }
   return choice;

@@ -33,7 +33,7 @@ bool gains_from_tiles(const Plan& plan, const Graph& graph, const Target& target
   if (plan.scan.staged_rows > 0 && !plan.scan.ragged && one_step) return false;
   // States of 64 bits beside heads take more registers than rows of as wide elements would.
   if (plan.scan.staged_rows > 0 && plan.load_width == widest && has_wide_states(graph) &&
-      widest_input(graph) == widest_of_scan(graph))
+      !scans_places(graph) && widest_input(graph) == widest_of_scan(graph))
     return false;
   if (plan.strategy != Strategy::scan_block) return plan.strategy != Strategy::scan_tile;
   if (plan.scan.tile_segments == 0) return plan.warps >= tuned.slow_warps;

@@ -18,6 +18,8 @@ struct TunedParts {
   int few_part_loads = 8, part_loads = 16;
   /// The same of folds of booleans (docs/tuned-values.md#parts).
   int loads_of_tests = 4;
+  /// Warps of a cluster's block (docs/tuned-values.md#parts).
+  int cluster_warps = 8;
   /// Trips of such loads, of all warps, below which blocks of half as many warps share a segment.
   /// Moments have such blocks at any length, and warps own longer segments of them: up to
   /// `moments_from` times `from_bytes` (docs/tuned-values.md#parts).

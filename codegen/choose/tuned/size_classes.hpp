@@ -46,8 +46,9 @@ struct TunedSizeClasses {
   /// Elements of a segment above which a CPU's threads have too few tasks, unless there are many
   /// segments.
   std::int64_t cpu_longest_run = std::int64_t{1} << 18;
-  /// Bytes that each block of a cluster reads at most: more take longer than a second launch.
-  std::int64_t cluster_share_bytes = 32 * 1024;
+  /// Bytes that each block of a cluster reads at most: more take longer than a second launch
+  /// (docs/tuned-values.md#parts).
+  std::int64_t cluster_share_bytes = 80 * 1024;
   /// Bytes up to which parts of the whole input are few: there the second launch's work for more
   /// parts outweighs that they end together.
   std::int64_t few_parts_bytes = 512 * 1024 * 1024;

@@ -90,9 +90,9 @@ Loaded ScanTile::load_row(TileLowering& tile, int width, ValueId begin, std::int
 
 ValueId ScanTile::row_position(ValueId place, int r) {
   if (!tile_.uses_index()) return kNoValue;
-  const ValueId first = b_.add(place, b_.i64(r * row_elements()));
   const int width = plan_.load_width;
   if (segment_ == 0 || segment_ % width == 0) {
+    const ValueId first = b_.add(place, b_.i64(r * row_elements()));
     const ValueId position = tile_.positions(first, kWarpWidth, width);
     return segment_ > 0 ? b_.rem(position, b_.i64(segment_)) : position;
   }
@@ -101,7 +101,10 @@ ValueId ScanTile::row_position(ValueId place, int r) {
   const auto wrapped = [&](ValueId position) {
     return b_.select(b_.lt(position, size), position, b_.sub(position, size));
   };
-  const ValueId start = b_.convert(b_.rem(first, b_.i64(segment_)), DType::i32);
+  // One division for all rows, and one for a row of several segments.
+  ValueId start = b_.convert(b_.rem(place, b_.i64(segment_)), DType::i32);
+  if (const std::int64_t ahead = r * row_elements() % segment_; ahead > 0)
+    start = wrapped(b_.add(start, b_.i32(static_cast<std::int32_t>(ahead))));
   ValueId slot = b_.mul(b_.lane(), b_.i32(width));
   if ((kWarpWidth - 1) * std::int64_t{width} >= segment_) slot = b_.rem(slot, size);
   const ValueId begin = wrapped(b_.add(slot, start));
