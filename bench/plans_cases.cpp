@@ -70,7 +70,10 @@ Way way_of(const std::string& text, bool gpu, bool scan) {
 NamedCase case_of(const std::string& op, const std::string& in, const std::string& out,
                   const std::string& segment, const std::string& elements, std::int64_t bytes) {
   const DType from = type_of(in), to = type_of(out);
-  std::int64_t count = number_of(elements, "elements");
+  const std::size_t plus = elements.find('+');
+  const std::int64_t offset =
+      plus == std::string::npos ? 0 : number_of(elements.substr(plus + 1), "elements");
+  std::int64_t count = number_of(elements.substr(0, plus), "elements");
   const bool scan = is_scan(op_of(op));
   if (count == 0) count = bytes / std::max(size_of(from), scan ? size_of(to) : 1);
   const std::int64_t most = bytes / size_of(from);
@@ -78,15 +81,20 @@ NamedCase case_of(const std::string& op, const std::string& in, const std::strin
     throw std::runtime_error(fmt::format(
         "{} elements of {} are more than the {} that are kept; take --elements", count, in, most));
   }
-  const std::string name = fmt::format("{}/{}-{}/{}/{}", op, in, out, segment, count);
+  const std::string name = fmt::format("{}/{}-{}/{}/{}{}", op, in, out, segment, count,
+                                       offset > 0 ? fmt::format("+{}", offset) : "");
   constexpr std::string_view kColumns = "columns=";
   if (segment.starts_with(kColumns)) {
     const std::int64_t columns = number_of(segment.substr(kColumns.size()), "columns");
     if (columns == 0 || scan) throw std::runtime_error("columns are of folds, and at least one");
-    return {name, make_columns_case(op_of(op), from, to, count, columns)};
+    NamedCase named{name, make_columns_case(op_of(op), from, to, count, columns)};
+    named.test.offset = offset;
+    return named;
   }
   const std::int64_t size = segment == "whole" ? 0 : number_of(segment, "elements of a segment");
-  return {name, make_case(op_of(op), from, to, count, size)};
+  NamedCase named{name, make_case(op_of(op), from, to, count, size)};
+  named.test.offset = offset;
+  return named;
 }
 
 }  // namespace

@@ -76,7 +76,11 @@ StagedScanShape shape_of(const Graph& graph, const Target& target, const PlanReq
   auto of_one_segment = [&](const StagedScanShape& usual, const StagedScanShape& in_turn) {
     return shape_of_one(target, request.segment, row, usual, in_turn);
   };
-  if (scans_places(graph)) return of_one_segment(tuned.places, tuned.places);
+  if (scans_places(graph)) {
+    const StagedScanShape& shape =
+        heads && widest_input(graph) > tuned.long_element ? tuned.wide_places : tuned.places;
+    return of_one_segment(shape, shape);
+  }
   if (graph.folds.size() > 1 || row.warps < tuned.many_warps || has_moments(graph)) {
     const StagedScanShape& shape = has_moments(graph) ? tuned.moments : tuned.several;
     if (!heads && has_quick_folds(graph))

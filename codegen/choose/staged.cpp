@@ -220,6 +220,10 @@ bool gains_from_stages(const Graph& graph, const Target& target, const PlanReque
     return bytes <= (has_moments(graph) ? tuned.longest_of_moments : tuned.longest_narrow);
   if (width == 1 && adds_doubles(graph))
     return gathers && !few && bytes <= tuned.longest_of_doubles;
+  // One element a lane has a term that merges alone ask for.
+  const bool terms = std::any_of(graph.folds.begin(), graph.folds.end(),
+                                 [](const Fold& fold) { return fold.relative.has_value(); });
+  if (width == 1 && terms) return !few && bytes <= tuned.longest_wide;
   const bool more = has_moments(graph) || needs_order(graph) || width == 1;
   const std::int64_t half = more ? tuned.longest_half_of_more : tuned.longest_half;
   const std::int64_t wide = more ? tuned.longest_wide_of_more : tuned.longest_wide;

@@ -64,6 +64,8 @@ struct TunedStagedScans {
   /// Places of minima and maxima, of which rows keep neither values nor indices
   /// (docs/tuned-values.md#look-back-tiles-in-shared-memory).
   StagedScanShape places{2, 8, 24, 4, 1};
+  /// Elements of eight bytes in tiles of all segments.
+  StagedScanShape wide_places{2, 0, 24, 4, 1};
   /// Moments: elements that are states of several f64 each want all the registers that there are.
   StagedScanShape moments{1, 0, 16, 4, 0};
   /// Tiles of a segment above which tickets are interleaved: most tiles of a multiprocessor would
