@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/choose/scan_staged.hpp"
 #include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
@@ -187,8 +188,11 @@ std::optional<PlanChoice> scan_choice_of(Strategy strategy, const Graph& graph,
       if (s < 1 && !one_warp) return std::nullopt;
       choice.depth = cpu_range_depth(graph);
       if (s > 0 && choice.depth > 1) {
+        // Of places short segments have many rows with a better value, which are much code.
+        const bool places = scans_places(graph);
+        const std::int64_t rows = s / (places ? kWarpWidth * kWarpWidth : kWarpWidth);
         choice.depth =
-            static_cast<int>(std::clamp<std::int64_t>(s / kWarpWidth, 2, kCpuRangeDepth));
+            static_cast<int>(std::clamp<std::int64_t>(rows, places ? 1 : 2, kCpuRangeDepth));
       }
       return choice;
     case Strategy::scan_block: {

@@ -11,6 +11,7 @@
 #include "chainfold/codegen/graph/vector_cost.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/hints.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/scan_bound.hpp"
@@ -119,6 +120,7 @@ bool derive_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.vector_lanes = target.vector_lanes;
   // Segments of folds that compute slowly do not wait for memory, and code with non-temporal stores
   // would be as much again (docs/tuned-values.md#scans-on-a-cpu).
+  plan.hints.screens = screens_batches(plan, graph, target);
   plan.hints.non_temporal_from = s > 0 && computes_slowly(graph) ? 0 : target.non_temporal_bytes;
   plan.scan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.scan.heads ? widest_divisor(s, widest) : widest;

@@ -320,7 +320,7 @@ int widest_load(const Target& target, const PlanRequest& request, int element) {
 }
 
 int cpu_range_depth(const Graph& graph) {
-  const auto gains = [](const Fold& fold) { return fold.tile || fold.quick; };
+  const auto gains = [](const Fold& fold) { return fold.tile || fold.quick || fold.place; };
   return std::any_of(graph.folds.begin(), graph.folds.end(), gains) ? kCpuRangeDepth : 1;
 }
 

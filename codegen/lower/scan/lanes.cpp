@@ -70,8 +70,7 @@ Partial ScanRow::places_across_lanes(std::size_t fold, const Partial& total, con
 
 Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& scan) {
   const bool heads = scan.before_last != kNoValue, reverse = scan.reverse;
-  const Fold& f = tile_.fold_of(fold);
-  if (f.place && !f.commutative && !tile_.vector_lanes() && fills_lanes(fold, scan))
+  if (scans_places(fold) && !tile_.vector_lanes() && fills_lanes(fold, scan))
     return places_across_lanes(fold, total, scan);
   const ValueId lane = lane_in_order(reverse);
   const std::vector<int> by_shifts = shifts(scan), by_halves = halves(scan);

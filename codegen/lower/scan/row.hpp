@@ -127,6 +127,10 @@ class ScanRow {
     ValueId before_last = kNoValue;
     bool reverse = false;
   };
+  /// Whether a fold's states are places that are merged in order.
+  [[nodiscard]] bool scans_places(std::size_t fold) const;
+  ValueId scan_places(std::size_t fold, const Partial& elements, int width, std::int64_t first,
+                      RowCarry& carry);
   /// Each lane's total behind those of the lanes before it.
   Partial across_lanes(std::size_t fold, Partial total, const LaneScan& scan);
   /// The same of a fold with Fold::place that is merged in order, where lanes without elements

@@ -89,6 +89,37 @@ Partial TileLowering::locate(std::size_t fold, const Loaded& tile, ValueId value
   return best.counts == kNoValue ? state : keep_where(fold, std::move(state), best.counts);
 }
 
+ValueId TileLowering::changes_place(std::size_t fold, const Partial& state, ValueId value) {
+  const ValueId best = state.fields[0];
+  const Op not_better = *fold_of(fold).place == Op::max ? Op::le : Op::ge;
+  const int width = b_.type(value).width;
+  ValueId better =
+      b_.compute(Op::bit_not, {b_.compute(not_better, {value, b_.widen(best, width)})});
+  for (int w = width; w > 1; w /= 2)
+    better =
+        b_.compute(Op::bit_or, {b_.extract(better, 0, w / 2), b_.extract(better, w / 2, w / 2)});
+  // Nothing is better than NaN, and anything than nothing.
+  if (is_float(b_.type(value).elem)) better = b_.both(better, b_.compute(Op::eq, {best, best}));
+  return b_.compute(Op::bit_or, {better, b_.lt(state.fields[1], b_.i64(0))});
+}
+
+Partial TileLowering::with_better_place(std::size_t fold, const Partial& before,
+                                        const Partial& lanes) {
+  const auto merged = [&]() -> Builder::Values {
+    Builder::Values fields = merge(fold, before, of_warp(fold, lanes, 1)).fields;
+    for (ValueId& field : fields) field = b_.splat(field);
+    return fields;
+  };
+  const auto same = [&]() -> Builder::Values {
+    Builder::Values fields = before.fields;
+    for (ValueId& field : fields) field = b_.splat(field);
+    return fields;
+  };
+  Partial state = before;
+  state.fields = b_.branch(b_.any(changes_place(fold, before, lanes.fields[0])), merged, same);
+  return state;
+}
+
 bool TileLowering::is_screened(std::size_t fold) const {
   return plan_.hints.screens && has_place(fold);
 }
@@ -155,8 +186,10 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
     run.best =
         of_lane(better, combine_all(better, {begin, begin + static_cast<std::ptrdiff_t>(each)}));
     // Of values as good the first counts, also where nothing was seen before.
-    const ValueId earlier = b_.lt(run.from, best_at);
-    const ValueId same = b_.compute(Op::bit_and, {are_same(run.best, best), earlier});
+    const ValueId same =
+        f.commutative
+            ? b_.compute(Op::bit_and, {are_same(run.best, best), b_.lt(run.from, best_at)})
+            : b_.lt(best_at, b_.i64(0));
     const ValueId wins = b_.compute(Op::bit_or, {is_better(run.best, best), same});
     changes = changes == kNoValue ? wins : b_.compute(Op::bit_or, {changes, wins});
     runs.push_back(run);
@@ -189,7 +222,7 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
   };
   const Builder::Values fields =
       b_.branch(b_.any(changes), look_for_places, [&] { return state.fields; });
-  return {.fields = fields, .lifted = true, .absorbed = true};
+  return {.fields = fields, .lifted = true, .complete = !f.commutative, .absorbed = true};
 }
 
 }  // namespace chainfold::codegen

@@ -13,8 +13,18 @@ int bit_of(int rows) { return std::countr_zero(static_cast<unsigned>(rows)); }
 
 void RowTotals::add(const Partials& row) {
   for (std::size_t f = 0; f < row.size(); ++f) {
-    const bool ordered = !tile_.fold_of(f).commutative;
+    const Fold& fold = tile_.fold_of(f);
+    const bool ordered = !fold.commutative;
     Run run{.part = row[f]};
+    if (ordered && fold.place && run.part.lifted && !run.part.complete) {
+      std::vector<Run>& runs = runs_[f];
+      if (runs.empty()) {
+        runs.push_back({.part = tile_.of_warp(f, std::move(run.part), 1)});
+      } else {
+        runs.back().part = tile_.with_better_place(f, runs.back().part, run.part);
+      }
+      continue;
+    }
     if (ordered && !run.part.complete) {
       if (tile_.vector_lanes())
         run.part = tile_.of_warp(f, std::move(run.part), 1);

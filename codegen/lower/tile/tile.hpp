@@ -195,6 +195,13 @@ class TileLowering {
   Partials fold_range(ValueId begin, ValueId length, ValueId origin, ValueId row_mask, ValueId warp,
                       int warps);
 
+  // Places in order (place.cpp): folds with Fold::place that are merged in order.
+  /// Whether a lane has elements or states that change the state before them. Their values are
+  /// `value`.
+  ValueId changes_place(std::size_t fold, const Partial& state, ValueId value);
+  /// The state of all lanes behind `before`, which all of them have. Few rows of many change it.
+  Partial with_better_place(std::size_t fold, const Partial& before, const Partial& lanes);
+
   // Quick folds (quick.cpp).
   /// Whether some fold has those that serve ordinary elements.
   [[nodiscard]] bool has_quick() const { return has_quick_folds(graph_); }
