@@ -27,21 +27,26 @@ openmp::Type type_of(DType type) {
   }
 }
 
-openmp::Fold fold_of(Op op) {
+std::optional<openmp::Fold> fold_of(Op op) {
   switch (op) {
+    case Op::sum: return openmp::Fold::sum;
+    case Op::max: return openmp::Fold::max;
+    case Op::argmax: return openmp::Fold::argmax;
+    case Op::count_above: return openmp::Fold::count_above;
     case Op::mean_var: return openmp::Fold::mean_var;
     case Op::dot: return openmp::Fold::dot;
     case Op::min_max: return openmp::Fold::min_max;
     case Op::filtered_sum: return openmp::Fold::filtered_sum;
-    default: return openmp::Fold::sum;
+    default: return std::nullopt;
   }
 }
 
-std_peer::Scan scan_of(Op op) {
+std::optional<std_peer::Scan> scan_of(Op op) {
   switch (op) {
+    case Op::inclusive_sum: return std_peer::Scan::inclusive_sum;
     case Op::exclusive_sum: return std_peer::Scan::exclusive_sum;
     case Op::inclusive_max: return std_peer::Scan::inclusive_max;
-    default: return std_peer::Scan::inclusive_sum;
+    default: return std::nullopt;
   }
 }
 
@@ -133,7 +138,7 @@ class CpuContest final : public Contest {
     }
     void* second = outputs_.size() > 1 ? output(1) : nullptr;
     const void* y = inputs_.size() > 1 ? input(1) : nullptr;
-    const auto loop = [=, what = fold_of(test_.op), type = type_of(test_.in), x = input(0),
+    const auto loop = [=, what = fold_of(test_.op).value(), type = type_of(test_.in), x = input(0),
                        whole = test_.segment == 0, first = output(0)] {
       return openmp::fold(what, type, x, y, segments, length, whole, first, second);
     };
@@ -143,7 +148,7 @@ class CpuContest final : public Contest {
 
   double load_std(Entrant& entrant) {
     const std::int64_t segments = test_.segments(), length = test_.elements / segments;
-    const auto loop = [=, function = std_peer::load(), what = scan_of(test_.op),
+    const auto loop = [=, function = std_peer::load(), what = scan_of(test_.op).value(),
                        type = type_of(test_.in), x = input(0), out = output(0),
                        threads = runtime::cpu_plugin().threads] {
       return function(what, type, x, out, segments, length, threads);
@@ -215,7 +220,9 @@ class CpuMachine final : public Machine {
 
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
-    if (!has_peers(test.op)) return result;
+    const bool known =
+        is_scan(test.op) ? scan_of(test.op).has_value() : fold_of(test.op).has_value();
+    if (!has_peers(test.op) || !known) return result;
     const char* const peer = is_scan(test.op) ? "std-par" : "openmp-simd";
     result.push_back({.impl = peer, .kind = {}, .strategy = {}});
     return result;

@@ -24,8 +24,9 @@ std::int64_t q6(const std::int32_t* ship, const std::int64_t* disc, const std::i
                 const std::int64_t* price, std::int64_t n);
 
 /// What fold() computes, of elements of which type. Sums of f16 and bf16 are added in f32, of i8 in
-/// i32, and stored as the input's type (of i8 as i32; a whole f16 sum as f32).
-enum class Fold { sum, mean_var, dot, min_max, filtered_sum };
+/// i32, and stored as the input's type (of i8 as i32; a whole f16 sum as f32). Places and counts
+/// are i64, of any type.
+enum class Fold { sum, mean_var, dot, min_max, filtered_sum, max, argmax, count_above };
 enum class Type { f16, bf16, f32, f64, i8, i32 };
 /// Folds of segments with leave to reorder; threads share out the segments, or each of them where
 /// they are few. Returns false where there is no loop for it or the compiler lacks the type.

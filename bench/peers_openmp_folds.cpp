@@ -90,6 +90,41 @@ struct MinMax {
   static State merge(State s, State t) { return {t.a < s.a ? t.a : s.a, t.b > s.b ? t.b : s.b}; }
 };
 
+template <class In>
+struct Max {
+  using State = decltype(In{}.get());
+  const In* x;
+  State over(std::int64_t begin, std::int64_t end) const {
+    const In* const in = x;
+    State most = in[begin].get();
+#pragma omp simd reduction(max : most)
+    for (std::int64_t i = begin; i < end; ++i) {
+      const State value = in[i].get();
+      most = value > most ? value : most;
+    }
+    return most;
+  }
+  static State merge(State s, State t) { return t > s ? t : s; }
+};
+/// As it is written: compilers have no vectors for it.
+template <class In>
+struct Argmax {
+  struct State {
+    decltype(In{}.get()) best;
+    std::int64_t place;
+  };
+  const In* x;
+  State over(std::int64_t begin, std::int64_t end) const {
+    State state{x[begin].get(), begin};
+    for (std::int64_t i = begin + 1; i < end; ++i)
+      if (x[i].get() > state.best) state = {x[i].get(), i};
+    return state;
+  }
+  static State merge(State s, State t) {
+    return t.best > s.best || (t.best == s.best && t.place < s.place) ? t : s;
+  }
+};
+
 /// Every segment's state to `store`.
 template <class F, class Store>
 void run(const F& f, std::int64_t segments, std::int64_t length, const Store& store) {
@@ -132,6 +167,28 @@ bool sum_only(Fold what, const void* x, std::int64_t segments, std::int64_t leng
   sum<Accumulator, Out>([in](std::int64_t i) { return static_cast<Accumulator>(in[i].get()); },
                         segments, length, out);
   return true;
+}
+
+/// What is folded alike of every type.
+template <class In>
+bool fold_any(Fold what, const void* x, std::int64_t segments, std::int64_t length, void* out) {
+  const auto* in = static_cast<const In*>(x);
+  switch (what) {
+    case Fold::max:
+      run(Max<In>{in}, segments, length,
+          [out](std::int64_t s, auto most) { static_cast<In*>(out)[s] = In::from(most); });
+      return true;
+    case Fold::argmax:
+      run(Argmax<In>{in}, segments, length, [=](std::int64_t s, auto state) {
+        static_cast<std::int64_t*>(out)[s] = state.place - s * length;
+      });
+      return true;
+    case Fold::count_above:
+      sum<std::int64_t, Plain<std::int64_t>>(
+          [in](std::int64_t i) { return std::int64_t{in[i].get() > 0}; }, segments, length, out);
+      return true;
+    default: return false;
+  }
 }
 
 /// Threads share out the rows and walk along them, their sums of a strip of columns in cache.
@@ -195,8 +252,8 @@ bool fold_f16(Fold what, const void* x_data, const void* y_data, std::int64_t se
       run(MinMax<F16>{x}, segments, length,
           [=](std::int64_t s, Pair state) { store_pair(s, state.a, state.b); });
       return true;
+    default: return false;
   }
-  return false;
 }
 #else
 bool fold_f16(Fold, const void*, const void*, std::int64_t, std::int64_t, bool, void*, void*) {
@@ -208,6 +265,19 @@ bool fold_f16(Fold, const void*, const void*, std::int64_t, std::int64_t, bool, 
 
 bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segments,
           std::int64_t length, bool whole, void* first, void* second) {
+  if (what >= Fold::max) {
+    switch (type) {
+#if defined(__FLT16_MAX__)
+      case Type::f16: return fold_any<F16>(what, x, segments, length, first);
+#endif
+      case Type::bf16: return fold_any<Bf16>(what, x, segments, length, first);
+      case Type::f32: return fold_any<Plain<float>>(what, x, segments, length, first);
+      case Type::f64: return fold_any<Plain<double>>(what, x, segments, length, first);
+      case Type::i8: return fold_any<Plain<std::int8_t>>(what, x, segments, length, first);
+      case Type::i32: return fold_any<Plain<std::int32_t>>(what, x, segments, length, first);
+      default: return false;
+    }
+  }
   switch (type) {
     case Type::f16: return fold_f16(what, x, y, segments, length, whole, first, second);
     case Type::bf16: return sum_only<Bf16, float, Bf16>(what, x, segments, length, first);

@@ -80,6 +80,12 @@ TEST(BenchPlansCases, JoinTheWaysOfACaseAndTakeAsManyElementsAsFit) {
   EXPECT_EQ(cases[2].test.columns, 1001);
   EXPECT_EQ(cases[2].test.segment, (1 << 19) / 1001);
   EXPECT_EQ(cases[3].test.elements, 1 << 19) << "of each input";
+  std::istringstream off_a_line("argmax i8 i64 100 5000+3\nargmax i8 i64 100 5000\n");
+  const std::vector<NamedCase> off = plans_cases(off_a_line, 1 << 20, true);
+  ASSERT_EQ(off.size(), 2U);
+  EXPECT_EQ(off[0].test.offset, 3);
+  EXPECT_EQ(off[0].test.elements, 5000);
+  EXPECT_EQ(off[1].test.offset, 0);
   std::istringstream of_a_cpu("sum f32 f32 64 0 openmp-simd\ninclusive_sum f32 f32 64 0 std-par\n");
   const std::vector<NamedCase> there = plans_cases(of_a_cpu, 1 << 20, false);
   ASSERT_EQ(there.size(), 2U);
@@ -160,6 +166,85 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
   EXPECT_EQ(cases.at("scan/i8/whole").out, DType::i32);
   EXPECT_EQ(cases.at("scan_in_place/f16/whole").op_name(), "inclusive_sum_in_place");
   EXPECT_EQ(scan_cases(1 << 20).size(), 76u);  // without what is longer than the whole
+}
+
+TEST(BenchFoldsCases, HaveEveryFoldOfEveryTypeOnAndOffALine) {
+  constexpr std::int64_t kBytes = std::int64_t{1} << 29;
+  std::map<std::string, Case> cases;
+  for (const NamedCase& named : folds_cases(kBytes)) {
+    EXPECT_LE(named.test.bytes_read(), kBytes) << named.name;
+    EXPECT_TRUE(cases.insert({named.name, named.test}).second) << named.name;
+  }
+  EXPECT_EQ(cases.size(), 2u * 6 * (9 * 6 + 4));
+  for (const char* type : {"f16", "bf16", "f32", "f64", "i8", "i32"}) {
+    for (const char* op : {"argmax", "max", "count_above", "any", "variance", "sum_abs", "min_max",
+                           "inclusive_max", "inclusive_argmax"}) {
+      for (const char* segment : {"7", "64", "1000", "4099", "65536", "whole"}) {
+        const std::string name = fmt::format("{}/{}/{}", op, type, segment);
+        ASSERT_TRUE(cases.contains(name)) << name;
+        ASSERT_TRUE(cases.contains(name + "/off")) << name;
+        EXPECT_EQ(cases.at(name).offset, 0);
+        EXPECT_EQ(cases.at(name + "/off").offset, 1);
+      }
+    }
+  }
+  EXPECT_FALSE(cases.contains("logsumexp/i8/7"));
+  EXPECT_EQ(cases.at("argmax/i8/whole").elements, kBytes);
+  EXPECT_EQ(cases.at("argmax/i8/7").out, DType::i64);
+  EXPECT_EQ(cases.at("inclusive_argmax/i8/whole").elements, kBytes / 8);  // as i64 is written
+}
+
+TEST(BenchReference, FoldsOfEveryTypeAreLoops) {
+  constexpr std::int64_t kElements = 6000, kSegment = 100;
+  for (const std::int64_t offset : {0, 3}) {
+    const auto test_of = [&](Op op, DType type) {
+      Case test = make_case(op, type, kElements, kSegment);
+      test.offset = offset;
+      return test;
+    };
+    const auto at = [&](std::int64_t i) {
+      return random_i8(static_cast<std::uint64_t>(i + offset));
+    };
+    const std::vector<std::int64_t> indices = {0, 7, 59};
+    const auto argmax = references(test_of(Op::argmax, DType::i8), indices);
+    const auto any = references(test_of(Op::any, DType::i8), indices);
+    const auto count = references(test_of(Op::count_above, DType::i8), indices);
+    const auto absolute = references(test_of(Op::sum_abs, DType::i8), indices);
+    const auto variance = references(test_of(Op::variance, DType::i8), indices);
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      std::int64_t place = 0, above = 0, magnitude = 0, sum = 0, squares = 0;
+      for (std::int64_t i = 0; i < kSegment; ++i) {
+        const std::int64_t x = at(indices[k] * kSegment + i);
+        if (x > at(indices[k] * kSegment + place)) place = i;
+        above += x > 0 ? 1 : 0;
+        magnitude += std::abs(x);
+        sum += x;
+        squares += x * x;
+      }
+      const double mean = static_cast<double>(sum) / kSegment;
+      EXPECT_EQ(argmax[k][0].value, static_cast<double>(place));
+      EXPECT_EQ(any[k][0].value, above > 0 ? 1 : 0);
+      EXPECT_EQ(count[k][0].value, static_cast<double>(above));
+      EXPECT_EQ(absolute[k][0].value, static_cast<double>(magnitude));
+      EXPECT_NEAR(variance[k][0].value, static_cast<double>(squares) / kSegment - mean * mean,
+                  1e-9);
+    }
+    const std::vector<std::int64_t> elements = {0, 1, 50, 99, 100, 5999};
+    const auto running = references(test_of(Op::inclusive_argmax, DType::i8), elements);
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+      const std::int64_t begin = elements[k] / kSegment * kSegment;
+      std::int64_t place = begin;
+      for (std::int64_t i = begin; i <= elements[k]; ++i) place = at(i) > at(place) ? i : place;
+      EXPECT_EQ(running[k][0].value, static_cast<double>(place - begin)) << elements[k];
+    }
+    const auto logs = references(test_of(Op::logsumexp, DType::f32), {3});
+    double exponentials = 0;
+    for (std::int64_t i = 300; i < 400; ++i) {
+      const auto x = random_f32(static_cast<std::uint64_t>(i + offset));
+      exponentials += std::exp(static_cast<double>(x) * 0x1p-23);
+    }
+    EXPECT_NEAR(logs[0][0].value, std::log(exponentials), 1e-12);
+  }
 }
 
 TEST(BenchReference, RecurrencesAreALoop) {

@@ -26,6 +26,17 @@ double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits)
 int __float_as_int(float x) { return std::bit_cast<int>(x); }
 int __double2hiint(double x) { return static_cast<int>(std::bit_cast<long long>(x) >> 32); }
 
+// prmt: each half-byte of the selector names one of the eight bytes of both words.
+unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const std::uint64_t both = x | static_cast<std::uint64_t>(y) << 32;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned picked = selector >> (4 * i) & 7;
+    result |= static_cast<unsigned>(both >> (8 * picked) & 0xff) << (8 * i);
+  }
+  return result;
+}
+
 // cvt.rzi saturates; NaN gives 0 from f32 to 32 bits and the bits of the lowest signed value
 // elsewhere.
 template <class T, class F>
@@ -121,6 +132,29 @@ void expect_same(DType type, Bits expected, Bits got, Op op, Bits a, Bits b = 0)
   } else {
     EXPECT_EQ(got, expected) << name_of(op) << " of " << a << " and " << b << ", " << name_of(type);
   }
+}
+
+/// Every narrow integer, at each place of a word whose other elements are something else.
+template <class T>
+void check_packed_conversions(float (*convert)(unsigned, unsigned)) {
+  constexpr unsigned kBits = 8 * sizeof(T), kPerWord = 32 / kBits;
+  std::mt19937 random(29);
+  for (int value = std::numeric_limits<T>::min(); value <= std::numeric_limits<T>::max(); ++value) {
+    for (unsigned at = 0; at < kPerWord; ++at) {
+      const unsigned ones = (std::uint64_t{1} << kBits) - 1, shift = kBits * at;
+      const unsigned own = static_cast<unsigned>(value) & ones;
+      const auto word = static_cast<unsigned>((random() & ~(ones << shift)) | own << shift);
+      const unsigned picked = kPerWord == 4 ? 0x7440U + at : 0x7410U + 0x22U * at;
+      ASSERT_EQ(convert(word, picked), static_cast<float>(value)) << value << " at " << at;
+    }
+  }
+}
+
+TEST(EmitCudaPrelude, PackedIntegersBecomeFloats) {
+  check_packed_conversions<std::int8_t>(cf_f32_of_i8);
+  check_packed_conversions<std::uint8_t>(cf_f32_of_u8);
+  check_packed_conversions<std::int16_t>(cf_f32_of_i16);
+  check_packed_conversions<std::uint16_t>(cf_f32_of_u16);
 }
 
 template <class T>

@@ -67,7 +67,7 @@ TEST(HeadsPlan, IsLegalForSegmentsThatBeginAnywhere) {
   EXPECT_FALSE(legal("scan_sum_f32", 4099, codegen::cpu_target(2)));
   EXPECT_TRUE(legal("scan_beside_sums_f16", 4099, gpu)) << "a fold is there where a segment ends";
   EXPECT_FALSE(legal("scan_back_beside_fold_i32", 4099, gpu));
-  EXPECT_FALSE(legal("scan_index_i16", 4099, gpu));
+  EXPECT_TRUE(legal("scan_index_i16", 4099, gpu)) << "positions are told of each element";
   EXPECT_FALSE(legal("scan_share_f32", 4099, gpu)) << "its fold is not known in time";
   EXPECT_FALSE(legal("scan_both_ways_i32", 4099, gpu));
   for (const codegen::Strategy strategy :

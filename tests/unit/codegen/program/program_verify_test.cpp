@@ -337,9 +337,9 @@ const Broken kBroken[] = {
      [](Program& p) { op<Permute>(p).other = first<Load>(p).results[0]; }},
     {"funnel_words", "of words of narrower",
      [](Program& p) {
-       const ValueId wide = add_value(p, lane(DType::i8, 8)), from = add_value(p, lane(DType::i32));
+       const ValueId wide = first<Load>(p).results[0];
        p.launches[0].body.body.push_back(
-           {Funnel{wide, wide, from}, {add_value(p, lane(DType::i8, 8))}});
+           {Funnel{wide, wide, wide}, {add_value(p, lane(DType::f16, 8))}});
      }},
     {"vote_type", "lane boolean",
      [](Program& p) { op<Vote>(p).value = first<Load>(p).results[0]; }},
