@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <random>
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/choose/default.hpp"
@@ -18,6 +19,9 @@ namespace {
 constexpr DType kTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
                             DType::i8,  DType::u16, DType::i32, DType::u64};
 
+/// Of types, sizes and targets each run takes others, one of so many.
+constexpr int kTurns = 7;
+
 TEST(Places, AreTheFirstOnes) {
   int turn = 0;
   for (const Target& target : {codegen::cpu_target(2), codegen::cpu_target(16, "znver4"),
@@ -26,6 +30,33 @@ TEST(Places, AreTheFirstOnes) {
     for (const DType type : kTypes) {
       for (const std::int64_t n : {0, 700, 4099, 5000, 20'000}) {
         if (++turn % (n == 0 ? 3 : 2) != 0 || !is_taken(turn)) continue;
+        EXPECT_EQ(check_places(type, n, plan_interpreter(target, 0)), "") << target.name;
+      }
+    }
+  }
+}
+
+/// Of segments within lanes, rows, warps and blocks, which begin on loads and within them.
+TEST(RunningPlaces, AreTheFirstOnes) {
+  auto turn = static_cast<int>(std::random_device{}() % kTurns);
+  for (const Target& target : {codegen::gpu_target(90), codegen::gpu_target(75),
+                               codegen::cpu_target(16, "znver4"), codegen::cpu_target(2)}) {
+    for (const DType type : kTypes) {
+      for (const std::int64_t n : {0, 1, 7, 64, 100, 1000, 4099}) {
+        if (++turn % kTurns != 0) continue;
+        EXPECT_EQ(check_running_places(type, n, plan_interpreter(target, 0)), "") << target.name;
+      }
+    }
+  }
+}
+
+/// Of segments that groups of lanes fold, and lanes by themselves.
+TEST(Places, OfShortSegmentsAreTheFirstOnes) {
+  auto turn = static_cast<int>(std::random_device{}() % kTurns);
+  for (const Target& target : {codegen::gpu_target(90), codegen::gpu_target(75)}) {
+    for (const DType type : kTypes) {
+      for (const std::int64_t n : {1, 3, 7, 13, 64, 129}) {
+        if (++turn % kTurns != 0) continue;
         EXPECT_EQ(check_places(type, n, plan_interpreter(target, 0)), "") << target.name;
       }
     }

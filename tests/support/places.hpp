@@ -1,4 +1,6 @@
-// Where the smallest and largest elements are, of data that make it hard to tell.
+// Where the smallest and largest elements are, of data that make it hard to tell: random, few
+// values, all equal, zeros of both signs, all the worst or the best there is, ascending,
+// descending, now and then NaN, or NaN alone.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +12,10 @@
 namespace chainfold::test {
 
 /// argmin and argmax, plain and of the elements that a filter leaves, beside the largest value, of
-/// segments of `n` elements (0: of the whole of some), against a loop. Data are random, few values,
-/// all equal, all the worst there is, ascending, descending, now and then NaN, or NaN alone. What
-/// was wrong first, with its seed; empty if nothing was.
+/// segments of `n` elements (0: of the whole of some), against a loop. What was wrong first, with
+/// its seed; empty if nothing was.
 std::string check_places(DType type, std::int64_t n, const Executor& executor);
+/// The same of running places: inclusive and exclusive, of a filter's elements, and backward.
+std::string check_running_places(DType type, std::int64_t n, const Executor& executor);
 
 }  // namespace chainfold::test

@@ -241,7 +241,8 @@ bool ScanRow::scans_places(std::size_t fold) const {
 ValueId ScanRow::scan_places(std::size_t fold, const Partial& elements, int width,
                              std::int64_t first, RowCarry& carry) {
   const Partial before = tile_.lift(fold, *settled(fold, carry));
-  const ValueId better = tile_.changes_place(fold, before, b_.widen(elements.fields[0], width));
+  const ValueId better =
+      tile_.changes_place(fold, before, b_.widen(elements.fields[0], width), reverse_[fold]);
   const auto with_carry = [&](ValueId values, const Partial& next) {
     Builder::Values all = {values};
     for (const ValueId field : next.fields) all.push_back(b_.splat(field));

@@ -89,18 +89,23 @@ Partial TileLowering::locate(std::size_t fold, const Loaded& tile, ValueId value
   return best.counts == kNoValue ? state : keep_where(fold, std::move(state), best.counts);
 }
 
-ValueId TileLowering::changes_place(std::size_t fold, const Partial& state, ValueId value) {
-  const ValueId best = state.fields[0];
-  const Op not_better = *fold_of(fold).place == Op::max ? Op::le : Op::ge;
+ValueId TileLowering::changes_place(std::size_t fold, const Partial& state, ValueId value,
+                                    bool ahead) {
+  const bool largest = *fold_of(fold).place == Op::max, floats = is_float(b_.type(value).elem);
   const int width = b_.type(value).width;
+  const ValueId best = b_.widen(state.fields[0], width);
+  // Of equal ones the earlier one counts. NaN is not worse than anything, and nothing is better.
   ValueId better =
-      b_.compute(Op::bit_not, {b_.compute(not_better, {value, b_.widen(best, width)})});
+      b_.compute(largest ? Op::le : Op::ge, {ahead ? best : value, ahead ? value : best});
+  if (!ahead) better = b_.compute(Op::bit_not, {better});
+  if (floats && ahead)
+    better = b_.compute(Op::bit_or, {better, b_.compute(Op::ne, {value, value})});
   for (int w = width; w > 1; w /= 2)
     better =
         b_.compute(Op::bit_or, {b_.extract(better, 0, w / 2), b_.extract(better, w / 2, w / 2)});
-  // Nothing is better than NaN, and anything than nothing.
-  if (is_float(b_.type(value).elem)) better = b_.both(better, b_.compute(Op::eq, {best, best}));
-  return b_.compute(Op::bit_or, {better, b_.lt(state.fields[1], b_.i64(0))});
+  const ValueId own = state.fields[0];
+  if (floats && !ahead) better = b_.both(better, b_.compute(Op::eq, {own, own}));
+  return b_.compute(Op::bit_or, {better, b_.lt(state.fields[1], b_.i64(0))});  // or none is there
 }
 
 Partial TileLowering::with_better_place(std::size_t fold, const Partial& before,

@@ -196,9 +196,9 @@ class TileLowering {
                       int warps);
 
   // Places in order (place.cpp): folds with Fold::place that are merged in order.
-  /// Whether a lane has elements or states that change the state before them. Their values are
-  /// `value`.
-  ValueId changes_place(std::size_t fold, const Partial& state, ValueId value);
+  /// Whether a lane has elements or states that may change the state of what comes before them, or
+  /// behind them in memory (`ahead`). Their values are `value`.
+  ValueId changes_place(std::size_t fold, const Partial& state, ValueId value, bool ahead = false);
   /// The state of all lanes behind `before`, which all of them have. Few rows of many change it.
   Partial with_better_place(std::size_t fold, const Partial& before, const Partial& lanes);
 
