@@ -23,7 +23,9 @@ TEST(CpuRunningPlaces, AreTheFirstOnes) {
   auto turn = static_cast<int>(std::random_device{}() % 4);  // each run takes others
   for (const DType type : {DType::f32, DType::f64, DType::f16, DType::i8, DType::u64})
     for (const std::int64_t n : {0, 7, 64, 1000, 4099})
-      if (++turn % 4 == 0) EXPECT_EQ(check_running_places(type, n, cpu), "");
+      if (++turn % 4 == 0) {
+        EXPECT_EQ(check_running_places(type, n, cpu), "");
+      }
 }
 
 }  // namespace
