@@ -220,10 +220,10 @@ TEST(ClusterFold, IsTheDefaultOfFewElements) {
   const Graph& graph = computation.graph();
   for (const int arch : {80, 90, 120}) {
     const Target target = gpu_target(arch);
-    for (const std::int64_t elements : {1, 1 << 16, 1 << 17, 1 << 18, 1 << 24}) {
+    for (const std::int64_t elements : {1, 1 << 16, 1 << 18, 327'680, 327'681, 1 << 24}) {
       const std::int64_t most = size_class_of(graph, target, 0, elements);
       const PlanChoice chosen = default_choice(graph, target, {.size_limit = most});
-      EXPECT_EQ(chosen.cluster, elements > 1 << 17          ? 0
+      EXPECT_EQ(chosen.cluster, elements > 327'680          ? 0
                                 : target.cluster_blocks > 1 ? target.cluster_blocks
                                                             : 0)
           << arch << ", " << elements;
