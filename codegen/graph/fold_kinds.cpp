@@ -55,7 +55,7 @@ bool is_plain(const Graph& graph) {
 
 bool folds_tests(const Graph& graph) {
   return std::any_of(graph.folds.begin(), graph.folds.end(),
-                     [](const Fold& fold) { return fold.state[0] == DType::boolean; });
+                     [](const Fold& fold) { return fold.tile && fold.state[0] == DType::boolean; });
 }
 
 bool merges_fields(const Graph& graph) {

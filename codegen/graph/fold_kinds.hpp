@@ -25,7 +25,7 @@ namespace chainfold::codegen {
 [[nodiscard]] std::vector<DType> scanned_fields(const Fold& fold);
 /// Whether folds take an instruction or two an element, so that memory is what they wait for.
 [[nodiscard]] bool is_plain(const Graph& graph);
-/// Whether some fold is of booleans.
+/// Whether some fold combines booleans.
 [[nodiscard]] bool folds_tests(const Graph& graph);
 /// Whether some fold merges states of several fields.
 [[nodiscard]] bool merges_fields(const Graph& graph);
