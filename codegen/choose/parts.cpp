@@ -49,9 +49,8 @@ PlanChoice parts_choice(const Graph& graph, const Target& target, const PlanRequ
     // Merges of several fields, and loads of many inputs, are long and take many registers.
     const bool is_long = graph.inputs.size() > 2 ||
                          std::any_of(graph.folds.begin(), graph.folds.end(), [&](const Fold& fold) {
-                           return fold.state.size() > 1 && !fold.tile && !fold.moments &&
-                                  !fold.linear &&
-                                  !(request.is_whole() && (fold.place || fold.relative));
+                           const bool at_once = fold.place || fold.relative;  // a load is one merge
+                           return merges_fields(fold) && !(request.is_whole() && at_once);
                          });
     const auto up_to = [&](std::int64_t most) {
       return !request.is_unlimited() && request.size_limit <= most;

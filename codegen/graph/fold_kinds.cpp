@@ -58,10 +58,13 @@ bool folds_tests(const Graph& graph) {
                      [](const Fold& fold) { return fold.tile && fold.state[0] == DType::boolean; });
 }
 
+bool merges_fields(const Fold& fold) {
+  return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
+}
+
 bool merges_fields(const Graph& graph) {
-  return std::any_of(graph.folds.begin(), graph.folds.end(), [](const Fold& fold) {
-    return fold.state.size() > 1 && !fold.tile && !fold.moments && !fold.linear;
-  });
+  return std::any_of(graph.folds.begin(), graph.folds.end(),
+                     [](const Fold& fold) { return merges_fields(fold); });
 }
 
 bool folds_inputs(const Graph& graph) {

@@ -27,7 +27,8 @@ namespace chainfold::codegen {
 [[nodiscard]] bool is_plain(const Graph& graph);
 /// Whether some fold combines booleans.
 [[nodiscard]] bool folds_tests(const Graph& graph);
-/// Whether some fold merges states of several fields.
+/// Whether a fold, or some fold of a graph, merges states of several fields.
+[[nodiscard]] bool merges_fields(const Fold& fold);
 [[nodiscard]] bool merges_fields(const Graph& graph);
 /// Whether all folds are short ones, or moments, of unfiltered inputs as they are, converted at
 /// most.

@@ -54,12 +54,14 @@ int exponent_of(const Node& node, const std::vector<int>& of) {
   }
 }
 
-/// Whether a number below zero may become one near the end of an unsigned type.
-bool wraps_below_zero(const Graph& graph, const Node& node) {
-  if (!is_integer(node.type) || is_signed(node.type)) return false;
+/// Whether a result may be near the end of its integer type though operands are small: unsigned
+/// numbers below zero, and what becomes of infinities.
+bool reaches_end(const Graph& graph, const Node& node) {
+  if (!is_integer(node.type)) return false;
   const DType from = graph.node(node.operands[0]).type;
-  return node.op == Op::neg || node.op == Op::sub ||
-         (node.op == Op::convert && is_integer(from) && is_signed(from));
+  if (node.op == Op::convert && is_float(from)) return true;
+  return !is_signed(node.type) &&
+         (node.op == Op::neg || node.op == Op::sub || (node.op == Op::convert && is_signed(from)));
 }
 
 /// Of the nodes up to this one, whose operands stand before it.
@@ -69,7 +71,7 @@ std::vector<int> exponent_bounds(const Graph& graph, NodeId last) {
     const Node& node = graph.node(i);
     int bound = std::numeric_limits<int>::max();
     if (node.kind == NodeKind::constant) bound = exponent_of(double_of_bits(node.type, node.bits));
-    if (node.kind == NodeKind::compute && !wraps_below_zero(graph, node)) {
+    if (node.kind == NodeKind::compute && !reaches_end(graph, node)) {
       std::vector<int> of;
       for (const NodeId operand : node.operands)
         of.push_back(bounds[static_cast<std::size_t>(operand)]);

@@ -7,6 +7,8 @@
 
 #include "chainfold/chainfold.hpp"
 #include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/compile.hpp"
+#include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/target/target.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
@@ -58,6 +60,28 @@ TEST(Places, OfShortSegmentsAreTheFirstOnes) {
       for (const std::int64_t n : {1, 3, 7, 13, 64, 129}) {
         if (++turn % kTurns != 0) continue;
         EXPECT_EQ(check_places(type, n, plan_interpreter(target, 0)), "") << target.name;
+      }
+    }
+  }
+}
+
+/// One boolean for all elements.
+TEST(Places, OfAFilterOfParametersAreThere) {
+  const auto x = input<float>("x");
+  const auto narrow = input<std::int8_t>("y");
+  const auto asked = where(param<float>("p") > 0.F);
+  for (const Target& target :
+       {codegen::gpu_target(75), codegen::gpu_target(90), codegen::cpu_target(4, "znver4")}) {
+    for (const std::int64_t n : {7, 32, 100, 4099, 100'000}) {
+      const codegen::PlanRequest request{.segment = n};
+      for (const Computation& what : std::initializer_list<Computation>{
+               over(segments(n), argmin(x, asked)), over(segments(n), argmax(narrow, asked)),
+               over(segments(n), logsumexp(x, asked)),
+               over(segments(n), inclusive(argmax(x, asked))),
+               over(segments(n), argmax(x, asked), sum(x, asked))}) {
+        EXPECT_NO_THROW(
+            codegen::compile_graph(codegen::legalize(what.graph(), target), target, request))
+            << target.name << " " << n;
       }
     }
   }

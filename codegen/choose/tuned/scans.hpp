@@ -19,8 +19,8 @@ struct TunedScans {
   /// Registers of a lane that hold addresses, in the guess of what rows take. The others: registers
   /// of a lane up to which a multiprocessor has 32 and 16 warps.
   int address_registers = 20, registers_of_32_warps = 64, registers_of_16_warps = 104;
-  /// Rows of a warp's tile where places are scanned of elements of `place_bytes` bytes at most: rows
-  /// keep neither values nor indices.
+  /// Rows of a warp's tile where places are scanned of elements of `place_bytes` bytes at most:
+  /// rows keep neither values nor indices.
   int place_rows = 16, place_bytes = 8;
   /// Words of a lane's registers, at most, in which values wait for the pass in the other direction
   /// (docs/tuned-values.md#values-that-wait).

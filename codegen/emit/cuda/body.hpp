@@ -86,7 +86,7 @@ class BodyEmitter {
   void line(const std::string& text);
   void declare(ValueId id, const std::vector<std::string>& values);  // one expression a variable
   void define(ValueId id, const std::vector<std::string>& elements);
-  void widen_halves(ValueId id, ValueId halves);  // a packed vector of f16 to f32
+  void widen_halves(ValueId id, ValueId halves);      // a packed vector of f16 to f32
   void widen_integers(ValueId id, ValueId integers);  // of narrow integers, likewise
   void define_from(ValueId id, const std::vector<Source>& elements);
   [[nodiscard]] const Type& type(ValueId id) const { return program_.type(id); }

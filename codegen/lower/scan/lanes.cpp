@@ -1,9 +1,6 @@
 // A row's scan across its lanes: by shifts, or by halves where lanes are those of vectors.
-#include <algorithm>
 #include <bit>
 
-#include "chainfold/codegen/graph/fold.hpp"
-#include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/row.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
@@ -29,43 +26,6 @@ std::vector<int> ScanRow::shifts(const LaneScan& scan) const {
     distances.push_back(distance);
   }
   return distances;
-}
-
-/// Whether every lane that has elements follows lanes that have some.
-bool ScanRow::fills_lanes(std::size_t fold, const LaneScan& scan) const {
-  return scan.unit == 1 && !scan.reverse &&
-         std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
-           const bool folds = node.kind == NodeKind::fold || node.kind == NodeKind::scan;
-           return folds && static_cast<std::size_t>(node.index) == fold && node.filter != kNoNode;
-         });
-}
-
-/// Of states (value, index) that are merged in order. Values are scanned alone. A lane whose value
-/// is better than all before it has the index of all lanes from it up to the next such lane.
-Partial ScanRow::places_across_lanes(std::size_t fold, const Partial& total, const LaneScan& scan) {
-  const Op better = *tile_.fold_of(fold).place;
-  const ValueId value = total.fields[0], lane = b_.lane();
-  ValueId best = value;
-  for (const int distance : shifts(scan)) {
-    const ValueId merged = b_.compute(better, {best, b_.shuffle_up(best, distance)});
-    best = scan.before_last == kNoValue
-               ? merged
-               : b_.select(b_.compute(Op::ge, {scan.before_last, b_.i32(distance * scan.width)}),
-                           merged, best);
-  }
-  const ValueId before = b_.shuffle_up(best, 1);
-  // NaN is not worse than anything, and nothing is better than it.
-  ValueId first =
-      b_.compute(Op::bit_not, {b_.compute(better == Op::max ? Op::le : Op::ge, {value, before})});
-  if (is_float(b_.type(value).elem)) first = b_.both(first, b_.compute(Op::eq, {before, before}));
-  const ValueId begins = scan.before_last == kNoValue ? b_.compute(Op::eq, {lane, b_.i32(0)})
-                                                      : b_.lt(scan.before_last, b_.i32(scan.width));
-  ValueId source = b_.select(b_.compute(Op::bit_or, {first, begins}), lane, b_.i32(-1));
-  for (int distance = 1; distance < kWarpWidth; distance *= 2)
-    source = b_.compute(Op::max, {source, b_.shuffle_up(source, distance)});
-  Partial scanned = total;
-  scanned.fields = {best, b_.shuffle_from(total.fields[1], source)};
-  return scanned;
 }
 
 Partial ScanRow::across_lanes(std::size_t fold, Partial total, const LaneScan& scan) {

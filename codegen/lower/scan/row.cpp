@@ -231,39 +231,6 @@ ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first, R
   return values[0];
 }
 
-bool ScanRow::scans_places(std::size_t fold) const {
-  const Fold& f = tile_.fold_of(fold);
-  return f.place && !f.commutative;
-}
-
-/// A row of places none of whose values is better than what comes before it: all of it has that
-/// place. Of n rows of random values about log(n) have a better one.
-ValueId ScanRow::scan_places(std::size_t fold, const Partial& elements, int width,
-                             std::int64_t first, RowCarry& carry) {
-  const Partial before = tile_.lift(fold, *settled(fold, carry));
-  const ValueId better =
-      tile_.changes_place(fold, before, b_.widen(elements.fields[0], width), reverse_[fold]);
-  const auto with_carry = [&](ValueId values, const Partial& next) {
-    Builder::Values all = {values};
-    for (const ValueId field : next.fields) all.push_back(b_.splat(field));
-    return all;
-  };
-  const auto scanned = [&] {
-    RowCarry through{.state = before};
-    const ValueId values = scan(fold, elements, width, first, through);
-    return with_carry(values, tile_.lift(fold, *settled(fold, through)));
-  };
-  const auto of_before = [&] {
-    Partial same = before;
-    for (ValueId& field : same.fields) field = b_.widen(b_.splat(field), width);
-    return with_carry(tile_.finalize(fold, same), before);
-  };
-  const Builder::Values values = b_.branch(b_.any(better), scanned, of_before);
-  carry = {.state = before};
-  carry.state->fields.assign(values.begin() + 1, values.end());
-  return values[0];
-}
-
 ValueId ScanRow::scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
                           RowCarry& carry) {
   if (segment_ == 0 && carry.state && scans_places(fold))

@@ -72,9 +72,9 @@ Partial TileLowering::reduce_relative(std::size_t fold, const Partial& a,
     for (const int bit : bits) value = b_.compute(op, {value, b_.shuffle_xor(value, 1 << bit)});
     return value;
   };
-  const ValueId own = a.fields[0], top = of_all(relative.top, own);
+  const ValueId own = b_.splat(a.fields[0]), top = of_all(relative.top, own);
   const ValueId scale = call(relative.term, {own, call(relative.base, {top})[0]})[0];
-  return {.fields = {top, of_all(Op::add, b_.mul(a.fields[1], scale))}, .lifted = true};
+  return {.fields = {top, of_all(Op::add, b_.splat(b_.mul(a.fields[1], scale)))}, .lifted = true};
 }
 
 }  // namespace chainfold::codegen

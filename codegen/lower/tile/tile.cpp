@@ -284,8 +284,11 @@ Partial TileLowering::fold_simt(std::size_t fold, const Loaded& tile, Scope& sco
   const bool follow = tile.position != kNoValue && b_.type(tile.position).width == 1;
   if (has_place(fold) && tile.width > 1 && follow && !vector_lanes()) {
     const ValueId value = b_.widen(node_value(operands_of(fold)[0], scope), tile.width);
-    const Partial state = locate(fold, tile, value, filter);
-    return tile.mask == kNoValue ? state : keep_where(fold, state, tile.mask);
+    // A filter of parameters is one for all elements.
+    const bool of_all = filter != kNoValue && b_.type(filter).width == 1;
+    const Partial state = locate(fold, tile, value, of_all ? kNoValue : filter);
+    const ValueId counts = b_.both(of_all ? filter : kNoValue, tile.mask);
+    return counts == kNoValue ? state : keep_where(fold, state, counts);
   }
   Partial part{.fields = {}, .lifted = !f.tile};
   for (NodeId operand : operands_of(fold)) {
