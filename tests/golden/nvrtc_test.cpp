@@ -42,7 +42,13 @@ int most_spilled(const codegen::Graph& graph, const Compiled& compiled) {
   constexpr int kRows = 32, kBytes = 256;
   const codegen::Plan& plan = compiled.plan;
   const bool scans_tiles = plan.strategy == codegen::Strategy::scan_tile && plan.depth == kRows;
-  return scans_tiles && has_quick_folds(graph) ? kBytes : 0;
+  if (scans_tiles && has_quick_folds(graph)) return kBytes;
+  // Parts of relative sums are all at work at once, which leaves a lane 128 registers.
+  constexpr int kFewBytes = 32;
+  const bool terms =
+      std::any_of(graph.folds.begin(), graph.folds.end(),
+                  [](const codegen::Fold& fold) { return fold.relative.has_value(); });
+  return terms && plan.strategy == codegen::Strategy::parts ? kFewBytes : 0;
 }
 
 /// Compiles for `arch` and holds the machine code against the plan.

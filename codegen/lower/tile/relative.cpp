@@ -14,8 +14,8 @@
 namespace chainfold::codegen {
 
 namespace {
-/// Of a lane's values that are kept until their largest one is known.
-constexpr int kMostBytesAtOnce = 128;
+/// A lane's values that are kept until their largest one is known.
+constexpr int kMostAtOnce = 16;
 }  // namespace
 
 Partial TileLowering::fold_relative(std::size_t fold, const std::vector<Loaded>& batch) {
@@ -35,8 +35,7 @@ Partial TileLowering::fold_relative(std::size_t fold, const std::vector<Loaded>&
     Scope scope = scope_of(batch[0]);
     return lift(fold, fold_element(fold, batch[0], scope));
   }
-  const auto each =
-      static_cast<std::size_t>(std::max(1, kMostBytesAtOnce / (width * size_of(type))));
+  const auto each = static_cast<std::size_t>(std::max(1, kMostAtOnce / width));
   std::vector<Partial> states;
   for (std::size_t first = 0; first < batch.size(); first += each) {
     std::vector<ValueId> values, counted;
