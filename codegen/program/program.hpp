@@ -196,7 +196,8 @@ struct Permute {
   ValueId other = kNoValue;
 };
 /// A funnel shift: as many elements as `low` has, from element `from` (i32, below that number) on
-/// of `low` and `high` one behind the other. Each is a word of 32 bits of narrower elements.
+/// of `low` and `high` one behind the other. Each is a word of 32 bits of narrower elements that
+/// are no booleans.
 struct Funnel {
   ValueId low, high, from;
 };

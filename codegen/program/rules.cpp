@@ -240,7 +240,8 @@ class Rules {
   void operation(const Funnel& op, const Instr& instr) const {
     constexpr int kWord = 4;
     const Type& word = type_of(op.low);
-    check(word.shape == Shape::lane && word.width > 1 && word.width * size_of(word.elem) == kWord,
+    check(word.shape == Shape::lane && word.elem != DType::boolean && word.width > 1 &&
+              word.width * size_of(word.elem) == kWord,
           "a funnel shift is of words of narrower elements");
     check(type_of(op.high) == word, "words of two types are shifted");
     check(type_of(op.from) == lane(DType::i32), "the first element is an i32 a lane");

@@ -107,6 +107,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"logsumexp_f32", 0, "cpu"},
     {"longest_run_f32", 4096, "sm_90"},
     {"longest_run_bool", 0, "sm_90"},
+    {"longest_run_bool", 7, "sm_90"},
     // Several outputs and units in one kernel.
     {"frames", 64, "sm_90"},
     {"q6", 0, "sm_90"},

@@ -11,8 +11,10 @@ constexpr int kMostBytesAtOnce = 512;
 }  // namespace
 
 /// Whether a lane has a segment by itself, whose words it turns so that they begin with it.
-bool RowTile::turns_words(const Plan& plan) {
-  return plan.staged.straddle && plan.lanes_per_segment == 1;
+/// Booleans are no parts of words.
+bool RowTile::turns_words(const Graph& graph, const Plan& plan) {
+  return plan.staged.straddle && plan.lanes_per_segment == 1 &&
+         graph.inputs[0].type != DType::boolean;
 }
 
 RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
@@ -21,8 +23,8 @@ RowTile::RowTile(Builder& builder, const Graph& graph, const Plan& plan)
       tile_(builder, graph, plan),
       lanes_(plan.lanes_per_segment),
       per_row_(kWarpWidth / plan.lanes_per_segment),
-      loads_(turns_words(plan) ? static_cast<int>((plan.segment - 1) / plan.load_width + 1)
-                               : plan.loads_a_lane()),
+      loads_(turns_words(graph, plan) ? static_cast<int>((plan.segment - 1) / plan.load_width + 1)
+                                      : plan.loads_a_lane()),
       span_(std::min(plan.rows, plan.lanes_per_segment)),
       merges_(graph, plan, span_) {
   for (const GraphInput& input : graph.inputs)
@@ -114,7 +116,7 @@ std::vector<Loaded> RowTile::load_straddled(int u, int from, int loads) {
   const ValueId in_row = b_.mul(b_.div(b_.lane(), b_.i32(lanes_)), b_.i32(s));
   const ValueId start = b_.add(b_.add(in_row, b_.i32(row)), b_.convert(before_, DType::i32));
   const ValueId head = b_.compute(Op::bit_and, {start, b_.i32(width - 1)});
-  if (turns_words(plan_)) return load_turned(b_.sub(start, head), head, from, loads);
+  if (turns_words(tile_.graph(), plan_)) return load_turned(b_.sub(start, head), head, from, loads);
   const ValueId turn = b_.mul(b_.rem(b_.lane(), b_.i32(lanes_)), b_.i32(width));
   const ValueId offset = b_.add(b_.sub(start, head), turn);
   Builder::Values steps;

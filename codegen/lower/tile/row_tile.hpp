@@ -49,7 +49,7 @@ class RowTile {
   std::vector<Loaded> load_row(int u, int from, int loads);
   std::vector<Loaded> load_straddled(int u, int from, int loads);
   std::vector<Loaded> load_turned(ValueId offset, ValueId head, int from, int loads);
-  [[nodiscard]] static bool turns_words(const Plan& plan);
+  [[nodiscard]] static bool turns_words(const Graph& graph, const Plan& plan);
   Partials fold_row(int u);
   [[nodiscard]] bool is_at_once() const;
   Partials fold_in_turns(int u);
