@@ -240,6 +240,7 @@ class TableTest(TemporaryFile):
         groups = grouped([row(), row(cached=True)], "")
         self.assertEqual(list(groups), ["sum/f16", "sum/f16/cache"])
         self.assertEqual(len(by_case([row(), row(cached=True)])), 2)
+        self.assertEqual(len(by_case([row(), row(offset=1)])), 2)
 
     def test_void_and_missing_rows_are_left_out(self):
         self.store([row(), peer("cub", 0.5, void=True), missing("no torch", impl="torch.sum", kind="")])

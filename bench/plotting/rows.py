@@ -63,11 +63,12 @@ def position(row):
 
 def case_key(row):
     """What rows share that measure the same computation."""
-    return (row["op"], row["dtype"], row["out_dtype"], row["n"], row["segment"], bool(row.get("cached")))
+    return (row["op"], row["dtype"], row["out_dtype"], row["n"], row["segment"], bool(row.get("cached")),
+            row.get("offset", 0))
 
 
 def case_name(row):
-    cache = "/cache" if row.get("cached") else ""
+    cache = ("/cache" if row.get("cached") else "") + ("/off" if row.get("offset") else "")
     if is_axis0(row):
         return f"axis0/{row['dtype']}/{size(row)}{cache}"
     length = f"/{size_text(row['n'])}" if row["segment"] == "whole" else ""
@@ -87,6 +88,7 @@ def grouped(rows, only):
     groups = {}
     for row in rows:
         name = f"{SCANS.get(row['op'], row['op'])}/{row['dtype']}" + ("/cache" if row.get("cached") else "")
+        name += "/off" if row.get("offset") else ""
         if re.search(only, name):
             groups.setdefault(name, []).append(row)
     return groups

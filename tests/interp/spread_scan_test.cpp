@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <random>
 
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
@@ -60,6 +62,7 @@ TEST(SpreadScan, ElementsKnowTheFoldOfSegmentsOfEverySize) {
 /// one run, some over several of them.
 TEST(SpreadScan, WarpsOfABlockTellEachOtherTheirSegmentsFolds) {
   int programs = 0, blocks = 0;
+  const std::uint64_t start = std::random_device{}() % 12;
   for (const TestProgram& tested : scan_programs()) {
     const Computation asked = tested.over(segments(1));
     if (!broadcasts(asked.graph()) && !scans_both_ways(asked.graph())) continue;
@@ -73,9 +76,10 @@ TEST(SpreadScan, WarpsOfABlockTellEachOtherTheirSegmentsFolds) {
     });
     std::uint64_t seed = 0;
     for (std::int64_t segment = 1; segment <= 3000; segment += 1 + segment / 4) {
-      // Every other size, which one differs from program to program.
+      // Every fourth size, which one differs from program to program and from run to run.
       if (!is_taken(static_cast<std::int64_t>(++seed))) continue;
-      if ((seed / kThin + static_cast<std::uint64_t>(programs)) % (slow ? 3 : 2) != 0) continue;
+      if ((seed / kThin + start + static_cast<std::uint64_t>(programs)) % (slow ? 6 : 4) != 0)
+        continue;
       const PlanChoice choice{.strategy = Strategy::scan_block,
                               .warps = seed % 5 == 0 ? 3 : 8,
                               .depth = seed % 3 == 0 ? 5 : 4,
@@ -87,7 +91,7 @@ TEST(SpreadScan, WarpsOfABlockTellEachOtherTheirSegmentsFolds) {
     }
   }
   EXPECT_GE(programs, 3);
-  EXPECT_GE(blocks, 3 * programs / static_cast<int>(kThin));
+  EXPECT_GE(blocks, programs / static_cast<int>(kThin));
 }
 
 }  // namespace
