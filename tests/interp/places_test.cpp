@@ -22,7 +22,7 @@ constexpr DType kTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
                             DType::i8,  DType::u16, DType::i32, DType::u64};
 
 /// Of types, sizes and targets each run takes others, one of so many.
-constexpr int kTurns = 7;
+constexpr int kTurns = 7 * static_cast<int>(kThin);
 
 TEST(Places, AreTheFirstOnes) {
   auto turn = static_cast<int>(std::random_device{}() % kTurns);
