@@ -118,9 +118,9 @@ bool derive_scan(Plan& plan, const PlanChoice& choice, const Graph& graph, const
   plan.scan.range_width = range_width_of(graph, target);
   plan.scan.range_load = range_load_of(graph, target);
   plan.vector_lanes = target.vector_lanes;
+  plan.hints.screens = screens_batches(plan, graph, target);
   // Segments of folds that compute slowly do not wait for memory, and code with non-temporal stores
   // would be as much again (docs/tuned-values.md#scans-on-a-cpu).
-  plan.hints.screens = screens_batches(plan, graph, target);
   plan.hints.non_temporal_from = s > 0 && computes_slowly(graph) ? 0 : target.non_temporal_bytes;
   plan.scan.heads = choice.heads > 0;
   plan.load_width = s > 0 && !plan.scan.heads ? widest_divisor(s, widest) : widest;
@@ -240,6 +240,7 @@ std::optional<Plan> make_scan_plan(const Plan& plan, const PlanChoice& choice, c
     lanes.hints.non_temporal_from = 0;
   if (!choice.hints) {
     lanes.hints.non_temporal_from = 0;
+    lanes.hints.screens = false;
     return lanes;
   }
   lanes.hints.to_lines = moves_to_lines(graph, lanes, target);

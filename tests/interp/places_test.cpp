@@ -9,6 +9,8 @@
 #include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/target/target.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
@@ -96,6 +98,13 @@ TEST(Places, AreLookedForInFewBatchesOnACpu) {
   EXPECT_TRUE(codegen::choose_plan(far.graph(), cpu, request).hints.screens);
   EXPECT_FALSE(codegen::choose_plan(sums.graph(), cpu, request).hints.screens);
   EXPECT_FALSE(codegen::choose_plan(far.graph(), gpu, request).hints.screens);
+  // Ranges of scans do, too, unless hints are off.
+  const Computation running = over(whole(), inclusive(argmax(x)));
+  const codegen::PlanRequest all{.segment = 0};
+  codegen::PlanChoice choice = codegen::default_choice(running.graph(), cpu, all);
+  EXPECT_TRUE(codegen::make_plan(running.graph(), cpu, all, choice)->hints.screens);
+  choice.hints = false;
+  EXPECT_FALSE(codegen::make_plan(running.graph(), cpu, all, choice)->hints.screens);
 }
 
 }  // namespace
