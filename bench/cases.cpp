@@ -33,7 +33,6 @@ Computation float_fold(Op op, const dsl::Partition& partition) {
   switch (op) {
     case Op::mean_var: return over(partition, as<Out>(mean(x)), as<Out>(variance(x)));
     case Op::dot: return over(partition, as<Out>(dot(x, input<T>("y"))));
-    case Op::min_max: return over(partition, min(x), max(x));
     case Op::filtered_sum: return over(partition, as<Out>(sum(x, where(x > 0))));
     case Op::mean_rms: return over(partition, mean(x), sqrt(mean(x * x)));
     default: return sum_of<T, Out>(partition);
@@ -70,12 +69,18 @@ Computation query6(const dsl::Partition& partition) {
   return over(partition, sum(price * disc, where(hit)));
 }
 
+std::logic_error no_benchmark(Op op, DType in, DType out) {
+  return std::logic_error(fmt::format("there is no benchmark of {} from {} to {}", name_of(op),
+                                      chainfold::name_of(in), chainfold::name_of(out)));
+}
+
 Computation computation_of(Op op, DType in, DType out, const dsl::Partition& partition) {
   const auto types = [&](DType a, DType b) { return in == a && out == b; };
   if (op == Op::q6) return query6(partition);
   if (has_every_type(op, in)) {
     Computation computation = typed_fold(op, in, partition);
     if (computation.output_type(0) == out) return computation;
+    throw no_benchmark(op, in, out);
   }
   if (op == Op::decay && types(DType::f32, DType::f32))
     return over(partition, linear_recurrence(kDecay, input<float>("x")));
@@ -104,8 +109,7 @@ Computation computation_of(Op op, DType in, DType out, const dsl::Partition& par
     if (types(DType::i8, DType::i32)) return sum_of<std::int8_t, std::int32_t>(partition);
     if (types(DType::i8, DType::i64)) return sum_of<std::int8_t, std::int64_t>(partition);
   }
-  throw std::logic_error(fmt::format("there is no benchmark of {} from {} to {}", name_of(op),
-                                     chainfold::name_of(in), chainfold::name_of(out)));
+  throw no_benchmark(op, in, out);
 }
 
 /// Running sums of f16 leave the type's range sooner or later unless the mean is zero. The

@@ -54,7 +54,8 @@ struct Fold {
   /// Of states (value, index) out of operands (value, index): Op::min or Op::max, which the value
   /// is of all values. The index is the least of those elements that have this value, NaN being one
   /// value. So merges of a state with itself change nothing, nor do elements whose values are not
-  /// better than the state's and whose indices are larger.
+  /// better than the state's and whose indices are larger. The index of nothing is that of `init`:
+  /// above all, or where elements are merged in order (in_order) -1.
   std::optional<Op> place;
   /// Of states (top, sum): what several elements are at once, up to rounding. `top` combines their
   /// operands, and the sum is that of term(operand, base(top)).

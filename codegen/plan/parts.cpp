@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/folds.hpp"
@@ -88,6 +89,10 @@ void derive_parts(Plan& plan, const PlanChoice& choice, const Graph& graph, cons
   const bool merged = choice.cluster == 0 && choice.parts > 1;
   if (!target.is_cpu() && merged)
     plan.parts.wave = std::max<std::int64_t>(1, target.processors * kPartWarps / plan.warps);
+  // Blocks that hold as many parts as are at work at a time. Long merges would take the registers
+  // of half of them.
+  if (plan.parts.wave > 0 && plan.parts.wanted <= plan.parts.wave && merges_fields(graph))
+    plan.occupancy = kPartWarps / plan.warps;
   plan.launches = merged ? 2 : 1;
 }
 

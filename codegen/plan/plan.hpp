@@ -101,8 +101,9 @@ struct PlanHints {
   /// (streams.hpp). Of rows without a loop, blocks are dealt to them (Launch::streams). Of columns
   /// these are the rows of a batch, else the loads of a batch.
   int streams = 1;
-  /// rows, parts, lanes in vectors: within loops a batch's elements are compared with the best
-  /// value so far, and only where one is better its place is looked for (Fold::place).
+  /// rows, parts, ranges of scans, lanes in vectors: within loops a batch's elements are compared
+  /// with the best value so far, and only where one is better its place is looked for
+  /// (Fold::place).
   bool screens = false;
   /// Scans, a CPU's rows: bytes of an output from which on its stores are non-temporal; 0: never.
   std::int64_t non_temporal_from = 0;
@@ -217,7 +218,7 @@ struct Plan {
   /// Tiles in shared memory or on their way, of staged (a power of two) and look_ahead. A CPU's:
   /// one more than those that a thread takes before it scans one.
   int stages = 0;
-  int occupancy = 0;        ///< staged, columns, scans: blocks a multiprocessor
+  int occupancy = 0;        ///< parts, staged, columns, scans: blocks a multiprocessor
   std::int64_t blocks = 0;  ///< staged, look_ahead: those that stay, at most; published: all
   StagedPlan staged{};
   ColumnsPlan columns{};

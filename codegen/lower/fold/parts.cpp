@@ -17,13 +17,11 @@
 #include <vector>
 
 #include "chainfold/codegen/graph/fold.hpp"
-#include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
 #include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
-#include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 
 namespace chainfold::codegen {
@@ -204,13 +202,6 @@ class PartsLowering {
   int state_loads_ = kStateLoads;
 };
 
-/// Blocks of a multiprocessor that hold as many parts as are at work at a time. Long merges would
-/// take the registers of half of them.
-int blocks_at_once(const Graph& graph, const Plan& plan) {
-  const bool all = plan.parts.wave > 0 && plan.parts.wanted <= plan.parts.wave;
-  return all && merges_fields(graph) ? kPartWarps / plan.warps : 0;
-}
-
 }  // namespace
 
 Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) {
@@ -235,7 +226,7 @@ Program lower_parts(const Graph& graph, const Plan& plan, const Target& target) 
   program.launches.push_back({.name = "fold_parts",
                               .grid = param(params.part_end) - param(params.part_begin),
                               .warps = plan.warps,
-                              .min_blocks = blocks_at_once(graph, plan),
+                              .min_blocks = plan.occupancy,
                               .half_vectors = plan.hints.half_vectors,
                               .cluster = std::max(1, plan.parts.cluster)});
   lowering.lower_fold();

@@ -1,7 +1,5 @@
 // A row's scan of places (Fold::place), which are merged in order: by rows that have no better
 // value, or by values, and then by the lanes that have them.
-#include <algorithm>
-
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/scan/row.hpp"
@@ -44,11 +42,7 @@ ValueId ScanRow::scan_places(std::size_t fold, const Partial& elements, int widt
 
 /// Whether every lane that has elements follows lanes that have some.
 bool ScanRow::fills_lanes(std::size_t fold, const LaneScan& scan) const {
-  return scan.unit == 1 && !scan.reverse &&
-         std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
-           const bool folds = node.kind == NodeKind::fold || node.kind == NodeKind::scan;
-           return folds && static_cast<std::size_t>(node.index) == fold && node.filter != kNoNode;
-         });
+  return scan.unit == 1 && !scan.reverse && !tile_.is_filtered(fold);
 }
 
 /// Of states (value, index) that are merged in order. Values are scanned alone. A lane whose value
@@ -66,10 +60,7 @@ Partial ScanRow::places_across_lanes(std::size_t fold, const Partial& total, con
                            merged, best);
   }
   const ValueId before = b_.shuffle_up(best, 1);
-  // NaN is not worse than anything, and nothing is better than it.
-  ValueId first =
-      b_.compute(Op::bit_not, {b_.compute(better == Op::max ? Op::le : Op::ge, {value, before})});
-  if (is_float(b_.type(value).elem)) first = b_.both(first, b_.compute(Op::eq, {before, before}));
+  const ValueId first = tile_.is_better(fold, value, before);
   const ValueId begins = scan.before_last == kNoValue ? b_.compute(Op::eq, {lane, b_.i32(0)})
                                                       : b_.lt(scan.before_last, b_.i32(scan.width));
   ValueId source = b_.select(b_.compute(Op::bit_or, {first, begins}), lane, b_.i32(-1));

@@ -49,10 +49,9 @@ bool TileLowering::knows_count(std::size_t fold) const {
   return fold_of(fold).counts && fold_node(fold).filter == kNoNode;
 }
 
-/// Halves are added up until one element a lane is left.
-ValueId TileLowering::add_halves(ValueId v) {
+ValueId TileLowering::combine_halves(Op op, ValueId v) {
   for (int w = b_.type(v).width; w > 1; w /= 2)
-    v = b_.add(b_.extract(v, 0, w / 2), b_.extract(v, w / 2, w / 2));
+    v = b_.compute(op, {b_.extract(v, 0, w / 2), b_.extract(v, w / 2, w / 2)});
   return v;
 }
 

@@ -26,6 +26,13 @@ bool TileLowering::has_place(std::size_t fold) const {
   return fold_of(fold).place && graph_.node(operands_of(fold)[1]).kind == NodeKind::index;
 }
 
+ValueId TileLowering::is_better(std::size_t fold, ValueId value, ValueId other) {
+  const Op not_better = *fold_of(fold).place == Op::max ? Op::le : Op::ge;
+  const ValueId better = b_.compute(Op::bit_not, {b_.compute(not_better, {value, other})});
+  return is_float(b_.type(value).elem) ? b_.both(better, b_.compute(Op::eq, {other, other}))
+                                       : better;
+}
+
 Partial TileLowering::locate_by_keys(std::size_t fold, const Loaded& tile, ValueId value,
                                      ValueId filter) {
   const Fold& f = fold_of(fold);
@@ -38,8 +45,7 @@ Partial TileLowering::locate_by_keys(std::size_t fold, const Loaded& tile, Value
   using Limits = std::numeric_limits<std::int32_t>;
   const ValueId none = b_.i32(largest ? Limits::min() : Limits::max());
   if (filter != kNoValue) keys = b_.select(filter, keys, none);
-  for (int w = tile.width; w > 1; w /= 2)
-    keys = b_.compute(*f.place, {b_.extract(keys, 0, w / 2), b_.extract(keys, w / 2, w / 2)});
+  keys = combine_halves(*f.place, keys);
   const ValueId place = b_.compute(Op::bit_and, {keys, b_.i32(last)});
   const ValueId best = b_.convert(b_.compute(Op::shr, {keys, b_.i32(bits)}), f.operands[0]);
   const ValueId ahead = largest ? b_.sub(b_.i32(last), place) : place;
@@ -53,8 +59,6 @@ Partial TileLowering::locate(std::size_t fold, const Loaded& tile, ValueId value
   const Fold& f = fold_of(fold);
   if (is_integer(f.operands[0]) && size_of(f.operands[0]) <= 2)
     return locate_by_keys(fold, tile, value, filter);
-  const Op not_better = *f.place == Op::max ? Op::le : Op::ge;
-  const bool floats = is_float(f.operands[0]);
   struct Best {
     ValueId value, place, counts;
   };
@@ -65,9 +69,7 @@ Partial TileLowering::locate(std::size_t fold, const Loaded& tile, ValueId value
                    .counts = filter == kNoValue ? kNoValue : b_.extract(filter, e)});
   }
   const auto first_of = [&](const Best& a, const Best& b) -> Best {
-    // NaN is not worse than anything, and nothing is better than it.
-    ValueId later = b_.compute(Op::bit_not, {b_.compute(not_better, {b.value, a.value})});
-    if (floats) later = b_.both(later, b_.compute(Op::eq, {a.value, a.value}));
+    ValueId later = is_better(fold, b.value, a.value);
     ValueId counts = kNoValue;
     if (a.counts != kNoValue) {
       const ValueId none = b_.compute(Op::bit_not, {a.counts});
@@ -100,9 +102,7 @@ ValueId TileLowering::changes_place(std::size_t fold, const Partial& state, Valu
   if (!ahead) better = b_.compute(Op::bit_not, {better});
   if (floats && ahead)
     better = b_.compute(Op::bit_or, {better, b_.compute(Op::ne, {value, value})});
-  for (int w = width; w > 1; w /= 2)
-    better =
-        b_.compute(Op::bit_or, {b_.extract(better, 0, w / 2), b_.extract(better, w / 2, w / 2)});
+  better = combine_halves(Op::bit_or, better);
   const ValueId own = state.fields[0];
   if (floats && !ahead) better = b_.both(better, b_.compute(Op::eq, {own, own}));
   return b_.compute(Op::bit_or, {better, b_.lt(state.fields[1], b_.i64(0))});  // or none is there
@@ -110,18 +110,15 @@ ValueId TileLowering::changes_place(std::size_t fold, const Partial& state, Valu
 
 Partial TileLowering::with_better_place(std::size_t fold, const Partial& before,
                                         const Partial& lanes) {
-  const auto merged = [&]() -> Builder::Values {
-    Builder::Values fields = merge(fold, before, of_warp(fold, lanes, 1)).fields;
-    for (ValueId& field : fields) field = b_.splat(field);
-    return fields;
-  };
-  const auto same = [&]() -> Builder::Values {
-    Builder::Values fields = before.fields;
+  const auto of_lanes = [&](Builder::Values fields) {
     for (ValueId& field : fields) field = b_.splat(field);
     return fields;
   };
   Partial state = before;
-  state.fields = b_.branch(b_.any(changes_place(fold, before, lanes.fields[0])), merged, same);
+  state.fields = b_.branch(
+      b_.any(changes_place(fold, before, lanes.fields[0])),
+      [&] { return of_lanes(merge(fold, before, of_warp(fold, lanes, 1)).fields); },
+      [&] { return of_lanes(before.fields); });
   return state;
 }
 
@@ -152,12 +149,6 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
     if (!floats) return same;
     const ValueId nan_a = b_.compute(Op::ne, {a, a}), nan_b = b_.compute(Op::ne, {b, b});
     return b_.compute(Op::bit_or, {same, b_.compute(Op::bit_and, {nan_a, nan_b})});
-  };
-  // NaN is better than numbers.
-  const auto is_better = [&](ValueId a, ValueId b) {
-    if (!floats) return b_.compute(better == Op::max ? Op::gt : Op::lt, {a, b});
-    const ValueId worse = b_.compute(better == Op::max ? Op::le : Op::ge, {a, b});
-    return b_.both(b_.compute(Op::bit_not, {worse}), b_.compute(Op::eq, {b, b}));
   };
 
   // Of each load the values, and which of them count.
@@ -195,7 +186,7 @@ Partial TileLowering::screen(std::size_t fold, const std::vector<Loaded>& batch,
         f.commutative
             ? b_.compute(Op::bit_and, {are_same(run.best, best), b_.lt(run.from, best_at)})
             : b_.lt(best_at, b_.i64(0));
-    const ValueId wins = b_.compute(Op::bit_or, {is_better(run.best, best), same});
+    const ValueId wins = b_.compute(Op::bit_or, {is_better(fold, run.best, best), same});
     changes = changes == kNoValue ? wins : b_.compute(Op::bit_or, {changes, wins});
     runs.push_back(run);
   }

@@ -26,9 +26,7 @@ Partial TileLowering::fold_relative(std::size_t fold, const std::vector<Loaded>&
   const int width = batch.front().width;
   const bool across = batch.front().across;
   const auto of_lane = [&](Op op, ValueId value) {
-    for (int w = b_.type(value).width; !across && w > 1; w /= 2)
-      value = b_.compute(op, {b_.extract(value, 0, w / 2), b_.extract(value, w / 2, w / 2)});
-    return value;
+    return across ? value : combine_halves(op, value);
   };
 
   if (batch.size() == 1 && (width == 1 || across)) {  // no two elements share anything

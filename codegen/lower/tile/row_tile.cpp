@@ -150,8 +150,7 @@ std::vector<Loaded> RowTile::load_turned(ValueId offset, ValueId head, int from,
     const Address at{.base = b_.i64(std::int64_t{k} * width), .group = 1, .offset = offset};
     // Behind the segment's last element there may be nothing to be read.
     const std::int32_t left = s - k * width;
-    const ValueId mask = left < width ? b_.lt(b_.i32(-left), head) : kNoValue;
-    return tile_.load(at, width, left > 0 ? kNoValue : mask, kNoValue);
+    return tile_.load(at, width, left > 0 ? kNoValue : b_.lt(b_.i32(-left), head), kNoValue);
   };
   std::vector<Loaded> tiles;
   Loaded next = load(from);

@@ -196,6 +196,9 @@ class TileLowering {
                       int warps);
 
   // Places in order (place.cpp): folds with Fold::place that are merged in order.
+  /// Whether a value is better than another one by itself. NaN is not worse than anything, and
+  /// nothing is better than it.
+  ValueId is_better(std::size_t fold, ValueId value, ValueId other);
   /// Whether a lane has elements or states that may change the state of what comes before them, or
   /// behind them in memory (`ahead`). Their values are `value`.
   ValueId changes_place(std::size_t fold, const Partial& state, ValueId value, bool ahead = false);
@@ -220,6 +223,10 @@ class TileLowering {
     const Fold& own_fold = graph_.folds[own(fold)];
     if (!own_fold.quick || form_ == Form::own) return own_fold;
     return fold < graph_.folds.size() ? own_fold.quick->scans : own_fold.quick->rest;
+  }
+  /// Whether a filter leaves elements out.
+  [[nodiscard]] bool is_filtered(std::size_t fold) const {
+    return fold_node(fold).filter != kNoNode;
   }
   [[nodiscard]] bool is_quick() const { return form_ != Form::own; }
   /// What `body` does by quick folds of a form.
@@ -391,9 +398,12 @@ class TileLowering {
   ValueId sum_of(std::size_t fold, const std::vector<Sample>& samples);
   ValueId squares_of(const std::vector<Sample>& samples, ValueId mean);
   ValueId add_squares(const Sample& sample, const std::vector<ValueId>& vectors);
-  ValueId add_halves(ValueId v);
+  /// Halves by an operation, until one element a lane is left.
+  ValueId combine_halves(Op op, ValueId v);
   /// What becomes of a lane's elements in one segment.
-  ValueId total_of(const Sample& sample, ValueId v) { return sample.across ? v : add_halves(v); }
+  ValueId total_of(const Sample& sample, ValueId v) {
+    return sample.across ? v : combine_halves(Op::add, v);
+  }
   /// Values pairwise, neighbours first, by an operation; and what a group of lanes holds.
   ValueId combine_all(Op op, std::vector<ValueId> values);
   ValueId combine_group(Op op, ValueId value, int group);

@@ -106,6 +106,8 @@ TEST(BenchPlansCases, SayWhichLineIsWrong) {
   EXPECT_NE(complaint("sum f16 f16 64").find("line 2 of the list: OP IN OUT"), std::string::npos);
   EXPECT_NE(complaint("summ f16 f16 64 0").find("no op 'summ'"), std::string::npos);
   EXPECT_NE(complaint("sum f17 f16 64 0").find("'f17' is no type"), std::string::npos);
+  EXPECT_NE(complaint("max f16 f32 64 0").find("no benchmark of max from f16 to f32"),
+            std::string::npos);
   EXPECT_NE(complaint("sum f16 f16 -4 0").find("'-4' is no number of elements of a segment"),
             std::string::npos);
   EXPECT_NE(complaint("sum f16 f16 64 1e6").find("'1e6' is no number"), std::string::npos);
