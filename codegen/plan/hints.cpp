@@ -54,12 +54,9 @@ bool half_vectors_do(const Plan& plan, const Graph& graph, const Target& target)
 
 bool screens_batches(const Plan& plan, const Graph& graph, const Target& target) {
   if (!target.vector_lanes) return false;
-  if (has_scans(graph)) {  // ranges, whose folds are merged in order or not
-    return std::all_of(graph.folds.begin(), graph.folds.end(),
-                       [](const Fold& fold) { return fold.place.has_value(); });
-  }
-  if (needs_order(graph)) return false;
-  if (plan.strategy != Strategy::rows && plan.strategy != Strategy::parts) return false;
+  const bool ranges = has_scans(graph);  // whose folds are merged in order or not
+  if (!ranges && needs_order(graph)) return false;
+  if (!ranges && plan.strategy != Strategy::rows && plan.strategy != Strategy::parts) return false;
   return std::any_of(graph.folds.begin(), graph.folds.end(),
                      [](const Fold& fold) { return fold.place.has_value(); });
 }

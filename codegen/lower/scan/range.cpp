@@ -21,7 +21,7 @@ std::vector<std::vector<ValueId>> ScanRow::scan_range(const std::vector<Loaded>&
     }
     for (std::size_t r = 0; r < rows.size(); ++r) {
       RowCarry carry{.state = states[f]};
-      values[r][f] = scans_places(f) ? scan_places(f, rows[r].elements[f], rows[r].width, 0, carry)
+      values[r][f] = screens_rows(f) ? scan_places(f, rows[r].elements[f], rows[r].width, 0, carry)
                                      : scan(f, rows[r].elements[f], rows[r].width, 0, carry);
       states[f] = *settled(f, carry);
     }

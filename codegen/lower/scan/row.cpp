@@ -233,7 +233,7 @@ ValueId ScanRow::scan(std::size_t fold, const Loaded& row, std::int64_t first, R
 
 ValueId ScanRow::scan_row(std::size_t fold, const Loaded& row, std::int64_t first,
                           RowCarry& carry) {
-  if (segment_ == 0 && carry.state && scans_places(fold))
+  if (segment_ == 0 && carry.state && screens_rows(fold))
     return scan_places(fold, tile_.fold_elements(row)[fold], row.width, first, carry);
   if (!tile_.by_quads(fold, row))
     return scan(fold, tile_.fold_elements(row)[fold], row.width, first, carry);

@@ -129,6 +129,10 @@ class ScanRow {
   };
   /// Whether a fold's states are places that are merged in order.
   [[nodiscard]] bool scans_places(std::size_t fold) const;
+  /// Whether a place is scanned only in rows that have a better value (PlanHints::screens).
+  [[nodiscard]] bool screens_rows(std::size_t fold) const {
+    return tile_.screens() && scans_places(fold);
+  }
   ValueId scan_places(std::size_t fold, const Partial& elements, int width, std::int64_t first,
                       RowCarry& carry);
   /// Each lane's total behind those of the lanes before it.

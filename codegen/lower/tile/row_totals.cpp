@@ -16,7 +16,7 @@ void RowTotals::add(const Partials& row) {
     const Fold& fold = tile_.fold_of(f);
     const bool ordered = !fold.commutative;
     Run run{.part = row[f]};
-    if (ordered && fold.place && run.part.lifted && !run.part.complete) {
+    if (ordered && tile_.screens() && fold.place && run.part.lifted && !run.part.complete) {
       std::vector<Run>& runs = runs_[f];
       if (runs.empty()) {
         runs.push_back({.part = tile_.of_warp(f, std::move(run.part), 1)});

@@ -153,6 +153,8 @@ class TileLowering {
   [[nodiscard]] const FoldPlan& how(std::size_t fold) const { return plan_.folds[own(fold)]; }
   /// Whether lanes are elements of vectors (Target::vector_lanes).
   [[nodiscard]] bool vector_lanes() const { return plan_.vector_lanes; }
+  /// Whether places are looked for only where there is a better value (PlanHints::screens).
+  [[nodiscard]] bool screens() const { return plan_.hints.screens; }
   /// Whether what a matrix instruction gives is tested for NaN and infinities.
   [[nodiscard]] bool guarded() const { return plan_.promises.guard; }
   /// Whether quads of lanes sum a tile's elements of this fold (Unit::mma_scan); these as operand
