@@ -257,7 +257,8 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
       case ParamRole::origin:
       case ParamRole::part_begin:
       case ParamRole::has_carry_in:
-      case ParamRole::has_carry_out: break;
+      case ParamRole::has_carry_out:
+      case ParamRole::has_status: break;
     }
     values.push_back(static_cast<std::uint64_t>(value));
   }
@@ -283,7 +284,8 @@ std::vector<double> sizes_of(const Compiled& compiled, const Graph& graph, std::
       }
       case BufferRole::scratch: count = buffer.elements.evaluate(params); break;
       case BufferRole::carry_in:
-      case BufferRole::carry_out: break;
+      case BufferRole::carry_out:
+      case BufferRole::status: break;
     }
     sizes.push_back(static_cast<double>(count) * size_of(buffer.type));
   }

@@ -68,8 +68,8 @@ struct OverArgumentsRule {
   static constexpr bool kPartition = std::same_as<First, Partition>;
   static constexpr bool kExpressions = (Expression<Rest> && ...);
   static_assert(kPartition,
-                "chainfold: cf::over takes a partition first, cf::whole(), cf::segments(n) or "
-                "cf::columns(n), and then the outputs, e.g. cf::over(cf::whole(), cf::sum(x))");
+                "chainfold: cf::over takes a partition first, cf::whole(), cf::segments(n), "
+                "cf::columns(n) or cf::offsets(name), and then the outputs, e.g. cf::over(cf::whole(), cf::sum(x))");
   static_assert(!kPartition || kExpressions,
                 "chainfold: an output of cf::over is no expression; outputs are folds and scans, "
                 "e.g. cf::sum(x), cf::fold(monoid, x) or cf::inclusive_sum(x)");

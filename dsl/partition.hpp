@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/dsl/input.hpp"
@@ -25,13 +27,16 @@ struct Partition {
   std::string size_param = {};  ///< segments, columns: the name of that parameter
   DType size_type = DType::i64;
   Tail tail = Tail::error;
+  std::vector<codegen::GraphInput> bounds = {};  ///< offsets: names and types
 
   codegen::Partition write(Walk& walk) const {
     codegen::Partition out;
     out.kind = kind;
     out.size = size;
     out.tail = tail == Tail::partial;
-    if (kind != codegen::Partition::Kind::whole && size == 0) {
+    for (const codegen::GraphInput& bound : bounds)
+      out.bounds.push_back(walk.builder.bound(bound.name, bound.type));
+    if (out.has_size() && size == 0) {
       out.size_param = walk.builder.param_index(walk.builder.param(size_param, size_type));
     }
     return out;
@@ -54,8 +59,8 @@ template <bool Columns, bool IsExpression>
 struct SizeRule {
   static_assert(Columns || !IsExpression,
                 "chainfold: the segment size is an expression; it is one number for all segments, "
-                "cf::segments(64) or cf::segments(cf::param<std::int64_t>(\"S\")): segments of "
-                "sizes that an input tells are not supported yet");
+                "cf::segments(64) or cf::segments(cf::param<std::int64_t>(\"S\")); where an array "
+                "tells the segments write cf::offsets(\"row_ptr\")");
   static_assert(!Columns || !IsExpression,
                 "chainfold: the number of columns is an expression; write cf::columns(1024) or "
                 "cf::columns(cf::param<std::int64_t>(\"C\"))");
@@ -138,6 +143,46 @@ template <class S>
 dsl::Partition columns(const S&) {
   (void)dsl::SizeRule<true, Expression<S>>{};
   return {};
+}
+
+namespace dsl {
+template <class T>
+struct OffsetsRule {
+  static constexpr bool kInteger = std::same_as<T, std::int64_t> || std::same_as<T, std::int32_t>;
+  static_assert(kInteger,
+                "chainfold: offsets are std::int64_t or std::int32_t, e.g. "
+                "cf::offsets<std::int32_t>(\"row_ptr\")");
+  static constexpr DType kType = std::same_as<T, std::int32_t> ? DType::i32 : DType::i64;
+};
+}  // namespace dsl
+
+/// Segments that an array tells: of m + 1 offsets o, segment i is the elements [o_i, o_(i+1)), as
+/// the row pointers of a CSR matrix or the offsets of an Arrow list have it. Segments may be empty;
+/// a fold of one is that of nothing. Elements before the first offset and from the last one on
+/// belong to none. cf::index(), argmin and argmax are positions in the segment.
+///
+///     auto x = cf::input<float>("x");
+///     auto rows = cf::over(cf::offsets("row_ptr"), cf::sum(x), cf::max(x));
+///     auto [sum, largest] = cf::compile(rows).run({{"x", values}, {"row_ptr", offsets}});
+///
+/// T is the offsets' type, std::int64_t or std::int32_t. They are bound by name with their count,
+/// and lie where the inputs do. Offsets that decrease, are negative, or lie behind the elements
+/// make run() throw UserError(wrong_offset); a launch writes no output then and tells its
+/// LaunchStatus. Time: of elements and segments together, however they are shared out (by a merge
+/// path; Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", 2016).
+template <class T = std::int64_t>
+dsl::Partition offsets(std::string_view name) {
+  return {.kind = codegen::Partition::Kind::offsets,
+          .bounds = {{std::string(name), dsl::OffsetsRule<T>::kType}}};
+}
+
+/// Segments with gaps between them: segment i is the elements [begin_i, end_i), and each ends
+/// before or where the next one begins. Elements of the gaps belong to none.
+template <class T = std::int64_t>
+dsl::Partition offsets(std::string_view begin, std::string_view end) {
+  constexpr DType kType = dsl::OffsetsRule<T>::kType;
+  return {.kind = codegen::Partition::Kind::offsets,
+          .bounds = {{std::string(begin), kType}, {std::string(end), kType}}};
 }
 
 }  // namespace chainfold

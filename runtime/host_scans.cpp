@@ -1,6 +1,7 @@
 // run_on_device: scans of host data whose segments are too long for chunks, and folds of the whole
-// input by one cluster. All inputs and outputs of a piece are on the device at once. Only the
-// copies go through pinned buffers: one is filled while the one before it is on its way.
+// input by one cluster, and folds over segments that offsets tell. All inputs and outputs of a
+// piece are on the device at once. Only the copies go through pinned buffers: one is filled while
+// the one before it is on its way.
 #include "chainfold/runtime/host_scans.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
 
@@ -85,7 +87,7 @@ class Transfer {
 
 }  // namespace
 
-void run_on_device(const Context& context, const Kernel::State::Piece& piece) {
+LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& piece) {
   const codegen::Graph& graph = *piece.graph;
   Slots slots(graph, piece.variant->compiled.program, piece.arguments, piece.range);
   // The elements of full segments, or of the whole: those of a tail are a piece of their own.
@@ -102,19 +104,26 @@ void run_on_device(const Context& context, const Kernel::State::Piece& piece) {
   };
   for (const auto& input : graph.inputs)
     allocate(inputs, codegen::BufferRole::input, elements, input.type);
+  for (const auto& bound : graph.partition.bounds)
+    allocate(inputs, codegen::BufferRole::input, bound_values(graph, piece.arguments), bound.type);
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     allocate(outputs, codegen::BufferRole::output, per_element(graph, o) ? elements : segments,
              graph.node(graph.outputs[o]).type);
   }
   const DeviceBuffer scratch(context, static_cast<std::size_t>(slots.scratch_bytes()));
   slots.set_scratch(scratch.data());
+  LaunchStatus status;
+  const DeviceBuffer told(context, codegen::has_offsets(graph) ? sizeof status : 0);
+  if (told.bytes() > 0) slots.set_status(told.data());
   Transfer transfer(context, longest);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     transfer.upload(inputs[i], piece.arguments.inputs[i]);
   piece.variant->launch_all(slots, transfer.stream());
   for (std::size_t o = 0; o < outputs.size(); ++o)
     transfer.download(piece.arguments.outputs[o], outputs[o]);
+  transfer.download(reinterpret_cast<std::byte*>(&status), told);
   transfer.finish();
+  return status;
 }
 
 }  // namespace chainfold::runtime

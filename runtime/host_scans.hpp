@@ -7,7 +7,7 @@
 namespace chainfold::runtime {
 
 /// Runs a kernel over host memory on a GPU, with a piece's inputs and outputs whole on the device,
-/// and one launch.
-void run_on_device(const Context& context, const Kernel::State::Piece& piece);
+/// and one launch. Returns what that tells.
+LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& piece);
 
 }  // namespace chainfold::runtime

@@ -310,7 +310,9 @@ void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
     const bool fits =
         segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
     const bool whole = piece.variant->compiled.plan.parts.cluster > 0 && segment == 0;
-    if (whole || (codegen::has_scans(*piece.graph) && !fits)) {
+    if (codegen::has_offsets(*piece.graph)) {
+      check_status(*piece.graph, piece.arguments, run_on_device(context, piece));
+    } else if (whole || (codegen::has_scans(*piece.graph) && !fits)) {
       run_on_device(context, piece);
     } else {
       Staging(context, piece).run();

@@ -188,7 +188,7 @@ void prepare_state(Kernel::State& state, const codegen::Graph& graph) {
     state.tail_graph->partition = {};
     state.tail_classes = codegen::element_classes(*state.tail_graph, state.target);
   }
-  if (partition.kind != codegen::Partition::Kind::whole && partition.size == 0) {
+  if (partition.has_size() && partition.size == 0) {
     // No size yet, but a request that no plan can meet throws now.
     static_cast<void>(codegen::choose_plan(*state.graph, state.target,
                                            state.request({.segment = 1}, kWidestLoad)));
@@ -214,21 +214,21 @@ Kernel compile(const Computation& computation, const Options& options) {
   }
   if (!options.plan.empty()) static_cast<void>(codegen::parse_choice(options.plan));
   const codegen::Graph& graph = computation.graph();
-  if (graph.inputs.size() + graph.params.size() > kMaxBindings ||
-      graph.outputs.size() > kMaxBindings) {
+  const std::size_t inputs = graph.inputs.size() + graph.partition.bounds.size();
+  if (inputs + graph.params.size() > kMaxBindings || graph.outputs.size() > kMaxBindings) {
     throw UserError(
         ErrorCode::unsupported,
         fmt::format("the expression has {} inputs and parameters and {} outputs; a kernel takes at "
                     "most {} of each, so "
                     "split it over several kernels",
-                    graph.inputs.size() + graph.params.size(), graph.outputs.size(), kMaxBindings));
+                    inputs + graph.params.size(), graph.outputs.size(), kMaxBindings));
   }
   runtime::check_scan_partition(graph);
   auto state = std::make_shared<Kernel::State>();
   state->options = options;
   runtime::roomy([&] { prepare_state(*state, graph); });
   const codegen::Partition& partition = state->graph->partition;
-  const bool whole = partition.kind == codegen::Partition::Kind::whole;
+  const bool whole = !partition.has_size();
   if (whole || partition.size > 0) {
     const Kernel::State::Shape shape{.segment = whole ? 0 : partition.size};
     // The number of elements decides between size classes. A pinned plan of segments is the same

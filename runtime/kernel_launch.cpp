@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/choose/choose.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/host_scans.hpp"
 #include "chainfold/runtime/host_staging.hpp"
@@ -46,13 +47,14 @@ class Work {
   }
   /// The most that a piece needs: pieces run one after the other.
   [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
-  void launch(void* stream, void* scratch, const void* carry_in = nullptr,
+  void launch(void* stream, void* scratch, LaunchStatus* status, const void* carry_in = nullptr,
               void* carry_out = nullptr) {
     runtime::Slots* next = slots_.begin();
     for (const auto& piece : pieces_) {
       runtime::Slots& slots = *next++;
       slots.set_scratch(scratch);
       slots.set_carry(carry_in, carry_out);
+      slots.set_status(status);
       piece.variant->launch_all(slots, stream);
     }
   }
@@ -92,7 +94,8 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
     }
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };
-  if (arguments.segments > 0) add(false, arguments, alignment);
+  // Where offsets tell the segments they are looked at even if there are none.
+  if (arguments.segments > 0 || codegen::has_offsets(*graph)) add(false, arguments, alignment);
   if (arguments.tail_elements > 0) {
     runtime::Arguments tail = arguments;
     for (std::size_t i = 0; i < graph->inputs.size(); ++i) {
@@ -150,7 +153,9 @@ void Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) cons
   }
   Work work(pieces);
   const HostScratch scratch = host_scratch(work.scratch_bytes());
-  work.launch(nullptr, scratch.get());
+  LaunchStatus status;
+  work.launch(nullptr, scratch.get(), &status);
+  runtime::check_status(*state.graph, arguments, status);
 }
 
 namespace {
@@ -241,7 +246,7 @@ void Kernel::launch(const LaunchArgs& args) const {
                     "scratch");
   }
   if (state.device < 0) {
-    work.launch(nullptr, args.scratch.data, args.carry_in.data, args.carry_out.data);
+    work.launch(nullptr, args.scratch.data, args.status, args.carry_in.data, args.carry_out.data);
     return;
   }
   const runtime::Context& context = *state.context;
@@ -252,6 +257,12 @@ void Kernel::launch(const LaunchArgs& args) const {
       check_device_memory(context, arguments.inputs[i],
                           {.kind = "input", .input = state.graph->inputs[i].name});
     }
+    const auto& bounds = state.graph->partition.bounds;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      check_device_memory(context, arguments.inputs[state.graph->inputs.size() + i],
+                          {.kind = "input", .input = bounds[i].name});
+    }
+    if (args.status) check_device_memory(context, args.status, {.kind = "status"});
     for (std::size_t i = 0; i < args.outputs.size(); ++i)
       check_device_memory(context, args.outputs[i].data(), {.kind = "output", .output = i});
     if (needed > 0) check_device_memory(context, args.scratch.data, {.kind = "scratch"});
@@ -259,7 +270,7 @@ void Kernel::launch(const LaunchArgs& args) const {
     if (args.carry_out.data)
       check_device_memory(context, args.carry_out.data, {.kind = "carry_out"});
   }
-  work.launch(args.stream, args.scratch.data, args.carry_in.data, args.carry_out.data);
+  work.launch(args.stream, args.scratch.data, args.status, args.carry_in.data, args.carry_out.data);
 }
 
 void Kernel::State::add_pieces_of_sizes(const LaunchArgs& args, Way way, Pieces& pieces) {

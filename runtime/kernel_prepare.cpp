@@ -156,7 +156,8 @@ void Kernel::State::remember(Prepared piece) {
 
 void Kernel::State::prepare_up_to(const LaunchArgs& args) {
   check_limit(*this, args.elements);
-  const Bindings bindings = runtime::with_any_memory(*graph, args.inputs);
+  const Bindings bindings =
+      runtime::with_any_bounds(*graph, runtime::with_any_memory(*graph, args.inputs));
   const bool partial = graph->partition.tail;
   std::int64_t most = args.elements;
   const std::int64_t row = runtime::resolve(*graph, bindings, 0).segment;

@@ -1,5 +1,6 @@
 // A kernel's variants: the plan of a segment size, compiled for an alignment.
 #include "chainfold/codegen/choose/choose.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/runtime/host/roomy_thread.hpp"
@@ -14,7 +15,8 @@ Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
   const codegen::Graph& g = shape.tail ? *tail_graph : *graph;
   const codegen::PlanRequest best = request(shape, runtime::kWidestLoad);
   const bool pinned = !shape.tail && !options.plan.empty();
-  const bool tunes = !shape.tail && !pinned && options.tuning != Tuning::off;
+  // How long segments are is not known before a launch.
+  const bool tunes = !shape.tail && !pinned && options.tuning != Tuning::off && !has_offsets(g);
   const runtime::TuningTask task{.graph = &g,
                                  .target = target,
                                  .device = device,

@@ -14,6 +14,7 @@ const char* error_code_name(ErrorCode code) noexcept {
     case ErrorCode::null_pointer: return "null_pointer";
     case ErrorCode::misaligned: return "misaligned";
     case ErrorCode::wrong_memory: return "wrong_memory";
+    case ErrorCode::wrong_offset: return "wrong_offset";
     case ErrorCode::too_small: return "too_small";
     case ErrorCode::unsupported: return "unsupported";
     case ErrorCode::missing_library: return "missing_library";

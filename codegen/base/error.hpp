@@ -23,6 +23,7 @@ enum class ErrorCode : std::uint8_t {
   null_pointer,      ///< a null pointer where data is needed
   misaligned,        ///< a pointer that is not aligned to its element type
   wrong_memory,      ///< a host pointer where a device pointer is needed
+  wrong_offset,      ///< offsets of segments that decrease, are negative or lie behind the elements
   too_small,         ///< scratch or output capacity below what the launch needs
   unsupported,       ///< a program or option this version does not support (never ignored)
   missing_library,   ///< libcuda, libnvrtc or the CPU plugin was not found or does not fit

@@ -102,6 +102,19 @@ void add_elements(Space& space, const PlanChoice& around) {
   space.vary(around, &PlanChoice::bytes, {8, 4});
 }
 
+void add_merge_paths(Space& space, const PlanChoice& around) {
+  for (const int rows : {around.rows, 1, 2, 4, 8, 16, 32}) {
+    PlanChoice choice = around;
+    choice.rows = rows;
+    for (const int depth : {around.depth, 1, 2, 4, 8, 16}) {
+      choice.depth = depth;
+      space.vary(choice, &PlanChoice::parts,
+                 {around.parts, std::max(1, around.parts / 2), std::max(1, around.parts / 4)});
+    }
+  }
+  space.vary(around, &PlanChoice::bytes, {8, 4});
+}
+
 void add_parts(Space& space, const PlanChoice& around) {
   if (around.cluster > 0) {
     for (const int warps : {8, 4, 16, 32}) {
@@ -440,6 +453,10 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
     add_ahead(space, graph, target, request);
     for (const PlanChoice& choice : published_scan_choices(graph, target, request))
       space.add(choice);
+    return space.take();
+  }
+  if (best_guess.strategy == Strategy::merge_path) {
+    add_merge_paths(space, best_guess);
     return space.take();
   }
   if (best_guess.strategy == Strategy::columns) {

@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/choose/tuned/columns.hpp"
 #include "chainfold/codegen/choose/tuned/elements.hpp"
+#include "chainfold/codegen/choose/tuned/merge_path.hpp"
 #include "chainfold/codegen/choose/tuned/moments.hpp"
 #include "chainfold/codegen/choose/tuned/parts.hpp"
 #include "chainfold/codegen/choose/tuned/rows.hpp"
@@ -27,6 +28,7 @@ struct Tuned {
   TunedParts parts{};
   TunedStaged staged{};
   TunedColumns columns{};
+  TunedMergePath merge_path{};
   TunedScans scans{};
   TunedStagedScans staged_scans{};
   TunedSizeClasses size_classes{};

@@ -115,6 +115,16 @@ bool GraphBuilder::before(NodeId a, NodeId b) const {
 
 // --- leaves
 
+namespace {
+[[noreturn]] void refuse_bound(const std::string& name) {
+  throw UserError(ErrorCode::duplicate_input,
+                  fmt::format("\"{}\" is declared twice, and once by cf::offsets: what tells where "
+                              "segments begin and end has a name of its own",
+                              name),
+                  name);
+}
+}  // namespace
+
 NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
   auto word = [](NodeKind k) { return k == NodeKind::input ? "input" : "param"; };
   if (name.empty()) {
@@ -131,6 +141,8 @@ NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
         std::string(name));
   };
   const bool is_input = kind == NodeKind::input;
+  for (const GraphInput& known : graph_.partition.bounds)
+    if (known.name == name) refuse_bound(known.name);
   int index = -1;
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     const GraphInput& known = graph_.inputs[i];
@@ -158,6 +170,18 @@ NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
   node.level = is_input ? Level::element : Level::uniform;
   node.index = index;
   return add(std::move(node));
+}
+
+GraphInput GraphBuilder::bound(std::string_view text, DType type) {
+  if (text.empty()) {
+    throw UserError(ErrorCode::invalid_argument,
+                    "cf::offsets has an empty name; give it one, e.g. \"row_ptr\"");
+  }
+  for (const GraphInput& known : graph_.partition.bounds)
+    if (known.name == text) refuse_bound(known.name);
+  GraphInput bound{std::string(text), type};
+  graph_.partition.bounds.push_back(bound);
+  return bound;
 }
 
 NodeId GraphBuilder::input(std::string_view text, DType type) {

@@ -22,6 +22,8 @@ class GraphBuilder {
  public:
   NodeId input(std::string_view name, DType type);
   NodeId param(std::string_view name, DType type);
+  /// An array that tells where segments begin or end (Partition::bounds), a name of its own.
+  GraphInput bound(std::string_view name, DType type);
   NodeId literal(DType type, Bits bits);  ///< 0, 1 and -1 become constants
   NodeId constant(DType type, Bits bits);
   NodeId extent();  ///< i64, segment level

@@ -93,6 +93,10 @@ std::string print_expression(const Graph& graph) {
   const Partition& p = graph.partition;
   if (p.kind == Partition::Kind::whole) {
     text += "whole()";
+  } else if (p.kind == Partition::Kind::offsets) {
+    text += "offsets(" + p.bounds[0].name;
+    if (p.bounds.size() > 1) text += ", " + p.bounds[1].name;
+    text += ")";
   } else {
     text += p.kind == Partition::Kind::columns ? "columns(" : "segments(";
     text += (p.size > 0 ? std::to_string(p.size)

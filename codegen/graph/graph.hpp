@@ -67,17 +67,26 @@ struct Node {
 struct ScanForm {
   bool exclusive = false, reverse = false;
 };
-/// How the input is cut: as one segment, into runs of `size` elements, or into columns. The rows of
-/// a matrix are such runs, which gives it `size` columns.
-struct Partition {
-  enum class Kind : std::uint8_t { whole, segments, columns } kind = Kind::whole;
-  std::int64_t size = 0;  ///< not of the whole: the constant size, 0 if a parameter gives it
-  int size_param = -1;    ///< not of the whole: the parameter that gives it at launch
-  bool tail = false;      ///< segments: whether the last segment may be shorter
-};
 struct GraphInput {
   std::string name;
   DType type;
+};
+/// How the input is cut: as one segment, into runs of `size` elements, into columns, or where data
+/// say. The rows of a matrix are such runs, which gives it `size` columns.
+///
+/// `offsets`: of m segments, `bounds` names one array o of m + 1 integers (i32, i64), or two of m,
+/// b and e. Segment i is the elements [o_i, o_(i+1)), or [b_i, e_i). 0 <= b_i <= e_i <= b_(i+1)
+/// holds for all of them, and the last ends within the elements. Where that is not so no output is
+/// written. Elements of no segment are left out.
+struct Partition {
+  enum class Kind : std::uint8_t { whole, segments, columns, offsets } kind = Kind::whole;
+  std::int64_t size = 0;  ///< segments, columns: the constant size, 0 if a parameter gives it
+  int size_param = -1;    ///< segments, columns: the parameter that gives it at launch
+  bool tail = false;      ///< segments: whether the last segment may be shorter
+  std::vector<GraphInput> bounds{};  ///< offsets: one array, or two
+
+  /// Whether a number tells how the input is cut.
+  [[nodiscard]] bool has_size() const { return kind == Kind::segments || kind == Kind::columns; }
 };
 struct GraphParam {
   std::string name;

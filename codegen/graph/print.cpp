@@ -82,6 +82,12 @@ std::string text(const Graph& graph, const Node& node) {
 
 std::string text(const Graph& graph, const Partition& partition) {
   if (partition.kind == Partition::Kind::whole) return "whole";
+  if (partition.kind == Partition::Kind::offsets) {
+    std::string bounds;
+    for (const GraphInput& bound : partition.bounds)
+      bounds += fmt::format(" \"{}\" : {}", bound.name, name_of(bound.type));
+    return "offsets" + bounds;
+  }
   const std::string size = partition.size_param >= 0
                                ? "param " + named(graph.params, partition.size_param)
                                : std::to_string(partition.size);

@@ -31,4 +31,9 @@ inline bool has_columns(const Graph& graph) {
   return graph.partition.kind == Partition::Kind::columns;
 }
 
+/// Whether data tell where segments begin and end.
+inline bool has_offsets(const Graph& graph) {
+  return graph.partition.kind == Partition::Kind::offsets;
+}
+
 }  // namespace chainfold::codegen

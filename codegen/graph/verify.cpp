@@ -176,7 +176,18 @@ class Verifier {
               "a whole partition has a segment size or a tail");
       return;
     }
-    require(p.kind == Partition::Kind::segments || !p.tail, "columns have a tail");
+    require(p.kind == Partition::Kind::segments || !p.tail, "columns or offsets have a tail");
+    require((p.kind == Partition::Kind::offsets) == !p.bounds.empty(),
+            "offsets alone have bounds, and need them");
+    if (p.kind == Partition::Kind::offsets) {
+      require(p.size == 0 && p.size_param < 0 && p.bounds.size() <= 2,
+              "offsets have a size, or more than two arrays");
+      for (const GraphInput& bound : p.bounds)
+        require(bound.type == p.bounds[0].type &&
+                    (bound.type == DType::i32 || bound.type == DType::i64),
+                "bounds are not of one type, i32 or i64");
+      return;
+    }
     if (p.size_param >= 0) {
       require(in(p.size_param, graph_.params) && p.size == 0,
               "the segment size is no parameter of the graph");

@@ -271,6 +271,10 @@ void Warp::execute(const Funnel& op, const Instr& instr) {
 void Warp::execute(const Vote& op, const Instr& instr) {
   const Bits* in = slot(op.value);
   auto set = [](Bits bits) { return bits != 0; };
+  if (op.kind == VoteKind::count) {
+    *slot(instr.results[0]) = static_cast<Bits>(std::count_if(in, in + kLanes, set));
+    return;
+  }
   const bool result = op.kind == VoteKind::any ? std::any_of(in, in + kLanes, set)
                                                : std::all_of(in, in + kLanes, set);
   *slot(instr.results[0]) = result ? 1 : 0;

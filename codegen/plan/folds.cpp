@@ -24,7 +24,8 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
   }
   const bool staged = plan.strategy == Strategy::staged,
              columns = plan.strategy == Strategy::columns;
-  const bool across = columns || plan.strategy == Strategy::elements;
+  const bool path = plan.strategy == Strategy::merge_path;
+  const bool across = columns || path || plan.strategy == Strategy::elements;
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;
     const auto f = static_cast<std::size_t>(node.index);

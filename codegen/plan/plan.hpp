@@ -20,6 +20,8 @@ namespace chainfold::codegen {
 ///   are stored in batches.
 /// - `columns`: lanes own adjacent columns of a matrix; a block's warps take different rows. Where
 ///   the columns are few, blocks take parts of the rows, whose states a second launch merges.
+/// - `merge_path`: of segments that data decide. Elements and ends of segments, merged, are cut into
+///   equal stretches, one a warp. A further launch finishes segments that lie in several.
 /// - `scan_tile`, `scan_run`, `scan_block`, `look_back`, `look_ahead`, `propagate`: of scans
 ///   (scan.hpp).
 /// - The others are the algorithms of the papers on sums by tensor cores, under their names
@@ -30,6 +32,7 @@ enum class Strategy : std::uint8_t {
   parts,
   staged,
   columns,
+  merge_path,
   scan_tile,
   scan_run,
   scan_block,
@@ -135,7 +138,8 @@ struct ColumnsPlan {
 /// Of parts, and of columns whose rows have parts.
 struct PartsPlan {
   std::int64_t quantum = 0;  ///< a part's length is a multiple of this
-  std::int64_t wanted = 0;   ///< as many parts of a segment fill the target
+  /// As many parts of a segment fill the target; merge_path: stretches.
+  std::int64_t wanted = 0;
   /// As long as so many parts are left, each grows up to kMostQuanta quanta. 0: they do not.
   std::int64_t few = 0;
   /// Blocks that the target holds at once. Segments that few parts each cannot share out evenly
@@ -199,6 +203,7 @@ struct Plan {
   int lanes_per_segment = 32;  ///< rows, columns: lanes that share a segment; a power of two
   /// rows: segments a group of lanes handles at once; columns: loads side by side of a warp. A
   /// power of two.
+  /// merge_path: rows of a tile.
   int rows = 1;
   int loads_at_once = 1024;  ///< of a segment that a lane holds before it adds them up (staged)
   /// rows, columns: all loads of a tile are issued before the first use, and added up as a tree.

@@ -7,6 +7,7 @@
 
 #include "chainfold/codegen/plan/columns.hpp"
 #include "chainfold/codegen/plan/elements.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/codegen/plan/published_scan.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 std::vector<StrategyRow> all_rows() {
   std::vector<StrategyRow> rows{rows_strategy(), elements_strategy(), parts_strategy(),
-                                staged_strategy(), columns_strategy()};
+                                staged_strategy(), columns_strategy(), merge_path_strategy()};
   for (const auto& family :
        {scan_strategies(), published_strategies(), published_scan_strategies()})
     rows.insert(rows.end(), family.begin(), family.end());

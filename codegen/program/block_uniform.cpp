@@ -93,6 +93,7 @@ class Analysis {
 }  // namespace
 
 const Instr* find_divergent_barrier(const Program& program, const Launch& launch) {
+  if (launch.warps == 1) return nullptr;  // there is no other warp
   Analysis analysis(program);
   analysis.region(launch.body);
   return analysis.culprit();

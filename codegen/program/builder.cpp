@@ -252,6 +252,10 @@ ValueId Builder::all(ValueId lanes) {
   return emit(Vote{VoteKind::all, lanes}, uniform(DType::boolean));
 }
 
+ValueId Builder::count(ValueId lanes) {
+  return emit(Vote{VoteKind::count, lanes}, uniform(DType::i32));
+}
+
 ValueId Builder::const_fragment(int mma_row, Operand operand, const ConstMatrix& matrix) {
   return pure(
       ConstFragment{matrix}, fragment(mma_row, operand),

@@ -91,6 +91,7 @@ class Builder {
   ValueId funnel(ValueId low, ValueId high, ValueId from);
   ValueId any(ValueId lanes);
   ValueId all(ValueId lanes);
+  ValueId count(ValueId lanes);  ///< of those that are true, uniform i32
   ValueId const_fragment(int mma_row, Operand operand, const ConstMatrix& matrix);
   ValueId pack(int mma_row, Operand operand, std::vector<std::pair<ValueId, int>> pieces);
   ValueId mma(ValueId a, ValueId b, ValueId c);

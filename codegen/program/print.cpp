@@ -161,7 +161,11 @@ class Printer {
     return fmt::format("funnel {}, {}, from {}", value(op.low), value(op.high), value(op.from));
   }
   std::string operation(const Vote& op, const Instr&) const {
-    return fmt::format("{} {}", op.kind == VoteKind::any ? "any" : "all", value(op.value));
+    return fmt::format("{} {}",
+                       op.kind == VoteKind::any   ? "any"
+                       : op.kind == VoteKind::all ? "all"
+                                                  : "count",
+                       value(op.value));
   }
   std::string operation(const ConstFragment& op, const Instr&) const {
     return "const_fragment " + print(op.matrix);
@@ -253,12 +257,12 @@ std::string_view name_of(ParamRole role) {
   constexpr std::string_view kNames[] = {"segments",      "elements", "origin",      "part_begin",
                                          "part_end",      "parts",    "part_length", "rows",
                                          "stride",        "literal",  "user",        "has_carry_in",
-                                         "has_carry_out", "size"};
+                                         "has_carry_out", "has_status", "size"};
   return kNames[static_cast<int>(role)];
 }
 
 std::string_view name_of(BufferRole role) {
-  constexpr std::string_view kNames[] = {"input", "output", "scratch", "carry_in", "carry_out"};
+  constexpr std::string_view kNames[] = {"input", "output", "scratch", "carry_in", "carry_out", "status"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -201,11 +201,11 @@ struct Permute {
 struct Funnel {
   ValueId low, high, from;
 };
-enum class VoteKind : std::uint8_t { any, all };
+enum class VoteKind : std::uint8_t { any, all, count };
 struct Vote {
   VoteKind kind;
   ValueId value;
-};  ///< lane boolean to uniform boolean
+};  ///< lane boolean to uniform boolean; count: how many lanes are true, uniform i32
 struct ConstFragment {
   ConstMatrix matrix;
 };  ///< its type says the row and the operand
@@ -373,6 +373,7 @@ enum class ParamRole : std::uint8_t {
   user,           ///< a param<T> of the expression; `index` says which
   has_carry_in,   ///< 1 where scans go on from a state that the launch brings, else 0
   has_carry_out,  ///< 1 where the launch takes the state that scans end with, else 0
+  has_status,     ///< 1 where the launch has memory for what it tells, else 0
   size,           ///< Param::size, which every block would else compute anew
 };
 struct Param {
@@ -385,7 +386,10 @@ struct Param {
 
 /// carry_in and carry_out hold one element, a field of a fold's state: `index` counts the fields of
 /// all folds in their order. They may be touched only where has_carry_in and has_carry_out say so.
-enum class BufferRole : std::uint8_t { input, output, scratch, carry_in, carry_out };
+/// The inputs are those of the graph, and behind them the bounds of its partition. `status` holds
+/// i64, the fields of LaunchStatus (runtime/launch/status.hpp); it may be touched only where
+/// has_status says so.
+enum class BufferRole : std::uint8_t { input, output, scratch, carry_in, carry_out, status };
 struct Buffer {
   std::string name;
   DType type = DType::f32;

@@ -249,7 +249,7 @@ class Rules {
   }
   void operation(const Vote& op, const Instr& instr) const {
     check(type_of(op.value) == lane(DType::boolean), "a vote is over a lane boolean");
-    expect(instr, uniform(DType::boolean));
+    expect(instr, uniform(op.kind == VoteKind::count ? DType::i32 : DType::boolean));
   }
 
   const MmaRow& row_of(const Type& type) const {

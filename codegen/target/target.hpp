@@ -22,6 +22,9 @@ struct TargetRates {
   int launch_cycles = 0;       ///< that a launch costs at least
 };
 
+/// Bytes of a thread's stack that a CPU's block may have for its shared arrays.
+inline constexpr int kStackBytes = 64 * 1024;
+
 /// Bytes of a multiprocessor's shared memory that the system keeps for each block, from sm_80 on.
 inline constexpr int kReservedShared = 1024;
 
@@ -44,7 +47,7 @@ struct Target {
   bool integer_order = false;
   /// Lanes compute with 32 bits, whatever a narrower integer has.
   bool lane_words = false;
-  int max_warps = 32;            ///< warps a block at most (1: no shared memory, no barrier)
+  int max_warps = 32;            ///< warps a block at most
   int resident_warps = 64;       ///< warps a multiprocessor holds at once
   int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most
   int processor_shared_bytes = 48 * 1024;  ///< that of a multiprocessor, for all its blocks
@@ -77,7 +80,7 @@ struct Target {
   int evict_first_bytes = 0;
   TargetRates rates{};
 
-  /// Whether blocks are one warp each, with neither shared memory nor barriers: a CPU's.
+  /// Whether blocks are one warp each, a CPU's. Shared arrays are then on its thread's stack.
   [[nodiscard]] bool is_cpu() const { return max_warps == 1; }
   /// Bytes of shared memory that each of `blocks` blocks of a multiprocessor has at most, from
   /// sm_80 on.

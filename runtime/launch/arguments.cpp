@@ -22,6 +22,8 @@ using codegen::Op;
 std::string known_names(const Graph& graph) {
   std::string names;
   for (const auto& input : graph.inputs) names += (names.empty() ? "" : ", ") + input.name;
+  for (const auto& bound : graph.partition.bounds)
+    names += (names.empty() ? "" : ", ") + bound.name;
   for (const auto& param : graph.params) names += (names.empty() ? "" : ", ") + param.name;
   return names.empty() ? "none" : names;
 }
@@ -74,6 +76,7 @@ void check_names(const Graph& graph, const Bindings& bindings) {
     }
     bool known = false;
     for (const auto& input : graph.inputs) known = known || input.name == name;
+    for (const auto& bound : graph.partition.bounds) known = known || bound.name == name;
     for (const auto& param : graph.params) known = known || param.name == name;
     if (!known) {
       throw UserError(ErrorCode::unknown_input,
@@ -119,6 +122,11 @@ std::int64_t checked_stride(const codegen::GraphInput& input, const Binding& bin
                     fmt::format("input '{}' has a stride of {}, {}", input.name, stride, why),
                     input.name);
   };
+  if (kind == codegen::Partition::Kind::offsets) {
+    if (stride != 0)
+      fail("but cf::offsets tells the segments of one run of elements; bind without a stride");
+    return 0;
+  }
   if (kind == codegen::Partition::Kind::whole) {
     if (stride != 0) {
       fail(
@@ -184,6 +192,53 @@ std::int64_t checked_row(const Graph& graph, const Arguments& args) {
                     param.name);
   }
   return row;
+}
+
+/// Offsets lie in memory as inputs do, and tell how many segments there are.
+void resolve_bounds(const Graph& graph, const Bindings& bindings, Arguments& args) {
+  const std::vector<codegen::GraphInput>& bounds = graph.partition.bounds;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const codegen::GraphInput& bound = bounds[i];
+    const auto fail = [&](ErrorCode code, const std::string& message) {
+      throw UserError(code, message, bound.name);
+    };
+    const Binding* binding = find(bindings, bound.name);
+    if (binding == nullptr)
+      fail(ErrorCode::missing_input,
+           fmt::format("the offsets '{}' ({}) are not bound; bound names must cover: {}",
+                       bound.name, cpp_name_of(bound.type), known_names(graph)));
+    if (binding->is_scalar())
+      fail(
+          ErrorCode::type_mismatch,
+          fmt::format("'{}' are the offsets of segments; bind an array, not a number", bound.name));
+    if (binding->type() != bound.type)
+      fail(ErrorCode::type_mismatch,
+           fmt::format("the offsets '{}' are declared as {} but bound to {} data; bind {} data or "
+                       "declare cf::offsets<{}>",
+                       bound.name, cpp_name_of(bound.type), cpp_name_of(binding->type()),
+                       cpp_name_of(bound.type), cpp_name_of(binding->type())));
+    if (binding->stride() != 0)
+      fail(ErrorCode::invalid_argument,
+           fmt::format("the offsets '{}' have a stride; bind them one behind the other",
+                       bound.name));
+    if (binding->count() < 0)
+      fail(ErrorCode::invalid_argument,
+           fmt::format("the offsets '{}' have no length, which tells the number of segments; bind "
+                       "a span, or a pointer with its count",
+                       bound.name));
+    if (bounds.size() == 1 && binding->count() < 1)
+      fail(ErrorCode::length_mismatch,
+           fmt::format("the offsets '{}' are empty; of m segments there are m + 1, and one of none",
+                       bound.name));
+    if (i > 0 && binding->count() != count)
+      fail(ErrorCode::length_mismatch,
+           fmt::format("there are {} ends '{}' but {} begins '{}'; each segment has one of both",
+                       binding->count(), bound.name, count, bounds[0].name));
+    count = binding->count();
+    args.inputs[graph.inputs.size() + i] = checked_input(bound, *binding, count);
+  }
+  args.segments = bounds.size() == 1 ? count - 1 : count;
 }
 
 /// Counts of `elements` elements in rows of `segment`.
@@ -293,6 +348,7 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
     args.inputs[i] =
         checked_input(graph.inputs[i], *find(bindings, graph.inputs[i].name), elements);
   }
+  if (partition.kind == codegen::Partition::Kind::offsets) resolve_bounds(graph, bindings, args);
   if (columns && elements % row != 0) {
     throw UserError(ErrorCode::not_a_multiple,
                     fmt::format("{} elements are no multiple of the {} columns ({} rows and {} "
@@ -321,6 +377,55 @@ Bindings with_any_memory(const Graph& graph, const Bindings& bindings) {
           Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
   }
   return all;
+}
+
+Bindings with_any_bounds(const Graph& graph, const Bindings& bindings) {
+  Bindings all = bindings;
+  const bool one = graph.partition.bounds.size() == 1;
+  for (const auto& bound : graph.partition.bounds)
+    if (find(bindings, bound.name) == nullptr)
+      all.push_back(Binding(bound.name, reinterpret_cast<const void*>(std::uintptr_t{256}),
+                            bound.type, one ? 1 : 0));
+  return all;
+}
+
+void check_status(const Graph& graph, const Arguments& arguments, const LaunchStatus& status) {
+  if (status.wrong_offset < 0) return;
+  const std::vector<codegen::GraphInput>& bounds = graph.partition.bounds;
+  const std::int64_t place = status.wrong_offset;
+  const auto value = [&](std::size_t bound, std::int64_t at) -> std::int64_t {
+    const std::byte* const data = arguments.inputs[graph.inputs.size() + bound];
+    if (bounds[bound].type == DType::i64) {
+      std::int64_t wide = 0;
+      std::memcpy(&wide, data + at * std::int64_t{sizeof wide}, sizeof wide);
+      return wide;
+    }
+    std::int32_t narrow = 0;
+    std::memcpy(&narrow, data + at * std::int64_t{sizeof narrow}, sizeof narrow);
+    return narrow;
+  };
+  const std::string rule =
+      fmt::format("offsets are not negative, do not decrease, and end within the {} elements",
+                  arguments.elements);
+  if (bounds.size() == 1) {
+    const std::int64_t offset = value(0, place);
+    throw UserError(ErrorCode::wrong_offset,
+                    place > 0
+                        ? fmt::format("offset {} of '{}' is {}, the one before it {}; {}", place,
+                                      bounds[0].name, offset, value(0, place - 1), rule)
+                        : fmt::format("offset 0 of '{}' is {}; {}", bounds[0].name, offset, rule),
+                    bounds[0].name);
+  }
+  throw UserError(
+      ErrorCode::wrong_offset,
+      fmt::format("segment {} of '{}' and '{}' is [{}, {}){}; {}, and each segment ends before or "
+                  "where the next one begins",
+                  place, bounds[0].name, bounds[1].name, value(0, place), value(1, place),
+                  place + 1 < arguments.segments
+                      ? fmt::format(", the next one begins at {}", value(0, place + 1))
+                      : "",
+                  rule),
+      bounds[0].name);
 }
 
 void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& arguments) {

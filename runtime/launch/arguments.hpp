@@ -14,13 +14,14 @@ namespace chainfold::runtime {
 /// Bound arguments in the graph's order. Inputs lie in rows of `segment` elements: the segments, or
 /// the rows whose columns are folded.
 struct Arguments {
+  /// The graph's inputs, and behind them the bounds of its partition.
   std::array<const std::byte*, kMaxBindings> inputs{};
   std::array<std::byte*, kMaxBindings> outputs{};    ///< null where they are not known
   std::array<std::int64_t, kMaxBindings> strides{};  ///< elements from row to row; 0 for the whole
   std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
   std::int64_t elements = 0;                         ///< without what lies between rows
   std::int64_t segment = 0;        ///< elements a segment, or columns; 0 for the whole
-  std::int64_t segments = 0;       ///< full segments (1 for the whole), or columns
+  std::int64_t segments = 0;       ///< full segments (1 for the whole), columns, or by offsets
   std::int64_t rows = 0;           ///< columns: elements of each
   std::int64_t tail_elements = 0;  ///< elements of a last, shorter segment
   bool strided = false;            ///< some input has gaps between its rows
@@ -42,6 +43,11 @@ inline std::int64_t output_values(const codegen::Graph& graph, const Arguments& 
 /// and parameters are still to be set.
 Arguments dense_arguments(const codegen::Graph& graph, std::int64_t elements, std::int64_t segment);
 
+/// Elements of each of the partition's bounds.
+inline std::int64_t bound_values(const codegen::Graph& graph, const Arguments& arguments) {
+  return arguments.segments + (graph.partition.bounds.size() == 1 ? 1 : 0);
+}
+
 /// Bindings, checked, as arguments. `elements` < 0: every input has its own count, and they must
 /// agree. Throws UserError.
 Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::int64_t elements);
@@ -49,6 +55,12 @@ Arguments resolve(const codegen::Graph& graph, const Bindings& bindings, std::in
 /// The same bindings, and an aligned address for each input that is not bound: for calls that ask
 /// for sizes alone. Nothing may be read.
 Bindings with_any_memory(const codegen::Graph& graph, const Bindings& bindings);
+/// The same with offsets of no segments where none are bound.
+Bindings with_any_bounds(const codegen::Graph& graph, const Bindings& bindings);
+
+/// Throws UserError(wrong_offset) where a status says so, of offsets in this machine's memory.
+void check_status(const codegen::Graph& graph, const Arguments& arguments,
+                  const LaunchStatus& status);
 
 /// Checks number, types, capacity, null and alignment of the outputs, and takes their pointers.
 /// Throws UserError.

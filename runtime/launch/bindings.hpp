@@ -18,6 +18,7 @@
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/types.hpp"
 #include "chainfold/runtime/launch/binding_rules.hpp"
+#include "chainfold/runtime/launch/status.hpp"
 
 namespace chainfold {
 
@@ -261,7 +262,9 @@ struct Carry {
 
 /// The arguments of Kernel::launch, prepare and scratch_bytes.
 struct LaunchArgs {
-  Count elements = 0;      ///< of every input, gaps between rows not counted
+  /// Of every input, gaps between rows not counted. Segments are as many as the count of the bound
+  /// offsets says.
+  Count elements = 0;
   Bindings inputs{};       ///< inputs and parameters, in any order
   Outputs outputs{};       ///< in the order of over's outputs
   void* stream = nullptr;  ///< a CUstream or cudaStream_t; null: the legacy default stream
@@ -271,6 +274,8 @@ struct LaunchArgs {
   /// cf::count() stay those of this launch. Without a carry_in scans and folds begin anew.
   Carry carry_in{};
   Carry carry_out{};  ///< filled for the next launch; other memory than carry_in
+  /// Where a launch over cf::offsets tells of them, in memory of the target; null: nowhere.
+  LaunchStatus* status = nullptr;
 };
 
 }  // namespace chainfold

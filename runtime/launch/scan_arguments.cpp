@@ -70,6 +70,11 @@ std::int64_t carry_bytes(const Graph& graph) {
 }
 
 void check_scan_partition(const Graph& graph) {
+  if (graph.partition.kind == Partition::Kind::offsets && has_scans(graph)) {
+    throw UserError(ErrorCode::unsupported,
+                    "scans over segments that offsets tell are not supported yet; fold them, or "
+                    "scan segments of one size with segments(n)");
+  }
   if (graph.partition.kind != Partition::Kind::columns || !has_scans(graph)) return;
   throw UserError(ErrorCode::unsupported,
                   "scans along the columns of a matrix are not supported yet; transpose it and "

@@ -50,7 +50,8 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
             param.size.evaluate(params().first(next - program.buffers.size())));
         break;
       case ParamRole::has_carry_in:
-      case ParamRole::has_carry_out: break;  // set_carry
+      case ParamRole::has_carry_out:
+      case ParamRole::has_status: break;  // set_carry, set_status
     }
     slots_[next++] = bits;
   }
@@ -80,6 +81,13 @@ void Slots::set_carry(const void* in, const void* out) {
     if (program_.params[i].role == ParamRole::has_carry_in) slot = in != nullptr ? 1 : 0;
     if (program_.params[i].role == ParamRole::has_carry_out) slot = out != nullptr ? 1 : 0;
   }
+}
+
+void Slots::set_status(void* status) {
+  set_buffer(BufferRole::status, 0, status);
+  for (std::size_t i = 0; i < program_.params.size(); ++i)
+    if (program_.params[i].role == ParamRole::has_status)
+      slots_[program_.buffers.size() + i] = status != nullptr ? 1 : 0;
 }
 
 void Slots::place_scratch() {

@@ -29,6 +29,8 @@ class Slots {
   void set_buffer(codegen::BufferRole role, int index, const void* pointer);
   /// Where states of scans come from and go to (scan_arguments.hpp); null for none.
   void set_carry(const void* in, const void* out);
+  /// Where the launch tells of its data; null: nowhere.
+  void set_status(void* status);
   /// Cuts `base` into the program's scratch arrays.
   void set_scratch(void* base);
   /// Bytes that set_scratch needs.

@@ -142,6 +142,11 @@ void BodyEmitter::emit_op(const Instr& instr, const Permute& op) {
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Vote& op) {
+  if (op.kind == VoteKind::count) {
+    declare(instr.results[0],
+            {fmt::format("__popc(__ballot_sync(0xffffffffu, {}))", name(op.value))});
+    return;
+  }
   declare(instr.results[0],
           {fmt::format("{}(0xffffffffu, {}) != 0",
                        op.kind == VoteKind::any ? "__any_sync" : "__all_sync", name(op.value))});

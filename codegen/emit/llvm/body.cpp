@@ -24,7 +24,7 @@ void BodyEmitter::emit(const Region& region) {
 
 template <class Unsupported>
 void BodyEmitter::emit_op(const Instr& instr, const Unsupported&) {
-  throw InternalError("the CPU has no shared memory, barriers and matrix instructions: " +
+  throw InternalError("the CPU has no copies beside its own work and no matrix instructions: " +
                           print(program_, launch_, instr),
                       print(program_));
 }
@@ -158,6 +158,13 @@ void BodyEmitter::emit_op(const Instr& instr, const Permute& op) {
 
 void BodyEmitter::emit_op(const Instr& instr, const Vote& op) {
   const std::string vector = vector_of("i1", kWarpWidth);
+  if (op.kind == VoteKind::count) {
+    static_assert(kWarpWidth == 32);
+    const std::string mask = out_.let(fmt::format("bitcast {} {} to i32", vector, name(op.value)));
+    values_[instr.results[0]] = {out_.intrinsic("ctpop", "i32", std::array<std::string, 1>{"i32"},
+                                                std::array{Argument{"i32", mask}})};
+    return;
+  }
   values_[instr.results[0]] = {
       out_.intrinsic(op.kind == VoteKind::any ? "vector.reduce.or" : "vector.reduce.and", "i1",
                      std::array{vector}, std::array{Argument{vector, name(op.value)}})};

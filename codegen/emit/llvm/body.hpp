@@ -29,7 +29,11 @@ class BodyEmitter {
         launch_(launch),
         out_(out),
         values_(program.values.size()),
-        streams_(streams) {}
+        streams_(streams) {
+    for (const SharedArray& array : launch.shared)
+      arrays_.push_back(
+          out.slot(fmt::format("[{} x {}]", array.elements, memory_type(array.type))));
+  }
   /// Appends the instructions of `region` to the writer.
   void emit(const Region& region);
 
@@ -42,6 +46,9 @@ class BodyEmitter {
   void emit_op(const Instr& instr, const ParamRef& op);
   void emit_op(const Instr& instr, const Load& op);
   void emit_op(const Instr& instr, const Store& op);
+  void emit_op(const Instr& instr, const SharedLoad& op);
+  void emit_op(const Instr& instr, const SharedStore& op);
+  void emit_op(const Instr&, const Barrier&) {}  // of one warp
   void emit_op(const Instr& instr, const Compute& op);
   void emit_op(const Instr& instr, const Splat& op);
   void emit_op(const Instr& instr, const Extract& op);
@@ -71,10 +78,17 @@ class BodyEmitter {
   void take_apart(ValueId id, const std::string& words);
   std::string put_together(const std::vector<std::string>& halves);
   bool convert_pairs(ValueId id, const Compute& op);
+  /// Loads and stores name buffers by their numbers, and a block's arrays by these.
+  static int memory_of_array(int array) { return -1 - array; }
+  [[nodiscard]] std::string memory_name(int memory) const;
+  [[nodiscard]] DType memory_elem(int memory) const;
   /// The first element of a group of lanes.
-  std::string pointer_to(int buffer, const Address& at, int group);
+  std::string pointer_to(int memory, const Address& at, int group);
+  /// Where each lane's own element is (Address::offset), a vector.
+  std::string own_pointers(int memory, const Address& at);
+  std::string gather(const Load& op, std::string_view elem);
   void scatter(const Store& op, const std::string& values, const std::string& mask);
-  std::string element_pointer(int buffer, const std::string& index);
+  std::string element_pointer(int memory, const std::string& index);
   std::string record_pointer(int buffer, const std::string& slot, const RecordLayout& layout);
   std::string field_pointer(const std::string& record, const RecordLayout::Field& field);
   /// The loop over the slots that an Await or an Overdue names. Its labels begin with `label`, and
@@ -112,6 +126,7 @@ class BodyEmitter {
   const Launch& launch_;
   FunctionWriter& out_;
   std::vector<Names> values_;
+  std::vector<std::string> arrays_;  ///< the block's, on the stack
   /// Of values that are a pair of halves a lane the same as these lie in memory, where that is
   /// known.
   std::map<ValueId, std::string> pairs_;

@@ -1,4 +1,5 @@
-// Loads and stores: contiguous runs of memory, one a group of lanes, and never a gather.
+// Loads and stores: contiguous runs of memory, one a group of lanes. Where lanes have offsets of
+// their own they are gathers and scatters.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -49,7 +50,16 @@ bool is_word(const Type& type) {
 
 }  // namespace
 
-std::string BodyEmitter::pointer_to(int buffer, const Address& at, int group) {
+std::string BodyEmitter::memory_name(int memory) const {
+  return memory >= 0 ? buffer_name(memory) : arrays_[static_cast<std::size_t>(-1 - memory)];
+}
+
+DType BodyEmitter::memory_elem(int memory) const {
+  return memory >= 0 ? program_.buffers[static_cast<std::size_t>(memory)].type
+                     : launch_.shared[static_cast<std::size_t>(-1 - memory)].type;
+}
+
+std::string BodyEmitter::pointer_to(int memory, const Address& at, int group) {
   std::string index = name(at.base);
   if (at.step != kNoValue && group > 0) {
     const std::string offset = out_.let(fmt::format("mul i64 {}, {}", name(at.step), group));
@@ -57,13 +67,12 @@ std::string BodyEmitter::pointer_to(int buffer, const Address& at, int group) {
   } else if (const std::int64_t offset = group * at.stride; offset != 0) {
     index = out_.let(fmt::format("add i64 {}, {}", index, offset));
   }
-  return element_pointer(buffer, index);
+  return element_pointer(memory, index);
 }
 
-std::string BodyEmitter::element_pointer(int buffer, const std::string& index) {
-  const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  return out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", memory_type(elem),
-                              buffer_name(buffer), index));
+std::string BodyEmitter::element_pointer(int memory, const std::string& index) {
+  return out_.let(fmt::format("getelementptr {}, ptr {}, i64 {}", memory_type(memory_elem(memory)),
+                              memory_name(memory), index));
 }
 
 std::string BodyEmitter::lane_mask(ValueId mask) {
@@ -124,10 +133,40 @@ std::int64_t BodyEmitter::read_ahead(const std::string& pointer, std::int64_t fr
   return from;
 }
 
+void BodyEmitter::emit_op(const Instr& instr, const SharedLoad& op) {
+  emit_op(instr, Load{.buffer = memory_of_array(op.array), .at = op.at, .mask = op.mask});
+}
+
+void BodyEmitter::emit_op(const Instr& instr, const SharedStore& op) {
+  emit_op(
+      instr,
+      Store{.buffer = memory_of_array(op.array), .at = op.at, .mask = op.mask, .value = op.value});
+}
+
+/// Single elements from wherever the lanes want them, zeros where the mask is false.
+std::string BodyEmitter::gather(const Load& op, std::string_view elem) {
+  const std::string vector = vector_of(elem, kWarpWidth), pointers = vector_of("ptr", kWarpWidth);
+  const std::string mask =
+      op.mask == kNoValue ? constant("i1", "true", kWarpWidth) : lane_mask(op.mask);
+  return out_.intrinsic(
+      "masked.gather", vector, std::array<std::string, 2>{vector, pointers},
+      std::array{Argument{pointers, own_pointers(op.buffer, op.at)},
+                 Argument{"i32", std::to_string(size_of(memory_elem(op.buffer)))},
+                 Argument{vector_of("i1", kWarpWidth), mask}, Argument{vector, "zeroinitializer"}});
+}
+
 void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const ValueId id = instr.results[0];
   const Type& t = type(id);
   const std::string elem(memory_type(t.elem));
+  if (op.at.offset != kNoValue) {
+    std::string all = gather(op, elem);
+    if (t.elem == DType::boolean)
+      all =
+          out_.let(fmt::format("icmp ne {} {}, zeroinitializer", vector_of(elem, kWarpWidth), all));
+    values_[id] = {std::move(all)};
+    return;
+  }
   const int lanes = t.shape == Shape::lane ? kWarpWidth : 1;
   const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = lanes * t.width;
   const bool words = is_word(t);
@@ -186,23 +225,28 @@ std::string BodyEmitter::every(const std::string& all, std::string_view elem, in
   return out_.shuffle(elem, kWarpWidth * width, all, {}, indices);
 }
 
-/// Single elements wherever the lanes want them.
-void BodyEmitter::scatter(const Store& op, const std::string& values, const std::string& mask) {
-  const std::string_view elem = memory_type(type(op.value).elem);
-  const std::string indices = vector_of("i64", kWarpWidth), pointers = vector_of("ptr", kWarpWidth);
-  const std::string vector = vector_of(elem, kWarpWidth);
+std::string BodyEmitter::own_pointers(int memory, const Address& at) {
+  const std::string indices = vector_of("i64", kWarpWidth);
   std::string lanes;
   for (int l = 0; l < kWarpWidth; ++l) {
-    const std::int64_t place = l / op.at.group * op.at.stride + l % op.at.group;
+    const std::int64_t place = l / at.group * at.stride + l % at.group;
     lanes += fmt::format("{}i64 {}", l == 0 ? "" : ", ", place);
   }
   const std::string own = out_.let(
-      fmt::format("sext {} {} to {}", vector_of("i32", kWarpWidth), name(op.at.offset), indices));
-  const std::string base = out_.splat("i64", name(op.at.base), kWarpWidth);
+      fmt::format("sext {} {} to {}", vector_of("i32", kWarpWidth), name(at.offset), indices));
+  const std::string base = out_.splat("i64", name(at.base), kWarpWidth);
   const std::string from_base = out_.let(fmt::format("add {} {}, {}", indices, base, own));
   const std::string index = out_.let(fmt::format("add {} {}, <{}>", indices, from_base, lanes));
-  const std::string pointer = out_.let(
-      fmt::format("getelementptr {}, ptr {}, {} {}", elem, buffer_name(op.buffer), indices, index));
+  return out_.let(fmt::format("getelementptr {}, ptr {}, {} {}", memory_type(memory_elem(memory)),
+                              memory_name(memory), indices, index));
+}
+
+/// Single elements wherever the lanes want them.
+void BodyEmitter::scatter(const Store& op, const std::string& values, const std::string& mask) {
+  const std::string_view elem = memory_type(type(op.value).elem);
+  const std::string pointers = vector_of("ptr", kWarpWidth);
+  const std::string vector = vector_of(elem, kWarpWidth);
+  const std::string pointer = own_pointers(op.buffer, op.at);
   out_.intrinsic("masked.scatter", "void", std::array<std::string, 2>{vector, pointers},
                  std::array{Argument{vector, values}, Argument{pointers, pointer},
                             Argument{"i32", std::to_string(size_of(type(op.value).elem))},

@@ -20,6 +20,7 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
 #include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/merge_states.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
@@ -29,16 +30,13 @@ namespace chainfold::codegen {
 namespace {
 
 /// The second launch has half as many states in flight as there can be parts, and more than few
-/// parts are. One trip of loads takes longer than all the merging.
-constexpr int kMergeWarps = 16, kStateLoads = 4;
-
-/// With states of more fields than this, half as many: they have to fit into registers.
-constexpr std::size_t kManyFields = 4;
+/// parts are.
+constexpr int kMergeWarps = 16;
 
 /// Segments that are never cut into many parts are many, and each has a block: a small one.
 int merge_warps(const Plan& plan) {
   if (plan.is_whole()) return kMergeWarps;
-  constexpr std::int64_t kStates = std::int64_t{kWarpWidth} * kStateLoads;
+  constexpr std::int64_t kStates = std::int64_t{kWarpWidth} * kStatesInFlight;
   const std::int64_t quanta = (plan.segment - 1) / plan.parts.quantum + 1;
   const std::int64_t parts = std::min(plan.parts.wanted, quanta);
   return warps_for(parts, kStates, kMergeWarps);
@@ -51,11 +49,7 @@ struct PartParams {
 class PartsLowering {
  public:
   PartsLowering(Program& program, const Graph& graph, const Plan& plan, const PartParams& params)
-      : program_(program), graph_(graph), plan_(plan), params_(params) {
-    std::size_t fields = 0;
-    for (const Fold& fold : graph.folds) fields += fold.state.size();
-    state_loads_ = fields > kManyFields ? kStateLoads / 2 : kStateLoads;
-  }
+      : program_(program), graph_(graph), plan_(plan), params_(params) {}
 
   void lower_fold() {
     Builder b(program_);
@@ -119,10 +113,7 @@ class PartsLowering {
     const ValueId segment = plan_.is_whole() ? b.i64(0) : b.block();
     const ValueId first = b.mul(segment, parts);
     const Partials start = tile.identities();
-    const Builder::Values sum = tile.ordered() ? merge_in_order(b, tile, first, parts, start)
-                                               : merge_strided(b, tile, first, parts, start);
-    Partials partials = tile.reduce_lanes(tile.unflatten(sum, true), 1, kWarpWidth);
-    partials = reduce_block(b, program_, tile, std::move(partials));
+    const Partials partials = merge_states(b, program_, tile, states(), first, parts, start);
     on_first_warp(b, warps(), [&] { put_outputs(b, tile, segment, partials); });
   }
 
@@ -133,46 +124,6 @@ class PartsLowering {
     for (std::size_t i = 0; i < outputs.size(); ++i)
       b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], mask);
   }
-  /// Lanes take states that lie side by side, trips follow each other.
-  Builder::Values merge_strided(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
-                                const Partials& start) {
-    const int stride = kWarpWidth * warps() * state_loads_;
-    const ValueId my = b.compute(Op::mul, {b.convert(b.warp(), DType::i64), b.i64(kWarpWidth)});
-    return b.loop(my, parts, b.i64(stride), tile.flatten(start),
-                  [&](ValueId at, const Builder::Values& carried) {
-                    std::vector<Partials> rounds;
-                    for (int i = 0; i < state_loads_; ++i) {
-                      const ValueId position =
-                          b.add(at, b.i64(static_cast<std::int64_t>(i) * kWarpWidth * warps()));
-                      rounds.push_back(load_states(b, tile, first, position, parts, 1));
-                    }
-                    Partials merged = tile.unflatten(carried);
-                    for (const Partials& round : rounds) merged = tile.merge(merged, round);
-                    return tile.flatten(merged);
-                  });
-  }
-
-  /// Each lane takes state_loads_ states that follow each other, each warp one run of them all.
-  Builder::Values merge_in_order(Builder& b, TileLowering& tile, ValueId first, ValueId parts,
-                                 const Partials& start) {
-    const int in_round = kWarpWidth * state_loads_;
-    const ValueId round = b.i64(in_round);
-    const int all = in_round * warps();
-    const ValueId each = b.mul(b.div(b.add(parts, b.i64(all - 1)), b.i64(all)), round);
-    const ValueId my = b.mul(b.convert(b.warp(), DType::i64), each);
-    const ValueId behind = b.min(b.add(my, each), parts);
-    return b.loop(
-        my, behind, round, tile.flatten(start), [&](ValueId at, const Builder::Values& carried) {
-          Partials merged = load_states(b, tile, first, at, parts, state_loads_);
-          for (int i = 1; i < state_loads_; ++i) {
-            merged = tile.merge(
-                merged, load_states(b, tile, first, b.add(at, b.i64(i)), parts, state_loads_));
-          }
-          return tile.flatten(
-              tile.merge(tile.unflatten(carried, true), tile.reduce_ordered(merged)));
-        });
-  }
-
   /// Of the launch at hand.
   [[nodiscard]] int warps() const { return program_.launches.back().warps; }
   ValueId extent(Builder& b) {
@@ -184,22 +135,10 @@ class PartsLowering {
             static_cast<int>(graph_.inputs.size() + graph_.outputs.size())};
   }
 
-  /// Lane l's state is that of part position + l * lane_stride of the segment, or none.
-  Partials load_states(Builder& b, TileLowering& tile, ValueId first, ValueId position,
-                       ValueId parts, int lane_stride) {
-    const ValueId places = lane_stride == 1 ? b.lane() : b.mul(b.lane(), b.i32(lane_stride));
-    const ValueId offset = b.convert(places, DType::i64);
-    const ValueId mask = b.lt(offset, b.sub(parts, position));
-    Address at{.base = b.add(first, position)};
-    if (lane_stride > 1) at = {.base = at.base, .group = 1, .stride = lane_stride};
-    return states().load(b, tile, at, mask);
-  }
-
   Program& program_;
   const Graph& graph_;
   const Plan& plan_;
   PartParams params_;
-  int state_loads_ = kStateLoads;
 };
 
 }  // namespace

@@ -56,14 +56,22 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan, const
   }
 }
 
-void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment) {
-  int scratch = 0;
+int declare_scratch(Program& program, std::string name, DType type, const SizeExpr& elements,
+                    int alignment) {
+  const auto index =
+      std::count_if(program.buffers.begin(), program.buffers.end(),
+                    [](const Buffer& buffer) { return buffer.role == BufferRole::scratch; });
+  program.buffers.push_back({std::move(name), type, BufferRole::scratch, static_cast<int>(index),
+                             std::max(alignment, size_of(type)), elements});
+  return static_cast<int>(program.buffers.size()) - 1;
+}
+
+void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment,
+                    const std::string& name) {
+  int field = 0;
   for (const Fold& fold : graph.folds) {
-    for (const DType type : fold.state) {
-      program.buffers.push_back({"state_" + std::to_string(scratch), type, BufferRole::scratch,
-                                 scratch, std::max(alignment, size_of(type)), states});
-      ++scratch;
-    }
+    for (const DType type : fold.state)
+      declare_scratch(program, name + "_" + std::to_string(field++), type, states, alignment);
   }
 }
 

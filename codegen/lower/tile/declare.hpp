@@ -17,7 +17,12 @@ int add_param(Program& program, std::string name, DType type, ParamRole role, in
 /// A parameter that the host computes from those before it, and the same as an expression.
 int add_size(Program& program, std::string name, SizeExpr size);
 SizeExpr param_size(const Program& program, int param);
-/// Scratch arrays for the fields of every fold's state, `states` of each.
-void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment);
+/// Scratch arrays for the fields of every fold's state, `states` of each; their names begin with
+/// `name`.
+void declare_states(Program& program, const Graph& graph, const SizeExpr& states, int alignment,
+                    const std::string& name = "state");
+/// One more scratch array; returns its buffer.
+int declare_scratch(Program& program, std::string name, DType type, const SizeExpr& elements,
+                    int alignment = 1);
 
 }  // namespace chainfold::codegen

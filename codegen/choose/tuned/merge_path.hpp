@@ -1,0 +1,19 @@
+// Tuned values of merge paths.
+#pragma once
+
+namespace chainfold::codegen {
+
+struct TunedMergePath {
+  /// Elements that a GPU's lane takes, and rows of a tile, at most.
+  int elements_a_lane = 16, rows = 1;
+  /// Bytes of a tile in shared memory up to which enough blocks of a GPU are at work at once.
+  int tile_bytes = 7 * 1024;
+  /// Rows of a tile of a CPU, each a vector, and stretches.
+  int cpu_rows = 32, cpu_stretches = 256;
+  /// Bytes of it, which stay in a core's first-level cache.
+  int cpu_tile_bytes = 24 * 1024;
+  /// Stretches of a GPU: so many waves of the blocks that it holds at once.
+  int waves = 4;
+};
+
+}  // namespace chainfold::codegen

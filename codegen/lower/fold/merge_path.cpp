@@ -1,0 +1,306 @@
+// lower_merge_path: folds over segments that data decide.
+//
+// Three launches. `check_bounds` looks at all offsets: each block leaves a word, the place of the
+// first wrong one of its share, or none. `fold_path` cuts the merge path of ends of segments and
+// elements (segment_bounds.hpp) into stretches of equally many items, one a warp, which takes tile
+// after tile of it (path_tile.hpp). What begins before a stretch and ends in it, and the state of
+// what goes on behind it, go to scratch. `merge_path` has a block a stretch. It merges, in their
+// order, the states of all stretches that such a segment lies in. How many there are follows from
+// where it begins. Where an offset is wrong no launch writes outputs.
+#include "chainfold/codegen/lower/fold/merge_path.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/fold/path_tile.hpp"
+#include "chainfold/codegen/lower/fold/segment_bounds.hpp"
+#include "chainfold/codegen/lower/tile/block.hpp"
+#include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/merge_states.hpp"
+#include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// Offsets that a lane of the first launch has under way.
+constexpr int kCheckLoads = 4;
+constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
+
+class MergePathLowering {
+ public:
+  MergePathLowering(const Graph& graph, const Plan& plan, const Target& target)
+      : graph_(graph), plan_(plan) {
+    program_.name = "merge_path";
+    declare_graph(program_, graph, plan, target);
+    bounds_ = declare_bounds(program_, graph);
+    program_.buffers.push_back(
+        {"status", DType::i64, BufferRole::status, 0, size_of(DType::i64), 0});
+    status_ = static_cast<int>(program_.buffers.size()) - 1;
+    elements_ = add_param(program_, "elements", DType::i64, ParamRole::elements);
+    segments_ = add_param(program_, "segments", DType::i64, ParamRole::segments);
+    has_status_ = add_param(program_, "has_status", DType::i64, ParamRole::has_status);
+    const auto param = [&](int index) { return param_size(program_, index); };
+    // Stretches are whole tiles, and as many as there are blocks for.
+    const SizeExpr tiles =
+        ceil_div(param(elements_) + param(segments_), tile_items(plan)) * min(param(segments_), 1);
+    const SizeExpr each = max(ceil_div(tiles, plan.parts.wanted), 1);
+    length_ = add_size(program_, "stretch", each * tile_items(plan));
+    stretches_ =
+        add_size(program_, "stretches", ceil_div(tiles * tile_items(plan), param(length_)));
+    const int per_block = kWarpWidth * kCheckLoads * plan.warps;
+    checks_ = add_size(program_, "checks",
+                       min(max(ceil_div(param(segments_), per_block), 1), kMostCheckWords));
+    checked_ = declare_scratch(program_, "wrong", DType::i64, param(checks_));
+    cut_ = declare_scratch(program_, "cut", DType::i64, param(stretches_));
+    open_ = static_cast<int>(program_.buffers.size());
+    declare_states(program_, graph, param(stretches_), 1, "open");
+    begun_ = static_cast<int>(program_.buffers.size());
+    declare_states(program_, graph, param(stretches_), 1, "begun");
+  }
+
+  Program lower() {
+    program_.launches.reserve(3);
+    program_.launches.push_back(
+        {.name = "check_bounds", .grid = param_size(program_, checks_), .warps = plan_.warps});
+    lower_check();
+    program_.launches.push_back(
+        {.name = "fold_path", .grid = param_size(program_, stretches_), .warps = 1});
+    lower_fold();
+    program_.launches.push_back({.name = "merge_path",
+                                 .grid = max(param_size(program_, stretches_), 1),
+                                 .warps = plan_.warps});
+    lower_merge();
+    return std::move(program_);
+  }
+
+ private:
+  SegmentBounds bounds_of(Builder& b) {
+    return {b, bounds_, b.param(elements_), b.param(segments_)};
+  }
+
+  void lower_check() {
+    Builder b(program_);
+    SegmentBounds bounds = bounds_of(b);
+    const ValueId segments = b.param(segments_), elements = b.param(elements_);
+    const ValueId zero = b.i64(0), nothing = b.i64(kNothing);
+    const ValueId warp =
+        b.add(b.mul(b.block(), b.i64(plan_.warps)), b.convert(b.warp(), DType::i64));
+    constexpr int kTrip = kWarpWidth * kCheckLoads;
+    const ValueId stride = b.mul(b.param(checks_), b.i64(std::int64_t{kTrip} * plan_.warps));
+    const auto either = [&](ValueId x, ValueId y) { return b.compute(Op::bit_or, {x, y}); };
+    ValueId wrong = b.loop(b.mul(warp, b.i64(kTrip)), segments, stride, {b.splat(nothing)},
+                           [&](ValueId at, const Builder::Values& carried) -> Builder::Values {
+                             ValueId first = carried[0];
+                             for (int i = 0; i < kCheckLoads; ++i) {
+                               const ValueId base = b.add(at, b.i64(std::int64_t{i} * kWarpWidth));
+                               const ValueId segment = b.add(base, b.convert(b.lane(), DType::i64));
+                               const ValueId exists = b.lt(segment, segments);
+                               const ValueId begin = bounds.raw_begins({base}, exists);
+                               const ValueId end = bounds.raw_ends({base}, exists);
+                               const ValueId bad_begin = b.lt(begin, zero);
+                               ValueId bad_end = either(b.lt(end, begin), b.lt(elements, end));
+                               ValueId place = segment;
+                               if (bounds_.pairs()) {
+                                 const ValueId next = b.add(base, b.i64(1));
+                                 const ValueId has_next = b.lt(b.add(segment, b.i64(1)), segments);
+                                 const ValueId next_begin = bounds.raw_begins({next}, has_next);
+                                 bad_end = either(bad_end, b.both(has_next, b.lt(next_begin, end)));
+                               } else {
+                                 place = b.select(bad_begin, segment, b.add(segment, b.i64(1)));
+                               }
+                               const ValueId bad = b.both(exists, either(bad_begin, bad_end));
+                               first = b.min(first, b.select(bad, place, nothing));
+                             }
+                             return {first};
+                           })[0];
+    wrong = first_of_lanes(b, wrong);
+    if (plan_.warps > 1) {
+      auto& shared = b.shared();
+      shared.push_back({"wrong", DType::i64, plan_.warps});
+      const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+      b.shared_store(0, {b.convert(b.warp(), DType::i64)}, wrong, first_lane);
+      b.barrier();
+      const ValueId there = b.compute(Op::lt, {b.lane(), b.i32(plan_.warps)});
+      wrong = first_of_lanes(b, b.select(there, b.shared_load(0, {zero}, 1, there), nothing));
+    }
+    on_first_warp(b, plan_.warps, [&] {
+      b.store(checked_, {b.block()}, wrong, b.compute(Op::eq, {b.lane(), b.i32(0)}));
+    });
+  }
+
+  static ValueId first_of_lanes(Builder& b, ValueId places) {
+    for (int mask = 1; mask < kWarpWidth; mask *= 2)
+      places = b.min(places, b.shuffle_xor(places, mask));
+    return places;
+  }
+
+  /// The place of the first wrong offset, in all lanes.
+  ValueId first_wrong(Builder& b) {
+    ValueId first = b.splat(b.i64(kNothing));
+    const ValueId count = b.param(checks_);
+    for (int at = 0; at < kMostCheckWords; at += kWarpWidth) {
+      const ValueId exists = b.lt(b.add(b.convert(b.lane(), DType::i64), b.i64(at)), count);
+      const ValueId word = b.load(checked_, {b.i64(at)}, 1, exists);
+      first = b.min(first, b.select(exists, word, b.i64(kNothing)));
+    }
+    return first_of_lanes(b, first);
+  }
+
+  void lower_fold() {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    SegmentBounds bounds = bounds_of(b);
+    PathTile path(b, program_, tile, graph_, plan_, bounds, bounds_.pairs(), b.param(elements_),
+                  b.param(segments_));
+    const ValueId right = b.all(b.compute(Op::eq, {first_wrong(b), b.i64(kNothing)}));
+    bounds.find_path();
+    const ValueId diagonal = b.mul(b.block(), b.param(length_));
+    const ValueId behind = b.min(b.add(diagonal, b.param(length_)), bounds.items());
+    const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+    b.branch(
+        b.both(right, b.lt(diagonal, behind)),
+        [&] {
+          fold_stretch(b, tile, bounds, path, diagonal, behind);
+          return Builder::Values{};
+        },
+        [&] {
+          b.store(cut_, {b.block()}, b.i64(-1), first_lane);
+          return Builder::Values{};
+        });
+  }
+
+  void fold_stretch(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
+                    ValueId diagonal, ValueId behind) {
+    const ValueId segments = b.param(segments_), span = bounds.span();
+    const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+    const ValueId begun = bounds.search(
+        diagonal, b.compute(Op::max, {b.i64(0), b.sub(diagonal, span)}), b.min(diagonal, segments));
+    const auto element_of = [&](ValueId place, ValueId segment) {
+      return b.add(bounds.first(), b.sub(place, segment));
+    };
+    const ValueId stretch_begin = element_of(diagonal, begun);
+    // Whether a segment that began before ends here.
+    const ValueId known = b.min(begun, b.sub(segments, b.i64(1)));
+    const ValueId begin = bounds.begin(known), end = bounds.end(known);
+    ValueId cut = b.both(b.lt(begun, segments), b.lt(begin, b.min(end, stretch_begin)));
+    cut = b.both(cut, b.lt(bounds.place(end, known), behind));
+    b.store(cut_, {b.block()}, b.select(cut, begun, b.i64(-1)), first_lane);
+
+    Builder::Values init = {begun, stretch_begin};
+    const Builder::Values none = tile.flatten(tile.identities());
+    init.insert(init.end(), none.begin(), none.end());
+    const std::int64_t items = tile_items(plan_);
+    const Builder::Values last = b.loop(
+        diagonal, behind, b.i64(items), init, [&](ValueId at, const Builder::Values& carried) {
+          const ValueId next = b.min(b.add(at, b.i64(items)), behind);
+          const ValueId segment = carried[0];
+          const ValueId next_segment =
+              bounds.search(next, b.compute(Op::max, {segment, b.sub(next, span)}),
+                            b.min(b.add(segment, b.sub(next, at)), segments), items);
+          const PathTile::Span tile_span{.segment = segment,
+                                         .element = carried[1],
+                                         .next_segment = next_segment,
+                                         .next_element = element_of(next, next_segment)};
+          const Partials open = tile.unflatten(Builder::Values(carried.begin() + 2, carried.end()));
+          const Partials still = path.fold(tile_span, open, [&](const PathTile::Ended& ended) {
+            put(b, tile, ended, stretch_begin);
+          });
+          Builder::Values yields = {next_segment, tile_span.next_element};
+          const Builder::Values fields = tile.flatten(still);
+          yields.insert(yields.end(), fields.begin(), fields.end());
+          return yields;
+        });
+    const Partials still = tile.unflatten(Builder::Values(last.begin() + 2, last.end()));
+    states(open_).store_one(b, tile, b.block(), still);
+  }
+
+  void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId stretch_begin) {
+    const ValueId has_elements = b.lt(b.i64(0), ended.extent);
+    const ValueId cut = b.both(b.both(ended.real, has_elements), b.lt(ended.begin, stretch_begin));
+    const ValueId whole = b.both(ended.real, b.compute(Op::bit_not, {cut}));
+    const std::vector<ValueId> outputs = tile.finish(ended.states, ended.extent);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      b.store(static_cast<int>(graph_.inputs.size() + i), {ended.first}, outputs[i], whole);
+    // At most one segment of a stretch, the first of its tile.
+    states(begun_).store(b, tile, {b.block()}, ended.states,
+                         b.both(cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));
+  }
+
+  void lower_merge() {
+    Builder b(program_);
+    TileLowering tile(b, graph_, plan_);
+    tell(b);
+    const ValueId exists = b.lt(b.block(), b.param(stretches_));
+    b.branch(
+        exists,
+        [&] {
+          const ValueId segment = b.load_uniform(cut_, b.block());
+          b.branch(
+              b.compute(Op::ge, {segment, b.i64(0)}),
+              [&] {
+                merge_stretches(b, tile, segment);
+                return Builder::Values{};
+              },
+              [] { return Builder::Values{}; });
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+  }
+
+  void merge_stretches(Builder& b, TileLowering& tile, ValueId segment) {
+    SegmentBounds bounds = bounds_of(b);
+    bounds.find_path();
+    const ValueId begin = bounds.begin(segment), end = bounds.end(segment);
+    const ValueId first = b.div(bounds.place(begin, segment), b.param(length_));
+    Partials all = merge_states(b, program_, tile, states(open_), first, b.sub(b.block(), first),
+                                tile.identities());
+    on_first_warp(b, plan_.warps, [&] {
+      all = tile.merge(all, states(begun_).load_one(b, tile, b.block()));
+      const std::vector<ValueId> outputs = tile.finish(all, b.sub(end, begin));
+      const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+      for (std::size_t i = 0; i < outputs.size(); ++i)
+        b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], first_lane);
+    });
+  }
+
+  /// Block 0 writes the launch's status.
+  void tell(Builder& b) {
+    const ValueId first_block = b.compute(Op::eq, {b.block(), b.i64(0)});
+    b.branch(
+        b.both(first_block, b.compute(Op::ne, {b.param(has_status_), b.i64(0)})),
+        [&] {
+          on_first_warp(b, plan_.warps, [&] {
+            const ValueId wrong = first_wrong(b);
+            const ValueId none = b.compute(Op::eq, {wrong, b.i64(kNothing)});
+            b.store(status_, {b.i64(0)}, b.select(none, b.i64(-1), wrong),
+                    b.compute(Op::eq, {b.lane(), b.i32(0)}));
+          });
+          return Builder::Values{};
+        },
+        [] { return Builder::Values{}; });
+  }
+
+  static StateArrays states(int first) { return {StateArrays::Memory::global, first}; }
+
+  Program program_;
+  const Graph& graph_;
+  const Plan& plan_;
+  BoundBuffers bounds_;
+  int elements_ = 0, segments_ = 0, has_status_ = 0;               // parameters
+  int length_ = 0, stretches_ = 0, checks_ = 0;                    // sizes
+  int status_ = 0, checked_ = 0, cut_ = 0, open_ = 0, begun_ = 0;  // buffers
+};
+
+}  // namespace
+
+Program lower_merge_path(const Graph& graph, const Plan& plan, const Target& target) {
+  return MergePathLowering(graph, plan, target).lower();
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,399 @@
+#include "chainfold/codegen/lower/fold/path_tile.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+constexpr int kFlagLoad = 16;  // bytes of flags that a lane clears at once
+}  // namespace
+
+PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
+                   const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements,
+                   ValueId segments)
+    : b_(builder),
+      tile_(tile),
+      graph_(graph),
+      plan_(plan),
+      bounds_(bounds),
+      pairs_(pairs),
+      elements_(elements),
+      segments_(segments) {
+  const int all = elements_a_row(plan) * plan.rows;
+  auto& shared = program.launches.back().shared;
+  flags_ = static_cast<int>(shared.size());
+  constexpr int kStep = kFlagLoad * kWarpWidth;
+  shared.push_back({"heads", DType::u8, (all / kStep + 1) * kStep});
+  own_ = StateArrays::in_shared(program, graph, "own", all);
+  before_ = StateArrays::in_shared(program, graph, "before", kWarpWidth * plan.rows);
+}
+
+Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ended) {
+  base_ = plan_.load_width == 1
+              ? span.element
+              : b_.compute(Op::bit_and, {span.element, b_.i64(-plan_.load_width)});
+  mark_heads(span);
+  fold_rows(span);
+  b_.barrier();
+  return hand_over(span, open, ended);
+}
+
+/// Flags are bytes of their own, so that lanes may set several at once.
+void PathTile::mark_heads(const Span& span) {
+  const ValueId zero = b_.widen(b_.splat(b_.constant(DType::u8, 0)), kFlagLoad);
+  const ValueId one = b_.splat(b_.constant(DType::u8, 1));
+  const int all = elements_a_row(plan_) * plan_.rows;
+  constexpr int kStep = kFlagLoad * kWarpWidth;
+  for (int at = 0; at <= all; at += kStep) b_.shared_store(flags_, {b_.i64(at)}, zero);
+  b_.barrier();
+  const ValueId behind = b_.min(b_.add(span.next_segment, b_.i64(1)), segments_);
+  const auto set = [&](ValueId place, ValueId mask) {
+    const ValueId offset = i32_of(b_.sub(place, base_));
+    b_.shared_store(flags_,
+                    {.base = b_.i64(0), .group = 1, .offset = b_.select(mask, offset, b_.i32(0))},
+                    one, mask);
+  };
+  b_.loop(span.segment, behind, b_.i64(kWarpWidth), {},
+          [&](ValueId first, const Builder::Values&) -> Builder::Values {
+            const ValueId segment = b_.add(first, i64_of(b_.lane()));
+            const ValueId exists = b_.lt(segment, behind);
+            const ValueId begin = bounds_.begins({first}, exists);
+            const ValueId end = bounds_.ends({first}, exists);
+            // Two segments with elements do not begin at the same place.
+            const ValueId has = b_.both(exists, b_.lt(begin, end));
+            const auto within = [&](ValueId place) {
+              return b_.both(has, b_.both(b_.compute(Op::ge, {place, span.element}),
+                                          b_.lt(place, span.next_element)));
+            };
+            set(begin, within(begin));
+            if (pairs_) set(end, within(end));  // what follows may be a gap
+            return {};
+          });
+  const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
+  b_.shared_store(flags_, {b_.sub(span.element, base_)}, one, first_lane);
+  b_.shared_store(flags_, {b_.sub(span.next_element, base_)}, one, first_lane);
+  b_.barrier();
+  if (!tile_.uses_index()) return;
+  const ValueId segment = b_.min(span.segment, b_.sub(segments_, b_.i64(1)));
+  const ValueId begin = bounds_.begin(segment), end = bounds_.end(segment);
+  const ValueId goes_on = b_.both(b_.lt(begin, span.element), b_.lt(span.element, end));
+  ahead_ = b_.select(goes_on, b_.sub(span.element, begin), b_.i64(0));
+  first_head_ = i32_of(b_.sub(span.element, base_));
+}
+
+void PathTile::fold_rows(const Span& span) {
+  Carry carry{.open = tile_.identities(), .quiet = tile_.identities()};
+  carry.is_quiet = b_.boolean(false);
+  if (tile_.uses_index()) carry.head_at = b_.splat(b_.i32(-1));
+  if (plan_.rows == 1) {
+    fold_row(b_.i64(0), span, carry);
+    return;
+  }
+  const std::int64_t row_elements = elements_a_row(plan_);
+  const ValueId rows = b_.div(b_.add(b_.sub(span.next_element, base_), b_.i64(row_elements - 1)),
+                              b_.i64(row_elements));
+  b_.loop(b_.i64(0), rows, b_.i64(1), flatten(carry),
+          [&](ValueId row, const Builder::Values& values) {
+            Carry next = unflatten(values);
+            fold_row(row, span, next);
+            return flatten(next);
+          });
+}
+
+Builder::Values PathTile::flatten(const Carry& carry) {
+  Builder::Values values = tile_.flatten(carry.open);
+  const Builder::Values quiet = tile_.flatten(carry.quiet);
+  values.insert(values.end(), quiet.begin(), quiet.end());
+  values.push_back(carry.is_quiet);
+  if (carry.head_at != kNoValue) values.push_back(carry.head_at);
+  return values;
+}
+
+PathTile::Carry PathTile::unflatten(const Builder::Values& values) {
+  const std::size_t fields = tile_.flatten(tile_.identities()).size();
+  const auto from = [&](std::size_t first) {
+    return tile_.unflatten(
+        Builder::Values(values.begin() + static_cast<std::ptrdiff_t>(first),
+                        values.begin() + static_cast<std::ptrdiff_t>(first + fields)));
+  };
+  Carry carry{.open = from(0), .quiet = from(fields), .is_quiet = values[2 * fields]};
+  if (values.size() > 2 * fields + 1) carry.head_at = values.back();
+  return carry;
+}
+
+void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
+  Row loaded;
+  find_heads(row, loaded);
+  if (plan_.rows == 1) {  // each tile has a head
+    load_row(row, span, loaded, carry.head_at);
+    scan_row(row, loaded, carry);
+    return;
+  }
+  // A row without heads is folded lane by lane, and one in whose place no segment ends needs no
+  // states of its elements.
+  const ValueId next = b_.shared_load(
+      flags_, {.base = b_.mul(b_.add(row, b_.i64(1)), b_.i64(elements_a_row(plan_))), .group = 1});
+  const ValueId ends = b_.compute(Op::ne, {next, b_.constant(DType::u8, 0)});
+  const ValueId is_loud = b_.any(b_.compute(Op::bit_or, {loaded.has_head, ends}));
+  const Carry before = carry;
+  carry = unflatten(b_.branch_as_is(
+      is_loud,
+      [&] {
+        Carry next_carry = before;
+        // What quiet rows have left comes before this one.
+        const auto fields = b_.branch(
+            before.is_quiet,
+            [&] {
+              Partials all = tile_.reduce_lanes(before.quiet, 1, kWarpWidth);
+              return tile_.flatten(tile_.merge(before.open, all));
+            },
+            [&] { return tile_.flatten(before.open); });
+        next_carry.open = tile_.unflatten(fields);
+        next_carry.quiet = tile_.identities();
+        next_carry.is_quiet = b_.boolean(false);
+        Row all = loaded;
+        load_row(row, span, all, before.head_at);
+        if (tile_.uses_index()) next_carry.head_at = all.place_behind;
+        scan_row(row, all, next_carry);
+        return flatten(next_carry);
+      },
+      [&] {
+        Carry next_carry = before;
+        Row all_quiet = loaded;
+        load_row(row, span, all_quiet, before.head_at);
+        for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+          std::vector<Partial> parts;
+          for (const Loaded& load : all_quiet.loads) parts.push_back(tile_.fold_tile(load)[f]);
+          Partial all = parts[0];
+          for (std::size_t i = 1; i < parts.size(); ++i) all = tile_.merge(f, all, parts[i]);
+          if (!graph_.folds[f].commutative) {
+            all = tile_.of_warp(f, std::move(all), 1);
+            next_carry.open[f] = tile_.lift(f, tile_.merge(f, next_carry.open[f], all));
+          } else {
+            next_carry.quiet[f] = tile_.lift(f, tile_.merge(f, next_carry.quiet[f], all));
+          }
+        }
+        next_carry.is_quiet = b_.boolean(true);
+        return flatten(next_carry);
+      }));
+}
+
+void PathTile::find_heads(ValueId row, Row& loaded) {
+  const int each = elements_a_lane(plan_);
+  const ValueId at = b_.mul(row, b_.i64(elements_a_row(plan_)));
+  const ValueId flags = b_.shared_load(flags_, {at}, each);
+  const ValueId heads = b_.compute(Op::ne, {flags, b_.constant(DType::u8, 0)});
+  for (int i = 0; i < each; ++i) {
+    loaded.heads.push_back(each == 1 ? heads : b_.extract(heads, i));
+    loaded.has_head =
+        i == 0 ? loaded.heads[0] : b_.compute(Op::bit_or, {loaded.has_head, loaded.heads.back()});
+  }
+}
+
+void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const ValueId own = b_.mul(b_.lane(), b_.i32(each));
+  // Lanes behind the tile load nothing.
+  const auto before = [&](ValueId end, int i) {
+    return b_.lt(b_.add(i64_of(own), b_.i64(i)), b_.sub(end, first));
+  };
+  const auto address = [&](int i) {
+    return Address{.base = b_.add(first, b_.i64(i)), .group = 1, .stride = each};
+  };
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (tile_.uses_input(i)) used.push_back(i);
+  const auto vectors = [&] {
+    Builder::Values values;
+    for (int i = 0; i < each; i += width) {
+      const Loaded load = tile_.load(address(i), width, before(span.next_element, i), kNoValue);
+      for (const std::size_t input : used) values.push_back(load.inputs[input]);
+    }
+    return values;
+  };
+  const auto elements = [&] {
+    Builder::Values values;
+    for (int i = 0; i < each; i += width) {
+      std::vector<Builder::Values> pieces(used.size());
+      for (int j = i; j < i + width; ++j) {
+        const Loaded load = tile_.load(address(j), 1, before(elements_, j), kNoValue);
+        for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(load.inputs[used[u]]);
+      }
+      for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
+    }
+    return values;
+  };
+  // A load that begins in the tile may reach beyond the inputs' end.
+  const Builder::Values values =
+      width == 1
+          ? vectors()
+          : b_.branch(b_.compute(Op::le, {b_.add(first, b_.i64(elements_a_row(plan_))), elements_}),
+                      vectors, elements);
+  if (tile_.uses_index()) find_places(row, loaded, head_at);
+  std::size_t next = 0;
+  for (int i = 0; i < each; i += width) {
+    Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
+    for (const std::size_t input : used) load.inputs[input] = values[next++];
+    if (tile_.uses_index()) load.position = positions_of(row, i, loaded);
+    loaded.loads.push_back(std::move(load));
+  }
+}
+
+ValueId PathTile::first_of_lane(ValueId row) {
+  return b_.add(b_.mul(b_.lane(), b_.i32(elements_a_lane(plan_))),
+                i32_of(b_.mul(row, b_.i64(elements_a_row(plan_)))));
+}
+
+void PathTile::find_places(ValueId row, Row& loaded, ValueId head_at) {
+  const ValueId first = first_of_lane(row);
+  ValueId last = b_.i32(-1);
+  for (int i = 0; i < elements_a_lane(plan_); ++i)
+    last = b_.select(loaded.heads[static_cast<std::size_t>(i)], b_.add(first, b_.i32(i)), last);
+  ValueId reached = b_.splat(last);
+  for (int distance = 1; distance < kWarpWidth; distance *= 2)
+    reached = b_.compute(Op::max, {reached, b_.shuffle_up(reached, distance)});
+  const ValueId others =
+      b_.select(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.i32(-1), b_.shuffle_up(reached, 1));
+  loaded.place_before = b_.compute(Op::max, {others, head_at});
+  loaded.place_behind =
+      b_.compute(Op::max, {head_at, b_.shuffle_from(reached, b_.splat(b_.i32(kWarpWidth - 1)))});
+}
+
+/// Segments begin at heads, but for that of the tile's first element.
+ValueId PathTile::positions_of(ValueId row, int load, const Row& loaded) {
+  const ValueId first = first_of_lane(row);
+  ValueId last = loaded.place_before;
+  Builder::Values positions;
+  for (int i = 0; i < load + plan_.load_width; ++i) {
+    const ValueId place = b_.add(first, b_.i32(i));
+    last = b_.select(loaded.heads[static_cast<std::size_t>(i)], place, last);
+    if (i < load) continue;
+    const ValueId before = b_.select(b_.compute(Op::eq, {last, first_head_}), ahead_, b_.i64(0));
+    positions.push_back(b_.add(i64_of(b_.sub(place, last)), before));
+  }
+  return b_.concat(std::move(positions));
+}
+
+Partial PathTile::choose(ValueId condition, const Partial& a, const Partial& b) {
+  Partial chosen = a;
+  for (std::size_t i = 0; i < a.fields.size(); ++i)
+    chosen.fields[i] = b_.select(condition, a.fields[i], b.fields[i]);
+  return chosen;
+}
+
+Partial PathTile::shuffled_up(const Partial& part, int distance) {
+  Partial shuffled = part;
+  for (ValueId& field : shuffled.fields) field = b_.shuffle_up(b_.splat(field), distance);
+  return shuffled;
+}
+
+Partial PathTile::from_lane(const Partial& part, ValueId lane) {
+  Partial taken = part;
+  for (ValueId& field : taken.fields) field = b_.shuffle_from(b_.splat(field), lane);
+  return taken;
+}
+
+void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const ValueId at = b_.mul(row, b_.i64(elements_a_row(plan_)));
+  const ValueId lane = b_.lane(), none = b_.i32(-1);
+  // The last lane up to each one that has a head, and the lane before it.
+  ValueId head = b_.select(loaded.has_head, lane, none);
+  for (int distance = 1; distance < kWarpWidth; distance *= 2)
+    head = b_.compute(Op::max, {head, b_.shuffle_up(head, distance)});
+  const ValueId is_first = b_.compute(Op::eq, {lane, b_.i32(0)});
+  const ValueId earlier = b_.select(is_first, none, b_.shuffle_up(head, 1));
+  const ValueId open_here = b_.lt(earlier, b_.i32(0));
+  const ValueId last_lane = b_.splat(b_.i32(kWarpWidth - 1));
+  const ValueId all_open = b_.lt(b_.shuffle_from(head, last_lane), b_.i32(0));
+  const ValueId nearest = b_.compute(Op::max, {head, b_.i32(0)});
+  std::vector<Partials> loads;
+  for (const Loaded& load : loaded.loads) loads.push_back(tile_.fold_elements(load));
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    Partial state;
+    for (int i = 0; i < each; ++i) {
+      const Partial& load = loads[static_cast<std::size_t>(i / width)][f];
+      Partial element = load;
+      for (ValueId& field : element.fields)
+        if (b_.type(field).width > 1) field = b_.extract(field, i % width);
+      const Partial alone = tile_.lift(f, element);
+      state = i == 0 ? alone
+                     : choose(loaded.heads[static_cast<std::size_t>(i)], alone,
+                              tile_.merge(f, state, element));
+      own_.store(b_, tile_, f, {b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth))}, state, kNoValue);
+    }
+    for (int distance = 1; distance < kWarpWidth; distance *= 2) {
+      const ValueId reaches = b_.compute(Op::ge, {b_.sub(lane, b_.i32(distance)), nearest});
+      state = choose(reaches, tile_.merge(f, shuffled_up(state, distance), state), state);
+    }
+    Partial before = shuffled_up(state, 1);
+    Partial& open = carry.open[f];
+    if (plan_.rows > 1) {
+      const Partial first = choose(is_first, open, tile_.merge(f, open, before));
+      before = choose(open_here, first, before);
+    }
+    before_.store(b_, tile_, f, {b_.mul(row, b_.i64(kWarpWidth))}, before, kNoValue);
+    if (plan_.rows == 1) continue;
+    const Partial end = from_lane(state, last_lane);
+    open = choose(all_open, tile_.merge(f, open, end), end);
+  }
+}
+
+Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink& ended) {
+  const int each = elements_a_lane(plan_);
+  const std::int64_t row_elements = elements_a_row(plan_);
+  const ValueId behind = b_.add(span.next_segment, b_.i64(1));
+  const ValueId lane = b_.lane();
+  const Builder::Values next = b_.loop(
+      span.segment, behind, b_.i64(kWarpWidth), tile_.flatten(tile_.identities()),
+      [&](ValueId first, const Builder::Values&) {
+        const ValueId segment = b_.add(first, i64_of(lane));
+        const ValueId exists = b_.lt(segment, b_.min(behind, segments_));
+        const ValueId begin = bounds_.begins({first}, exists), end = bounds_.ends({first}, exists);
+        // The segment that goes on behind the tile is taken up to there.
+        const ValueId real = b_.both(exists, b_.lt(segment, span.next_segment));
+        const ValueId stop = b_.select(real, end, span.next_element);
+        const ValueId from = b_.compute(Op::max, {begin, span.element});
+        const ValueId inside = b_.both(exists, b_.lt(from, stop));
+        const ValueId last =
+            b_.select(inside, i32_of(b_.sub(b_.sub(stop, b_.i64(1)), base_)), b_.i32(0));
+        const ValueId of_row = b_.rem(last, b_.i32(static_cast<std::int32_t>(row_elements)));
+        const ValueId row = b_.sub(last, of_row);
+        const ValueId in_lane = b_.rem(of_row, b_.i32(each));
+        const ValueId owner = b_.div(of_row, b_.i32(each));
+        const ValueId cell = b_.add(row, b_.add(b_.mul(in_lane, b_.i32(kWarpWidth)), owner));
+        const ValueId lane_begin = b_.sub(last, in_lane);
+        const ValueId reaches = b_.both(inside, b_.lt(i32_of(b_.sub(from, base_)), lane_begin));
+        const ValueId before_cell = b_.div(lane_begin, b_.i32(each));
+        const ValueId goes_on = b_.both(exists, b_.lt(begin, span.element));
+        Partials states =
+            own_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = cell}, inside);
+        const Partials before = before_.load(
+            b_, tile_, {.base = b_.i64(0), .group = 1, .offset = before_cell}, reaches);
+        for (std::size_t f = 0; f < states.size(); ++f) {
+          states[f] = choose(reaches, tile_.merge(f, before[f], states[f]), states[f]);
+          states[f] = choose(goes_on, tile_.merge(f, open[f], states[f]), states[f]);
+        }
+        ended({.first = first,
+               .real = real,
+               .begin = begin,
+               .extent = b_.sub(end, begin),
+               .states = states});
+        const ValueId last_one = b_.compute(
+            Op::max, {b_.i64(0), b_.min(b_.sub(span.next_segment, first), b_.i64(kWarpWidth - 1))});
+        Partials taken;
+        for (const Partial& state : states)
+          taken.push_back(from_lane(state, b_.splat(i32_of(last_one))));
+        return tile_.flatten(taken);
+      });
+  b_.barrier();
+  return tile_.unflatten(next);
+}
+
+}  // namespace chainfold::codegen

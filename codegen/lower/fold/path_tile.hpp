@@ -1,0 +1,100 @@
+// PathTile: one tile of a merge path, folded by a warp.
+//
+// Each lane takes elements that follow each other, all lanes together a row. Heads are elements at
+// which a segment begins, and what begins or ends the tile: nothing is merged across a head. A
+// lane's states of each element since the last head among its own go to shared memory, and what
+// comes before its first element since the last head in the tile. A segment's state is then that at
+// its last element, behind what comes before that lane. Segments are taken 32 at a time, so that
+// results are stored side by side, and empty ones need nothing of their own.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/fold/segment_bounds.hpp"
+#include "chainfold/codegen/lower/tile/states.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+
+namespace chainfold::codegen {
+
+class PathTile {
+ public:
+  /// Declares the shared arrays of the program's last launch. `elements`: of the inputs, uniform.
+  PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
+           const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements, ValueId segments);
+
+  /// Ends and elements on the path, all uniform i64: the tile has ends [segment, next_segment) and
+  /// elements [element, next_element).
+  struct Span {
+    ValueId segment = kNoValue, element = kNoValue;
+    ValueId next_segment = kNoValue, next_element = kNoValue;
+  };
+  /// What becomes of 32 segments from `first` (uniform i64) on: lanes where `real` have one that
+  /// ends in the tile, of `begin` (lane i64) and `extent` (lane i64). All other lanes' states are
+  /// not for anyone.
+  struct Ended {
+    ValueId first = kNoValue, real = kNoValue, begin = kNoValue, extent = kNoValue;
+    Partials states{};
+  };
+  using Sink = std::function<void(const Ended&)>;
+  /// Folds the tile and hands over what ends in it. `open` is the state, the same in all lanes, of
+  /// the segment that the tile's first element belongs to, as far as the tile's stretch has come.
+  /// Returns the same behind the tile.
+  Partials fold(const Span& span, const Partials& open, const Sink& ended);
+
+ private:
+  /// One row's elements, lane by lane.
+  struct Row {
+    std::vector<Loaded> loads;
+    std::vector<ValueId> heads;  ///< one an element of a lane: lane booleans
+    ValueId has_head = kNoValue;
+    /// Where indices are asked for: the place in the tile of the last head before a lane's
+    /// elements, and of the last one of the row or before it; -1: there is none.
+    ValueId place_before = kNoValue, place_behind = kNoValue;
+  };
+  /// What rows of a tile hand on: the state since the last head, and the place of the last head.
+  struct Carry {
+    Partials open;
+    Partials quiet;               ///< a state a lane, of rows without heads since then
+    ValueId is_quiet = kNoValue;  ///< whether there were such rows, uniform boolean
+    ValueId head_at = kNoValue;   ///< i32, in all lanes; where indices are asked for
+  };
+  void mark_heads(const Span& span);
+  void fold_rows(const Span& span);
+  void fold_row(ValueId row, const Span& span, Carry& carry);
+  void scan_row(ValueId row, Row& loaded, Carry& carry);
+  void find_heads(ValueId row, Row& loaded);
+  void load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at);
+  /// The place in the tile of a lane's first element in a row, i32.
+  ValueId first_of_lane(ValueId row);
+  void find_places(ValueId row, Row& loaded, ValueId head_at);
+  /// The indices in their segments of a load's elements.
+  ValueId positions_of(ValueId row, int load, const Row& loaded);
+  Partials hand_over(const Span& span, const Partials& open, const Sink& ended);
+  Partial choose(ValueId condition, const Partial& a, const Partial& b);
+  Partial shuffled_up(const Partial& part, int distance);
+  Partial from_lane(const Partial& part, ValueId lane);
+  ValueId i32_of(ValueId value) { return b_.convert(value, DType::i32); }
+  ValueId i64_of(ValueId value) { return b_.convert(value, DType::i64); }
+  Builder::Values flatten(const Carry& carry);
+  Carry unflatten(const Builder::Values& values);
+
+  Builder& b_;
+  TileLowering& tile_;
+  const Graph& graph_;
+  const Plan& plan_;
+  SegmentBounds& bounds_;
+  bool pairs_;
+  ValueId elements_, segments_;
+  int flags_ = 0;             // an array of bytes, one an element and one behind them
+  StateArrays own_, before_;  // a state an element, and one a lane
+  ValueId base_ = kNoValue;   // the tile's first element, on a load's boundary
+  // Where indices are asked for: the place of the tile's first element, and how many elements of
+  // its segment come before it.
+  ValueId first_head_ = kNoValue, ahead_ = kNoValue;
+};
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,86 @@
+#include "chainfold/codegen/lower/fold/segment_bounds.hpp"
+
+#include <algorithm>
+
+namespace chainfold::codegen {
+
+BoundBuffers declare_bounds(Program& program, const Graph& graph) {
+  const auto first = static_cast<int>(program.buffers.size());
+  int index = static_cast<int>(graph.inputs.size());
+  for (const GraphInput& bound : graph.partition.bounds) {
+    program.buffers.push_back({"bound_" + std::to_string(index), bound.type, BufferRole::input,
+                               index, size_of(bound.type), 0});
+    ++index;
+  }
+  const bool pairs = graph.partition.bounds.size() > 1;
+  return {.begins = first, .ends = pairs ? first + 1 : first, .shift = pairs ? 0 : 1};
+}
+
+ValueId SegmentBounds::raw_begins(const Address& at, ValueId mask) {
+  return b_.convert(b_.load(buffers_.begins, at, 1, mask), DType::i64);
+}
+
+ValueId SegmentBounds::raw_ends(const Address& at, ValueId mask) {
+  Address end = at;
+  end.base = b_.add(at.base, b_.i64(buffers_.shift));
+  return b_.convert(b_.load(buffers_.ends, end, 1, mask), DType::i64);
+}
+
+ValueId SegmentBounds::begin(ValueId segment) {
+  return inside(b_.convert(b_.load_uniform(buffers_.begins, segment), DType::i64));
+}
+
+ValueId SegmentBounds::end(ValueId segment) {
+  const ValueId at = b_.add(segment, b_.i64(buffers_.shift));
+  return inside(b_.convert(b_.load_uniform(buffers_.ends, at), DType::i64));
+}
+
+ValueId SegmentBounds::inside(ValueId offset) {
+  return b_.compute(Op::max, {b_.i64(0), b_.min(offset, elements_)});
+}
+
+void SegmentBounds::find_path() {
+  first_ = begin(b_.i64(0));
+  const ValueId last = end(b_.sub(segments_, b_.i64(1)));
+  span_ = b_.compute(Op::max, {b_.i64(0), b_.sub(last, first_)});
+}
+
+/// Powers of a warp's width up to the length: each trip leaves a part of that.
+ValueId SegmentBounds::trips(ValueId length) {
+  constexpr int kMost = 8;
+  ValueId count = b_.i64(0);
+  for (std::int64_t power = 1, i = 0; i < kMost; ++i, power *= kWarpWidth)
+    count = b_.add(count, b_.convert(b_.compute(Op::ge, {length, b_.i64(power)}), DType::i64));
+  return count;
+}
+
+ValueId SegmentBounds::search(ValueId diagonal, ValueId least, ValueId most, std::int64_t known) {
+  ValueId count = kNoValue;
+  if (known > 0) {
+    std::int64_t constant = 0;
+    for (std::int64_t power = 1; known >= power; power *= kWarpWidth) ++constant;
+    count = b_.i64(constant);
+  } else {
+    count = trips(b_.sub(most, least));
+  }
+  const ValueId one = b_.i64(1);
+  return b_.loop(
+      b_.i64(0), count, one, {least, most},
+      [&](ValueId, const Builder::Values& range) -> Builder::Values {
+        const ValueId low = range[0], high = range[1];
+        // Each lane looks at the last end of its share.
+        const ValueId share = b_.compute(
+            Op::max,
+            {one, b_.div(b_.add(b_.sub(high, low), b_.i64(kWarpWidth - 1)), b_.i64(kWarpWidth))});
+        const ValueId at = b_.sub(b_.add(low, share), one);
+        const ValueId segment = b_.add(at, b_.mul(b_.convert(b_.lane(), DType::i64), share));
+        const ValueId there = b_.lt(segment, high);
+        const ValueId end = ends({.base = at, .group = 1, .step = share}, there);
+        const ValueId before = b_.both(there, b_.lt(place(end, segment), diagonal));
+        const ValueId passed = b_.mul(b_.convert(b_.count(before), DType::i64), share);
+        const ValueId next = b_.add(low, passed);
+        return {next, b_.min(high, b_.sub(b_.add(next, share), one))};
+      })[0];
+}
+
+}  // namespace chainfold::codegen

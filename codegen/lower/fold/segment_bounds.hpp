@@ -1,0 +1,64 @@
+// SegmentBounds: the arrays that tell where segments begin and end (Partition::bounds), in a
+// program, and the search for a diagonal of the merge path through ends of segments and elements.
+//
+// The path. Items are the elements from the first segment's begin to the last one's end, and the
+// ends of all segments. An end comes before the element that stands at it. Item d lies behind s
+// ends and e elements, d = s + e. So any stretch of items is as much work as any other of its
+// length, however elements are shared out (Merrill and Garland, 2016, section 3).
+#pragma once
+
+#include <cstdint>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/program.hpp"
+
+namespace chainfold::codegen {
+
+/// Buffers of a program, which every launch's SegmentBounds reads.
+struct BoundBuffers {
+  int begins = 0, ends = 0;
+  std::int64_t shift = 0;  ///< elements from a segment's begin to its end in one array
+  [[nodiscard]] bool pairs() const { return begins != ends; }
+};
+/// Declares the partition's arrays behind the program's other buffers.
+BoundBuffers declare_bounds(Program& program, const Graph& graph);
+
+/// What one launch reads of them. All values are i64.
+class SegmentBounds {
+ public:
+  /// `elements` and `segments` are uniform; there is a segment.
+  SegmentBounds(Builder& builder, const BoundBuffers& buffers, ValueId elements, ValueId segments)
+      : b_(builder), buffers_(buffers), elements_(elements), segments_(segments) {}
+
+  /// A lane's segment is `at`'s; as they stand in memory.
+  ValueId raw_begins(const Address& at, ValueId mask);
+  ValueId raw_ends(const Address& at, ValueId mask);
+  /// The same, in [0, elements].
+  ValueId begins(const Address& at, ValueId mask) { return inside(raw_begins(at, mask)); }
+  ValueId ends(const Address& at, ValueId mask) { return inside(raw_ends(at, mask)); }
+  /// Of one segment, uniform.
+  ValueId begin(ValueId segment);
+  ValueId end(ValueId segment);
+
+  /// Reads the first element of all segments and how many items there are: before what follows.
+  void find_path();
+  [[nodiscard]] ValueId first() const { return first_; }
+  [[nodiscard]] ValueId items() const { return b_.add(span_, segments_); }
+  [[nodiscard]] ValueId span() const { return span_; }  ///< elements of the path
+  /// The place of an end among the items: `end` and its segment are of any one shape.
+  ValueId place(ValueId end, ValueId segment) { return b_.add(b_.sub(end, first_), segment); }
+  /// Ends before item `diagonal`, of which `least` to `most` may be. Where these are as many as
+  /// `known` apart at most (0: any number), so many trips do.
+  ValueId search(ValueId diagonal, ValueId least, ValueId most, std::int64_t known = 0);
+
+ private:
+  ValueId inside(ValueId offset);
+  ValueId trips(ValueId length);
+
+  Builder& b_;
+  BoundBuffers buffers_;
+  ValueId elements_, segments_, first_ = kNoValue, span_ = kNoValue;
+};
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,86 @@
+#include "chainfold/codegen/plan/merge_path.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/base/integer_math.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/choice.hpp"
+#include "chainfold/codegen/plan/folds.hpp"
+#include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
+#include "chainfold/codegen/target/target.hpp"
+
+namespace chainfold::codegen {
+
+namespace {
+
+/// A lane loads its flags at once.
+constexpr int kMostElements = 16;
+
+constexpr PlanField kFields[] = {{"warps", &PlanChoice::warps},
+                                 {"depth", &PlanChoice::depth},
+                                 {"rows", &PlanChoice::rows},
+                                 {"parts", &PlanChoice::parts},
+                                 {"bytes", &PlanChoice::bytes}};
+
+std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
+  Plan plan = begun;
+  plan.strategy = Strategy::merge_path;
+  // Lanes that are elements of vectors take neighbours.
+  plan.load_width = site.target.vector_lanes ? 1 : site.widest.aligned;
+  plan.depth = choice.depth;
+  plan.rows = choice.rows;
+  plan.lanes_per_segment = kWarpWidth;
+  plan.vector_lanes = site.target.vector_lanes;
+  plan.parts.wanted = choice.parts;
+  plan.combine_states = true;
+  plan.launches = 3;
+  if (elements_a_lane(plan) > kMostElements) return std::nullopt;
+  if (merge_path_bytes(plan) > site.target.shared_bytes) return std::nullopt;
+  return finish_folds(plan, choice, site);
+}
+
+std::string print_own(const Plan& plan, const Graph& /*graph*/) {
+  return fmt::format("  rows {} of {} elements, tiles of {} items, stretches_wanted {}\n",
+                     plan.rows, elements_a_row(plan), tile_items(plan), plan.parts.wanted);
+}
+
+void verify_own(const Plan& plan, const Graph& graph, const Target& target,
+                const RequireRule& require) {
+  require(has_offsets(graph), "a merge path needs offsets");
+  require(elements_a_lane(plan) <= kMostElements, "a lane loads its flags at once");
+  require(tile_items(plan) > 0 && plan.parts.wanted > 0, "tiles have items, and stretches tiles");
+  require(merge_path_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");
+  require(plan.combine_states, "states are merged");
+}
+
+}  // namespace
+
+std::int64_t merge_path_bytes(const Plan& plan) {
+  const std::int64_t elements = std::int64_t{elements_a_row(plan)} * plan.rows;
+  return (elements + std::int64_t{kWarpWidth} * plan.rows) * plan.state_bytes + elements +
+         2 * kMostElements * kWarpWidth;
+}
+
+StrategyRow merge_path_strategy() {
+  return {
+      .id = Strategy::merge_path,
+      .name = "merge_path",
+      .serves =
+          "folds over segments that offsets tell, of any types and alignment, on every target: "
+          "depth is loads of a lane that follow each other, of 16 elements in all at most, rows is "
+          "those of a warp's tile, as far as shared memory holds a state for each element, parts "
+          "is "
+          "stretches of elements and ends of segments together, one a warp, as far as there are "
+          "tiles for them, and warps is those of a block that checks offsets or merges what "
+          "stretches left",
+      .fields = kFields,
+      .make = make,
+      .print = print_own,
+      .verify = verify_own};
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,29 @@
+// Plans by a merge path: folds over segments that data decide.
+#pragma once
+
+#include <cstdint>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/strategy.hpp"
+
+namespace chainfold::codegen {
+
+/// Words in which the first launch says which offset is wrong, at most: one a block of it.
+inline constexpr int kMostCheckWords = 128;
+
+/// Elements that a lane takes one behind the other, and those of a row of lanes.
+inline int elements_a_lane(const Plan& plan) { return plan.load_width * plan.depth; }
+inline int elements_a_row(const Plan& plan) { return kWarpWidth * elements_a_lane(plan); }
+/// Items of a tile: elements and ends of segments. Its elements fit into its rows, wherever in a
+/// load they begin.
+inline std::int64_t tile_items(const Plan& plan) {
+  return std::int64_t{elements_a_row(plan)} * plan.rows - (plan.load_width - 1);
+}
+/// Bytes of shared memory of a tile: a state an element and a state a lane, and where heads are.
+std::int64_t merge_path_bytes(const Plan& plan);
+
+/// Its row of the table of strategies.
+StrategyRow merge_path_strategy();
+
+}  // namespace chainfold::codegen
