@@ -27,12 +27,14 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
   choice.parts =
       cpu ? tuned.cpu_stretches : std::min(kMostParts, tuned.waves * kBlocks * target.processors);
-  const int width = cpu ? 1 : widest_of(graph, target, request, choice.bytes).aligned;
-  choice.depth = cpu ? 1 : std::max(1, tuned.elements_a_lane / width);
+  const auto width = [&] {
+    return cpu ? 1 : widest_of(graph, target, request, choice.bytes).aligned;
+  };
+  choice.depth = cpu ? 1 : std::max(1, tuned.elements_a_lane / width());
   // Of long states a tile has fewer.
   const auto bytes = [&] {
     Plan plan;
-    plan.load_width = width;
+    plan.load_width = width();
     plan.depth = choice.depth;
     plan.rows = choice.rows;
     plan.state_bytes = state_bytes(graph);
@@ -41,6 +43,7 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   const std::int64_t most = cpu ? tuned.cpu_tile_bytes : tuned.tile_bytes;
   while (choice.rows > 1 && bytes() > most) choice.rows /= 2;
   while (choice.depth > 1 && bytes() > most) choice.depth /= 2;
+  while (choice.bytes > 1 && bytes() > target.shared_bytes) choice.bytes /= 2;
   return choice;
 }
 

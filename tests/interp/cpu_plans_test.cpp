@@ -62,7 +62,8 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
     case ParamRole::part_begin:
     case ParamRole::user:
     case ParamRole::has_carry_in:
-    case ParamRole::has_carry_out: break;
+    case ParamRole::has_carry_out:
+    case ParamRole::has_status: break;
   }
   return 0;
 }

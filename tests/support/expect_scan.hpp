@@ -33,10 +33,14 @@ inline std::string words(const TestProgram& tested, const codegen::Target& targe
                          const InterpCase& c) {
   return fmt::format(
       "{} on {}, segment {}, {} elements of {} (seed {}), aligned to {}{}, schedule {} (seed {}), "
-      "{} resident, {} chunks: {}",
+      "{} resident, {} chunks{}: {}",
       tested.name, target.name, c.segment, c.elements, name_of(c.fill), c.seed, c.base_alignment,
       c.in_place ? ", in place" : "", static_cast<int>(c.options.schedule), c.options.seed,
-      c.options.resident_blocks, c.chunks, c.choice ? to_text(*c.choice) : "the default");
+      c.options.resident_blocks, c.chunks,
+      c.ragged ? fmt::format(", {} segments by offsets over {}", c.ragged->segments.size(),
+                             c.ragged->elements)
+               : "",
+      c.choice ? to_text(*c.choice) : "the default");
 }
 
 /// Runs one case; an exception is a failure like a wrong number. Returns what the check says.

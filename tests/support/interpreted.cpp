@@ -44,6 +44,10 @@ class Interpreted {
     for (std::size_t k = 0; k < inputs.size() && !what.gaps.empty(); ++k)
       arguments_.strides[k] += what.gaps[k % what.gaps.size()];
     std::copy(params.begin(), params.end(), arguments_.params.begin());
+    if (what.ragged) {
+      arguments_.segments = static_cast<std::int64_t>(what.ragged->segments.size());
+      bounds_ = what.ragged->bounds();
+    }
     range_ = runtime::range_of(compiled.plan, arguments_);
     for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
       const DType type = graph.node(graph.outputs[o]).type;
@@ -70,7 +74,8 @@ class Interpreted {
     const bool cluster = compiled_.plan.parts.cluster > 0, parts = range_.parts > 1 && !cluster;
     if (what_.chunks > 1 && codegen::has_scans(graph_)) {
       run_scans();
-    } else if (what_.chunks == 1 || !what_.gaps.empty() || (cluster && what_.segment == 0)) {
+    } else if (what_.chunks == 1 || what_.ragged || !what_.gaps.empty() ||
+               (cluster && what_.segment == 0)) {
       launch(range_, pieces(0, what_.elements), -1);
     } else if (parts) {
       for (const Piece& piece : cut(range_.part_end, what_.chunks)) {
@@ -104,6 +109,7 @@ class Interpreted {
     }
     return std::move(outputs_);
   }
+  [[nodiscard]] std::int64_t told() const { return static_cast<std::int64_t>(status_.get(0)); }
 
  private:
   /// Chunk after chunk of segments, or of the whole (the last one first where scans are backward),
@@ -198,6 +204,7 @@ class Interpreted {
   /// Runs over inputs which the program finds at the start of its buffers.
   void launch(const runtime::Slots::Range& range, std::vector<Column> pieces, int only) {
     runtime::Slots slots(graph_, compiled_.program, arguments_, range);
+    slots.set_status(&status_);
     // Only whether there is a carry counts: its memory is told below.
     slots.set_carry(carry_in_.empty() ? nullptr : &carry_in_,
                     carry_out_.empty() ? nullptr : &carry_out_);
@@ -218,6 +225,15 @@ class Interpreted {
       if (buffer.role == codegen::BufferRole::output && shared[index] >= 0) {
         Column& memory = pieces[static_cast<std::size_t>(shared[index])];
         buffers.push_back({memory.data(), memory.count()});
+        continue;
+      }
+      if (buffer.role == codegen::BufferRole::status) {
+        buffers.push_back({status_.data(), 1});
+        continue;
+      }
+      if (buffer.role == codegen::BufferRole::input && index >= inputs_.size()) {
+        Column& bound = bounds_[index - inputs_.size()];
+        buffers.push_back({bound.data(), bound.count()});
         continue;
       }
       Column& column = buffer.role == codegen::BufferRole::input    ? pieces[index]
@@ -257,6 +273,8 @@ class Interpreted {
   runtime::Arguments arguments_;
   runtime::Slots::Range range_;
   std::vector<Column> outputs_, scratch_, carry_in_, carry_out_;
+  std::vector<Column> bounds_;  // of what offsets tell
+  Column status_{DType::i64, 1};
   std::int64_t first_output_ = 0;
 };
 
@@ -277,9 +295,18 @@ std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::
   return Interpreted(graph, compiled, inputs, params, what).run();
 }
 
+std::int64_t interpret_offsets(const codegen::Graph& graph, const codegen::Compiled& compiled,
+                               const std::vector<Column>& inputs, const InterpCase& what,
+                               std::vector<Column>& outputs) {
+  Interpreted run(graph, compiled, inputs, {}, what);
+  outputs = run.run();
+  return run.told();
+}
+
 Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,
                           const InterpCase& what) {
-  const Computation computation = program.over(what.columns       ? columns(what.segment)
+  const Computation computation = program.over(what.ragged        ? what.ragged->partition()
+                                               : what.columns     ? columns(what.segment)
                                                : what.segment > 0 ? segments(what.segment)
                                                                   : whole());
   const codegen::Graph& written = computation.graph();
@@ -298,15 +325,17 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
   } else {
     compiled = codegen::compile_graph(graph, target, request);
   }
-  const std::vector<Column> inputs = make_inputs(graph, what.elements, what.fill, what.seed);
+  const std::int64_t elements = what.ragged ? what.ragged->elements : what.elements;
+  const std::vector<Column> inputs = make_inputs(graph, elements, what.fill, what.seed);
   const std::vector<Bits> params = param_bits(program, graph, what.segment);
   InterpCase run = what;
+  run.elements = elements;
   if (target.arch > 0) run.options.arch = target.arch;
   const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, params, run);
-  const auto expected = reference(written, inputs, what.elements,
-                                  {.segment = what.segment,
-                                   .params = params,
-                                   .plan = as_written(compiled.plan, graph, written)});
+  ReferenceRequest asked{
+      .segment = what.segment, .params = params, .plan = as_written(compiled.plan, graph, written)};
+  if (what.ragged) asked.ragged = what.ragged->segments;
+  const auto expected = reference(written, inputs, elements, asked);
   return judge(expected, outputs);
 }
 

@@ -12,6 +12,7 @@
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/tests/support/end_values.hpp"
 #include "chainfold/tests/support/programs.hpp"
+#include "chainfold/tests/support/ragged.hpp"
 #include "chainfold/tests/support/reference.hpp"
 
 namespace chainfold::test {
@@ -20,6 +21,8 @@ namespace chainfold::test {
 struct InterpCase {
   std::int64_t segment = 0;
   bool columns = false;  ///< `segment` is the number of columns instead
+  /// Where offsets tell the segments; `elements` and `segment` say nothing then.
+  std::optional<Ragged> ragged{};
   /// Elements between rows, for the inputs in turn: a strided plan. Empty: no strides.
   std::vector<std::int64_t> gaps{};
   std::int64_t elements = 0;
@@ -47,6 +50,11 @@ struct InterpCase {
 std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::Compiled& compiled,
                                     const std::vector<Column>& inputs,
                                     const std::vector<Bits>& params, const InterpCase& what);
+
+/// The same of segments that offsets tell: what the launch tells of them, and its outputs.
+std::int64_t interpret_offsets(const codegen::Graph& graph, const codegen::Compiled& compiled,
+                               const std::vector<Column>& inputs, const InterpCase& what,
+                               std::vector<Column>& outputs);
 
 /// Bytes that every row of every input is aligned to.
 int alignment_of(const codegen::Graph& graph, const InterpCase& what);

@@ -13,6 +13,7 @@
 
 #include "chainfold/codegen/base/op_table.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/tests/support/reference_fold.hpp"
 
@@ -243,6 +244,12 @@ class Evaluator {
     const int halvings = 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) + 4;
     // Of scans, whose strategies differ: no lane merges more than its share of a warp's elements.
     if (codegen::has_scans(graph_)) return halvings + static_cast<int>(std::min(n, n / 32 + 64));
+    if (plan.strategy == codegen::Strategy::merge_path) {
+      // Elements of a lane, tiles of a stretch, and states of stretches, a lane of a block each.
+      const std::int64_t tiles = n / codegen::tile_items(plan) + 1;
+      return halvings + static_cast<int>(std::min(
+                            n, tiles + plan.parts.wanted / 32 + codegen::elements_a_lane(plan)));
+    }
     const bool columns = plan.strategy == codegen::Strategy::columns;
     const bool parts = plan.strategy == codegen::Strategy::parts || columns;
     const std::int64_t side_by_side =
@@ -397,6 +404,10 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
                     std::int64_t step = 1) {
     evaluator.segment(first, count, step, plan, expected);
   };
+  if (codegen::has_offsets(graph)) {
+    for (const auto& [begin, end] : request.ragged) append(begin, end - begin, request.plan);
+    return expected;
+  }
   if (request.segment == 0) {
     append(0, elements, request.plan);
     return expected;

@@ -42,6 +42,8 @@ struct ReferenceRequest {
   std::vector<Bits> params{};  ///< one a parameter of the graph
   codegen::Plan plan{};        ///< of full segments: its error bounds
   codegen::Plan tail_plan{};   ///< of a shorter last segment
+  /// Where offsets tell the segments: [begin, end) of each. They are all of one plan.
+  std::vector<std::pair<std::int64_t, std::int64_t>> ragged{};
   int transcendental_ulp = 0;  ///< what exp, log and pow of the executor may deviate
 };
 

@@ -1,0 +1,190 @@
+// Folds over segments that offsets tell, on every kind of target in the interpreter: every program
+// over lengths of every kind, every plan, and offsets that are wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/choose/space.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/tests/support/expect_scan.hpp"
+#include "chainfold/tests/support/ragged.hpp"
+#include "chainfold/tests/support/thin.hpp"
+
+namespace chainfold::test {
+namespace {
+
+constexpr const char* kTargets[] = {"sm_75", "sm_90", "cpu"};
+constexpr int kAlignments[] = {16, 16, 8, 4, 2};
+
+/// Enough elements for several tiles and stretches, and few.
+constexpr std::int64_t kCounts[] = {2000, 700, 1, 3000, 40, 0};
+
+InterpCase case_of(std::size_t turn, const TestProgram& tested) {
+  InterpCase c;
+  c.ragged = make_ragged(kAllLengths[turn % std::size(kAllLengths)],
+                         kCounts[turn / 3 % std::size(kCounts)], turn + 1, turn % 3 == 1,
+                         turn % 5 == 2 ? DType::i32 : DType::i64);
+  c.fill = tested.fills[turn % tested.fills.size()];
+  c.seed = turn + 1;
+  c.base_alignment = kAlignments[turn % std::size(kAlignments)];
+  c.options = options_of(turn);
+  return c;
+}
+
+using ProgramOnTarget = std::tuple<std::size_t, std::size_t>;
+class Offsets : public testing::TestWithParam<ProgramOnTarget> {
+ protected:
+  [[nodiscard]] const TestProgram& tested() const { return programs()[std::get<0>(GetParam())]; }
+  [[nodiscard]] codegen::Target target() const {
+    return codegen::parse_target(kTargets[std::get<1>(GetParam())]);
+  }
+  [[nodiscard]] std::size_t turn() const {
+    return std::get<0>(GetParam()) * 5 + std::get<1>(GetParam()) * 3;
+  }
+};
+
+TEST_P(Offsets, AgreeWithTheReference) {
+  const bool plain = tested().name.rfind("sum_", 0) == 0;
+  for (std::size_t i = 0; i < (plain ? 16u : 4u); i += kThin) {
+    const InterpCase c = case_of(turn() + i * (plain ? 1 : 7), tested());
+    const Verdict verdict = expect_right(tested(), target(), c);
+    if (c.fill == Fill::extremes || c.fill == Fill::nonfinite) continue;
+    EXPECT_EQ(verdict.unchecked, 0) << words(tested(), target(), c);
+  }
+}
+
+std::string name_of_case(const testing::TestParamInfo<ProgramOnTarget>& info) {
+  return programs()[std::get<0>(info.param)].name + "_" + kTargets[std::get<1>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(All, Offsets,
+                         testing::Combine(testing::Range<std::size_t>(0, programs().size()),
+                                          testing::Range<std::size_t>(0, std::size(kTargets))),
+                         name_of_case);
+
+/// Every plan of the space, of folds with and without an order and with positions.
+TEST(OffsetsPlans, AgreeWithTheReference) {
+  std::size_t turn = 0, plans = 0;
+  for (const char* name : {"sum_f16", "sum_f32", "argmax_f32", "longest_run_f32"}) {
+    const TestProgram& tested = program(name);
+    for (const char* on : kTargets) {
+      const codegen::Target target = codegen::parse_target(on);
+      const codegen::Graph graph =
+          codegen::legalize(tested.over(offsets("offsets")).graph(), target);
+      for (const codegen::PlanChoice& choice : codegen::plan_space(graph, target, {})) {
+        if (++turn % kThin != 0) continue;
+        InterpCase c = case_of(turn, tested);
+        c.base_alignment = 16;
+        c.choice = choice;
+        expect_right(tested, target, c);
+        ++plans;
+      }
+    }
+  }
+  EXPECT_GT(plans, 60u / kThin);
+}
+
+/// The bits are the same under every schedule.
+TEST(OffsetsBits, AreTheSameEveryTime) {
+  for (const char* on : kTargets) {
+    const codegen::Target target = codegen::parse_target(on);
+    const codegen::Graph graph = codegen::legalize(
+        over(offsets("offsets"), sum(input<float>("x")), mean(input<float>("x"))).graph(), target);
+    const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+    const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
+    InterpCase c;
+    c.ragged = make_ragged(Lengths::giant, 4000, 3);
+    c.elements = c.ragged->elements;
+    const auto inputs = make_inputs(graph, c.elements, Fill::normal, 3);
+    std::vector<Column> first;
+    for (std::size_t turn = 0; turn < 4; ++turn) {
+      c.options = options_of(turn);
+      std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, {}, c);
+      if (first.empty()) first = std::move(outputs);
+      for (std::size_t o = 0; o < outputs.size(); ++o)
+        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
+          ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
+    }
+  }
+}
+
+/// One wrong offset: where it is, and what it holds.
+struct Wrong {
+  std::size_t array = 0, place = 0;
+  std::int64_t value = 0, told = 0;
+};
+
+class WrongOffsets : public testing::TestWithParam<const char*> {};
+
+/// Nothing is written, memory is kept to, and the first wrong offset is told.
+TEST_P(WrongOffsets, WriteNothing) {
+  const codegen::Target target = codegen::parse_target(GetParam());
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const bool pairs : {false, true}) {
+    Ragged ragged = make_ragged(Lengths::constant, 3200, 5, pairs);
+    const std::int64_t n = ragged.elements;
+    std::vector<Wrong> all;
+    for (const std::size_t place : {std::size_t{0}, std::size_t{1}, std::size_t{50}}) {
+      const auto at = static_cast<std::int64_t>(place);
+      // Of segments that overlap the earlier one is told.
+      const std::int64_t below = pairs && place > 0 ? at - 1 : at;
+      all.push_back({0, place, -1, below});
+      all.push_back({0, place, kLeast, below});
+      const bool from_zero = ragged.segments[0].first == 0;
+      if (place > 0 && !pairs) all.push_back({0, place, 0, place == 1 && from_zero ? -1 : at});
+      all.push_back({0, place, n + 1, pairs ? at : place == 0 ? 1 : at});
+      all.push_back({0, place, kMost, pairs ? at : place == 0 ? 1 : at});
+      if (pairs) all.push_back({1, place, ragged.segments[place].first - 1, at});
+      if (pairs) all.push_back({1, place, n, at});
+    }
+    const codegen::Graph graph = codegen::legalize(
+        over(ragged.partition(), sum(input<float>("x")), argmin(input<float>("x"))).graph(),
+        target);
+    const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+    const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
+    const auto inputs = make_inputs(graph, n, Fill::normal, 3);
+    std::size_t turn = 0;
+    for (const Wrong& wrong : all) {
+      SCOPED_TRACE(fmt::format("{} array {}, place {}: {}", GetParam(), wrong.array, wrong.place,
+                               wrong.value));
+      InterpCase c;
+      c.ragged = ragged;
+      c.elements = n;
+      c.options = options_of(++turn);
+      // The segments as they would be read.
+      auto& segments = c.ragged->segments;
+      if (pairs) {
+        (wrong.array == 0 ? segments[wrong.place].first : segments[wrong.place].second) =
+            wrong.value;
+      } else {
+        segments[wrong.place].first = wrong.value;
+      }
+      const bool is_wrong = wrong.told >= 0;
+      std::vector<Column> outputs;
+      ASSERT_EQ(interpret_offsets(graph, compiled, inputs, c, outputs), wrong.told);
+      for (const Column& output : outputs) {
+        EXPECT_TRUE(output.sentinel_intact());
+        std::int64_t poisoned = 0;
+        for (std::size_t i = 0; i < output.bytes(); ++i)
+          poisoned += output.data()[i] == std::byte{0x5A} ? 1 : 0;
+        if (is_wrong) {
+          EXPECT_EQ(poisoned, static_cast<std::int64_t>(output.bytes()));
+        } else {
+          EXPECT_LT(poisoned, static_cast<std::int64_t>(output.bytes()) / 2);
+        }
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, WrongOffsets, testing::ValuesIn(kTargets),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace chainfold::test
