@@ -15,6 +15,7 @@
 #include "chainfold/codegen/plan/elements.hpp"
 #include "chainfold/codegen/plan/hints.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/published.hpp"
@@ -72,7 +73,8 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   if (!staged && !scan && (!is_power_of_two(choice.depth) || choice.depth > kDeepest)) return {};
   if (scan && choice.depth < 1) return {};
   if (choice.rows > kMostRows) return {};
-  if ((parts || columns || path) && (choice.parts < 1 || choice.parts > kMostParts)) return {};
+  if ((parts || columns) && (choice.parts < 1 || choice.parts > kMostParts)) return {};
+  if (path && (choice.parts < 1 || choice.parts > kMostStretches)) return {};
   if ((columns || scan) && choice.occupancy > target.resident_warps) return {};
   if (choice.mma && !target.has_mma) return {};
   Plan plan;

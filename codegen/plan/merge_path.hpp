@@ -12,6 +12,9 @@ namespace chainfold::codegen {
 /// Words in which the first launch says which offset is wrong, at most: one a block of it.
 inline constexpr int kMostCheckWords = 128;
 
+/// Stretches, at most: one may have to merge what all the others left.
+inline constexpr int kMostStretches = 1 << 16;
+
 /// Elements that a lane takes one behind the other, and those of a row of lanes.
 inline int elements_a_lane(const Plan& plan) { return plan.load_width * plan.depth; }
 inline int elements_a_row(const Plan& plan) { return kWarpWidth * elements_a_lane(plan); }

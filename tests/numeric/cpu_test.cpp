@@ -106,7 +106,7 @@ class CpuNumeric : public testing::Test {
           Binding(graph.inputs[i].name, column->data(), column->type(), column->count(), stride));
     }
     for (std::size_t i = 0; i < graph.params.size(); ++i) {
-      bindings.push_back(scalar(graph.params[i], params[i]));
+      bindings.push_back(scalar_binding(graph.params[i], params[i]));
     }
     const std::int64_t count = c.segment == 0 ? 1
                                : c.columns    ? c.segment
@@ -144,17 +144,6 @@ class CpuNumeric : public testing::Test {
   static void check(const TestProgram& tested, const CpuCase& c) {
     const Computation computation = tested.over(partition_of(c));
     check(tested, computation, compile(computation, {.target = cpu()}), c);
-  }
-
- private:
-  static Binding scalar(const codegen::GraphParam& param, Bits bits) {
-    switch (param.type) {
-      case DType::f32:
-        return {param.name, static_cast<float>(codegen::double_of_bits(param.type, bits))};
-      case DType::i32: return {param.name, static_cast<std::int32_t>(bits)};
-      case DType::i64: return {param.name, static_cast<std::int64_t>(bits)};
-      default: throw std::invalid_argument("no test program has a parameter of this type");
-    }
   }
 };
 

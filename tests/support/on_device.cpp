@@ -10,6 +10,7 @@
 #include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/choose/size_classes.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/print.hpp"
@@ -23,29 +24,6 @@ namespace {
 constexpr std::uint8_t kPoison = 0xFF;  // NaN in every float type
 
 const runtime::Context& first_device() { return runtime::Context::of(0); }
-
-Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {
-  const auto as = [&]<class T>(T value) {
-    std::memcpy(&value, &bits, sizeof value);
-    return Binding(param.name, value);
-  };
-  switch (param.type) {
-    case DType::boolean: return as(bool{});
-    case DType::i8: return as(std::int8_t{});
-    case DType::u8: return as(std::uint8_t{});
-    case DType::i16: return as(std::int16_t{});
-    case DType::u16: return as(std::uint16_t{});
-    case DType::i32: return as(std::int32_t{});
-    case DType::u32: return as(std::uint32_t{});
-    case DType::i64: return as(std::int64_t{});
-    case DType::u64: return as(std::uint64_t{});
-    case DType::f32: return as(float{});
-    case DType::f64: return as(double{});
-    case DType::f16:
-    case DType::bf16: break;
-  }
-  throw std::logic_error("no test binds a parameter of 16-bit floats");
-}
 
 std::int64_t output_values(const DeviceCase& what) {
   if (what.segment == 0) return 1;
@@ -141,7 +119,8 @@ std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t v
 DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
                            const std::vector<Column>& inputs, const std::vector<Bits>& params,
                            std::int64_t elements, std::int64_t outputs, int shift,
-                           const std::vector<std::int64_t>& strides, int output_shift)
+                           const std::vector<std::int64_t>& strides, int output_shift,
+                           const std::vector<Column>& bounds)
     : context_(first_device()), graph_(graph), values_(outputs) {
   const runtime::ContextScope scope(context_);
   args_.elements = elements;
@@ -151,6 +130,17 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
     args_.inputs.push_back(
         Binding(graph.inputs[i].name, static_cast<const void*>(inputs_.back().data()),
                 graph.inputs[i].type, inputs[i].count(), strides.empty() ? 0 : strides[i]));
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    inputs_.emplace_back(context_, bounds[i].bytes());
+    inputs_.back().upload(bounds[i].data());
+    args_.inputs.push_back(Binding(graph.partition.bounds[i].name,
+                                   static_cast<const void*>(inputs_.back().data()),
+                                   bounds[i].type(), bounds[i].count()));
+  }
+  if (!bounds.empty()) {
+    status_.emplace_back(context_, sizeof(LaunchStatus));
+    args_.status = static_cast<LaunchStatus*>(status_.back().data());
   }
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
     args_.inputs.push_back(scalar_binding(graph.params[i], params[i]));
@@ -173,6 +163,13 @@ void DeviceLaunch::poison_outputs() const {
   for (const DeviceArray& output : outputs_) output.poison();
 }
 
+LaunchStatus DeviceLaunch::status() const {
+  const runtime::ContextScope scope(context_);
+  LaunchStatus told;
+  status_.at(0).download(&told);
+  return told;
+}
+
 std::vector<Column> DeviceLaunch::results(std::string& problems) const {
   const runtime::ContextScope scope(context_);
   runtime::synchronize(context_, static_cast<runtime::StreamHandle>(args_.stream));
@@ -183,6 +180,7 @@ std::vector<Column> DeviceLaunch::results(std::string& problems) const {
       problems += fmt::format("output {}: {}", i, damage);
   }
   for (const DeviceArray& input : inputs_) problems += input.damage();
+  for (const DeviceArray& status : status_) problems += status.damage();
   for (const DeviceArray& scratch : scratch_) problems += scratch.damage();
   return columns;
 }
@@ -302,6 +300,51 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
     found.problems += problems;
     join(verdict, found, "launch()");
   }
+  return verdict;
+}
+
+Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged, Fill fill,
+                               std::uint64_t seed, int shift, const std::string& plan) {
+  const Computation computation = program.over(ragged.partition());
+  const codegen::Graph& graph = computation.graph();
+  Options options;
+  options.target = target("gpu");
+  options.plan = plan;
+  const Kernel kernel = compile(computation, options);
+  const auto inputs = make_inputs(graph, ragged.elements, fill, seed);
+  const std::vector<Column> bounds = ragged.bounds();
+  const auto values = static_cast<std::int64_t>(ragged.segments.size());
+  const std::vector<Bits> params = param_bits(program, graph, 0);
+  const codegen::Graph made = codegen::legalize(graph, kernel.target());
+  ReferenceRequest request{.params = params};
+  request.ragged = ragged.segments;
+  const codegen::Plan chosen =
+      plan.empty() ? plan_on_device(kernel, made, 0, ragged.elements)
+                   : make_plan(made, kernel.target(), {}, codegen::parse_choice(plan)).value();
+  request.plan = as_written(chosen, made, graph);
+  if (program.transcendental) request.transcendental_ulp = 3;
+  const auto expected = reference(graph, inputs, ragged.elements, request);
+  Verdict verdict;
+  std::vector<Column> actual = poisoned_outputs(graph, values, ragged.elements);
+  Outputs outputs;
+  for (Column& column : actual)
+    outputs.push_back(
+        OutputBinding(static_cast<void*>(column.data()), column.type(), column.count()));
+  Bindings bindings = host_bindings(graph, inputs, params);
+  for (std::size_t i = 0; i < bounds.size(); ++i)
+    bindings.push_back(Binding(graph.partition.bounds[i].name,
+                               static_cast<const void*>(bounds[i].data()), bounds[i].type(),
+                               bounds[i].count()));
+  kernel.run_into(bindings, outputs);
+  join(verdict, judge(expected, actual), "run()");
+  DeviceLaunch launch(kernel, graph, inputs, params, ragged.elements, values, shift, {}, 1, bounds);
+  kernel.launch(launch.args());
+  std::string problems;
+  const std::vector<Column> launched = launch.results(problems);
+  if (launch.status().wrong_offset != -1) problems += "the launch tells of a wrong offset\n";
+  Verdict of_launch = judge(expected, launched);
+  of_launch.problems += problems;
+  join(verdict, of_launch, "launch()");
   return verdict;
 }
 

@@ -9,6 +9,7 @@
 #include "chainfold/chainfold.hpp"
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/tests/support/programs.hpp"
+#include "chainfold/tests/support/ragged.hpp"
 #include "chainfold/tests/support/reference.hpp"
 
 namespace chainfold::test {
@@ -55,13 +56,16 @@ std::vector<Column> poisoned_outputs(const codegen::Graph& graph, std::int64_t v
 class DeviceLaunch {
  public:
   /// `shift`: elements by which every input is off a multiple of 256 bytes; `output_shift`: and
-  /// every output with a value a segment.
+  /// every output with a value a segment. `bounds`: the offsets that tell the segments.
   DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph, const std::vector<Column>& inputs,
                const std::vector<Bits>& params, std::int64_t elements, std::int64_t outputs,
-               int shift = 0, const std::vector<std::int64_t>& strides = {}, int output_shift = 1);
+               int shift = 0, const std::vector<std::int64_t>& strides = {}, int output_shift = 1,
+               const std::vector<Column>& bounds = {});
   [[nodiscard]] LaunchArgs& args() { return args_; }
   [[nodiscard]] const std::vector<DeviceArray>& outputs() const { return outputs_; }
   void poison_outputs() const;
+  /// What the launch has told, where offsets tell the segments.
+  [[nodiscard]] LaunchStatus status() const;
   /// Waits for the stream of args(), then gives the outputs. Damage around any array is reported
   /// through `problems`.
   std::vector<Column> results(std::string& problems) const;
@@ -71,7 +75,7 @@ class DeviceLaunch {
   const codegen::Graph& graph_;
   std::int64_t values_;
   std::vector<DeviceArray> inputs_, outputs_;
-  std::vector<DeviceArray> scratch_;
+  std::vector<DeviceArray> scratch_, status_;
   LaunchArgs args_;
 };
 
@@ -99,6 +103,11 @@ Verdict check_on_device(const TestProgram& program, const DeviceCase& what);
 Verdict check_on_device(const Computation& computation, const std::vector<Bits>& params,
                         const std::vector<Column>& inputs, const DeviceCase& what,
                         bool transcendental = false);
+
+/// The same of segments that offsets tell: by run() and by launch(), what that tells included.
+/// `shift` as in DeviceCase, `plan` its choice's text or none.
+Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged, Fill fill,
+                               std::uint64_t seed, int shift = 0, const std::string& plan = {});
 
 /// The plan that launch() of so many elements on memory of this alignment goes by.
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,

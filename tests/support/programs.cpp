@@ -492,4 +492,27 @@ std::vector<Bits> param_bits(const TestProgram& program, const codegen::Graph& g
   return bits;
 }
 
+Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, &bits, sizeof value);
+    return Binding(param.name, value);
+  };
+  switch (param.type) {
+    case DType::boolean: return as(bool{});
+    case DType::i8: return as(std::int8_t{});
+    case DType::u8: return as(std::uint8_t{});
+    case DType::i16: return as(std::int16_t{});
+    case DType::u16: return as(std::uint16_t{});
+    case DType::i32: return as(std::int32_t{});
+    case DType::u32: return as(std::uint32_t{});
+    case DType::i64: return as(std::int64_t{});
+    case DType::u64: return as(std::uint64_t{});
+    case DType::f32: return as(float{});
+    case DType::f64: return as(double{});
+    case DType::f16:
+    case DType::bf16: break;
+  }
+  throw std::logic_error("no test binds a parameter of 16-bit floats");
+}
+
 }  // namespace chainfold::test

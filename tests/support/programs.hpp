@@ -42,4 +42,7 @@ const TestProgram& program(const std::string& name);
 std::vector<Bits> param_bits(const TestProgram& program, const codegen::Graph& graph,
                              std::int64_t segment);
 
+/// The binding of one of them.
+Binding scalar_binding(const codegen::GraphParam& param, Bits bits);
+
 }  // namespace chainfold::test

@@ -1,0 +1,198 @@
+// Folds over segments that offsets tell, on the CPU through the public interface, and what is
+// wrong with bindings of offsets.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "chainfold/chainfold.hpp"
+#include "chainfold/codegen/choose/default.hpp"
+#include "chainfold/codegen/legalize.hpp"
+#include "chainfold/tests/support/expect_error.hpp"
+#include "chainfold/tests/support/on_cpu.hpp"
+#include "chainfold/tests/support/programs.hpp"
+#include "chainfold/tests/support/ragged.hpp"
+#include "chainfold/tests/support/reference.hpp"
+
+namespace chainfold::test {
+namespace {
+
+class CpuOffsets : public testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(CpuOffsets, AgreeWithTheReference) {
+  const TestProgram& tested = programs()[GetParam()];
+  const Target cpu = target("cpu");
+  std::optional<Kernel> kernel;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::size_t turn = GetParam() + 3 * i;
+    const std::int64_t counts[] = {30'000, 1000, 9000, 77};
+    const Ragged ragged =
+        make_ragged(kAllLengths[turn % std::size(kAllLengths)], counts[turn % 4], turn + 1,
+                    GetParam() % 3 == 1, GetParam() % 5 == 2 ? DType::i32 : DType::i64);
+    const Computation computation = tested.over(ragged.partition());
+    const codegen::Graph& graph = computation.graph();
+    if (!kernel) kernel = compile(computation, {.target = cpu});
+    const auto inputs = make_inputs(graph, ragged.elements, tested.fills[0], turn + 1);
+    const auto bounds = ragged.bounds();
+    Bindings bindings;
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      bindings.push_back(
+          Binding(graph.inputs[k].name, inputs[k].data(), inputs[k].type(), inputs[k].count()));
+    for (std::size_t k = 0; k < bounds.size(); ++k)
+      bindings.push_back(Binding(graph.partition.bounds[k].name, bounds[k].data(), bounds[k].type(),
+                                 bounds[k].count()));
+    const std::vector<Bits> params = param_bits(tested, graph, 0);
+    for (std::size_t k = 0; k < params.size(); ++k)
+      bindings.push_back(scalar_binding(graph.params[k], params[k]));
+    const auto segments = static_cast<std::int64_t>(ragged.segments.size());
+    ASSERT_EQ(kernel->output_count(bindings), segments);
+    std::vector<Column> actual;
+    Outputs outputs;
+    for (const codegen::NodeId id : graph.outputs) {
+      actual.emplace_back(graph.node(id).type, segments);
+      actual.back().fill(std::byte{0x5A});
+    }
+    for (Column& column : actual)
+      outputs.push_back(OutputBinding(column.data(), column.type(), segments));
+    if (i % 2 == 0) {
+      kernel->run_into(bindings, outputs);
+    } else {
+      LaunchStatus status{.wrong_offset = 7};
+      LaunchArgs args{.elements = ragged.elements, .inputs = bindings, .outputs = outputs};
+      args.status = &status;
+      const Column scratch(DType::u8, kernel->scratch_bytes(args));
+      args.scratch = {const_cast<std::byte*>(scratch.data()), scratch.count()};
+      kernel->launch(args);
+      EXPECT_TRUE(scratch.sentinel_intact());
+      EXPECT_EQ(status.wrong_offset, -1);
+    }
+    const codegen::Graph made = codegen::legalize(graph, cpu);
+    ReferenceRequest request{.params = params,
+                             .plan = as_written(codegen::choose_plan(made, cpu, {}), made, graph)};
+    request.ragged = ragged.segments;
+    if (tested.transcendental) request.transcendental_ulp = 4;
+    const Verdict verdict = judge(reference(graph, inputs, ragged.elements, request), actual);
+    EXPECT_EQ(verdict.problems, "") << tested.name << ", turn " << turn;
+    EXPECT_EQ(verdict.unchecked, 0) << tested.name << ", turn " << turn;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, CpuOffsets, testing::Range(std::size_t{0}, programs().size()),
+                         [](const auto& info) { return programs()[info.param].name; });
+
+class CpuOffsetsErrors : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+  static auto kernel() {
+    return compile(over(offsets("row_ptr"), sum(input<float>("x"))), {.target = target("cpu")});
+  }
+  static auto pairs() {
+    return compile(over(offsets<std::int32_t>("from", "to"), sum(input<float>("x"))),
+                   {.target = target("cpu")});
+  }
+  const std::vector<float> x{1, 2, 3, 4, 5, 6, 7};
+};
+
+TEST_F(CpuOffsetsErrors, GapsAndEmptySegments) {
+  const auto [rows] = kernel().run({{"x", x}, {"row_ptr", std::vector<std::int64_t>{1, 1, 3, 6}}});
+  EXPECT_EQ(rows, (std::vector<float>{0, 5, 15}));
+  const auto [some] = pairs().run({{"x", x},
+                                   {"from", std::vector<std::int32_t>{0, 3, 3, 6}},
+                                   {"to", std::vector<std::int32_t>{2, 3, 5, 7}}});
+  EXPECT_EQ(some, (std::vector<float>{3, 0, 9, 7}));
+  const auto [none] = kernel().run({{"x", x}, {"row_ptr", std::vector<std::int64_t>{3}}});
+  EXPECT_TRUE(none.empty());
+  const auto [empty] =
+      kernel().run({{"x", std::vector<float>{}}, {"row_ptr", std::vector<std::int64_t>{0, 0, 0}}});
+  EXPECT_EQ(empty, (std::vector<float>{0, 0}));
+}
+
+TEST_F(CpuOffsetsErrors, WrongOnesAreNamed) {
+  const auto run = [&](const std::vector<std::int64_t>& offsets) {
+    return [&, offsets] { static_cast<void>(kernel().run({{"x", x}, {"row_ptr", offsets}})); };
+  };
+  constexpr auto kWrong = ErrorCode::wrong_offset;
+  expect_error<UserError>(run({0, 5, 3, 7}), kWrong, "row_ptr",
+                          {"offset 2 of 'row_ptr' is 3, the one before it 5"});
+  expect_error<UserError>(run({-1, 5, 7}), kWrong, "row_ptr", {"offset 0 of 'row_ptr' is -1"});
+  expect_error<UserError>(run({0, 8}), kWrong, "row_ptr", {"offset 1 of 'row_ptr' is 8"});
+  expect_error<UserError>(run({0, std::numeric_limits<std::int64_t>::max(), 7}), kWrong, "row_ptr",
+                          {"offset 1"});
+  expect_error<UserError>(run({0, std::numeric_limits<std::int64_t>::min(), 7}), kWrong, "row_ptr",
+                          {"offset 1"});
+  expect_error<UserError>(
+      [&] {
+        static_cast<void>(pairs().run({{"x", x},
+                                       {"from", std::vector<std::int32_t>{0, 2}},
+                                       {"to", std::vector<std::int32_t>{3, 4}}}));
+      },
+      kWrong, "from", {"segment 0 of 'from' and 'to' is [0, 3), the next one begins at 2"});
+}
+
+TEST_F(CpuOffsetsErrors, BindingsAreChecked) {
+  const auto run = [&](const Bindings& bindings) {
+    return [&, bindings] { static_cast<void>(kernel().run(bindings)); };
+  };
+  const std::vector<std::int64_t> offsets{0, 7};
+  const std::vector<std::int32_t> narrow{0, 7};
+  const Binding data("x", x.data(), x.size());
+  const auto bound = [&](const std::int64_t* p, Count n) { return Binding("row_ptr", p, n); };
+  expect_error<UserError>(run({data}), ErrorCode::missing_input, "row_ptr", {"'row_ptr'"});
+  expect_error<UserError>(run({data, Binding("row_ptr", narrow.data(), narrow.size())}),
+                          ErrorCode::type_mismatch, "row_ptr", {"cf::offsets<std::int32_t>"});
+  expect_error<UserError>(run({data, Binding("row_ptr", 3)}), ErrorCode::type_mismatch, "row_ptr",
+                          {"not a number"});
+  expect_error<UserError>(run({data, bound(offsets.data(), 0)}), ErrorCode::length_mismatch,
+                          "row_ptr", {"m + 1"});
+  expect_error<UserError>(run({data, bound(nullptr, 2)}), ErrorCode::null_pointer, "row_ptr",
+                          {"null"});
+  expect_error<UserError>(run({data, bound(offsets.data(), 2).stride(2)}),
+                          ErrorCode::invalid_argument, "row_ptr", {"stride"});
+  expect_error<UserError>(run({data.stride(8), bound(offsets.data(), 2)}),
+                          ErrorCode::invalid_argument, "x", {"stride"});
+  expect_error<UserError>(
+      run({data, Binding("row_ptr", static_cast<const void*>(offsets.data()), DType::i64)}),
+      ErrorCode::invalid_argument, "row_ptr", {"no length"});
+  const auto* odd =
+      reinterpret_cast<const std::int64_t*>(reinterpret_cast<const char*>(offsets.data()) + 4);
+  expect_error<UserError>(run({data, bound(odd, 1)}), ErrorCode::misaligned, "row_ptr",
+                          {"not aligned"});
+  expect_error<UserError>(
+      [&] {
+        static_cast<void>(pairs().run({{"x", x},
+                                       {"from", std::vector<std::int32_t>{0}},
+                                       {"to", std::vector<std::int32_t>{1, 2}}}));
+      },
+      ErrorCode::length_mismatch, "to", {"2 ends 'to' but 1 begins 'from'"});
+}
+
+TEST_F(CpuOffsetsErrors, NamesAreTheirOwn) {
+  expect_error<UserError>(
+      [] { static_cast<void>(over(offsets("x"), sum(input<std::int64_t>("x")))); },
+      ErrorCode::duplicate_input, "x", {"a name of its own"});
+  expect_error<UserError>(
+      [] { static_cast<void>(over(offsets("a", "a"), sum(input<float>("x")))); },
+      ErrorCode::duplicate_input, "a", {"a name of its own"});
+  expect_error<UserError>([] { static_cast<void>(over(offsets(""), sum(input<float>("x")))); },
+                          ErrorCode::invalid_argument, "", {"empty name"});
+  expect_error<UserError>(
+      [] {
+        static_cast<void>(compile(over(offsets("o"), inclusive_sum(input<float>("x"))),
+                                  {.target = target("cpu")}));
+      },
+      ErrorCode::unsupported, "", {"not supported yet"});
+}
+
+}  // namespace
+}  // namespace chainfold::test
