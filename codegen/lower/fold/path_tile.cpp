@@ -11,6 +11,8 @@ namespace chainfold::codegen {
 
 namespace {
 constexpr int kFlagLoad = 16;  // bytes of flags that a lane clears at once
+/// Flags of elements: a segment begins there, or what is of no segment or of another tile.
+constexpr int kHead = 1, kGap = 2;
 }  // namespace
 
 PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
@@ -33,10 +35,18 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
   before_ = StateArrays::in_shared(program, graph, "before", kWarpWidth * plan.rows);
 }
 
-Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ended) {
+Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ended,
+                        const ElementSink& scanned) {
+  open_ = &open;
+  scanned_ = scanned ? &scanned : nullptr;
   base_ = plan_.load_width == 1
               ? span.element
               : b_.compute(Op::bit_and, {span.element, b_.i64(-plan_.load_width)});
+  first_ = i32_of(b_.sub(span.element, base_));
+  const ValueId segment = b_.min(span.segment, b_.sub(segments_, b_.i64(1)));
+  const ValueId begin = bounds_.begin(segment), end = bounds_.end(segment);
+  goes_on_ = b_.both(b_.lt(begin, span.element), b_.lt(span.element, end));
+  if (tile_.uses_index()) ahead_ = b_.select(goes_on_, b_.sub(span.element, begin), b_.i64(0));
   mark_heads(span);
   fold_rows(span);
   b_.barrier();
@@ -46,17 +56,24 @@ Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ende
 /// Flags are bytes of their own, so that lanes may set several at once.
 void PathTile::mark_heads(const Span& span) {
   const ValueId zero = b_.widen(b_.splat(b_.constant(DType::u8, 0)), kFlagLoad);
-  const ValueId one = b_.splat(b_.constant(DType::u8, 1));
+  const ValueId head = b_.splat(b_.constant(DType::u8, kHead));
+  const ValueId gap = b_.splat(b_.constant(DType::u8, kGap));
   const int all = elements_a_row(plan_) * plan_.rows;
   constexpr int kStep = kFlagLoad * kWarpWidth;
   for (int at = 0; at <= all; at += kStep) b_.shared_store(flags_, {b_.i64(at)}, zero);
   b_.barrier();
+  const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
+  const auto cut = [&](ValueId element, ValueId mask) {
+    b_.shared_store(flags_, {b_.sub(element, base_)}, gap, mask);
+  };
+  cut(span.element, b_.both(first_lane, b_.compute(Op::bit_not, {goes_on_})));
+  cut(span.next_element, first_lane);
   const ValueId behind = b_.min(b_.add(span.next_segment, b_.i64(1)), segments_);
-  const auto set = [&](ValueId place, ValueId mask) {
+  const auto set = [&](ValueId place, ValueId mask, ValueId flag) {
     const ValueId offset = i32_of(b_.sub(place, base_));
     b_.shared_store(flags_,
                     {.base = b_.i64(0), .group = 1, .offset = b_.select(mask, offset, b_.i32(0))},
-                    one, mask);
+                    flag, mask);
   };
   b_.loop(span.segment, behind, b_.i64(kWarpWidth), {},
           [&](ValueId first, const Builder::Values&) -> Builder::Values {
@@ -70,26 +87,21 @@ void PathTile::mark_heads(const Span& span) {
               return b_.both(has, b_.both(b_.compute(Op::ge, {place, span.element}),
                                           b_.lt(place, span.next_element)));
             };
-            set(begin, within(begin));
-            if (pairs_) set(end, within(end));  // what follows may be a gap
+            // What follows an end may be a gap, or a segment: begins are set behind ends.
+            if (pairs_) set(end, within(end), gap);
+            set(begin, within(begin), head);
             return {};
           });
-  const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
-  b_.shared_store(flags_, {b_.sub(span.element, base_)}, one, first_lane);
-  b_.shared_store(flags_, {b_.sub(span.next_element, base_)}, one, first_lane);
   b_.barrier();
-  if (!tile_.uses_index()) return;
-  const ValueId segment = b_.min(span.segment, b_.sub(segments_, b_.i64(1)));
-  const ValueId begin = bounds_.begin(segment), end = bounds_.end(segment);
-  const ValueId goes_on = b_.both(b_.lt(begin, span.element), b_.lt(span.element, end));
-  ahead_ = b_.select(goes_on, b_.sub(span.element, begin), b_.i64(0));
-  first_head_ = i32_of(b_.sub(span.element, base_));
 }
 
 void PathTile::fold_rows(const Span& span) {
   Carry carry{.open = tile_.identities(), .quiet = tile_.identities()};
+  for (std::size_t f = 0; f < carry.open.size(); ++f)
+    carry.open[f] = choose(b_.splat(goes_on_), (*open_)[f], carry.open[f]);
   carry.is_quiet = b_.boolean(false);
   if (tile_.uses_index()) carry.head_at = b_.splat(b_.i32(-1));
+  if (scanned_ != nullptr && pairs_) carry.gap = b_.splat(b_.boolean(false));
   if (plan_.rows == 1) {
     fold_row(b_.i64(0), span, carry);
     return;
@@ -111,6 +123,7 @@ Builder::Values PathTile::flatten(const Carry& carry) {
   values.insert(values.end(), quiet.begin(), quiet.end());
   values.push_back(carry.is_quiet);
   if (carry.head_at != kNoValue) values.push_back(carry.head_at);
+  if (carry.gap != kNoValue) values.push_back(carry.gap);
   return values;
 }
 
@@ -122,16 +135,19 @@ PathTile::Carry PathTile::unflatten(const Builder::Values& values) {
                         values.begin() + static_cast<std::ptrdiff_t>(first + fields)));
   };
   Carry carry{.open = from(0), .quiet = from(fields), .is_quiet = values[2 * fields]};
-  if (values.size() > 2 * fields + 1) carry.head_at = values.back();
+  std::size_t next = 2 * fields + 1;
+  if (tile_.uses_index()) carry.head_at = values[next++];
+  if (next < values.size()) carry.gap = values[next];
   return carry;
 }
 
 void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
   Row loaded;
   find_heads(row, loaded);
-  if (plan_.rows == 1) {  // each tile has a head
+  if (plan_.rows == 1 || scanned_ != nullptr) {
     load_row(row, span, loaded, carry.head_at);
-    scan_row(row, loaded, carry);
+    if (tile_.uses_index()) carry.head_at = loaded.place_behind;
+    scan_row(row, span, loaded, carry);
     return;
   }
   // A row without heads is folded lane by lane, and one in whose place no segment ends needs no
@@ -159,7 +175,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
         Row all = loaded;
         load_row(row, span, all, before.head_at);
         if (tile_.uses_index()) next_carry.head_at = all.place_behind;
-        scan_row(row, all, next_carry);
+        scan_row(row, span, all, next_carry);
         return flatten(next_carry);
       },
       [&] {
@@ -188,6 +204,7 @@ void PathTile::find_heads(ValueId row, Row& loaded) {
   const ValueId at = b_.mul(row, b_.i64(elements_a_row(plan_)));
   const ValueId flags = b_.shared_load(flags_, {at}, each);
   const ValueId heads = b_.compute(Op::ne, {flags, b_.constant(DType::u8, 0)});
+  loaded.flags = flags;
   for (int i = 0; i < each; ++i) {
     loaded.heads.push_back(each == 1 ? heads : b_.extract(heads, i));
     loaded.has_head =
@@ -195,7 +212,9 @@ void PathTile::find_heads(ValueId row, Row& loaded) {
   }
 }
 
-void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at) {
+/// Vectors that lie anywhere in the input, whatever of them is the tile's.
+Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
+                                        const std::vector<std::size_t>& used) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
   const ValueId own = b_.mul(b_.lane(), b_.i32(each));
@@ -206,9 +225,6 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
   const auto address = [&](int i) {
     return Address{.base = b_.add(first, b_.i64(i)), .group = 1, .stride = each};
   };
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-    if (tile_.uses_input(i)) used.push_back(i);
   const auto vectors = [&] {
     Builder::Values values;
     for (int i = 0; i < each; i += width) {
@@ -229,18 +245,87 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
     }
     return values;
   };
+  if (width == 1) return vectors();
   // A load that begins in the tile may reach beyond the inputs' end.
+  const ValueId inside =
+      b_.compute(Op::le, {b_.add(first, b_.i64(elements_a_row(plan_))), elements_});
+  return b_.branch(inside, vectors, elements);
+}
+
+/// The tile's elements and no others: those of another tile may be stored meanwhile.
+Builder::Values PathTile::load_own(ValueId row, const Span& span,
+                                   const std::vector<std::size_t>& used) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const ValueId place = first_of_lane(row);
+  const ValueId behind = i32_of(b_.sub(span.next_element, base_));
+  const auto inside = [&](int i) {
+    const ValueId at = b_.add(place, b_.i32(i));
+    return b_.both(b_.compute(Op::ge, {at, first_}), b_.lt(at, behind));
+  };
+  const auto address = [&](int i) {
+    return Address{.base = b_.add(first, b_.i64(i)), .group = 1, .stride = each};
+  };
+  Builder::Values values;
+  if (width == 1) {
+    for (int i = 0; i < each; ++i) {
+      const Loaded load = tile_.load(address(i), 1, inside(i), kNoValue);
+      for (const std::size_t input : used) values.push_back(load.inputs[input]);
+    }
+    return values;
+  }
+  for (int i = 0; i < each; i += width) {
+    const ValueId whole = b_.both(inside(i), inside(i + width - 1));
+    const Loaded load = tile_.load(address(i), width, whole, kNoValue);
+    const ValueId part = b_.both(b_.compute(Op::bit_or, {inside(i), inside(i + width - 1)}),
+                                 b_.compute(Op::bit_not, {whole}));
+    // A tile that is shorter than a load has neither of its ends.
+    const ValueId any = b_.any(
+        b_.compute(Op::bit_or, {part, b_.both(b_.lt(b_.add(place, b_.i32(i)), first_),
+                                              b_.lt(behind, b_.add(place, b_.i32(i + width))))}));
+    Builder::Values vectors;
+    for (const std::size_t input : used) vectors.push_back(load.inputs[input]);
+    const Builder::Values loaded = b_.branch(
+        any,
+        [&] {
+          std::vector<Builder::Values> pieces(used.size());
+          for (int j = i; j < i + width; ++j) {
+            const ValueId mask = b_.both(inside(j), b_.compute(Op::bit_not, {whole}));
+            const Loaded one = tile_.load(address(j), 1, mask, kNoValue);
+            for (std::size_t u = 0; u < used.size(); ++u)
+              pieces[u].push_back(
+                  b_.select(whole, b_.extract(vectors[u], j - i), one.inputs[used[u]]));
+          }
+          Builder::Values all;
+          for (Builder::Values& piece : pieces) all.push_back(b_.concat(std::move(piece)));
+          return all;
+        },
+        [&] { return vectors; });
+    values.insert(values.end(), loaded.begin(), loaded.end());
+  }
+  return values;
+}
+
+void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (tile_.uses_input(i)) used.push_back(i);
   const Builder::Values values =
-      width == 1
-          ? vectors()
-          : b_.branch(b_.compute(Op::le, {b_.add(first, b_.i64(elements_a_row(plan_))), elements_}),
-                      vectors, elements);
+      scanned_ != nullptr ? load_own(row, span, used) : load_anywhere(row, span, used);
   if (tile_.uses_index()) find_places(row, loaded, head_at);
   std::size_t next = 0;
   for (int i = 0; i < each; i += width) {
     Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
     for (const std::size_t input : used) load.inputs[input] = values[next++];
     if (tile_.uses_index()) load.position = positions_of(row, i, loaded);
+    // A load's first elements may come before the tile's.
+    if (width > 1 && i == 0) {
+      Builder::Values counts;
+      for (int j = 0; j < width; ++j)
+        counts.push_back(b_.compute(Op::ge, {b_.add(first_of_lane(row), b_.i32(j)), first_}));
+      load.valid = b_.concat(std::move(counts));
+    }
     loaded.loads.push_back(std::move(load));
   }
 }
@@ -265,7 +350,6 @@ void PathTile::find_places(ValueId row, Row& loaded, ValueId head_at) {
       b_.compute(Op::max, {head_at, b_.shuffle_from(reached, b_.splat(b_.i32(kWarpWidth - 1)))});
 }
 
-/// Segments begin at heads, but for that of the tile's first element.
 ValueId PathTile::positions_of(ValueId row, int load, const Row& loaded) {
   const ValueId first = first_of_lane(row);
   ValueId last = loaded.place_before;
@@ -274,8 +358,10 @@ ValueId PathTile::positions_of(ValueId row, int load, const Row& loaded) {
     const ValueId place = b_.add(first, b_.i32(i));
     last = b_.select(loaded.heads[static_cast<std::size_t>(i)], place, last);
     if (i < load) continue;
-    const ValueId before = b_.select(b_.compute(Op::eq, {last, first_head_}), ahead_, b_.i64(0));
-    positions.push_back(b_.add(i64_of(b_.sub(place, last)), before));
+    // Where no segment has begun in the tile the elements are of the one from before.
+    const ValueId none = b_.lt(last, b_.i32(0));
+    const ValueId within = i64_of(b_.sub(place, b_.select(none, first_, last)));
+    positions.push_back(b_.add(within, b_.select(none, ahead_, b_.i64(0))));
   }
   return b_.concat(std::move(positions));
 }
@@ -299,11 +385,11 @@ Partial PathTile::from_lane(const Partial& part, ValueId lane) {
   return taken;
 }
 
-void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
+void PathTile::scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const ValueId at = b_.mul(row, b_.i64(elements_a_row(plan_)));
   const ValueId lane = b_.lane(), none = b_.i32(-1);
-  // The last lane up to each one that has a head, and the lane before it.
+  // The last lane up to each one that has a head, and up to the one before it.
   ValueId head = b_.select(loaded.has_head, lane, none);
   for (int distance = 1; distance < kWarpWidth; distance *= 2)
     head = b_.compute(Op::max, {head, b_.shuffle_up(head, distance)});
@@ -311,37 +397,125 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
   const ValueId earlier = b_.select(is_first, none, b_.shuffle_up(head, 1));
   const ValueId open_here = b_.lt(earlier, b_.i32(0));
   const ValueId last_lane = b_.splat(b_.i32(kWarpWidth - 1));
-  const ValueId all_open = b_.lt(b_.shuffle_from(head, last_lane), b_.i32(0));
+  const ValueId last_head = b_.shuffle_from(head, last_lane);
+  const ValueId all_open = b_.lt(last_head, b_.i32(0));
   const ValueId nearest = b_.compute(Op::max, {head, b_.i32(0)});
   std::vector<Partials> loads;
   for (const Loaded& load : loaded.loads) loads.push_back(tile_.fold_elements(load));
+  std::vector<std::vector<Partial>> all(graph_.folds.size());  // of each fold, an element each
+  Partials all_before;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     Partial state;
     for (int i = 0; i < each; ++i) {
-      const Partial& load = loads[static_cast<std::size_t>(i / width)][f];
-      Partial element = load;
+      Partial element = loads[static_cast<std::size_t>(i / width)][f];
       for (ValueId& field : element.fields)
         if (b_.type(field).width > 1) field = b_.extract(field, i % width);
       const Partial alone = tile_.lift(f, element);
       state = i == 0 ? alone
                      : choose(loaded.heads[static_cast<std::size_t>(i)], alone,
                               tile_.merge(f, state, element));
-      own_.store(b_, tile_, f, {b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth))}, state, kNoValue);
+      if (scanned_ != nullptr) {
+        all[f].push_back(state);
+      } else {
+        own_.store(b_, tile_, f, {b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth))}, state,
+                   kNoValue);
+      }
     }
     for (int distance = 1; distance < kWarpWidth; distance *= 2) {
       const ValueId reaches = b_.compute(Op::ge, {b_.sub(lane, b_.i32(distance)), nearest});
       state = choose(reaches, tile_.merge(f, shuffled_up(state, distance), state), state);
     }
-    Partial before = shuffled_up(state, 1);
     Partial& open = carry.open[f];
-    if (plan_.rows > 1) {
-      const Partial first = choose(is_first, open, tile_.merge(f, open, before));
-      before = choose(open_here, first, before);
-    }
+    Partial before = shuffled_up(state, 1);
+    before = choose(open_here, choose(is_first, open, tile_.merge(f, open, before)), before);
     before_.store(b_, tile_, f, {b_.mul(row, b_.i64(kWarpWidth))}, before, kNoValue);
+    if (scanned_ != nullptr) {
+      ValueId begun = kNoValue;  // whether a segment has begun among the lane's elements
+      for (int i = 0; i < each; ++i) {
+        const ValueId begins = loaded.heads[static_cast<std::size_t>(i)];
+        begun = i == 0 ? begins : b_.compute(Op::bit_or, {begun, begins});
+        Partial& one = all[f][static_cast<std::size_t>(i)];
+        one = choose(begun, one, tile_.merge(f, before, one));
+        own_.store(b_, tile_, f, {b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth))}, one, kNoValue);
+      }
+    }
+    all_before.push_back(before);
     if (plan_.rows == 1) continue;
     const Partial end = from_lane(state, last_lane);
     open = choose(all_open, tile_.merge(f, open, end), end);
+  }
+  if (scanned_ == nullptr) return;
+  hand_over_elements(row, span, loaded, all, all_before,
+                     gaps_of(loaded, earlier, last_head, carry));
+}
+
+std::vector<ValueId> PathTile::gaps_of(const Row& loaded, ValueId earlier, ValueId last,
+                                       Carry& carry) {
+  if (carry.gap == kNoValue) return {};
+  const int each = elements_a_lane(plan_);
+  const auto is_gap = [&](int i) {
+    const ValueId flag = each == 1 ? loaded.flags : b_.extract(loaded.flags, i);
+    return b_.compute(Op::eq, {flag, b_.constant(DType::u8, kGap)});
+  };
+  // What each lane's last head says goes on until the next lane that has one.
+  ValueId own = b_.splat(b_.boolean(false));
+  for (int i = 0; i < each; ++i)
+    own = b_.select(loaded.heads[static_cast<std::size_t>(i)], is_gap(i), own);
+  const ValueId words = b_.convert(own, DType::i32);
+  const auto of_lane = [&](ValueId source) {
+    const ValueId there = b_.shuffle_from(words, b_.compute(Op::max, {source, b_.i32(0)}));
+    return b_.select(b_.lt(source, b_.i32(0)), carry.gap, b_.compute(Op::ne, {there, b_.i32(0)}));
+  };
+  std::vector<ValueId> gaps;
+  ValueId now = of_lane(earlier);
+  for (int i = 0; i < each; ++i) {
+    now = b_.select(loaded.heads[static_cast<std::size_t>(i)], is_gap(i), now);
+    gaps.push_back(now);
+  }
+  carry.gap = of_lane(last);
+  return gaps;
+}
+
+void PathTile::hand_over_elements(ValueId row, const Span& span, const Row& loaded,
+                                  const std::vector<std::vector<Partial>>& states,
+                                  const Partials& before, const std::vector<ValueId>& gaps) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const ValueId place = first_of_lane(row);
+  const ValueId behind = i32_of(b_.sub(span.next_element, base_));
+  std::vector<ScanForm> forms(graph_.folds.size());
+  std::vector<bool> scanned(graph_.folds.size(), false);
+  for (const Node& node : graph_.nodes) {
+    if (node.kind != NodeKind::scan) continue;
+    forms[static_cast<std::size_t>(node.index)] = {node.exclusive, node.reverse};
+    scanned[static_cast<std::size_t>(node.index)] = true;
+  }
+  for (int i = 0; i < each; i += width) {
+    Scanned result{.load = &loaded.loads[static_cast<std::size_t>(i / width)],
+                   .values = std::vector<ValueId>(graph_.folds.size(), kNoValue),
+                   .at = b_.add(first, b_.i64(i)),
+                   .stride = each};
+    for (int j = i; j < i + width; ++j) {
+      const ValueId at = b_.add(place, b_.i32(j));
+      ValueId counts = b_.both(b_.compute(Op::ge, {at, first_}), b_.lt(at, behind));
+      if (!gaps.empty())
+        counts = b_.both(counts, b_.compute(Op::bit_not, {gaps[static_cast<std::size_t>(j)]}));
+      result.counts.push_back(counts);
+    }
+    for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+      if (!scanned[f]) continue;
+      Builder::Values values;
+      for (int j = i; j < i + width; ++j) {
+        Partial state = states[f][static_cast<std::size_t>(j)];
+        if (forms[f].exclusive) {
+          const Partial& last = j == 0 ? before[f] : states[f][static_cast<std::size_t>(j - 1)];
+          state = choose(loaded.heads[static_cast<std::size_t>(j)], tile_.identity(f), last);
+        }
+        values.push_back(b_.splat(tile_.finalize(f, state)));
+      }
+      result.values[f] = b_.concat(std::move(values));
+    }
+    (*scanned_)(result);
   }
 }
 
@@ -350,48 +524,56 @@ Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink&
   const std::int64_t row_elements = elements_a_row(plan_);
   const ValueId behind = b_.add(span.next_segment, b_.i64(1));
   const ValueId lane = b_.lane();
-  const Builder::Values next = b_.loop(
-      span.segment, behind, b_.i64(kWarpWidth), tile_.flatten(tile_.identities()),
-      [&](ValueId first, const Builder::Values&) {
-        const ValueId segment = b_.add(first, i64_of(lane));
-        const ValueId exists = b_.lt(segment, b_.min(behind, segments_));
-        const ValueId begin = bounds_.begins({first}, exists), end = bounds_.ends({first}, exists);
-        // The segment that goes on behind the tile is taken up to there.
-        const ValueId real = b_.both(exists, b_.lt(segment, span.next_segment));
-        const ValueId stop = b_.select(real, end, span.next_element);
-        const ValueId from = b_.compute(Op::max, {begin, span.element});
-        const ValueId inside = b_.both(exists, b_.lt(from, stop));
-        const ValueId last =
-            b_.select(inside, i32_of(b_.sub(b_.sub(stop, b_.i64(1)), base_)), b_.i32(0));
-        const ValueId of_row = b_.rem(last, b_.i32(static_cast<std::int32_t>(row_elements)));
-        const ValueId row = b_.sub(last, of_row);
-        const ValueId in_lane = b_.rem(of_row, b_.i32(each));
-        const ValueId owner = b_.div(of_row, b_.i32(each));
-        const ValueId cell = b_.add(row, b_.add(b_.mul(in_lane, b_.i32(kWarpWidth)), owner));
-        const ValueId lane_begin = b_.sub(last, in_lane);
-        const ValueId reaches = b_.both(inside, b_.lt(i32_of(b_.sub(from, base_)), lane_begin));
-        const ValueId before_cell = b_.div(lane_begin, b_.i32(each));
-        const ValueId goes_on = b_.both(exists, b_.lt(begin, span.element));
-        Partials states =
-            own_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = cell}, inside);
-        const Partials before = before_.load(
-            b_, tile_, {.base = b_.i64(0), .group = 1, .offset = before_cell}, reaches);
-        for (std::size_t f = 0; f < states.size(); ++f) {
-          states[f] = choose(reaches, tile_.merge(f, before[f], states[f]), states[f]);
-          states[f] = choose(goes_on, tile_.merge(f, open[f], states[f]), states[f]);
-        }
-        ended({.first = first,
-               .real = real,
-               .begin = begin,
-               .extent = b_.sub(end, begin),
-               .states = states});
-        const ValueId last_one = b_.compute(
-            Op::max, {b_.i64(0), b_.min(b_.sub(span.next_segment, first), b_.i64(kWarpWidth - 1))});
-        Partials taken;
-        for (const Partial& state : states)
-          taken.push_back(from_lane(state, b_.splat(i32_of(last_one))));
-        return tile_.flatten(taken);
-      });
+  const auto take = [&](ValueId first, const Builder::Values&) {
+    const ValueId segment = b_.add(first, i64_of(lane));
+    const ValueId exists = b_.lt(segment, b_.min(behind, segments_));
+    const ValueId begin = bounds_.begins({first}, exists), end = bounds_.ends({first}, exists);
+    // The segment that goes on behind the tile is taken up to there.
+    const ValueId real = b_.both(exists, b_.lt(segment, span.next_segment));
+    const ValueId stop = b_.select(real, end, span.next_element);
+    const ValueId from = b_.compute(Op::max, {begin, span.element});
+    const ValueId inside = b_.both(exists, b_.lt(from, stop));
+    const ValueId last =
+        b_.select(inside, i32_of(b_.sub(b_.sub(stop, b_.i64(1)), base_)), b_.i32(0));
+    const ValueId of_row = b_.rem(last, b_.i32(static_cast<std::int32_t>(row_elements)));
+    const ValueId in_lane = b_.rem(of_row, b_.i32(each));
+    const ValueId owner = b_.div(of_row, b_.i32(each));
+    const ValueId cell =
+        b_.add(b_.sub(last, of_row), b_.add(b_.mul(in_lane, b_.i32(kWarpWidth)), owner));
+    const ValueId lane_begin = b_.sub(last, in_lane);
+    const ValueId goes_on = b_.both(exists, b_.lt(begin, span.element));
+    Partials states = own_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = cell}, inside);
+    // States of elements that have results are full.
+    if (scanned_ == nullptr) {
+      const ValueId since = b_.compute(Op::max, {b_.add(i64_of(lane_begin), base_), span.element});
+      const ValueId reaches = b_.both(inside, b_.lt(begin, since));
+      const ValueId before_cell = b_.div(lane_begin, b_.i32(each));
+      const Partials before =
+          before_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = before_cell}, reaches);
+      for (std::size_t f = 0; f < states.size(); ++f)
+        states[f] = choose(reaches, tile_.merge(f, before[f], states[f]), states[f]);
+    }
+    const ValueId only_before = b_.both(goes_on, b_.compute(Op::bit_not, {inside}));
+    for (std::size_t f = 0; f < states.size(); ++f)
+      states[f] = choose(only_before, open[f], states[f]);
+    if (ended) {
+      ended({.first = first,
+             .real = real,
+             .begin = begin,
+             .extent = b_.sub(end, begin),
+             .states = states});
+    }
+    const ValueId last_one = b_.compute(
+        Op::max, {b_.i64(0), b_.min(b_.sub(span.next_segment, first), b_.i64(kWarpWidth - 1))});
+    Partials taken;
+    for (const Partial& state : states)
+      taken.push_back(from_lane(state, b_.splat(i32_of(last_one))));
+    return tile_.flatten(taken);
+  };
+  const Builder::Values none = tile_.flatten(tile_.identities());
+  // Where nobody asks for segments only what goes on is taken.
+  const Builder::Values next = ended ? b_.loop(span.segment, behind, b_.i64(kWarpWidth), none, take)
+                                     : take(span.next_segment, none);
   b_.barrier();
   return tile_.unflatten(next);
 }

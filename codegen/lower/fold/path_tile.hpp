@@ -1,11 +1,12 @@
 // PathTile: one tile of a merge path, folded by a warp.
 //
 // Each lane takes elements that follow each other, all lanes together a row. Heads are elements at
-// which a segment begins, and what begins or ends the tile: nothing is merged across a head. A
-// lane's states of each element since the last head among its own go to shared memory, and what
-// comes before its first element since the last head in the tile. A segment's state is then that at
-// its last element, behind what comes before that lane. Segments are taken 32 at a time, so that
-// results are stored side by side, and empty ones need nothing of their own.
+// which a segment begins, and what begins or ends the tile: nothing is merged across a head, but
+// what the tile's first segment has from before. A lane's states of each element since the last
+// head among its own go to shared memory, and what comes before its first element since the last
+// head. A segment's state is then that at its last element, behind what comes before that lane.
+// Segments are taken 32 at a time, so that results are stored side by side, and empty ones need
+// nothing of their own. Where elements have results each has its state in full.
 #pragma once
 
 #include <functional>
@@ -40,15 +41,29 @@ class PathTile {
     Partials states{};
   };
   using Sink = std::function<void(const Ended&)>;
-  /// Folds the tile and hands over what ends in it. `open` is the state, the same in all lanes, of
-  /// the segment that the tile's first element belongs to, as far as the tile's stretch has come.
-  /// Returns the same behind the tile.
-  Partials fold(const Span& span, const Partials& open, const Sink& ended);
+  /// Values of elements: of a load, `values` of each fold's scan, and where in the input its first
+  /// element is (`at`, for lanes `stride` apart). Of those elements `counts` has results: a boolean
+  /// a lane for each.
+  struct Scanned {
+    const Loaded* load = nullptr;
+    std::vector<ValueId> values{};
+    ValueId at = kNoValue;
+    int stride = 1;
+    std::vector<ValueId> counts{};
+  };
+  using ElementSink = std::function<void(const Scanned&)>;
+  /// Folds the tile and hands over what ends in it, and of scans what its elements have. `open` is
+  /// the state, the same in all lanes, of the segment that the tile's first element belongs to, as
+  /// far as the tile's stretch has come. Returns the same behind the tile. Without sinks nothing
+  /// else is computed.
+  Partials fold(const Span& span, const Partials& open, const Sink& ended,
+                const ElementSink& scanned = nullptr);
 
  private:
   /// One row's elements, lane by lane.
   struct Row {
     std::vector<Loaded> loads;
+    ValueId flags = kNoValue;    ///< those of a lane's elements, bytes
     std::vector<ValueId> heads;  ///< one an element of a lane: lane booleans
     ValueId has_head = kNoValue;
     /// Where indices are asked for: the place in the tile of the last head before a lane's
@@ -61,13 +76,22 @@ class PathTile {
     Partials quiet;               ///< a state a lane, of rows without heads since then
     ValueId is_quiet = kNoValue;  ///< whether there were such rows, uniform boolean
     ValueId head_at = kNoValue;   ///< i32, in all lanes; where indices are asked for
+    ValueId gap = kNoValue;       ///< whether elements are of no segment, in all lanes; of scans
   };
   void mark_heads(const Span& span);
   void fold_rows(const Span& span);
   void fold_row(ValueId row, const Span& span, Carry& carry);
-  void scan_row(ValueId row, Row& loaded, Carry& carry);
+  void scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry);
+  /// Whether each of a lane's elements is of no segment, and what the next row begins with.
+  std::vector<ValueId> gaps_of(const Row& loaded, ValueId earlier, ValueId last, Carry& carry);
+  void hand_over_elements(ValueId row, const Span& span, const Row& loaded,
+                          const std::vector<std::vector<Partial>>& states, const Partials& before,
+                          const std::vector<ValueId>& gaps);
   void find_heads(ValueId row, Row& loaded);
   void load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at);
+  Builder::Values load_anywhere(ValueId row, const Span& span,
+                                const std::vector<std::size_t>& used);
+  Builder::Values load_own(ValueId row, const Span& span, const std::vector<std::size_t>& used);
   /// The place in the tile of a lane's first element in a row, i32.
   ValueId first_of_lane(ValueId row);
   void find_places(ValueId row, Row& loaded, ValueId head_at);
@@ -89,12 +113,14 @@ class PathTile {
   SegmentBounds& bounds_;
   bool pairs_;
   ValueId elements_, segments_;
-  int flags_ = 0;             // an array of bytes, one an element and one behind them
-  StateArrays own_, before_;  // a state an element, and one a lane
-  ValueId base_ = kNoValue;   // the tile's first element, on a load's boundary
-  // Where indices are asked for: the place of the tile's first element, and how many elements of
-  // its segment come before it.
-  ValueId first_head_ = kNoValue, ahead_ = kNoValue;
+  int flags_ = 0;               // an array of bytes, one an element and one behind them
+  StateArrays own_, before_;    // a state an element, and one a lane
+  ValueId base_ = kNoValue;     // the tile's first element, on a load's boundary
+  ValueId goes_on_ = kNoValue;  // whether the tile's first element is of a segment from before
+  ValueId first_ = kNoValue;    // the place of that element in the tile, i32
+  ValueId ahead_ = kNoValue;    // elements of its segment before it; where indices are asked for
+  const Partials* open_ = nullptr;
+  const ElementSink* scanned_ = nullptr;
 };
 
 }  // namespace chainfold::codegen

@@ -229,24 +229,19 @@ TEST(EmitLlvm, RefusesSeveralWarps) {
   EXPECT_TRUE(contains(message_of(program), "launch copy has 8 warps a block"));
 }
 
-TEST(EmitLlvm, RefusesSharedArrays) {
+TEST(EmitLlvm, RefusesBlocksOfSeveralWarps) {
   Program program = copy_program();
-  program.launches[0].shared.push_back({"partial", DType::f32, 8});
-  EXPECT_TRUE(contains(message_of(program), "1 shared arrays"));
+  program.launches[0].warps = 2;
+  EXPECT_TRUE(contains(message_of(program), "has 2 warps a block; the CPU runs one"));
 }
 
-TEST(EmitLlvm, RefusesBarriersAlsoInside) {
+TEST(EmitLlvm, RefusesCopiesBesideItsOwnWork) {
   Program program = copy_program();
+  program.launches[0].shared.push_back({"tile", DType::f32, 128});
+  program.launches[0].rings.push_back({"ring", 1});
   Builder b(program);
-  b.branch(
-      b.lt(b.block(), b.i64(3)),
-      [&] {
-        b.barrier();
-        return Builder::Values{};
-      },
-      [] { return Builder::Values{}; });
-  EXPECT_TRUE(
-      contains(message_of(program), "no shared memory, barriers and matrix instructions: barrier"));
+  b.copy_wait(0, b.i64(0), b.i64(0));
+  EXPECT_TRUE(contains(message_of(program), "no copies beside its own work"));
 }
 
 TEST(EmitLlvm, RefusesMatrixInstructions) {

@@ -312,7 +312,7 @@ TEST(Graph, VerifyFindsWhatIsBroken) {
   broken([](Graph& g) { g.partition.kind = Partition::Kind::whole; }, "whole");
   broken(
       [](Graph& g) { g.partition = {.kind = Partition::Kind::columns, .size = 4, .tail = true}; },
-      "columns have a tail");
+      "columns or offsets have a tail");
   broken([](Graph& g) { g.partition = {.kind = Partition::Kind::columns}; }, "size is 0");
 }
 
