@@ -118,6 +118,9 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   Transfer transfer(context, longest);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     transfer.upload(inputs[i], piece.arguments.inputs[i]);
+  // Elements of no segment keep what their outputs hold.
+  for (std::size_t o = 0; o < outputs.size() && codegen::has_offsets(graph); ++o)
+    if (per_element(graph, o)) transfer.upload(outputs[o], piece.arguments.outputs[o]);
   piece.variant->launch_all(slots, transfer.stream());
   for (std::size_t o = 0; o < outputs.size(); ++o)
     transfer.download(piece.arguments.outputs[o], outputs[o]);

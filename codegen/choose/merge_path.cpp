@@ -25,8 +25,8 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   const bool cpu = target.is_cpu();
   choice.warps = cpu ? 1 : 8;
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
-  choice.parts =
-      cpu ? tuned.cpu_stretches : std::min(kMostStretches, tuned.waves * kBlocks * target.processors);
+  choice.parts = cpu ? tuned.cpu_stretches
+                     : std::min(kMostStretches, tuned.waves * kBlocks * target.processors);
   const auto width = [&] {
     return cpu ? 1 : widest_of(graph, target, request, choice.bytes).aligned;
   };

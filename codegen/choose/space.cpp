@@ -448,15 +448,15 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   const PlanChoice best_guess = default_choice(graph, target, request);
   Space space(graph, target, request);
   space.add(best_guess);
+  if (best_guess.strategy == Strategy::merge_path) {
+    add_merge_paths(space, best_guess);
+    return space.take();
+  }
   if (has_scans(graph)) {
     add_scans(space, graph, target, request);
     add_ahead(space, graph, target, request);
     for (const PlanChoice& choice : published_scan_choices(graph, target, request))
       space.add(choice);
-    return space.take();
-  }
-  if (best_guess.strategy == Strategy::merge_path) {
-    add_merge_paths(space, best_guess);
     return space.take();
   }
   if (best_guess.strategy == Strategy::columns) {

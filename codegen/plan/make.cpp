@@ -63,7 +63,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   if (path != has_offsets(graph) || (path && request.strided)) return std::nullopt;
   if (columns != has_columns(graph) || (staged && request.strided)) return std::nullopt;
   const bool scan_of_papers = is_published_scan(choice.strategy);
-  if ((scan || scan_of_papers) != has_scans(graph)) return std::nullopt;
+  if (!path && (scan || scan_of_papers) != has_scans(graph)) return std::nullopt;
   if (has_scans(graph) && request.strided) return std::nullopt;
   const bool from_papers = is_published(choice.strategy);
   if (!parts && !path && !from_papers && !has_scans(graph) && request.segment < 1) return std::nullopt;

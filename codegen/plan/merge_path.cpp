@@ -37,7 +37,7 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.vector_lanes = site.target.vector_lanes;
   plan.parts.wanted = choice.parts;
   plan.combine_states = true;
-  plan.launches = 3;
+  plan.launches = has_scans(site.graph) ? 4 : 3;
   if (elements_a_lane(plan) > kMostElements) return std::nullopt;
   if (merge_path_bytes(plan) > site.target.shared_bytes) return std::nullopt;
   return finish_folds(plan, choice, site);

@@ -60,7 +60,8 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   const StrategyRow& row = row_of(plan.strategy);
   if (is_scan(plan.strategy) || is_published(plan.strategy) || is_published_scan(plan.strategy))
     return row.verify(plan, graph, target, require);
-  require(!has_scans(graph), "scans have plans of their own");
+  require(!has_scans(graph) || plan.strategy == Strategy::merge_path,
+          "scans have plans of their own");
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   const bool side_by_side = plan.columns.phases > 1 || plan.strategy == Strategy::elements ||

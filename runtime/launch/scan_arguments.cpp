@@ -69,12 +69,30 @@ std::int64_t carry_bytes(const Graph& graph) {
   return fields * kCarryStep;
 }
 
+namespace {
+/// Of segments that offsets tell, scans go forward, and elements read no folds.
+void check_offset_scans(const Graph& graph) {
+  const auto fail = [](const char* what, const char* instead) {
+    throw UserError(
+        ErrorCode::unsupported,
+        fmt::format("{} over segments that offsets tell are not supported yet; {}", what, instead));
+  };
+  for (const codegen::Node& node : graph.nodes)
+    if (node.reverse)
+      fail("backward scans", "scan segments of one size with segments(n), or reverse the data");
+  const std::vector<bool> extents = depending_on(graph, codegen::NodeKind::extent);
+  bool extended = false;
+  for (const codegen::NodeId output : graph.outputs)
+    extended = extended || (graph.node(output).level == codegen::Level::element &&
+                            extents[static_cast<std::size_t>(output)]);
+  if (broadcasts(graph) || extended)
+    fail("elements that read a fold of their segment",
+         "compute the folds first, and the elements from them");
+}
+}  // namespace
+
 void check_scan_partition(const Graph& graph) {
-  if (graph.partition.kind == Partition::Kind::offsets && has_scans(graph)) {
-    throw UserError(ErrorCode::unsupported,
-                    "scans over segments that offsets tell are not supported yet; fold them, or "
-                    "scan segments of one size with segments(n)");
-  }
+  if (has_offsets(graph) && has_scans(graph)) check_offset_scans(graph);
   if (graph.partition.kind != Partition::Kind::columns || !has_scans(graph)) return;
   throw UserError(ErrorCode::unsupported,
                   "scans along the columns of a matrix are not supported yet; transpose it and "

@@ -13,6 +13,7 @@
 #include "chainfold/codegen/choose/space.hpp"
 #include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/ragged.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -68,10 +69,51 @@ INSTANTIATE_TEST_SUITE_P(All, Offsets,
                                           testing::Range<std::size_t>(0, std::size(kTargets))),
                          name_of_case);
 
+/// Whether a program's scans are those that offsets have: forward, of elements that read no fold.
+bool is_supported(const TestProgram& tested) {
+  try {
+    runtime::check_scan_partition(tested.over(offsets("offsets")).graph());
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+class OffsetsScans : public Offsets {
+ protected:
+  [[nodiscard]] const TestProgram& tested() const {
+    return scan_programs()[std::get<0>(GetParam())];
+  }
+};
+
+TEST_P(OffsetsScans, AgreeWithTheReference) {
+  if (!is_supported(tested())) GTEST_SKIP() << "not supported over offsets";
+  const bool plain = tested().name.find("sum") != std::string::npos;
+  for (std::size_t i = 0; i < (plain ? 12u : 4u); i += kThin) {
+    InterpCase c = case_of(turn() + i * (plain ? 1 : 7), tested());
+    c.in_place = i % 3 == 2;
+    const Verdict verdict = expect_right(tested(), target(), c);
+    if (c.fill == Fill::extremes || c.fill == Fill::nonfinite) continue;
+    EXPECT_EQ(verdict.unchecked, 0) << words(tested(), target(), c);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, OffsetsScans,
+                         testing::Combine(testing::Range<std::size_t>(0, scan_programs().size()),
+                                          testing::Range<std::size_t>(0, std::size(kTargets))),
+                         [](const auto& info) {
+                           return scan_programs()[std::get<0>(info.param)].name + "_" +
+                                  kTargets[std::get<1>(info.param)];
+                         });
+
+TEST(OffsetsScanPrograms, AreSupportedMostly) {
+  const auto count = std::count_if(scan_programs().begin(), scan_programs().end(), is_supported);
+  EXPECT_GT(2 * count, static_cast<std::ptrdiff_t>(scan_programs().size()));
+}
+
 /// Every plan of the space, of folds with and without an order and with positions.
 TEST(OffsetsPlans, AgreeWithTheReference) {
   std::size_t turn = 0, plans = 0;
-  for (const char* name : {"sum_f16", "sum_f32", "argmax_f32", "longest_run_f32"}) {
+  for (const char* name : {"sum_f16", "sum_f32", "argmax_f32", "longest_run_f32", "scan_sum_f32"}) {
     const TestProgram& tested = program(name);
     for (const char* on : kTargets) {
       const codegen::Target target = codegen::parse_target(on);

@@ -331,12 +331,20 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
   InterpCase run = what;
   run.elements = elements;
   if (target.arch > 0) run.options.arch = target.arch;
-  const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, params, run);
+  std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, params, run);
+  std::string touched;
+  for (std::size_t o = 0; o < outputs.size() && what.ragged; ++o) {
+    if (!runtime::per_element(graph, o)) continue;
+    if (!what.in_place) touched += touched_between(outputs[o], *what.ragged, kPoison);
+    outputs[o] = of_segments(outputs[o], *what.ragged);
+  }
   ReferenceRequest asked{
       .segment = what.segment, .params = params, .plan = as_written(compiled.plan, graph, written)};
   if (what.ragged) asked.ragged = what.ragged->segments;
   const auto expected = reference(written, inputs, elements, asked);
-  return judge(expected, outputs);
+  Verdict verdict = judge(expected, outputs);
+  verdict.problems += touched;
+  return verdict;
 }
 
 Executor plan_interpreter(const codegen::Target& target, std::uint64_t seed) {

@@ -1,6 +1,9 @@
 #include "chainfold/tests/support/ragged.hpp"
 
 #include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
 
 namespace chainfold::test {
 
@@ -71,6 +74,28 @@ std::vector<Column> Ragged::bounds() const {
     set(column, i, segments[static_cast<std::size_t>(i)].first);
   set(column, count, segments.empty() ? 0 : segments.back().second);
   return all;
+}
+
+Column of_segments(const Column& all, const Ragged& ragged) {
+  std::int64_t count = 0, next = 0;
+  for (const auto& [begin, end] : ragged.segments) count += end - begin;
+  Column some(all.type(), count);
+  for (const auto& [begin, end] : ragged.segments)
+    for (std::int64_t i = begin; i < end; ++i) some.set(next++, all.get(i));
+  return some;
+}
+
+std::string touched_between(const Column& all, const Ragged& ragged, std::byte held) {
+  std::vector<bool> taken(static_cast<std::size_t>(all.count()), false);
+  for (const auto& [begin, end] : ragged.segments)
+    for (std::int64_t i = begin; i < end; ++i) taken[static_cast<std::size_t>(i)] = true;
+  for (std::int64_t i = 0; i < all.count(); ++i) {
+    const int size = size_of(all.type());
+    for (int byte = 0; byte < size && !taken[static_cast<std::size_t>(i)]; ++byte)
+      if (all.data()[i * size + byte] != held)
+        return fmt::format("element {} is of no segment and was written\n", i);
+  }
+  return {};
 }
 
 Ragged make_ragged(Lengths lengths, std::int64_t elements, std::uint64_t seed, bool pairs,

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,6 +38,11 @@ struct Ragged {
   /// One array, or two, named as the partition has them.
   [[nodiscard]] std::vector<Column> bounds() const;
 };
+
+/// The elements of segments, one behind the other, of a value an element.
+Column of_segments(const Column& all, const Ragged& ragged);
+/// Which of the others does not hold the bytes `held`; empty if none.
+std::string touched_between(const Column& all, const Ragged& ragged, std::byte held);
 
 /// About `elements` elements; segments of no elements are at most as many. Some come before the
 /// first segment and behind the last one.

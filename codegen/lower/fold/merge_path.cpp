@@ -7,6 +7,10 @@
 // what goes on behind it, go to scratch. `merge_path` has a block a stretch. It merges, in their
 // order, the states of all stretches that such a segment lies in. How many there are follows from
 // where it begins. Where an offset is wrong no launch writes outputs.
+//
+// Of scans, `fold_path` finds what goes on behind each stretch and no more. `carry_path` has a
+// block a stretch, which merges what its first segment has from the stretches before. A fourth
+// launch, `scan_path`, goes over all stretches once more with that, and writes all outputs.
 #include "chainfold/codegen/lower/fold/merge_path.hpp"
 
 #include <algorithm>
@@ -14,6 +18,7 @@
 #include <limits>
 
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/fold/path_tile.hpp"
 #include "chainfold/codegen/lower/fold/segment_bounds.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
@@ -30,12 +35,13 @@ namespace {
 
 /// Offsets that a lane of the first launch has under way.
 constexpr int kCheckLoads = 4;
+constexpr int kStoreBytes = 16;  // that a lane stores at once
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
 class MergePathLowering {
  public:
   MergePathLowering(const Graph& graph, const Plan& plan, const Target& target)
-      : graph_(graph), plan_(plan) {
+      : graph_(graph), plan_(plan), scans_(has_scans(graph)) {
     program_.name = "merge_path";
     declare_graph(program_, graph, plan, target);
     bounds_ = declare_bounds(program_, graph);
@@ -61,25 +67,33 @@ class MergePathLowering {
     open_ = static_cast<int>(program_.buffers.size());
     declare_states(program_, graph, param(stretches_), 1, "open");
     begun_ = static_cast<int>(program_.buffers.size());
-    declare_states(program_, graph, param(stretches_), 1, "begun");
+    declare_states(program_, graph, param(stretches_), 1, scans_ ? "carried" : "begun");
   }
 
   Program lower() {
-    program_.launches.reserve(3);
+    program_.launches.reserve(4);
     program_.launches.push_back(
         {.name = "check_bounds", .grid = param_size(program_, checks_), .warps = plan_.warps});
     lower_check();
     program_.launches.push_back(
         {.name = "fold_path", .grid = param_size(program_, stretches_), .warps = 1});
-    lower_fold();
-    program_.launches.push_back({.name = "merge_path",
+    lower_stretches(scans_ ? Pass::states : Pass::folds);
+    program_.launches.push_back({.name = scans_ ? "carry_path" : "merge_path",
                                  .grid = max(param_size(program_, stretches_), 1),
                                  .warps = plan_.warps});
     lower_merge();
+    if (!scans_) return std::move(program_);
+    program_.launches.push_back(
+        {.name = "scan_path", .grid = param_size(program_, stretches_), .warps = 1});
+    lower_stretches(Pass::scans);
     return std::move(program_);
   }
 
  private:
+  /// What a launch over all stretches computes: folds and what goes on, that alone, or outputs with
+  /// what goes on known.
+  enum class Pass : std::uint8_t { folds, states, scans };
+
   SegmentBounds bounds_of(Builder& b) {
     return {b, bounds_, b.param(elements_), b.param(segments_)};
   }
@@ -152,7 +166,7 @@ class MergePathLowering {
     return first_of_lanes(b, first);
   }
 
-  void lower_fold() {
+  void lower_stretches(Pass pass) {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
     SegmentBounds bounds = bounds_of(b);
@@ -166,17 +180,17 @@ class MergePathLowering {
     b.branch(
         b.both(right, b.lt(diagonal, behind)),
         [&] {
-          fold_stretch(b, tile, bounds, path, diagonal, behind);
+          fold_stretch(b, tile, bounds, path, diagonal, behind, pass);
           return Builder::Values{};
         },
         [&] {
-          b.store(cut_, {b.block()}, b.i64(-1), first_lane);
+          if (pass != Pass::scans) b.store(cut_, {b.block()}, b.i64(-1), first_lane);
           return Builder::Values{};
         });
   }
 
   void fold_stretch(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
-                    ValueId diagonal, ValueId behind) {
+                    ValueId diagonal, ValueId behind, Pass pass) {
     const ValueId segments = b.param(segments_), span = bounds.span();
     const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
     const ValueId begun = bounds.search(
@@ -185,16 +199,29 @@ class MergePathLowering {
       return b.add(bounds.first(), b.sub(place, segment));
     };
     const ValueId stretch_begin = element_of(diagonal, begun);
-    // Whether a segment that began before ends here.
-    const ValueId known = b.min(begun, b.sub(segments, b.i64(1)));
-    const ValueId begin = bounds.begin(known), end = bounds.end(known);
-    ValueId cut = b.both(b.lt(begun, segments), b.lt(begin, b.min(end, stretch_begin)));
-    cut = b.both(cut, b.lt(bounds.place(end, known), behind));
-    b.store(cut_, {b.block()}, b.select(cut, begun, b.i64(-1)), first_lane);
-
+    if (pass != Pass::scans) {
+      // Whether a segment that began before goes on here; of folds, whether it ends here.
+      const ValueId known = b.min(begun, b.sub(segments, b.i64(1)));
+      const ValueId begin = bounds.begin(known), end = bounds.end(known);
+      ValueId cut = b.both(b.lt(begun, segments), b.lt(begin, b.min(end, stretch_begin)));
+      if (pass == Pass::folds) cut = b.both(cut, b.lt(bounds.place(end, known), behind));
+      b.store(cut_, {b.block()}, b.select(cut, begun, b.i64(-1)), first_lane);
+    }
+    Partials start = tile.identities();
+    if (pass == Pass::scans) {
+      const ValueId cut = b.load_uniform(cut_, b.block());
+      const ValueId carried = b.splat(b.compute(Op::ge, {cut, b.i64(0)}));
+      start = states(begun_).load_one(b, tile, b.block(), carried);
+    }
     Builder::Values init = {begun, stretch_begin};
-    const Builder::Values none = tile.flatten(tile.identities());
-    init.insert(init.end(), none.begin(), none.end());
+    const Builder::Values fields = tile.flatten(start);
+    init.insert(init.end(), fields.begin(), fields.end());
+    PathTile::Sink ended;
+    PathTile::ElementSink scanned;
+    if (pass != Pass::states)
+      ended = [&](const PathTile::Ended& some) { put(b, tile, some, stretch_begin, pass); };
+    if (pass == Pass::scans)
+      scanned = [&](const PathTile::Scanned& some) { put_elements(b, tile, some); };
     const std::int64_t items = tile_items(plan_);
     const Builder::Values last = b.loop(
         diagonal, behind, b.i64(items), init, [&](ValueId at, const Builder::Values& carried) {
@@ -208,28 +235,70 @@ class MergePathLowering {
                                          .next_segment = next_segment,
                                          .next_element = element_of(next, next_segment)};
           const Partials open = tile.unflatten(Builder::Values(carried.begin() + 2, carried.end()));
-          const Partials still = path.fold(tile_span, open, [&](const PathTile::Ended& ended) {
-            put(b, tile, ended, stretch_begin);
-          });
+          const Partials still = path.fold(tile_span, open, ended, scanned);
           Builder::Values yields = {next_segment, tile_span.next_element};
-          const Builder::Values fields = tile.flatten(still);
-          yields.insert(yields.end(), fields.begin(), fields.end());
+          const Builder::Values next_fields = tile.flatten(still);
+          yields.insert(yields.end(), next_fields.begin(), next_fields.end());
           return yields;
         });
+    if (pass == Pass::scans) return;
     const Partials still = tile.unflatten(Builder::Values(last.begin() + 2, last.end()));
     states(open_).store_one(b, tile, b.block(), still);
   }
 
-  void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId stretch_begin) {
+  void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId stretch_begin,
+           Pass pass) {
+    const std::vector<ValueId> outputs = tile.finish(ended.states, ended.extent);
+    const auto store = [&](ValueId mask) {
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i] == kNoValue) continue;
+        b.store(static_cast<int>(graph_.inputs.size() + i), {ended.first}, outputs[i], mask);
+      }
+    };
+    if (pass == Pass::scans) return store(ended.real);
     const ValueId has_elements = b.lt(b.i64(0), ended.extent);
     const ValueId cut = b.both(b.both(ended.real, has_elements), b.lt(ended.begin, stretch_begin));
-    const ValueId whole = b.both(ended.real, b.compute(Op::bit_not, {cut}));
-    const std::vector<ValueId> outputs = tile.finish(ended.states, ended.extent);
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      b.store(static_cast<int>(graph_.inputs.size() + i), {ended.first}, outputs[i], whole);
+    store(b.both(ended.real, b.compute(Op::bit_not, {cut})));
     // At most one segment of a stretch, the first of its tile.
     states(begun_).store(b, tile, {b.block()}, ended.states,
                          b.both(cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));
+  }
+
+  /// Lanes whose elements all have results store them at once, others one by one.
+  void put_elements(Builder& b, TileLowering& tile, const PathTile::Scanned& some) {
+    const std::vector<ValueId> outputs =
+        tile.finish_elements(*some.load, {.running = some.values}, kNoValue);
+    const int width = some.load->width;
+    ValueId whole = some.counts[0], any = some.counts[0];
+    for (const ValueId counts : some.counts) {
+      whole = b.both(whole, counts);
+      any = b.compute(Op::bit_or, {any, counts});
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (outputs[o] == kNoValue) continue;
+      const auto buffer = static_cast<int>(graph_.inputs.size() + o);
+      const ValueId value = b.splat(b.widen(outputs[o], width));
+      const int size = size_of(b.type(value).elem);
+      const int bytes = std::min(kStoreBytes, std::max(plan_.base_alignment, size));
+      const int once = b.program().accesses_anywhere ? width : std::min(width, bytes / size);
+      for (int first = 0; first < width; first += once) {
+        b.store(buffer, {.base = b.add(some.at, b.i64(first)), .group = 1, .stride = some.stride},
+                b.extract(value, first, once), whole);
+      }
+      if (width == 1) continue;
+      const ValueId some_only = b.both(any, b.compute(Op::bit_not, {whole}));
+      b.branch(
+          b.any(some_only),
+          [&] {
+            for (int j = 0; j < width; ++j) {
+              const ValueId counts = some.counts[static_cast<std::size_t>(j)];
+              b.store(buffer, {.base = b.add(some.at, b.i64(j)), .group = 1, .stride = some.stride},
+                      b.extract(value, j), b.both(some_only, counts));
+            }
+            return Builder::Values{};
+          },
+          [] { return Builder::Values{}; });
+    }
   }
 
   void lower_merge() {
@@ -260,6 +329,10 @@ class MergePathLowering {
     const ValueId first = b.div(bounds.place(begin, segment), b.param(length_));
     Partials all = merge_states(b, program_, tile, states(open_), first, b.sub(b.block(), first),
                                 tile.identities());
+    if (scans_) {
+      on_first_warp(b, plan_.warps, [&] { states(begun_).store_one(b, tile, b.block(), all); });
+      return;
+    }
     on_first_warp(b, plan_.warps, [&] {
       all = tile.merge(all, states(begun_).load_one(b, tile, b.block()));
       const std::vector<ValueId> outputs = tile.finish(all, b.sub(end, begin));
@@ -291,6 +364,7 @@ class MergePathLowering {
   Program program_;
   const Graph& graph_;
   const Plan& plan_;
+  bool scans_;
   BoundBuffers bounds_;
   int elements_ = 0, segments_ = 0, has_status_ = 0;               // parameters
   int length_ = 0, stretches_ = 0, checks_ = 0;                    // sizes
