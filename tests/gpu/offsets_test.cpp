@@ -17,11 +17,9 @@ namespace {
 
 class GpuOffsets : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(GpuOffsets, AgreeWithTheReference) {
-  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
-  const TestProgram& tested = programs()[GetParam()];
+void check_turns(const TestProgram& tested, std::size_t number) {
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::size_t turn = GetParam() + 3 * i;
+    const std::size_t turn = number + 3 * i;
     const std::int64_t counts[] = {100'000, 3000, 20'000};
     const Ragged ragged =
         make_ragged(kAllLengths[turn % std::size(kAllLengths)], counts[turn % 3], turn + 1,
@@ -32,13 +30,30 @@ TEST_P(GpuOffsets, AgreeWithTheReference) {
     EXPECT_EQ(verdict.unchecked, 0) << tested.name << ", turn " << turn;
   }
 }
+
+TEST_P(GpuOffsets, AgreeWithTheReference) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  check_turns(programs()[GetParam()], GetParam());
+}
 INSTANTIATE_TEST_SUITE_P(All, GpuOffsets, testing::Range(std::size_t{0}, programs().size()),
                          [](const auto& info) { return programs()[info.param].name; });
+
+class GpuOffsetsScans : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GpuOffsetsScans, AgreeWithTheReference) {
+  if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const TestProgram& tested = scan_programs()[GetParam()];
+  if (!scans_over_offsets(tested)) GTEST_SKIP() << "not supported over offsets";
+  check_turns(tested, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(All, GpuOffsetsScans,
+                         testing::Range(std::size_t{0}, scan_programs().size()),
+                         [](const auto& info) { return scan_programs()[info.param].name; });
 
 TEST(GpuOffsetsPlans, AgreeWithTheReference) {
   if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   std::size_t turn = 0;
-  for (const char* name : {"sum_f16", "argmax_f32", "longest_run_f32"}) {
+  for (const char* name : {"sum_f16", "argmax_f32", "longest_run_f32", "scan_sum_f32"}) {
     const TestProgram& tested = program(name);
     const Target gpu = target("gpu");
     const codegen::Graph graph = codegen::legalize(tested.over(offsets("offsets")).graph(), gpu);

@@ -22,23 +22,17 @@
 namespace chainfold::test {
 namespace {
 
-class CpuOffsets : public testing::TestWithParam<std::size_t> {
- protected:
-  void SetUp() override {
-    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
-  }
-};
-
-TEST_P(CpuOffsets, AgreeWithTheReference) {
-  const TestProgram& tested = programs()[GetParam()];
+/// Runs or launches a program over segments of every kind, some turns of them.
+void check_turns(const TestProgram& tested, std::size_t number) {
   const Target cpu = target("cpu");
   std::optional<Kernel> kernel;
   for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t turn = GetParam() + 3 * i;
+    const std::size_t turn = number + 3 * i;
+    SCOPED_TRACE(fmt::format("{}, turn {}", tested.name, turn));
     const std::int64_t counts[] = {30'000, 1000, 9000, 77};
     const Ragged ragged =
         make_ragged(kAllLengths[turn % std::size(kAllLengths)], counts[turn % 4], turn + 1,
-                    GetParam() % 3 == 1, GetParam() % 5 == 2 ? DType::i32 : DType::i64);
+                    number % 3 == 1, number % 5 == 2 ? DType::i32 : DType::i64);
     const Computation computation = tested.over(ragged.partition());
     const codegen::Graph& graph = computation.graph();
     if (!kernel) kernel = compile(computation, {.target = cpu});
@@ -58,12 +52,12 @@ TEST_P(CpuOffsets, AgreeWithTheReference) {
     ASSERT_EQ(kernel->output_count(bindings), segments);
     std::vector<Column> actual;
     Outputs outputs;
-    for (const codegen::NodeId id : graph.outputs) {
-      actual.emplace_back(graph.node(id).type, segments);
+    for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+      actual.emplace_back(graph.node(graph.outputs[o]).type, kernel->output_count(bindings, o));
       actual.back().fill(std::byte{0x5A});
     }
     for (Column& column : actual)
-      outputs.push_back(OutputBinding(column.data(), column.type(), segments));
+      outputs.push_back(OutputBinding(column.data(), column.type(), column.count()));
     if (i % 2 == 0) {
       kernel->run_into(bindings, outputs);
     } else {
@@ -76,18 +70,43 @@ TEST_P(CpuOffsets, AgreeWithTheReference) {
       EXPECT_TRUE(scratch.sentinel_intact());
       EXPECT_EQ(status.wrong_offset, -1);
     }
+    for (std::size_t o = 0; o < actual.size(); ++o) {
+      if (graph.node(graph.outputs[o]).level != Level::element) continue;
+      EXPECT_EQ(touched_between(actual[o], ragged, std::byte{0x5A}), "");
+      actual[o] = of_segments(actual[o], ragged);
+    }
     const codegen::Graph made = codegen::legalize(graph, cpu);
     ReferenceRequest request{.params = params,
                              .plan = as_written(codegen::choose_plan(made, cpu, {}), made, graph)};
     request.ragged = ragged.segments;
     if (tested.transcendental) request.transcendental_ulp = 4;
     const Verdict verdict = judge(reference(graph, inputs, ragged.elements, request), actual);
-    EXPECT_EQ(verdict.problems, "") << tested.name << ", turn " << turn;
-    EXPECT_EQ(verdict.unchecked, 0) << tested.name << ", turn " << turn;
+    EXPECT_EQ(verdict.problems, "");
+    EXPECT_EQ(verdict.unchecked, 0);
   }
 }
+
+class CpuOffsets : public testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(CpuOffsets, AgreeWithTheReference) { check_turns(programs()[GetParam()], GetParam()); }
 INSTANTIATE_TEST_SUITE_P(All, CpuOffsets, testing::Range(std::size_t{0}, programs().size()),
                          [](const auto& info) { return programs()[info.param].name; });
+
+class CpuOffsetsScans : public CpuOffsets {};
+
+TEST_P(CpuOffsetsScans, AgreeWithTheReference) {
+  const TestProgram& tested = scan_programs()[GetParam()];
+  if (!scans_over_offsets(tested)) GTEST_SKIP() << "not supported over offsets";
+  check_turns(tested, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(All, CpuOffsetsScans,
+                         testing::Range(std::size_t{0}, scan_programs().size()),
+                         [](const auto& info) { return scan_programs()[info.param].name; });
 
 class CpuOffsetsErrors : public testing::Test {
  protected:
@@ -186,12 +205,15 @@ TEST_F(CpuOffsetsErrors, NamesAreTheirOwn) {
       ErrorCode::duplicate_input, "a", {"a name of its own"});
   expect_error<UserError>([] { static_cast<void>(over(offsets(""), sum(input<float>("x")))); },
                           ErrorCode::invalid_argument, "", {"empty name"});
-  expect_error<UserError>(
-      [] {
-        static_cast<void>(compile(over(offsets("o"), inclusive_sum(input<float>("x"))),
-                                  {.target = target("cpu")}));
-      },
-      ErrorCode::unsupported, "", {"not supported yet"});
+  const auto x = input<float>("x");
+  const auto refused = [&](const Computation& computation, const char* words) {
+    expect_error<UserError>(
+        [&] { static_cast<void>(compile(computation, {.target = target("cpu")})); },
+        ErrorCode::unsupported, "", {words, "not supported yet"});
+  };
+  refused(over(offsets("o"), inclusive_sum(x) - sum(x)), "elements that read a fold");
+  refused(over(offsets("o"), inclusive(sum(x)), inclusive(max(x), backward)), "both directions");
+  refused(over(offsets("o"), inclusive(argmax(x), backward)), "positions");
 }
 
 }  // namespace

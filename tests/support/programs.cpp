@@ -1,5 +1,7 @@
 #include "chainfold/tests/support/programs.hpp"
 
+#include "chainfold/runtime/launch/scan_arguments.hpp"
+
 #include "chainfold/tests/support/tensor_scans.hpp"
 
 #include <stdexcept>
@@ -513,6 +515,15 @@ Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {
     case DType::bf16: break;
   }
   throw std::logic_error("no test binds a parameter of 16-bit floats");
+}
+
+bool scans_over_offsets(const TestProgram& program) {
+  try {
+    runtime::check_scan_partition(program.over(offsets("offsets")).graph());
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
 }
 
 }  // namespace chainfold::test

@@ -37,6 +37,9 @@ const std::vector<TestProgram>& scan_programs();
 /// One of either. Throws std::invalid_argument for an unknown name.
 const TestProgram& program(const std::string& name);
 
+/// Whether a program's scans are those that segments told by offsets have.
+bool scans_over_offsets(const TestProgram& program);
+
 /// The bits of the graph's parameters. `segment` stands for a parameter that gives the segment
 /// size.
 std::vector<Bits> param_bits(const TestProgram& program, const codegen::Graph& graph,

@@ -42,6 +42,7 @@ class MergePathLowering {
  public:
   MergePathLowering(const Graph& graph, const Plan& plan, const Target& target)
       : graph_(graph), plan_(plan), scans_(has_scans(graph)) {
+    for (const Node& node : graph.nodes) mirrored_ = mirrored_ || node.reverse;
     program_.name = "merge_path";
     declare_graph(program_, graph, plan, target);
     bounds_ = declare_bounds(program_, graph);
@@ -95,12 +96,17 @@ class MergePathLowering {
   enum class Pass : std::uint8_t { folds, states, scans };
 
   SegmentBounds bounds_of(Builder& b) {
-    return {b, bounds_, b.param(elements_), b.param(segments_)};
+    return {b, bounds_, b.param(elements_), b.param(segments_), mirrored_};
+  }
+  /// Where a stretch's states are: in the order of memory.
+  ValueId place_of(Builder& b, ValueId stretch) {
+    if (!mirrored_) return stretch;
+    return b.sub(b.sub(b.param(stretches_), b.i64(1)), stretch);
   }
 
   void lower_check() {
     Builder b(program_);
-    SegmentBounds bounds = bounds_of(b);
+    SegmentBounds bounds(b, bounds_, b.param(elements_), b.param(segments_));
     const ValueId segments = b.param(segments_), elements = b.param(elements_);
     const ValueId zero = b.i64(0), nothing = b.i64(kNothing);
     const ValueId warp =
@@ -171,7 +177,7 @@ class MergePathLowering {
     TileLowering tile(b, graph_, plan_);
     SegmentBounds bounds = bounds_of(b);
     PathTile path(b, program_, tile, graph_, plan_, bounds, bounds_.pairs(), b.param(elements_),
-                  b.param(segments_));
+                  b.param(segments_), mirrored_);
     const ValueId right = b.all(b.compute(Op::eq, {first_wrong(b), b.i64(kNothing)}));
     bounds.find_path();
     const ValueId diagonal = b.mul(b.block(), b.param(length_));
@@ -221,7 +227,7 @@ class MergePathLowering {
     if (pass != Pass::states)
       ended = [&](const PathTile::Ended& some) { put(b, tile, some, stretch_begin, pass); };
     if (pass == Pass::scans)
-      scanned = [&](const PathTile::Scanned& some) { put_elements(b, tile, some); };
+      scanned = [&](const PathTile::Scanned& some) { put_elements(b, tile, path, some); };
     const std::int64_t items = tile_items(plan_);
     const Builder::Values last = b.loop(
         diagonal, behind, b.i64(items), init, [&](ValueId at, const Builder::Values& carried) {
@@ -243,16 +249,21 @@ class MergePathLowering {
         });
     if (pass == Pass::scans) return;
     const Partials still = tile.unflatten(Builder::Values(last.begin() + 2, last.end()));
-    states(open_).store_one(b, tile, b.block(), still);
+    states(open_).store_one(b, tile, place_of(b, b.block()), still);
   }
 
   void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId stretch_begin,
            Pass pass) {
     const std::vector<ValueId> outputs = tile.finish(ended.states, ended.extent);
     const auto store = [&](ValueId mask) {
+      Address at{.base = ended.first};
+      if (mirrored_) {
+        const ValueId last = b.sub(b.param(segments_), b.i64(1));
+        at = {.base = b.sub(last, ended.first), .group = 1, .stride = -1};
+      }
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i] == kNoValue) continue;
-        b.store(static_cast<int>(graph_.inputs.size() + i), {ended.first}, outputs[i], mask);
+        b.store(static_cast<int>(graph_.inputs.size() + i), at, outputs[i], mask);
       }
     };
     if (pass == Pass::scans) return store(ended.real);
@@ -265,7 +276,7 @@ class MergePathLowering {
   }
 
   /// Lanes whose elements all have results store them at once, others one by one.
-  void put_elements(Builder& b, TileLowering& tile, const PathTile::Scanned& some) {
+  void put_elements(Builder& b, TileLowering& tile, PathTile& path, const PathTile::Scanned& some) {
     const std::vector<ValueId> outputs =
         tile.finish_elements(*some.load, {.running = some.values}, kNoValue);
     const int width = some.load->width;
@@ -281,20 +292,18 @@ class MergePathLowering {
       const int size = size_of(b.type(value).elem);
       const int bytes = std::min(kStoreBytes, std::max(plan_.base_alignment, size));
       const int once = b.program().accesses_anywhere ? width : std::min(width, bytes / size);
-      for (int first = 0; first < width; first += once) {
-        b.store(buffer, {.base = b.add(some.at, b.i64(first)), .group = 1, .stride = some.stride},
-                b.extract(value, first, once), whole);
-      }
+      const auto store = [&](int first, int count, ValueId mask) {
+        b.store(buffer, path.address_of(b.add(some.at, b.i64(first)), count, some.stride),
+                path.in_memory_order(b.extract(value, first, count)), mask);
+      };
+      for (int first = 0; first < width; first += once) store(first, once, whole);
       if (width == 1) continue;
       const ValueId some_only = b.both(any, b.compute(Op::bit_not, {whole}));
       b.branch(
           b.any(some_only),
           [&] {
-            for (int j = 0; j < width; ++j) {
-              const ValueId counts = some.counts[static_cast<std::size_t>(j)];
-              b.store(buffer, {.base = b.add(some.at, b.i64(j)), .group = 1, .stride = some.stride},
-                      b.extract(value, j), b.both(some_only, counts));
-            }
+            for (int j = 0; j < width; ++j)
+              store(j, 1, b.both(some_only, some.counts[static_cast<std::size_t>(j)]));
             return Builder::Values{};
           },
           [] { return Builder::Values{}; });
@@ -327,8 +336,9 @@ class MergePathLowering {
     bounds.find_path();
     const ValueId begin = bounds.begin(segment), end = bounds.end(segment);
     const ValueId first = b.div(bounds.place(begin, segment), b.param(length_));
-    Partials all = merge_states(b, program_, tile, states(open_), first, b.sub(b.block(), first),
-                                tile.identities());
+    const ValueId count = b.sub(b.block(), first);
+    const ValueId from = mirrored_ ? b.sub(b.param(stretches_), b.block()) : first;
+    Partials all = merge_states(b, program_, tile, states(open_), from, count, tile.identities());
     if (scans_) {
       on_first_warp(b, plan_.warps, [&] { states(begun_).store_one(b, tile, b.block(), all); });
       return;
@@ -364,7 +374,7 @@ class MergePathLowering {
   Program program_;
   const Graph& graph_;
   const Plan& plan_;
-  bool scans_;
+  bool scans_, mirrored_ = false;
   BoundBuffers bounds_;
   int elements_ = 0, segments_ = 0, has_status_ = 0;               // parameters
   int length_ = 0, stretches_ = 0, checks_ = 0;                    // sizes

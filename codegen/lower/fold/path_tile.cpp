@@ -17,13 +17,14 @@ constexpr int kHead = 1, kGap = 2;
 
 PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
                    const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements,
-                   ValueId segments)
+                   ValueId segments, bool mirrored)
     : b_(builder),
       tile_(tile),
       graph_(graph),
       plan_(plan),
       bounds_(bounds),
       pairs_(pairs),
+      mirrored_(mirrored),
       elements_(elements),
       segments_(segments) {
   const int all = elements_a_row(plan) * plan.rows;
@@ -39,9 +40,12 @@ Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ende
                         const ElementSink& scanned) {
   open_ = &open;
   scanned_ = scanned ? &scanned : nullptr;
-  base_ = plan_.load_width == 1
-              ? span.element
-              : b_.compute(Op::bit_and, {span.element, b_.i64(-plan_.load_width)});
+  // Loads begin on their width in memory.
+  base_ = span.element;
+  if (plan_.load_width > 1) {
+    const ValueId past = mirrored_ ? b_.sub(span.element, elements_) : span.element;
+    base_ = b_.sub(span.element, b_.compute(Op::bit_and, {past, b_.i64(plan_.load_width - 1)}));
+  }
   first_ = i32_of(b_.sub(span.element, base_));
   const ValueId segment = b_.min(span.segment, b_.sub(segments_, b_.i64(1)));
   const ValueId begin = bounds_.begin(segment), end = bounds_.end(segment);
@@ -144,7 +148,7 @@ PathTile::Carry PathTile::unflatten(const Builder::Values& values) {
 void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
   Row loaded;
   find_heads(row, loaded);
-  if (plan_.rows == 1 || scanned_ != nullptr) {
+  if (plan_.rows == 1 || scanned_ != nullptr || mirrored_) {
     load_row(row, span, loaded, carry.head_at);
     if (tile_.uses_index()) carry.head_at = loaded.place_behind;
     scan_row(row, span, loaded, carry);
@@ -212,6 +216,19 @@ void PathTile::find_heads(ValueId row, Row& loaded) {
   }
 }
 
+Address PathTile::address_of(ValueId at, int width, int each) {
+  if (!mirrored_) return {.base = at, .group = 1, .stride = each};
+  return {.base = b_.sub(b_.sub(elements_, at), b_.i64(width)), .group = 1, .stride = -each};
+}
+
+ValueId PathTile::in_memory_order(ValueId value) {
+  const int width = b_.type(value).width;
+  if (!mirrored_ || width == 1) return value;
+  Builder::Values elements;
+  for (int i = width - 1; i >= 0; --i) elements.push_back(b_.extract(value, i));
+  return b_.concat(std::move(elements));
+}
+
 /// Vectors that lie anywhere in the input, whatever of them is the tile's.
 Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
                                         const std::vector<std::size_t>& used) {
@@ -222,14 +239,17 @@ Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
   const auto before = [&](ValueId end, int i) {
     return b_.lt(b_.add(i64_of(own), b_.i64(i)), b_.sub(end, first));
   };
-  const auto address = [&](int i) {
-    return Address{.base = b_.add(first, b_.i64(i)), .group = 1, .stride = each};
+  const auto load = [&](int i, int count, ValueId mask) {
+    Loaded some =
+        tile_.load(address_of(b_.add(first, b_.i64(i)), count, each), count, mask, kNoValue);
+    for (const std::size_t input : used) some.inputs[input] = in_memory_order(some.inputs[input]);
+    return some;
   };
   const auto vectors = [&] {
     Builder::Values values;
     for (int i = 0; i < each; i += width) {
-      const Loaded load = tile_.load(address(i), width, before(span.next_element, i), kNoValue);
-      for (const std::size_t input : used) values.push_back(load.inputs[input]);
+      const Loaded some = load(i, width, before(span.next_element, i));
+      for (const std::size_t input : used) values.push_back(some.inputs[input]);
     }
     return values;
   };
@@ -238,8 +258,8 @@ Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
     for (int i = 0; i < each; i += width) {
       std::vector<Builder::Values> pieces(used.size());
       for (int j = i; j < i + width; ++j) {
-        const Loaded load = tile_.load(address(j), 1, before(elements_, j), kNoValue);
-        for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(load.inputs[used[u]]);
+        const Loaded some = load(j, 1, before(elements_, j));
+        for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(some.inputs[used[u]]);
       }
       for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
     }
@@ -263,20 +283,23 @@ Builder::Values PathTile::load_own(ValueId row, const Span& span,
     const ValueId at = b_.add(place, b_.i32(i));
     return b_.both(b_.compute(Op::ge, {at, first_}), b_.lt(at, behind));
   };
-  const auto address = [&](int i) {
-    return Address{.base = b_.add(first, b_.i64(i)), .group = 1, .stride = each};
+  const auto load = [&](int i, int count, ValueId mask) {
+    Loaded some =
+        tile_.load(address_of(b_.add(first, b_.i64(i)), count, each), count, mask, kNoValue);
+    for (const std::size_t input : used) some.inputs[input] = in_memory_order(some.inputs[input]);
+    return some;
   };
   Builder::Values values;
   if (width == 1) {
     for (int i = 0; i < each; ++i) {
-      const Loaded load = tile_.load(address(i), 1, inside(i), kNoValue);
-      for (const std::size_t input : used) values.push_back(load.inputs[input]);
+      const Loaded some = load(i, 1, inside(i));
+      for (const std::size_t input : used) values.push_back(some.inputs[input]);
     }
     return values;
   }
   for (int i = 0; i < each; i += width) {
     const ValueId whole = b_.both(inside(i), inside(i + width - 1));
-    const Loaded load = tile_.load(address(i), width, whole, kNoValue);
+    const Loaded some = load(i, width, whole);
     const ValueId part = b_.both(b_.compute(Op::bit_or, {inside(i), inside(i + width - 1)}),
                                  b_.compute(Op::bit_not, {whole}));
     // A tile that is shorter than a load has neither of its ends.
@@ -284,14 +307,14 @@ Builder::Values PathTile::load_own(ValueId row, const Span& span,
         b_.compute(Op::bit_or, {part, b_.both(b_.lt(b_.add(place, b_.i32(i)), first_),
                                               b_.lt(behind, b_.add(place, b_.i32(i + width))))}));
     Builder::Values vectors;
-    for (const std::size_t input : used) vectors.push_back(load.inputs[input]);
+    for (const std::size_t input : used) vectors.push_back(some.inputs[input]);
     const Builder::Values loaded = b_.branch(
         any,
         [&] {
           std::vector<Builder::Values> pieces(used.size());
           for (int j = i; j < i + width; ++j) {
             const ValueId mask = b_.both(inside(j), b_.compute(Op::bit_not, {whole}));
-            const Loaded one = tile_.load(address(j), 1, mask, kNoValue);
+            const Loaded one = load(j, 1, mask);
             for (std::size_t u = 0; u < used.size(); ++u)
               pieces[u].push_back(
                   b_.select(whole, b_.extract(vectors[u], j - i), one.inputs[used[u]]));
@@ -312,7 +335,7 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
     if (tile_.uses_input(i)) used.push_back(i);
   const Builder::Values values =
-      scanned_ != nullptr ? load_own(row, span, used) : load_anywhere(row, span, used);
+      scanned_ != nullptr || mirrored_ ? load_own(row, span, used) : load_anywhere(row, span, used);
   if (tile_.uses_index()) find_places(row, loaded, head_at);
   std::size_t next = 0;
   for (int i = 0; i < each; i += width) {
@@ -413,7 +436,7 @@ void PathTile::scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry
       const Partial alone = tile_.lift(f, element);
       state = i == 0 ? alone
                      : choose(loaded.heads[static_cast<std::size_t>(i)], alone,
-                              tile_.merge(f, state, element));
+                              merge(f, state, element));
       if (scanned_ != nullptr) {
         all[f].push_back(state);
       } else {
@@ -423,11 +446,11 @@ void PathTile::scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry
     }
     for (int distance = 1; distance < kWarpWidth; distance *= 2) {
       const ValueId reaches = b_.compute(Op::ge, {b_.sub(lane, b_.i32(distance)), nearest});
-      state = choose(reaches, tile_.merge(f, shuffled_up(state, distance), state), state);
+      state = choose(reaches, merge(f, shuffled_up(state, distance), state), state);
     }
     Partial& open = carry.open[f];
     Partial before = shuffled_up(state, 1);
-    before = choose(open_here, choose(is_first, open, tile_.merge(f, open, before)), before);
+    before = choose(open_here, choose(is_first, open, merge(f, open, before)), before);
     before_.store(b_, tile_, f, {b_.mul(row, b_.i64(kWarpWidth))}, before, kNoValue);
     if (scanned_ != nullptr) {
       ValueId begun = kNoValue;  // whether a segment has begun among the lane's elements
@@ -435,14 +458,14 @@ void PathTile::scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry
         const ValueId begins = loaded.heads[static_cast<std::size_t>(i)];
         begun = i == 0 ? begins : b_.compute(Op::bit_or, {begun, begins});
         Partial& one = all[f][static_cast<std::size_t>(i)];
-        one = choose(begun, one, tile_.merge(f, before, one));
+        one = choose(begun, one, merge(f, before, one));
         own_.store(b_, tile_, f, {b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth))}, one, kNoValue);
       }
     }
     all_before.push_back(before);
     if (plan_.rows == 1) continue;
     const Partial end = from_lane(state, last_lane);
-    open = choose(all_open, tile_.merge(f, open, end), end);
+    open = choose(all_open, merge(f, open, end), end);
   }
   if (scanned_ == nullptr) return;
   hand_over_elements(row, span, loaded, all, all_before,
@@ -551,7 +574,7 @@ Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink&
       const Partials before =
           before_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = before_cell}, reaches);
       for (std::size_t f = 0; f < states.size(); ++f)
-        states[f] = choose(reaches, tile_.merge(f, before[f], states[f]), states[f]);
+        states[f] = choose(reaches, merge(f, before[f], states[f]), states[f]);
     }
     const ValueId only_before = b_.both(goes_on, b_.compute(Op::bit_not, {inside}));
     for (std::size_t f = 0; f < states.size(); ++f)

@@ -24,8 +24,15 @@ namespace chainfold::codegen {
 class PathTile {
  public:
   /// Declares the shared arrays of the program's last launch. `elements`: of the inputs, uniform.
+  /// `mirrored`: elements and segments are counted from the other end, as `bounds` does.
   PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
-           const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements, ValueId segments);
+           const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements, ValueId segments,
+           bool mirrored = false);
+  /// Where `width` elements of each lane are in memory, `each` from lane to lane, of which those of
+  /// lane 0 begin at `at` as they are counted.
+  Address address_of(ValueId at, int width, int each);
+  /// A lane's elements in the other order where they are counted from the other end.
+  ValueId in_memory_order(ValueId value);
 
   /// Ends and elements on the path, all uniform i64: the tile has ends [segment, next_segment) and
   /// elements [element, next_element).
@@ -41,9 +48,9 @@ class PathTile {
     Partials states{};
   };
   using Sink = std::function<void(const Ended&)>;
-  /// Values of elements: of a load, `values` of each fold's scan, and where in the input its first
-  /// element is (`at`, for lanes `stride` apart). Of those elements `counts` has results: a boolean
-  /// a lane for each.
+  /// Values of elements: of a load, `values` of each fold's scan, and where its first element is
+  /// (`at`, for lanes `stride` apart). Of those elements `counts` has results: a boolean a lane for
+  /// each.
   struct Scanned {
     const Loaded* load = nullptr;
     std::vector<ValueId> values{};
@@ -98,6 +105,10 @@ class PathTile {
   /// The indices in their segments of a load's elements.
   ValueId positions_of(ValueId row, int load, const Row& loaded);
   Partials hand_over(const Span& span, const Partials& open, const Sink& ended);
+  /// Of what comes before and behind in the order in which elements are counted.
+  Partial merge(std::size_t fold, const Partial& a, const Partial& b) {
+    return mirrored_ ? tile_.merge(fold, b, a) : tile_.merge(fold, a, b);
+  }
   Partial choose(ValueId condition, const Partial& a, const Partial& b);
   Partial shuffled_up(const Partial& part, int distance);
   Partial from_lane(const Partial& part, ValueId lane);
@@ -111,7 +122,7 @@ class PathTile {
   const Graph& graph_;
   const Plan& plan_;
   SegmentBounds& bounds_;
-  bool pairs_;
+  bool pairs_, mirrored_;
   ValueId elements_, segments_;
   int flags_ = 0;               // an array of bytes, one an element and one behind them
   StateArrays own_, before_;    // a state an element, and one a lane

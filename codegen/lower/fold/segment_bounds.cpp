@@ -26,13 +26,42 @@ ValueId SegmentBounds::raw_ends(const Address& at, ValueId mask) {
   return b_.convert(b_.load(buffers_.ends, end, 1, mask), DType::i64);
 }
 
-ValueId SegmentBounds::begin(ValueId segment) {
+Address SegmentBounds::mirrored(const Address& at) {
+  Address other{.base = mirrored_segment(at.base), .group = 1, .stride = -1};
+  if (at.step != kNoValue) {
+    other.stride = 0;
+    other.step = b_.sub(b_.i64(0), at.step);
+  }
+  return other;
+}
+
+ValueId SegmentBounds::mirrored_segment(ValueId segment) {
+  return b_.sub(b_.sub(segments_, b_.i64(1)), segment);
+}
+
+ValueId SegmentBounds::begins(const Address& at, ValueId mask) {
+  return mirrored_ ? mirrored_offset(raw_ends(mirrored(at), mask)) : inside(raw_begins(at, mask));
+}
+
+ValueId SegmentBounds::ends(const Address& at, ValueId mask) {
+  return mirrored_ ? mirrored_offset(raw_begins(mirrored(at), mask)) : inside(raw_ends(at, mask));
+}
+
+ValueId SegmentBounds::begin_of(ValueId segment) {
   return inside(b_.convert(b_.load_uniform(buffers_.begins, segment), DType::i64));
 }
 
-ValueId SegmentBounds::end(ValueId segment) {
+ValueId SegmentBounds::end_of(ValueId segment) {
   const ValueId at = b_.add(segment, b_.i64(buffers_.shift));
   return inside(b_.convert(b_.load_uniform(buffers_.ends, at), DType::i64));
+}
+
+ValueId SegmentBounds::begin(ValueId segment) {
+  return mirrored_ ? b_.sub(elements_, end_of(mirrored_segment(segment))) : begin_of(segment);
+}
+
+ValueId SegmentBounds::end(ValueId segment) {
+  return mirrored_ ? b_.sub(elements_, begin_of(mirrored_segment(segment))) : end_of(segment);
 }
 
 ValueId SegmentBounds::inside(ValueId offset) {

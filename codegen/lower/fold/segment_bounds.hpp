@@ -5,6 +5,9 @@
 // ends of all segments. An end comes before the element that stands at it. Item d lies behind s
 // ends and e elements, d = s + e. So any stretch of items is as much work as any other of its
 // length, however elements are shared out (Merrill and Garland, 2016, section 3).
+//
+// Mirrored, everything is counted from the other end: segment 0 is the last one, and begins at the
+// elements' end. Backward scans are forward ones of that.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +31,20 @@ BoundBuffers declare_bounds(Program& program, const Graph& graph);
 class SegmentBounds {
  public:
   /// `elements` and `segments` are uniform; there is a segment.
-  SegmentBounds(Builder& builder, const BoundBuffers& buffers, ValueId elements, ValueId segments)
-      : b_(builder), buffers_(buffers), elements_(elements), segments_(segments) {}
+  SegmentBounds(Builder& builder, const BoundBuffers& buffers, ValueId elements, ValueId segments,
+                bool mirrored = false)
+      : b_(builder),
+        buffers_(buffers),
+        elements_(elements),
+        segments_(segments),
+        mirrored_(mirrored) {}
 
-  /// A lane's segment is `at`'s; as they stand in memory.
+  /// A lane's segment is `at`'s; as they stand in memory, never mirrored.
   ValueId raw_begins(const Address& at, ValueId mask);
   ValueId raw_ends(const Address& at, ValueId mask);
   /// The same, in [0, elements].
-  ValueId begins(const Address& at, ValueId mask) { return inside(raw_begins(at, mask)); }
-  ValueId ends(const Address& at, ValueId mask) { return inside(raw_ends(at, mask)); }
+  ValueId begins(const Address& at, ValueId mask);
+  ValueId ends(const Address& at, ValueId mask);
   /// Of one segment, uniform.
   ValueId begin(ValueId segment);
   ValueId end(ValueId segment);
@@ -54,11 +62,18 @@ class SegmentBounds {
 
  private:
   ValueId inside(ValueId offset);
+  /// Where segments and elements are from the other end.
+  Address mirrored(const Address& at);
+  ValueId mirrored_segment(ValueId segment);
+  ValueId begin_of(ValueId segment);
+  ValueId end_of(ValueId segment);
+  ValueId mirrored_offset(ValueId offset) { return b_.sub(elements_, inside(offset)); }
   ValueId trips(ValueId length);
 
   Builder& b_;
   BoundBuffers buffers_;
   ValueId elements_, segments_, first_ = kNoValue, span_ = kNoValue;
+  bool mirrored_;
 };
 
 }  // namespace chainfold::codegen
