@@ -5,6 +5,7 @@
 #include "chainfold/dsl/expr.hpp"
 #include "chainfold/dsl/fold.hpp"
 #include "chainfold/dsl/input.hpp"
+#include "chainfold/dsl/lag.hpp"
 #include "chainfold/dsl/let.hpp"
 #include "chainfold/dsl/literal.hpp"
 #include "chainfold/dsl/monoid.hpp"

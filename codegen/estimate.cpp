@@ -258,6 +258,7 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
       case ParamRole::part_begin:
       case ParamRole::has_carry_in:
       case ParamRole::has_carry_out:
+      case ParamRole::room:
       case ParamRole::has_status: break;
     }
     values.push_back(static_cast<std::uint64_t>(value));

@@ -69,7 +69,8 @@ struct OverArgumentsRule {
   static constexpr bool kExpressions = (Expression<Rest> && ...);
   static_assert(kPartition,
                 "chainfold: cf::over takes a partition first, cf::whole(), cf::segments(n), "
-                "cf::columns(n) or cf::offsets(name), and then the outputs, e.g. cf::over(cf::whole(), cf::sum(x))");
+                "cf::columns(n), cf::offsets(name) or cf::heads(condition), and then the outputs, "
+                "e.g. cf::over(cf::whole(), cf::sum(x))");
   static_assert(!kPartition || kExpressions,
                 "chainfold: an output of cf::over is no expression; outputs are folds and scans, "
                 "e.g. cf::sum(x), cf::fold(monoid, x) or cf::inclusive_sum(x)");
@@ -87,8 +88,11 @@ auto over(const dsl::Partition& partition, const E&... outputs) {
   const codegen::DefaultFloatEnvironment environment;
   dsl::Walk walk;
   const codegen::Partition cut = partition.write(walk);
+  const codegen::NodeId condition =
+      partition.condition ? partition.condition(walk) : codegen::kNoNode;
   std::vector<codegen::NodeId> ids{outputs.write(walk)...};
-  return TypedComputation<dsl::CppType<E::kType>...>(walk.builder.finish(std::move(ids), cut));
+  return TypedComputation<dsl::CppType<E::kType>...>(
+      walk.builder.finish(std::move(ids), cut, condition));
 }
 
 /// Refused: what is no partition and expressions.

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct Partition {
   DType size_type = DType::i64;
   Tail tail = Tail::error;
   std::vector<codegen::GraphInput> bounds = {};  ///< offsets: names and types
+  /// heads: writes the condition.
+  std::function<codegen::NodeId(Walk&)> condition = {};
 
   codegen::Partition write(Walk& walk) const {
     codegen::Partition out;
@@ -183,6 +186,36 @@ dsl::Partition offsets(std::string_view begin, std::string_view end) {
   constexpr DType kType = dsl::OffsetsRule<T>::kType;
   return {.kind = codegen::Partition::Kind::offsets,
           .bounds = {{std::string(begin), kType}, {std::string(end), kType}}};
+}
+
+namespace dsl {
+
+template <DType T, Level L>
+struct HeadsRule {
+  static_assert(L == Level::element || L == Level::uniform,
+                "chainfold: the condition of cf::heads is computed from inputs, parameters and "
+                "cf::lag, not from folds or scans");
+  static_assert(T == DType::boolean,
+                "chainfold: the condition of cf::heads is a bool, e.g. "
+                "cf::heads(key != cf::lag(key, 1, 0))");
+};
+
+}  // namespace dsl
+
+/// Segments that begin at the first element and wherever the condition is true, such as sessions
+/// of an event log:
+///
+///     auto t = cf::input<std::int64_t>("t");
+///     auto sessions = cf::over(cf::heads(t - cf::lag(t, 1, 0) > 1800), cf::count(), cf::max(t));
+///
+/// The data tell how many there are. run() returns as many values; a launch writes no more than its
+/// outputs have room for, and tells LaunchStatus::segments. Time: of the inputs, those of the
+/// condition twice.
+template <Expression E>
+dsl::Partition heads(const E& condition) {
+  (void)dsl::HeadsRule<E::kType, E::kLevel>{};
+  return {.kind = codegen::Partition::Kind::heads,
+          .condition = [condition](dsl::Walk& walk) { return condition.write(walk); }};
 }
 
 }  // namespace chainfold

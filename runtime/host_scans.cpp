@@ -40,10 +40,12 @@ class Transfer {
     }
   }
   /// `to` may be read after finish().
-  void download(std::byte* to, const DeviceBuffer& from) {
-    for (std::size_t at = 0; at < from.bytes(); at += bytes_) {
+  void download(std::byte* to, const DeviceBuffer& from) { download(to, from, from.bytes()); }
+  /// The same of the first so many bytes.
+  void download(std::byte* to, const DeviceBuffer& from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += bytes_) {
       Lane& lane = next();
-      const std::size_t count = std::min(bytes_, from.bytes() - at);
+      const std::size_t count = std::min(bytes_, bytes - at);
       copy_to_host(context_, lane.memory.data(), from.pointer() + at, count, stream());
       lane.send(stream());
       lane.to = to + at;
@@ -94,6 +96,12 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   const std::int64_t segment = piece.arguments.segment;
   const std::int64_t segments = piece.arguments.segments;
   const std::int64_t elements = segment > 0 ? segments * segment : piece.arguments.elements;
+  const bool ragged = codegen::is_ragged(graph);
+  const auto values = [&](std::size_t o) {
+    return ragged                  ? output_values(graph, piece.arguments, o)
+           : per_element(graph, o) ? elements
+                                   : segments;
+  };
   std::vector<DeviceBuffer> inputs, outputs;
   std::size_t longest = 0;
   auto allocate = [&](std::vector<DeviceBuffer>& buffers, codegen::BufferRole role,
@@ -107,24 +115,29 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   for (const auto& bound : graph.partition.bounds)
     allocate(inputs, codegen::BufferRole::input, bound_values(graph, piece.arguments), bound.type);
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-    allocate(outputs, codegen::BufferRole::output, per_element(graph, o) ? elements : segments,
-             graph.node(graph.outputs[o]).type);
+    allocate(outputs, codegen::BufferRole::output, values(o), graph.node(graph.outputs[o]).type);
   }
   const DeviceBuffer scratch(context, static_cast<std::size_t>(slots.scratch_bytes()));
   slots.set_scratch(scratch.data());
   LaunchStatus status;
-  const DeviceBuffer told(context, codegen::has_offsets(graph) ? sizeof status : 0);
+  const DeviceBuffer told(context, ragged ? sizeof status : 0);
   if (told.bytes() > 0) slots.set_status(told.data());
   Transfer transfer(context, longest);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     transfer.upload(inputs[i], piece.arguments.inputs[i]);
   // Elements of no segment keep what their outputs hold.
-  for (std::size_t o = 0; o < outputs.size() && codegen::has_offsets(graph); ++o)
+  for (std::size_t o = 0; o < outputs.size() && ragged; ++o)
     if (per_element(graph, o)) transfer.upload(outputs[o], piece.arguments.outputs[o]);
   piece.variant->launch_all(slots, transfer.stream());
-  for (std::size_t o = 0; o < outputs.size(); ++o)
-    transfer.download(piece.arguments.outputs[o], outputs[o]);
   transfer.download(reinterpret_cast<std::byte*>(&status), told);
+  if (ragged) transfer.finish();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const std::int64_t there = codegen::has_heads(graph) && !per_element(graph, o)
+                                   ? std::min(values(o), status.segments)
+                                   : values(o);
+    transfer.download(piece.arguments.outputs[o], outputs[o],
+                      static_cast<std::size_t>(there * size_of(graph.node(graph.outputs[o]).type)));
+  }
   transfer.finish();
   return status;
 }

@@ -302,7 +302,8 @@ class Staging {
 
 }  // namespace
 
-void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
+LaunchStatus run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
+  LaunchStatus status;
   const Context& context = Context::of(state.device);
   const ContextScope scope(context);
   for (const Piece& piece : pieces) {
@@ -310,14 +311,16 @@ void run_staged(Kernel::State& state, const Kernel::State::Pieces& pieces) {
     const bool fits =
         segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
     const bool whole = piece.variant->compiled.plan.parts.cluster > 0 && segment == 0;
-    if (codegen::has_offsets(*piece.graph)) {
-      check_status(*piece.graph, piece.arguments, run_on_device(context, piece));
+    if (codegen::is_ragged(*piece.graph)) {
+      status = run_on_device(context, piece);
+      check_status(*piece.graph, piece.arguments, status);
     } else if (whole || (codegen::has_scans(*piece.graph) && !fits)) {
       run_on_device(context, piece);
     } else {
       Staging(context, piece).run();
     }
   }
+  return status;
 }
 
 }  // namespace chainfold::runtime

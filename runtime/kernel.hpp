@@ -149,16 +149,19 @@ class Kernel {
   }
   /// The same into arrays that the caller holds; number i needs room for output_count(bindings, i)
   /// values. An output with one value an element may be the memory of an input whose elements have
-  /// the same size. That memory then holds the output.
-  void run_into(const CallBindings& bindings, const Outputs& outputs) const;
+  /// the same size. That memory then holds the output. Returns the number of segments. Where the
+  /// data tell it (cf::heads), outputs may have less room than output_count() says. Throws
+  /// UserError(too_small) if they have less than there are segments; what fits is written.
+  std::int64_t run_into(const CallBindings& bindings, const Outputs& outputs) const;
   /// The same into ranges, one an output: vectors, spans or arrays of its type (bytes for bool).
   template <runtime::OutputArray... R>
     requires(sizeof...(R) > 0)
-  void run_into(const CallBindings& bindings, R&&... arrays) const {
-    run_into(bindings, Outputs{OutputBinding(arrays)...});
+  std::int64_t run_into(const CallBindings& bindings, R&&... arrays) const {
+    return run_into(bindings, Outputs{OutputBinding(arrays)...});
   }
 
   /// The number of segments of these bindings: the values of an output that has one a segment.
+  /// Where the data tell it (cf::heads), the most that there may be: the number of elements.
   [[nodiscard]] std::int64_t output_count(const CallBindings& bindings) const;
   /// Values of one output for these bindings: segments, or elements. Throws std::out_of_range for
   /// an output that there is not.
@@ -241,7 +244,16 @@ class Kernel {
     (outputs.push_back(
          OutputBinding(sized(std::get<I>(results), I, counts[I]), kDType<Out>, counts[I])),
      ...);
-    run_into(bindings, outputs);
+    const std::int64_t segments = run_into(bindings, outputs);
+    (shrink(std::get<I>(results), I, segments), ...);
+  }
+  /// Whether the data tell how many values output `o` has.
+  [[nodiscard]] bool is_counted(std::size_t output) const;
+  template <class T>
+  void shrink(std::vector<T>& values, std::size_t i, std::int64_t segments) const {
+    if (!is_counted(i)) return;
+    values.resize(static_cast<std::size_t>(segments));
+    values.shrink_to_fit();
   }
   std::shared_ptr<State> state_;
 };

@@ -95,7 +95,7 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
     pieces.emplace(&compiled, &whole, runtime::range_of(compiled.compiled.plan, args), args);
   };
   // Where offsets tell the segments they are looked at even if there are none.
-  if (arguments.segments > 0 || codegen::has_offsets(*graph)) add(false, arguments, alignment);
+  if (arguments.segments > 0 || codegen::is_ragged(*graph)) add(false, arguments, alignment);
   if (arguments.tail_elements > 0) {
     runtime::Arguments tail = arguments;
     for (std::size_t i = 0; i < graph->inputs.size(); ++i) {
@@ -122,7 +122,12 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
 }
 
 std::int64_t Kernel::output_count(const CallBindings& bindings) const {
-  return runtime::resolve(*state_->graph, bindings, -1).all_segments();
+  const runtime::Arguments arguments = runtime::resolve(*state_->graph, bindings, -1);
+  return codegen::has_heads(*state_->graph) ? arguments.elements : arguments.all_segments();
+}
+
+bool Kernel::is_counted(std::size_t output) const {
+  return codegen::has_heads(*state_->graph) && !runtime::per_element(*state_->graph, output);
 }
 
 std::int64_t Kernel::output_count(const CallBindings& bindings, std::size_t output) const {
@@ -138,7 +143,7 @@ std::vector<std::int64_t> Kernel::output_counts(const Bindings& bindings) const 
   return counts;
 }
 
-void Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) const {
+std::int64_t Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) const {
   State& state = *state_;
   runtime::Arguments arguments = runtime::resolve(*state.graph, bindings, -1);
   runtime::bind_outputs(*state.graph, outputs, arguments);
@@ -148,14 +153,15 @@ void Kernel::run_into(const CallBindings& bindings, const Outputs& outputs) cons
   state.add_pieces(arguments, kWidestLoad,
                    state.device < 0 ? State::Way::launched : State::Way::staged, pieces);
   if (state.device >= 0) {
-    runtime::run_staged(state, pieces);
-    return;
+    const LaunchStatus status = runtime::run_staged(state, pieces);
+    return codegen::has_heads(*state.graph) ? status.segments : arguments.all_segments();
   }
   Work work(pieces);
   const HostScratch scratch = host_scratch(work.scratch_bytes());
   LaunchStatus status;
   work.launch(nullptr, scratch.get(), &status);
   runtime::check_status(*state.graph, arguments, status);
+  return codegen::has_heads(*state.graph) ? status.segments : arguments.all_segments();
 }
 
 namespace {

@@ -16,7 +16,7 @@ Kernel::State::Choice Kernel::State::make_choice(const Shape& shape) const {
   const codegen::PlanRequest best = request(shape, runtime::kWidestLoad);
   const bool pinned = !shape.tail && !options.plan.empty();
   // How long segments are is not known before a launch.
-  const bool tunes = !shape.tail && !pinned && options.tuning != Tuning::off && !has_offsets(g);
+  const bool tunes = !shape.tail && !pinned && options.tuning != Tuning::off && !is_ragged(g);
   const runtime::TuningTask task{.graph = &g,
                                  .target = target,
                                  .device = device,

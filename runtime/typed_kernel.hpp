@@ -57,12 +57,12 @@ class TypedKernel : public Kernel {
   }
 
   /// Kernel::run_into; ranges of other types do not compile.
-  void run_into(const CallBindings& bindings, const Outputs& outputs) const {
-    Kernel::run_into(bindings, outputs);
+  std::int64_t run_into(const CallBindings& bindings, const Outputs& outputs) const {
+    return Kernel::run_into(bindings, outputs);
   }
   template <runtime::OutputArray... R>
     requires(sizeof...(R) > 0)
-  void run_into(const CallBindings& bindings, R&&... arrays) const {
+  std::int64_t run_into(const CallBindings& bindings, R&&... arrays) const {
     constexpr bool kMany = sizeof...(R) == sizeof...(Out);
     constexpr bool kSame =
         runtime::SameElements<std::tuple<std::ranges::range_value_t<R>...>, std::tuple<Out...>,
@@ -74,8 +74,9 @@ class TypedKernel : public Kernel {
       (outputs.push_back(OutputBinding(std::ranges::data(arrays), kDType<Out>,
                                        static_cast<std::int64_t>(std::ranges::size(arrays)))),
        ...);
-      Kernel::run_into(bindings, outputs);
+      return Kernel::run_into(bindings, outputs);
     }
+    return 0;
   }
 
  private:

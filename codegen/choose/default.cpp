@@ -24,7 +24,7 @@
 namespace chainfold::codegen {
 
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
-  if (has_offsets(graph)) return merge_path_choice(graph, target, request);
+  if (is_ragged(graph)) return merge_path_choice(graph, target, request);
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
   if (are_elements(target, request)) return elements_choice(target);

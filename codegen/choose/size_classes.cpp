@@ -11,7 +11,7 @@
 namespace chainfold::codegen {
 
 std::vector<std::int64_t> element_classes(const Graph& graph, const Target& target) {
-  if (has_offsets(graph)) return {};  // stretches are as long as there are items for
+  if (is_ragged(graph)) return {};  // stretches are as long as there are items for
   if (!has_scans(graph)) {
     std::vector<std::int64_t> classes;
     for (const std::int64_t most :

@@ -47,6 +47,7 @@ NodeId GraphBuilder::add(Node node) {
   const bool is_literal = node.kind == NodeKind::literal;
   auto head = fmt::format("{} {} {} {} ", static_cast<int>(node.kind), name_of(node.type),
                           name_of(node.op), node.bits);
+  if (node.kind == NodeKind::lag) head += fmt::format("lag {} ", node.index);
   if (node.kind == NodeKind::field) head += fmt::format("field {} ", node.index);
   if (node.kind == NodeKind::scan) head += fmt::format("{:d}{:d} ", node.exclusive, node.reverse);
   if (node.part != 0) head += fmt::format("part {} ", node.part);
@@ -88,7 +89,8 @@ bool GraphBuilder::before(NodeId a, NodeId b) const {
   const Node &x = graph_.node(a), &y = graph_.node(b);
   auto rank = [](NodeKind kind) {
     switch (kind) {
-      case NodeKind::compute: return 0;
+      case NodeKind::compute:
+      case NodeKind::lag: return 0;
       case NodeKind::fold:
       case NodeKind::scan: return 1;
       case NodeKind::extent:
@@ -225,6 +227,24 @@ NodeId GraphBuilder::index() {
   Node node;
   node.kind = NodeKind::index;
   node.level = Level::element;
+  return add(std::move(node));
+}
+
+NodeId GraphBuilder::lag(NodeId value, int distance, NodeId initial) {
+  if (distance < 1) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("a lag of {} elements; it is at least 1", distance));
+  }
+  if (depends(value, NodeKind::lag)) {
+    throw UserError(ErrorCode::unsupported,
+                    "a lag of a lag is not supported yet; write one of both distances together");
+  }
+  Node node;
+  node.kind = NodeKind::lag;
+  node.type = type(value);
+  node.level = Level::element;
+  node.index = distance;
+  node.operands = {value, initial};
   return add(std::move(node));
 }
 

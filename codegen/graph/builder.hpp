@@ -22,6 +22,9 @@ class GraphBuilder {
  public:
   NodeId input(std::string_view name, DType type);
   NodeId param(std::string_view name, DType type);
+  /// The value `distance` elements before in the input, or `initial` (uniform, of its type) where
+  /// there is none. Throws UserError for a distance below 1, and for a value with a lag of its own.
+  NodeId lag(NodeId value, int distance, NodeId initial);
   /// An array that tells where segments begin or end (Partition::bounds), a name of its own.
   GraphInput bound(std::string_view name, DType type);
   NodeId literal(DType type, Bits bits);  ///< 0, 1 and -1 become constants
@@ -90,8 +93,8 @@ class GraphBuilder {
   /// The position of a parameter's node among the parameters, for Partition::size_param.
   [[nodiscard]] int param_index(NodeId id) const { return graph_.node(id).index; }
   /// Ends the writing: sets outputs and partition, computes sums no wider than they are read,
-  /// drops unused nodes, verifies.
-  Graph finish(std::vector<NodeId> outputs, Partition partition);
+  /// drops unused nodes, verifies. `condition`: of a partition by heads.
+  Graph finish(std::vector<NodeId> outputs, Partition partition, NodeId condition = kNoNode);
 
  private:
   NodeId add(Node node);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include <fmt/format.h>
+
 #include "chainfold/codegen/graph/graph.hpp"
 
 namespace chainfold::codegen {
@@ -55,6 +57,9 @@ std::string expression(const Graph& graph, NodeId id, bool top) {
     case NodeKind::extent: return "count()";
     case NodeKind::index: return "index()";
     case NodeKind::field: return "field " + std::to_string(node.index);
+    case NodeKind::lag:
+      return fmt::format("lag({}, {}, {})", expression(graph, node.operands[0], true), node.index,
+                         expression(graph, node.operands[1], true));
     case NodeKind::fold:
     case NodeKind::scan: {
       const std::string& name = graph.folds[static_cast<std::size_t>(node.index)].name;
@@ -93,6 +98,10 @@ std::string print_expression(const Graph& graph) {
   const Partition& p = graph.partition;
   if (p.kind == Partition::Kind::whole) {
     text += "whole()";
+  } else if (p.kind == Partition::Kind::heads) {
+    Graph condition = graph;
+    condition.nodes = p.heads;
+    text += "heads(" + expression(condition, static_cast<NodeId>(p.heads.size()) - 1, true) + ")";
   } else if (p.kind == Partition::Kind::offsets) {
     text += "offsets(" + p.bounds[0].name;
     if (p.bounds.size() > 1) text += ", " + p.bounds[1].name;

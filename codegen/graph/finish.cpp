@@ -29,7 +29,7 @@ int entry_of(const Node& node, const Fold& fold, Graph& graph) {
 
 /// Numbers nodes, inputs, parameters, literals and folds in the order in which a walk from the
 /// outputs meets them. What was written in another order, or in vain, leaves no trace.
-Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
+Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition, NodeId condition) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (level(outputs[i]) != Level::element || depends(outputs[i], NodeKind::scan)) continue;
     throw UserError(
@@ -38,6 +38,18 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
                     "e.g. cf::sum(x), or scan it, e.g. cf::inclusive_sum(x)",
                     i));
   }
+  for (const NodeId output : outputs) {
+    if (!depends(output, NodeKind::lag)) continue;
+    throw UserError(ErrorCode::unsupported,
+                    "cf::lag stands in the condition of cf::heads alone so far; make what lies "
+                    "before an input of its own");
+  }
+  if (condition != kNoNode)
+    for (const NodeKind kind : {NodeKind::fold, NodeKind::scan, NodeKind::extent, NodeKind::index})
+      if (depends(condition, kind))
+        throw UserError(ErrorCode::unsupported,
+                        "the condition of cf::heads is computed from inputs and parameters, and "
+                        "from elements before by cf::lag, not from folds, scans or positions");
   outputs = narrow_sums(single_results(outputs));
   Graph out;
   std::vector<NodeId> renamed(graph_.nodes.size(), kNoNode);
@@ -58,8 +70,8 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
     std::size_t next;
   };
   std::vector<Visit> stack;  // no recursion: expressions may be deep
-  for (NodeId output : outputs) {
-    stack.push_back({output, 0});
+  const auto copy_from = [&](NodeId root, std::vector<Node>& nodes) {
+    stack.push_back({root, 0});
     while (!stack.empty()) {
       Visit& visit = stack.back();
       const auto id = static_cast<std::size_t>(visit.id);
@@ -96,13 +108,21 @@ Graph GraphBuilder::finish(std::vector<NodeId> outputs, Partition partition) {
         case NodeKind::compute:
         case NodeKind::extent:
         case NodeKind::index:
+        case NodeKind::lag:
         case NodeKind::field: break;
       }
-      renamed[id] = static_cast<NodeId>(out.nodes.size());
-      out.nodes.push_back(std::move(copy));
+      renamed[id] = static_cast<NodeId>(nodes.size());
+      nodes.push_back(std::move(copy));
       stack.pop_back();
     }
+  };
+  for (const NodeId output : outputs) {
+    copy_from(output, out.nodes);
     out.outputs.push_back(renamed[static_cast<std::size_t>(output)]);
+  }
+  if (condition != kNoNode) {
+    renamed.assign(graph_.nodes.size(), kNoNode);
+    copy_from(condition, partition.heads);
   }
   out.partition = partition;
   verify(out);

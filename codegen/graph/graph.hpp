@@ -47,7 +47,8 @@ enum class NodeKind : std::uint8_t {
   extent,
   index,
   field,
-  scan
+  scan,
+  lag
 };
 struct Node {
   NodeKind kind = NodeKind::constant;
@@ -55,9 +56,9 @@ struct Node {
   Level level = Level::uniform;
   Op op = Op::add;  ///< compute
   int index = 0;    ///< input, param, literal, fold or scan: position in the graph's list (a scan's
-                    ///< among the folds); field: which
+                    ///< among the folds); field: which; lag: how many elements before
   Bits bits = 0;    ///< constant
-  std::vector<NodeId> operands;  ///< compute, fold and scan
+  std::vector<NodeId> operands;  ///< compute, fold and scan; lag: the value and the initial one
   NodeId filter = kNoNode;       ///< fold and scan
   int part = 0;                  ///< fold and scan: which of the fold's results it is
   bool exclusive = false;        ///< scan: without the element itself
@@ -78,12 +79,19 @@ struct GraphInput {
 /// b and e. Segment i is the elements [o_i, o_(i+1)), or [b_i, e_i). 0 <= b_i <= e_i <= b_(i+1)
 /// holds for all of them, and the last ends within the elements. Where that is not so no output is
 /// written. Elements of no segment are left out.
+///
+/// `heads`: a segment begins at element 0 and at each element for which a condition is true. How
+/// many there are the launch tells. The condition is the last of `heads`, nodes of their own over
+/// the graph's inputs, parameters and literals. A `lag` is the value of its first operand so many
+/// elements before in the input, and of its second, which is uniform, where there is no such
+/// element. Its first operand has no lag.
 struct Partition {
-  enum class Kind : std::uint8_t { whole, segments, columns, offsets } kind = Kind::whole;
+  enum class Kind : std::uint8_t { whole, segments, columns, offsets, heads } kind = Kind::whole;
   std::int64_t size = 0;  ///< segments, columns: the constant size, 0 if a parameter gives it
   int size_param = -1;    ///< segments, columns: the parameter that gives it at launch
   bool tail = false;      ///< segments: whether the last segment may be shorter
   std::vector<GraphInput> bounds{};  ///< offsets: one array, or two
+  std::vector<Node> heads{};         ///< heads: operands before users
 
   /// Whether a number tells how the input is cut.
   [[nodiscard]] bool has_size() const { return kind == Kind::segments || kind == Kind::columns; }

@@ -62,6 +62,7 @@ std::string text(const Graph& graph, const Node& node) {
     case NodeKind::extent: return "extent";
     case NodeKind::index: return "index";
     case NodeKind::field: return fmt::format("field {}", node.index);
+    case NodeKind::lag: return fmt::format("lag {} {}", node.index, operands(node));
     case NodeKind::fold:
     case NodeKind::scan: {
       const Fold* fold = entry(graph.folds, node.index);
@@ -87,6 +88,13 @@ std::string text(const Graph& graph, const Partition& partition) {
     for (const GraphInput& bound : partition.bounds)
       bounds += fmt::format(" \"{}\" : {}", bound.name, name_of(bound.type));
     return "offsets" + bounds;
+  }
+  if (partition.kind == Partition::Kind::heads) {
+    std::string condition;
+    for (std::size_t i = 0; i < partition.heads.size(); ++i)
+      condition += fmt::format("\n  %{} = {} : {}", i, text(graph, partition.heads[i]),
+                               name_of(partition.heads[i].type));
+    return "heads" + condition;
   }
   const std::string size = partition.size_param >= 0
                                ? "param " + named(graph.params, partition.size_param)

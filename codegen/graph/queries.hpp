@@ -31,9 +31,13 @@ inline bool has_columns(const Graph& graph) {
   return graph.partition.kind == Partition::Kind::columns;
 }
 
-/// Whether data tell where segments begin and end.
+/// Whether arrays tell where segments begin and end.
 inline bool has_offsets(const Graph& graph) {
   return graph.partition.kind == Partition::Kind::offsets;
 }
+/// Whether a condition tells where segments begin, and the launch how many there are.
+inline bool has_heads(const Graph& graph) { return graph.partition.kind == Partition::Kind::heads; }
+/// Whether data tell the segments, either way.
+inline bool is_ragged(const Graph& graph) { return has_offsets(graph) || has_heads(graph); }
 
 }  // namespace chainfold::codegen

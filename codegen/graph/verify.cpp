@@ -88,6 +88,7 @@ class Verifier {
       case NodeKind::extent: leaf(id, Level::segment, n.type == DType::i64); break;
       case NodeKind::index: leaf(id, Level::element, n.type == DType::i64); break;
       case NodeKind::field: require(false, "%{} is a field of a state", id); break;
+      case NodeKind::lag: require(false, "%{} is a lag outside of a condition", id); break;
       case NodeKind::compute: compute(id, n); break;
       case NodeKind::fold:
       case NodeKind::scan: fold(id, n); break;
@@ -176,6 +177,9 @@ class Verifier {
               "a whole partition has a segment size or a tail");
       return;
     }
+    require((p.kind == Partition::Kind::heads) == !p.heads.empty(),
+            "heads alone have a condition, and need one");
+    if (p.kind == Partition::Kind::heads) return condition(p);
     require(p.kind == Partition::Kind::segments || !p.tail, "columns or offsets have a tail");
     require((p.kind == Partition::Kind::offsets) == !p.bounds.empty(),
             "offsets alone have bounds, and need them");
@@ -195,6 +199,26 @@ class Verifier {
               "the segment size is not an integer");
     } else {
       require(p.size >= 1, "the segment size is {}", p.size);
+    }
+  }
+
+  void condition(const Partition& p) const {
+    require(p.heads.back().type == DType::boolean, "the condition of heads is no boolean");
+    for (std::size_t i = 0; i < p.heads.size(); ++i) {
+      const Node& n = p.heads[i];
+      const bool known = n.kind == NodeKind::input     ? in(n.index, graph_.inputs)
+                         : n.kind == NodeKind::param   ? in(n.index, graph_.params)
+                         : n.kind == NodeKind::literal ? in(n.index, graph_.literals)
+                                                       : true;
+      const bool may = n.kind == NodeKind::input || n.kind == NodeKind::param ||
+                       n.kind == NodeKind::literal || n.kind == NodeKind::constant ||
+                       n.kind == NodeKind::compute || n.kind == NodeKind::lag;
+      require(known && may, "%{} of the condition is not in its list, or of another kind", i);
+      for (const NodeId operand : n.operands)
+        require(operand >= 0 && operand < static_cast<NodeId>(i),
+                "%{} of the condition uses %{} before it is written", i, operand);
+      require(n.kind != NodeKind::lag || (n.operands.size() == 2 && n.index >= 1),
+              "%{} of the condition is no lag", i);
     }
   }
 

@@ -50,7 +50,7 @@ std::string print_own(const Plan& plan, const Graph& /*graph*/) {
 
 void verify_own(const Plan& plan, const Graph& graph, const Target& target,
                 const RequireRule& require) {
-  require(has_offsets(graph), "a merge path needs offsets");
+  require(is_ragged(graph), "a merge path needs segments that data decide");
   require(elements_a_lane(plan) <= kMostElements, "a lane loads its flags at once");
   require(tile_items(plan) > 0 && plan.parts.wanted > 0, "tiles have items, and stretches tiles");
   require(merge_path_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");

@@ -12,6 +12,9 @@ namespace chainfold::codegen {
 /// Words in which the first launch says which offset is wrong, at most: one a block of it.
 inline constexpr int kMostCheckWords = 128;
 
+/// Chunks of elements whose heads are counted, at most: one warp goes over all counts.
+inline constexpr int kMostHeadChunks = 4096;
+
 /// Stretches, at most: one may have to merge what all the others left.
 inline constexpr int kMostStretches = 1 << 16;
 

@@ -257,12 +257,13 @@ std::string_view name_of(ParamRole role) {
   constexpr std::string_view kNames[] = {"segments",      "elements", "origin",      "part_begin",
                                          "part_end",      "parts",    "part_length", "rows",
                                          "stride",        "literal",  "user",        "has_carry_in",
-                                         "has_carry_out", "has_status", "size"};
+                                         "has_carry_out", "room",     "has_status",  "size"};
   return kNames[static_cast<int>(role)];
 }
 
 std::string_view name_of(BufferRole role) {
-  constexpr std::string_view kNames[] = {"input", "output", "scratch", "carry_in", "carry_out", "status"};
+  constexpr std::string_view kNames[] = {"input",    "output",    "scratch",
+                                         "carry_in", "carry_out", "status"};
   return kNames[static_cast<int>(role)];
 }
 

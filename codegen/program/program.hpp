@@ -373,6 +373,7 @@ enum class ParamRole : std::uint8_t {
   user,           ///< a param<T> of the expression; `index` says which
   has_carry_in,   ///< 1 where scans go on from a state that the launch brings, else 0
   has_carry_out,  ///< 1 where the launch takes the state that scans end with, else 0
+  room,           ///< values that an output has room for; `index` says of which
   has_status,     ///< 1 where the launch has memory for what it tells, else 0
   size,           ///< Param::size, which every block would else compute anew
 };

@@ -122,9 +122,9 @@ std::int64_t checked_stride(const codegen::GraphInput& input, const Binding& bin
                     fmt::format("input '{}' has a stride of {}, {}", input.name, stride, why),
                     input.name);
   };
-  if (kind == codegen::Partition::Kind::offsets) {
+  if (kind == codegen::Partition::Kind::offsets || kind == codegen::Partition::Kind::heads) {
     if (stride != 0)
-      fail("but cf::offsets tells the segments of one run of elements; bind without a stride");
+      fail("but data tell the segments of one run of elements; bind without a stride");
     return 0;
   }
   if (kind == codegen::Partition::Kind::whole) {
@@ -390,6 +390,14 @@ Bindings with_any_bounds(const Graph& graph, const Bindings& bindings) {
 }
 
 void check_status(const Graph& graph, const Arguments& arguments, const LaunchStatus& status) {
+  for (std::size_t o = 0; o < graph.outputs.size() && has_heads(graph); ++o) {
+    if (per_element(graph, o) || arguments.rooms[o] >= status.segments) continue;
+    const std::string name = fmt::format("output {}", o);
+    throw UserError(ErrorCode::too_small,
+                    fmt::format("{} has room for {} values, {} are needed (one a segment)", name,
+                                arguments.rooms[o], status.segments),
+                    name);
+  }
   if (status.wrong_offset < 0) return;
   const std::vector<codegen::GraphInput>& bounds = graph.partition.bounds;
   const std::int64_t place = status.wrong_offset;
@@ -449,12 +457,20 @@ void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& argumen
                " is {} but the array given holds {}; give {} or cast the output in the expression",
                cpp_name_of(type), cpp_name_of(outputs[i].type()), cpp_name_of(type)));
     }
-    if (outputs[i].capacity() < count) {
+    arguments.rooms[i] = outputs[i].capacity();
+    const bool counted = has_heads(graph) && !per_element(graph, i);
+    if (counted && outputs[i].capacity() < 0)
+      fail(ErrorCode::invalid_argument,
+           fmt::format(" has room for {} values; give 0 or more", outputs[i].capacity()));
+    if (counted && outputs[i].capacity() > 0 && outputs[i].data() == nullptr)
+      fail(ErrorCode::null_pointer,
+           fmt::format(" is null; give room for {} values", outputs[i].capacity()));
+    if (!counted && outputs[i].capacity() < count) {
       fail(ErrorCode::too_small,
            fmt::format(" has room for {} values, {} are needed (one {})", outputs[i].capacity(),
                        count, per_element(graph, i) ? "an element" : "a segment"));
     }
-    if (count > 0 && outputs[i].data() == nullptr)
+    if (!counted && count > 0 && outputs[i].data() == nullptr)
       fail(ErrorCode::null_pointer, fmt::format(" is null; give room for {} values", count));
     if (reinterpret_cast<std::uintptr_t>(outputs[i].data()) %
             static_cast<std::uintptr_t>(size_of(type)) !=
@@ -464,6 +480,7 @@ void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& argumen
     }
     arguments.outputs[i] = static_cast<std::byte*>(outputs[i].data());
   }
+  arguments.bound = true;
 }
 
 int common_alignment(const Graph& graph, const Arguments& arguments) {

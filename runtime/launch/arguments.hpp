@@ -2,11 +2,13 @@
 // checked. All checks come before anything runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/runtime/launch/bindings.hpp"
 
 namespace chainfold::runtime {
@@ -17,6 +19,7 @@ struct Arguments {
   /// The graph's inputs, and behind them the bounds of its partition.
   std::array<const std::byte*, kMaxBindings> inputs{};
   std::array<std::byte*, kMaxBindings> outputs{};    ///< null where they are not known
+  std::array<std::int64_t, kMaxBindings> rooms{};    ///< values that each output has room for
   std::array<std::int64_t, kMaxBindings> strides{};  ///< elements from row to row; 0 for the whole
   std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
   std::int64_t elements = 0;                         ///< without what lies between rows
@@ -25,6 +28,7 @@ struct Arguments {
   std::int64_t rows = 0;           ///< columns: elements of each
   std::int64_t tail_elements = 0;  ///< elements of a last, shorter segment
   bool strided = false;            ///< some input has gaps between its rows
+  bool bound = false;              ///< outputs and their room are known
   /// Segments, a shorter last one included.
   [[nodiscard]] std::int64_t all_segments() const { return segments + (tail_elements > 0 ? 1 : 0); }
 };
@@ -33,9 +37,12 @@ struct Arguments {
 inline bool per_element(const codegen::Graph& graph, std::size_t o) {
   return graph.node(graph.outputs[o]).level == codegen::Level::element;
 }
-/// Values of output `o`.
+/// Values of output `o`. Where the launch tells how many segments there are, as many as it has room
+/// for; as many as there are elements as long as no outputs are bound.
 inline std::int64_t output_values(const codegen::Graph& graph, const Arguments& arguments,
                                   std::size_t o) {
+  if (has_heads(graph) && !per_element(graph, o))
+    return arguments.bound ? std::min(arguments.rooms[o], arguments.elements) : arguments.elements;
   return per_element(graph, o) ? arguments.elements : arguments.all_segments();
 }
 
@@ -58,7 +65,8 @@ Bindings with_any_memory(const codegen::Graph& graph, const Bindings& bindings);
 /// The same with offsets of no segments where none are bound.
 Bindings with_any_bounds(const codegen::Graph& graph, const Bindings& bindings);
 
-/// Throws UserError(wrong_offset) where a status says so, of offsets in this machine's memory.
+/// Throws UserError(wrong_offset) where a status says so, of offsets in this machine's memory, and
+/// UserError(too_small) where an output had no room for all segments.
 void check_status(const codegen::Graph& graph, const Arguments& arguments,
                   const LaunchStatus& status);
 

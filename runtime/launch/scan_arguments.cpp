@@ -98,7 +98,7 @@ void check_offset_scans(const Graph& graph) {
 }  // namespace
 
 void check_scan_partition(const Graph& graph) {
-  if (has_offsets(graph) && has_scans(graph)) check_offset_scans(graph);
+  if (is_ragged(graph) && has_scans(graph)) check_offset_scans(graph);
   if (graph.partition.kind != Partition::Kind::columns || !has_scans(graph)) return;
   throw UserError(ErrorCode::unsupported,
                   "scans along the columns of a matrix are not supported yet; transpose it and "

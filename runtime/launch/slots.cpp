@@ -49,6 +49,7 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
         bits = static_cast<std::uint64_t>(
             param.size.evaluate(params().first(next - program.buffers.size())));
         break;
+      case ParamRole::room: bits = static_cast<std::uint64_t>(arguments.rooms[index]); break;
       case ParamRole::has_carry_in:
       case ParamRole::has_carry_out:
       case ParamRole::has_status: break;  // set_carry, set_status

@@ -63,6 +63,7 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
     case ParamRole::user:
     case ParamRole::has_carry_in:
     case ParamRole::has_carry_out:
+    case ParamRole::room:
     case ParamRole::has_status: break;
   }
   return 0;

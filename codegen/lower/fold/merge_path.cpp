@@ -1,24 +1,24 @@
 // lower_merge_path: folds over segments that data decide.
 //
-// Three launches. `check_bounds` looks at all offsets: each block leaves a word, the place of the
-// first wrong one of its share, or none. `fold_path` cuts the merge path of ends of segments and
-// elements (segment_bounds.hpp) into stretches of equally many items, one a warp, which takes tile
-// after tile of it (path_tile.hpp). What begins before a stretch and ends in it, and the state of
-// what goes on behind it, go to scratch. `merge_path` has a block a stretch. It merges, in their
-// order, the states of all stretches that such a segment lies in. How many there are follows from
-// where it begins. Where an offset is wrong no launch writes outputs.
+// First launches look at offsets, or find heads (path_bounds.hpp). `fold_path` cuts the merge path
+// of ends of segments and elements (segment_bounds.hpp) into stretches of equally many items, one a
+// warp, which takes tile after tile of it (path_tile.hpp). What begins before a stretch and ends in
+// it, and the state of what goes on behind it, go to scratch. `merge_path` has a block a stretch.
+// It merges, in their order, the states of all stretches that such a segment lies in. How many
+// there are follows from where it begins. Where an offset is wrong no launch writes outputs.
 //
 // Of scans, `fold_path` finds what goes on behind each stretch and no more. `carry_path` has a
-// block a stretch, which merges what its first segment has from the stretches before. A fourth
+// block a stretch, which merges what its first segment has from the stretches before. A further
 // launch, `scan_path`, goes over all stretches once more with that, and writes all outputs.
 #include "chainfold/codegen/lower/fold/merge_path.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <memory>
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/lower/fold/path_bounds.hpp"
 #include "chainfold/codegen/lower/fold/path_tile.hpp"
 #include "chainfold/codegen/lower/fold/segment_bounds.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
@@ -33,10 +33,7 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Offsets that a lane of the first launch has under way.
-constexpr int kCheckLoads = 4;
 constexpr int kStoreBytes = 16;  // that a lane stores at once
-constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
 class MergePathLowering {
  public:
@@ -45,25 +42,20 @@ class MergePathLowering {
     for (const Node& node : graph.nodes) mirrored_ = mirrored_ || node.reverse;
     program_.name = "merge_path";
     declare_graph(program_, graph, plan, target);
-    bounds_ = declare_bounds(program_, graph);
     program_.buffers.push_back(
         {"status", DType::i64, BufferRole::status, 0, size_of(DType::i64), 0});
     status_ = static_cast<int>(program_.buffers.size()) - 1;
     elements_ = add_param(program_, "elements", DType::i64, ParamRole::elements);
-    segments_ = add_param(program_, "segments", DType::i64, ParamRole::segments);
     has_status_ = add_param(program_, "has_status", DType::i64, ParamRole::has_status);
+    bounds_ = declare_path_bounds(program_, graph, plan, elements_);
     const auto param = [&](int index) { return param_size(program_, index); };
     // Stretches are whole tiles, and as many as there are blocks for.
-    const SizeExpr tiles =
-        ceil_div(param(elements_) + param(segments_), tile_items(plan)) * min(param(segments_), 1);
+    const SizeExpr most = bounds_->most_segments();
+    const SizeExpr tiles = ceil_div(param(elements_) + most, tile_items(plan)) * min(most, 1);
     const SizeExpr each = max(ceil_div(tiles, plan.parts.wanted), 1);
     length_ = add_size(program_, "stretch", each * tile_items(plan));
     stretches_ =
         add_size(program_, "stretches", ceil_div(tiles * tile_items(plan), param(length_)));
-    const int per_block = kWarpWidth * kCheckLoads * plan.warps;
-    checks_ = add_size(program_, "checks",
-                       min(max(ceil_div(param(segments_), per_block), 1), kMostCheckWords));
-    checked_ = declare_scratch(program_, "wrong", DType::i64, param(checks_));
     cut_ = declare_scratch(program_, "cut", DType::i64, param(stretches_));
     open_ = static_cast<int>(program_.buffers.size());
     declare_states(program_, graph, param(stretches_), 1, "open");
@@ -72,10 +64,7 @@ class MergePathLowering {
   }
 
   Program lower() {
-    program_.launches.reserve(4);
-    program_.launches.push_back(
-        {.name = "check_bounds", .grid = param_size(program_, checks_), .warps = plan_.warps});
-    lower_check();
+    bounds_->lower();
     program_.launches.push_back(
         {.name = "fold_path", .grid = param_size(program_, stretches_), .warps = 1});
     lower_stretches(scans_ ? Pass::states : Pass::folds);
@@ -95,8 +84,8 @@ class MergePathLowering {
   /// what goes on known.
   enum class Pass : std::uint8_t { folds, states, scans };
 
-  SegmentBounds bounds_of(Builder& b) {
-    return {b, bounds_, b.param(elements_), b.param(segments_), mirrored_};
+  SegmentBounds bounds_of(Builder& b, ValueId segments) {
+    return {b, bounds_->buffers(), b.param(elements_), segments, mirrored_};
   }
   /// Where a stretch's states are: in the order of memory.
   ValueId place_of(Builder& b, ValueId stretch) {
@@ -104,81 +93,14 @@ class MergePathLowering {
     return b.sub(b.sub(b.param(stretches_), b.i64(1)), stretch);
   }
 
-  void lower_check() {
-    Builder b(program_);
-    SegmentBounds bounds(b, bounds_, b.param(elements_), b.param(segments_));
-    const ValueId segments = b.param(segments_), elements = b.param(elements_);
-    const ValueId zero = b.i64(0), nothing = b.i64(kNothing);
-    const ValueId warp =
-        b.add(b.mul(b.block(), b.i64(plan_.warps)), b.convert(b.warp(), DType::i64));
-    constexpr int kTrip = kWarpWidth * kCheckLoads;
-    const ValueId stride = b.mul(b.param(checks_), b.i64(std::int64_t{kTrip} * plan_.warps));
-    const auto either = [&](ValueId x, ValueId y) { return b.compute(Op::bit_or, {x, y}); };
-    ValueId wrong = b.loop(b.mul(warp, b.i64(kTrip)), segments, stride, {b.splat(nothing)},
-                           [&](ValueId at, const Builder::Values& carried) -> Builder::Values {
-                             ValueId first = carried[0];
-                             for (int i = 0; i < kCheckLoads; ++i) {
-                               const ValueId base = b.add(at, b.i64(std::int64_t{i} * kWarpWidth));
-                               const ValueId segment = b.add(base, b.convert(b.lane(), DType::i64));
-                               const ValueId exists = b.lt(segment, segments);
-                               const ValueId begin = bounds.raw_begins({base}, exists);
-                               const ValueId end = bounds.raw_ends({base}, exists);
-                               const ValueId bad_begin = b.lt(begin, zero);
-                               ValueId bad_end = either(b.lt(end, begin), b.lt(elements, end));
-                               ValueId place = segment;
-                               if (bounds_.pairs()) {
-                                 const ValueId next = b.add(base, b.i64(1));
-                                 const ValueId has_next = b.lt(b.add(segment, b.i64(1)), segments);
-                                 const ValueId next_begin = bounds.raw_begins({next}, has_next);
-                                 bad_end = either(bad_end, b.both(has_next, b.lt(next_begin, end)));
-                               } else {
-                                 place = b.select(bad_begin, segment, b.add(segment, b.i64(1)));
-                               }
-                               const ValueId bad = b.both(exists, either(bad_begin, bad_end));
-                               first = b.min(first, b.select(bad, place, nothing));
-                             }
-                             return {first};
-                           })[0];
-    wrong = first_of_lanes(b, wrong);
-    if (plan_.warps > 1) {
-      auto& shared = b.shared();
-      shared.push_back({"wrong", DType::i64, plan_.warps});
-      const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
-      b.shared_store(0, {b.convert(b.warp(), DType::i64)}, wrong, first_lane);
-      b.barrier();
-      const ValueId there = b.compute(Op::lt, {b.lane(), b.i32(plan_.warps)});
-      wrong = first_of_lanes(b, b.select(there, b.shared_load(0, {zero}, 1, there), nothing));
-    }
-    on_first_warp(b, plan_.warps, [&] {
-      b.store(checked_, {b.block()}, wrong, b.compute(Op::eq, {b.lane(), b.i32(0)}));
-    });
-  }
-
-  static ValueId first_of_lanes(Builder& b, ValueId places) {
-    for (int mask = 1; mask < kWarpWidth; mask *= 2)
-      places = b.min(places, b.shuffle_xor(places, mask));
-    return places;
-  }
-
-  /// The place of the first wrong offset, in all lanes.
-  ValueId first_wrong(Builder& b) {
-    ValueId first = b.splat(b.i64(kNothing));
-    const ValueId count = b.param(checks_);
-    for (int at = 0; at < kMostCheckWords; at += kWarpWidth) {
-      const ValueId exists = b.lt(b.add(b.convert(b.lane(), DType::i64), b.i64(at)), count);
-      const ValueId word = b.load(checked_, {b.i64(at)}, 1, exists);
-      first = b.min(first, b.select(exists, word, b.i64(kNothing)));
-    }
-    return first_of_lanes(b, first);
-  }
-
   void lower_stretches(Pass pass) {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    SegmentBounds bounds = bounds_of(b);
-    PathTile path(b, program_, tile, graph_, plan_, bounds, bounds_.pairs(), b.param(elements_),
-                  b.param(segments_), mirrored_);
-    const ValueId right = b.all(b.compute(Op::eq, {first_wrong(b), b.i64(kNothing)}));
+    const ValueId segments = bounds_->segments(b);
+    SegmentBounds bounds = bounds_of(b, segments);
+    PathTile path(b, program_, tile, graph_, plan_, bounds, bounds_->buffers().pairs(),
+                  b.param(elements_), segments, mirrored_);
+    const ValueId right = bounds_->are_right(b);
     bounds.find_path();
     const ValueId diagonal = b.mul(b.block(), b.param(length_));
     const ValueId behind = b.min(b.add(diagonal, b.param(length_)), bounds.items());
@@ -186,7 +108,7 @@ class MergePathLowering {
     b.branch(
         b.both(right, b.lt(diagonal, behind)),
         [&] {
-          fold_stretch(b, tile, bounds, path, diagonal, behind, pass);
+          fold_stretch(b, tile, bounds, path, {segments, diagonal, behind}, pass);
           return Builder::Values{};
         },
         [&] {
@@ -195,9 +117,14 @@ class MergePathLowering {
         });
   }
 
+  /// Items [diagonal, behind), of so many segments in all.
+  struct Stretch {
+    ValueId segments = kNoValue, diagonal = kNoValue, behind = kNoValue;
+  };
   void fold_stretch(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
-                    ValueId diagonal, ValueId behind, Pass pass) {
-    const ValueId segments = b.param(segments_), span = bounds.span();
+                    const Stretch& stretch, Pass pass) {
+    const auto [segments, diagonal, behind] = stretch;
+    const ValueId span = bounds.span();
     const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
     const ValueId begun = bounds.search(
         diagonal, b.compute(Op::max, {b.i64(0), b.sub(diagonal, span)}), b.min(diagonal, segments));
@@ -225,7 +152,9 @@ class MergePathLowering {
     PathTile::Sink ended;
     PathTile::ElementSink scanned;
     if (pass != Pass::states)
-      ended = [&](const PathTile::Ended& some) { put(b, tile, some, stretch_begin, pass); };
+      ended = [&](const PathTile::Ended& some) {
+        put(b, tile, some, segments, stretch_begin, pass);
+      };
     if (pass == Pass::scans)
       scanned = [&](const PathTile::Scanned& some) { put_elements(b, tile, path, some); };
     const std::int64_t items = tile_items(plan_);
@@ -252,18 +181,21 @@ class MergePathLowering {
     states(open_).store_one(b, tile, place_of(b, b.block()), still);
   }
 
-  void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId stretch_begin,
-           Pass pass) {
+  void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId segments,
+           ValueId stretch_begin, Pass pass) {
     const std::vector<ValueId> outputs = tile.finish(ended.states, ended.extent);
     const auto store = [&](ValueId mask) {
       Address at{.base = ended.first};
+      ValueId row = b.add(ended.first, b.convert(b.lane(), DType::i64));
       if (mirrored_) {
-        const ValueId last = b.sub(b.param(segments_), b.i64(1));
+        const ValueId last = b.sub(segments, b.i64(1));
         at = {.base = b.sub(last, ended.first), .group = 1, .stride = -1};
+        row = b.sub(last, row);
       }
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i] == kNoValue) continue;
-        b.store(static_cast<int>(graph_.inputs.size() + i), at, outputs[i], mask);
+        b.store(static_cast<int>(graph_.inputs.size() + i), at, outputs[i],
+                b.both(mask, has_room(b, i, row)));
       }
     };
     if (pass == Pass::scans) return store(ended.real);
@@ -273,6 +205,12 @@ class MergePathLowering {
     // At most one segment of a stretch, the first of its tile.
     states(begun_).store(b, tile, {b.block()}, ended.states,
                          b.both(cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));
+  }
+
+  /// Where output `o` holds a value for a segment; kNoValue: it holds all.
+  ValueId has_room(Builder& b, std::size_t o, ValueId segment) {
+    const ValueId room = bounds_->room(b, o);
+    return room == kNoValue ? kNoValue : b.lt(segment, room);
   }
 
   /// Lanes whose elements all have results store them at once, others one by one.
@@ -332,7 +270,7 @@ class MergePathLowering {
   }
 
   void merge_stretches(Builder& b, TileLowering& tile, ValueId segment) {
-    SegmentBounds bounds = bounds_of(b);
+    SegmentBounds bounds = bounds_of(b, bounds_->segments(b));
     bounds.find_path();
     const ValueId begin = bounds.begin(segment), end = bounds.end(segment);
     const ValueId first = b.div(bounds.place(begin, segment), b.param(length_));
@@ -348,7 +286,8 @@ class MergePathLowering {
       const std::vector<ValueId> outputs = tile.finish(all, b.sub(end, begin));
       const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
       for (std::size_t i = 0; i < outputs.size(); ++i)
-        b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i], first_lane);
+        b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i],
+                b.both(first_lane, has_room(b, i, segment)));
     });
   }
 
@@ -358,12 +297,7 @@ class MergePathLowering {
     b.branch(
         b.both(first_block, b.compute(Op::ne, {b.param(has_status_), b.i64(0)})),
         [&] {
-          on_first_warp(b, plan_.warps, [&] {
-            const ValueId wrong = first_wrong(b);
-            const ValueId none = b.compute(Op::eq, {wrong, b.i64(kNothing)});
-            b.store(status_, {b.i64(0)}, b.select(none, b.i64(-1), wrong),
-                    b.compute(Op::eq, {b.lane(), b.i32(0)}));
-          });
+          on_first_warp(b, plan_.warps, [&] { bounds_->tell(b, status_); });
           return Builder::Values{};
         },
         [] { return Builder::Values{}; });
@@ -375,10 +309,10 @@ class MergePathLowering {
   const Graph& graph_;
   const Plan& plan_;
   bool scans_, mirrored_ = false;
-  BoundBuffers bounds_;
-  int elements_ = 0, segments_ = 0, has_status_ = 0;               // parameters
-  int length_ = 0, stretches_ = 0, checks_ = 0;                    // sizes
-  int status_ = 0, checked_ = 0, cut_ = 0, open_ = 0, begun_ = 0;  // buffers
+  std::unique_ptr<PathBounds> bounds_;
+  int elements_ = 0, has_status_ = 0;                // parameters
+  int length_ = 0, stretches_ = 0;                   // sizes
+  int status_ = 0, cut_ = 0, open_ = 0, begun_ = 0;  // buffers
 };
 
 }  // namespace

@@ -1,0 +1,46 @@
+// PathBounds: where the segments of a merge path come from, offsets that a launch is given or heads
+// that it finds. Either way an array of offsets is there before the first launch that folds.
+#pragma once
+
+#include <memory>
+
+#include "chainfold/codegen/base/size_expr.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/fold/segment_bounds.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/program.hpp"
+
+namespace chainfold::codegen {
+
+class PathBounds {
+ public:
+  PathBounds() = default;
+  PathBounds(const PathBounds&) = delete;
+  PathBounds& operator=(const PathBounds&) = delete;
+  virtual ~PathBounds() = default;
+
+  [[nodiscard]] virtual BoundBuffers buffers() const = 0;
+  /// Segments, at most: what is known before the launch.
+  [[nodiscard]] virtual SizeExpr most_segments() const = 0;
+  /// Appends the launches that come before those that fold.
+  virtual void lower() = 0;
+  /// How many segments there are, uniform i64. Read by launches behind those.
+  virtual ValueId segments(Builder& b) = 0;
+  /// Whether bounds are as they have to be, uniform boolean.
+  virtual ValueId are_right(Builder& b) = 0;
+  /// Writes LaunchStatus, by one warp.
+  virtual void tell(Builder& b, int status) = 0;
+  /// Values that output `o` has room for, uniform i64; kNoValue: as many as there are segments.
+  virtual ValueId room(Builder& b, std::size_t o) = 0;
+};
+
+/// Declares buffers, parameters and scratch behind the program's others. `elements` is a parameter.
+std::unique_ptr<PathBounds> declare_path_bounds(Program& program, const Graph& graph,
+                                                const Plan& plan, int elements);
+std::unique_ptr<PathBounds> declare_offsets(Program& program, const Graph& graph, const Plan& plan,
+                                            int elements);
+std::unique_ptr<PathBounds> declare_heads(Program& program, const Graph& graph, const Plan& plan,
+                                          int elements);
+
+}  // namespace chainfold::codegen
