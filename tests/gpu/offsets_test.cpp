@@ -21,9 +21,9 @@ void check_turns(const TestProgram& tested, std::size_t number) {
   for (std::size_t i = 0; i < 3; ++i) {
     const std::size_t turn = number + 3 * i;
     const std::int64_t counts[] = {100'000, 3000, 20'000};
-    const Ragged ragged =
-        make_ragged(kAllLengths[turn % std::size(kAllLengths)], counts[turn % 3], turn + 1,
-                    turn % 3 == 1, turn % 5 == 2 ? DType::i32 : DType::i64);
+    Ragged ragged = make_ragged(kAllLengths[turn % std::size(kAllLengths)], counts[turn % 3],
+                                turn + 1, turn % 3 == 1, turn % 5 == 2 ? DType::i32 : DType::i64);
+    if (turn % 4 == 3) ragged = by_heads(ragged);
     const Verdict verdict = check_ragged_on_device(tested, ragged, tested.fills[0], turn + 1,
                                                    static_cast<int>(turn % 4));
     EXPECT_EQ(verdict.problems, "") << tested.name << ", turn " << turn;

@@ -31,6 +31,7 @@ InterpCase case_of(std::size_t turn, const TestProgram& tested) {
   c.ragged = make_ragged(kAllLengths[turn % std::size(kAllLengths)],
                          kCounts[turn / 3 % std::size(kCounts)], turn + 1, turn % 3 == 1,
                          turn % 5 == 2 ? DType::i32 : DType::i64);
+  if (turn % 7 == 3) c.ragged = by_heads(*c.ragged);
   c.fill = tested.fills[turn % tested.fills.size()];
   c.seed = turn + 1;
   c.base_alignment = kAlignments[turn % std::size(kAlignments)];
@@ -202,7 +203,9 @@ TEST_P(WrongOffsets, WriteNothing) {
       }
       const bool is_wrong = wrong.told >= 0;
       std::vector<Column> outputs;
-      ASSERT_EQ(interpret_offsets(graph, compiled, inputs, c, outputs), wrong.told);
+      const LaunchStatus status = interpret_ragged(graph, compiled, inputs, c, outputs);
+      ASSERT_EQ(status.wrong_offset, wrong.told);
+      EXPECT_EQ(status.segments, static_cast<std::int64_t>(segments.size()));
       for (const Column& output : outputs) {
         EXPECT_TRUE(output.sentinel_intact());
         std::int64_t poisoned = 0;
@@ -219,6 +222,75 @@ TEST_P(WrongOffsets, WriteNothing) {
 }
 INSTANTIATE_TEST_SUITE_P(All, WrongOffsets, testing::ValuesIn(kTargets),
                          [](const auto& info) { return std::string(info.param); });
+
+/// Of segments that heads tell no more is written than there is room for, and all are told.
+TEST(Heads, KeepToTheRoomOfOutputs) {
+  for (const char* on : kTargets) {
+    const codegen::Target target = codegen::parse_target(on);
+    const codegen::Graph graph = codegen::legalize(
+        over(heads(input<bool>("begins")), sum(input<float>("x")), count()).graph(), target);
+    const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+    const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
+    for (const std::int64_t room : {-1000, -1, 0, 3}) {
+      InterpCase c;
+      c.ragged = by_heads(make_ragged(Lengths::short_, 3000, 7));
+      c.elements = c.ragged->elements;
+      const auto segments = static_cast<std::int64_t>(c.ragged->segments.size());
+      c.room = std::max(room, -segments);
+      auto inputs = make_inputs(graph, c.elements, Fill::whole, 3);
+      set_heads(graph, *c.ragged, inputs);
+      std::vector<Column> outputs;
+      const LaunchStatus status = interpret_ragged(graph, compiled, inputs, c, outputs);
+      EXPECT_EQ(status.segments, segments) << on << ", room " << room;
+      EXPECT_EQ(status.wrong_offset, -1);
+      for (const Column& output : outputs) {
+        ASSERT_EQ(output.count(), segments + c.room);
+        EXPECT_TRUE(output.sentinel_intact());
+      }
+      for (std::int64_t i = 0; i < outputs[1].count(); ++i) {
+        const bool told = i < segments;
+        const auto& segment = c.ragged->segments[static_cast<std::size_t>(told ? i : 0)];
+        const Bits expected =
+            told ? static_cast<Bits>(segment.second - segment.first) : Bits{0x5A5A5A5A5A5A5A5A};
+        ASSERT_EQ(outputs[1].get(i), expected) << on << ", room " << room << ", value " << i;
+      }
+    }
+  }
+}
+
+/// Segments as the condition has them, of elements before and parameters: on every target.
+TEST(Heads, ComeFromElementsBefore) {
+  for (const char* on : kTargets) {
+    const codegen::Target target = codegen::parse_target(on);
+    const auto t = input<std::int32_t>("t");
+    const auto far = heads(lag(t * 2, 3, 5) > t + lag(t, 1, 7) || t == param<std::int32_t>("p"));
+    const codegen::Graph graph = codegen::legalize(over(far, count()).graph(), target);
+    const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+    const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
+    for (const std::int64_t n : {0, 1, 2, 3, 4, 31, 33, 1000, 5000}) {
+      auto inputs = make_inputs(graph, n, Fill::whole, 11);
+      const auto at = [&](std::int64_t i) { return static_cast<std::int32_t>(inputs[0].get(i)); };
+      InterpCase c;
+      c.elements = n;
+      c.ragged = Ragged{};
+      c.ragged->heads = true;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int32_t third = i >= 3 ? at(i - 3) * 2 : 5, first = i >= 1 ? at(i - 1) : 7;
+        if (i > 0 && !(third > at(i) + first || at(i) == 4)) {
+          ++c.ragged->segments.back().second;
+        } else {
+          c.ragged->segments.emplace_back(i, i + 1);
+        }
+      }
+      const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, {4}, c);
+      ASSERT_EQ(outputs[0].count(), static_cast<std::int64_t>(c.ragged->segments.size()));
+      for (std::int64_t i = 0; i < outputs[0].count(); ++i) {
+        const auto& [begin, end] = c.ragged->segments[static_cast<std::size_t>(i)];
+        ASSERT_EQ(outputs[0].get(i), static_cast<Bits>(end - begin)) << on << ", n " << n;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace chainfold::test

@@ -30,13 +30,15 @@ void check_turns(const TestProgram& tested, std::size_t number) {
     const std::size_t turn = number + 3 * i;
     SCOPED_TRACE(fmt::format("{}, turn {}", tested.name, turn));
     const std::int64_t counts[] = {30'000, 1000, 9000, 77};
-    const Ragged ragged =
+    Ragged ragged =
         make_ragged(kAllLengths[turn % std::size(kAllLengths)], counts[turn % 4], turn + 1,
                     number % 3 == 1, number % 5 == 2 ? DType::i32 : DType::i64);
+    if (number % 4 == 3) ragged = by_heads(ragged);
     const Computation computation = tested.over(ragged.partition());
     const codegen::Graph& graph = computation.graph();
     if (!kernel) kernel = compile(computation, {.target = cpu});
-    const auto inputs = make_inputs(graph, ragged.elements, tested.fills[0], turn + 1);
+    auto inputs = make_inputs(graph, ragged.elements, tested.fills[0], turn + 1);
+    set_heads(graph, ragged, inputs);
     const auto bounds = ragged.bounds();
     Bindings bindings;
     for (std::size_t k = 0; k < inputs.size(); ++k)
@@ -49,17 +51,19 @@ void check_turns(const TestProgram& tested, std::size_t number) {
     for (std::size_t k = 0; k < params.size(); ++k)
       bindings.push_back(scalar_binding(graph.params[k], params[k]));
     const auto segments = static_cast<std::int64_t>(ragged.segments.size());
-    ASSERT_EQ(kernel->output_count(bindings), segments);
+    ASSERT_EQ(kernel->output_count(bindings), ragged.heads ? ragged.elements : segments);
     std::vector<Column> actual;
     Outputs outputs;
     for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-      actual.emplace_back(graph.node(graph.outputs[o]).type, kernel->output_count(bindings, o));
+      const bool element = graph.node(graph.outputs[o]).level == Level::element;
+      actual.emplace_back(graph.node(graph.outputs[o]).type,
+                          element ? kernel->output_count(bindings, o) : segments);
       actual.back().fill(std::byte{0x5A});
     }
     for (Column& column : actual)
       outputs.push_back(OutputBinding(column.data(), column.type(), column.count()));
     if (i % 2 == 0) {
-      kernel->run_into(bindings, outputs);
+      EXPECT_EQ(kernel->run_into(bindings, outputs), segments);
     } else {
       LaunchStatus status{.wrong_offset = 7};
       LaunchArgs args{.elements = ragged.elements, .inputs = bindings, .outputs = outputs};
@@ -69,6 +73,7 @@ void check_turns(const TestProgram& tested, std::size_t number) {
       kernel->launch(args);
       EXPECT_TRUE(scratch.sentinel_intact());
       EXPECT_EQ(status.wrong_offset, -1);
+      EXPECT_EQ(status.segments, segments);
     }
     for (std::size_t o = 0; o < actual.size(); ++o) {
       if (graph.node(graph.outputs[o]).level != Level::element) continue;

@@ -45,6 +45,8 @@ class Interpreted {
       arguments_.strides[k] += what.gaps[k % what.gaps.size()];
     std::copy(params.begin(), params.end(), arguments_.params.begin());
     if (what.ragged) {
+      arguments_.bound = true;
+      arguments_.rooms.fill(static_cast<std::int64_t>(what.ragged->segments.size()) + what.room);
       arguments_.segments = static_cast<std::int64_t>(what.ragged->segments.size());
       bounds_ = what.ragged->bounds();
     }
@@ -109,7 +111,10 @@ class Interpreted {
     }
     return std::move(outputs_);
   }
-  [[nodiscard]] std::int64_t told() const { return static_cast<std::int64_t>(status_.get(0)); }
+  [[nodiscard]] LaunchStatus told() const {
+    return {.wrong_offset = static_cast<std::int64_t>(status_.get(0)),
+            .segments = static_cast<std::int64_t>(status_.get(1))};
+  }
 
  private:
   /// Chunk after chunk of segments, or of the whole (the last one first where scans are backward),
@@ -228,7 +233,7 @@ class Interpreted {
         continue;
       }
       if (buffer.role == codegen::BufferRole::status) {
-        buffers.push_back({status_.data(), 1});
+        buffers.push_back({status_.data(), status_.count()});
         continue;
       }
       if (buffer.role == codegen::BufferRole::input && index >= inputs_.size()) {
@@ -274,7 +279,7 @@ class Interpreted {
   runtime::Slots::Range range_;
   std::vector<Column> outputs_, scratch_, carry_in_, carry_out_;
   std::vector<Column> bounds_;  // of what offsets tell
-  Column status_{DType::i64, 1};
+  Column status_{DType::i64, 2};
   std::int64_t first_output_ = 0;
 };
 
@@ -295,9 +300,9 @@ std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::
   return Interpreted(graph, compiled, inputs, params, what).run();
 }
 
-std::int64_t interpret_offsets(const codegen::Graph& graph, const codegen::Compiled& compiled,
-                               const std::vector<Column>& inputs, const InterpCase& what,
-                               std::vector<Column>& outputs) {
+LaunchStatus interpret_ragged(const codegen::Graph& graph, const codegen::Compiled& compiled,
+                              const std::vector<Column>& inputs, const InterpCase& what,
+                              std::vector<Column>& outputs) {
   Interpreted run(graph, compiled, inputs, {}, what);
   outputs = run.run();
   return run.told();
@@ -326,7 +331,8 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
     compiled = codegen::compile_graph(graph, target, request);
   }
   const std::int64_t elements = what.ragged ? what.ragged->elements : what.elements;
-  const std::vector<Column> inputs = make_inputs(graph, elements, what.fill, what.seed);
+  std::vector<Column> inputs = make_inputs(graph, elements, what.fill, what.seed);
+  if (what.ragged) set_heads(graph, *what.ragged, inputs);
   const std::vector<Bits> params = param_bits(program, graph, what.segment);
   InterpCase run = what;
   run.elements = elements;

@@ -23,6 +23,8 @@ struct InterpCase {
   bool columns = false;  ///< `segment` is the number of columns instead
   /// Where offsets tell the segments; `elements` and `segment` say nothing then.
   std::optional<Ragged> ragged{};
+  /// Where heads tell them: so many values more than there are segments have room.
+  std::int64_t room = 0;
   /// Elements between rows, for the inputs in turn: a strided plan. Empty: no strides.
   std::vector<std::int64_t> gaps{};
   std::int64_t elements = 0;
@@ -51,10 +53,10 @@ std::vector<Column> interpret_graph(const codegen::Graph& graph, const codegen::
                                     const std::vector<Column>& inputs,
                                     const std::vector<Bits>& params, const InterpCase& what);
 
-/// The same of segments that offsets tell: what the launch tells of them, and its outputs.
-std::int64_t interpret_offsets(const codegen::Graph& graph, const codegen::Compiled& compiled,
-                               const std::vector<Column>& inputs, const InterpCase& what,
-                               std::vector<Column>& outputs);
+/// The same of segments that data tell: what the launch tells of them, and its outputs.
+LaunchStatus interpret_ragged(const codegen::Graph& graph, const codegen::Compiled& compiled,
+                              const std::vector<Column>& inputs, const InterpCase& what,
+                              std::vector<Column>& outputs);
 
 /// Bytes that every row of every input is aligned to.
 int alignment_of(const codegen::Graph& graph, const InterpCase& what);

@@ -10,6 +10,7 @@
 #include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/choose/size_classes.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
@@ -138,7 +139,7 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
                                    static_cast<const void*>(inputs_.back().data()),
                                    bounds[i].type(), bounds[i].count()));
   }
-  if (!bounds.empty()) {
+  if (codegen::is_ragged(graph)) {
     status_.emplace_back(context_, sizeof(LaunchStatus));
     args_.status = static_cast<LaunchStatus*>(status_.back().data());
   }
@@ -311,7 +312,8 @@ Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged,
   options.target = target("gpu");
   options.plan = plan;
   const Kernel kernel = compile(computation, options);
-  const auto inputs = make_inputs(graph, ragged.elements, fill, seed);
+  auto inputs = make_inputs(graph, ragged.elements, fill, seed);
+  set_heads(graph, ragged, inputs);
   const std::vector<Column> bounds = ragged.bounds();
   const auto values = static_cast<std::int64_t>(ragged.segments.size());
   const std::vector<Bits> params = param_bits(program, graph, 0);
@@ -354,6 +356,7 @@ Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged,
   compact(launched, std::byte{kPoison});
   problems += touched;
   if (launch.status().wrong_offset != -1) problems += "the launch tells of a wrong offset\n";
+  if (launch.status().segments != values) problems += "the launch tells another count\n";
   Verdict of_launch = judge(expected, launched);
   of_launch.problems += problems;
   join(verdict, of_launch, "launch()");

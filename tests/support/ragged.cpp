@@ -47,6 +47,7 @@ std::vector<std::int64_t> lengths_of(Lengths lengths, std::int64_t elements,
 }  // namespace
 
 dsl::Partition Ragged::partition() const {
+  if (heads) return chainfold::heads(input<bool>("begins"));
   if (type == DType::i32)
     return pairs ? offsets<std::int32_t>("from", "to") : offsets<std::int32_t>("offsets");
   return pairs ? offsets("from", "to") : offsets("offsets");
@@ -55,6 +56,7 @@ dsl::Partition Ragged::partition() const {
 std::vector<Column> Ragged::bounds() const {
   const auto count = static_cast<std::int64_t>(segments.size());
   std::vector<Column> all;
+  if (heads) return all;
   const auto set = [](Column& column, std::int64_t i, std::int64_t value) {
     column.set(i, column.type() == DType::i32 ? static_cast<std::uint32_t>(value)
                                               : static_cast<Bits>(value));
@@ -74,6 +76,27 @@ std::vector<Column> Ragged::bounds() const {
     set(column, i, segments[static_cast<std::size_t>(i)].first);
   set(column, count, segments.empty() ? 0 : segments.back().second);
   return all;
+}
+
+void set_heads(const codegen::Graph& graph, const Ragged& ragged, std::vector<Column>& inputs) {
+  for (std::size_t i = 0; i < inputs.size() && ragged.heads; ++i) {
+    if (graph.inputs[i].name != "begins") continue;
+    inputs[i].fill(std::byte{0});
+    // What the first element says does not count.
+    for (std::size_t s = 1; s < ragged.segments.size(); ++s)
+      inputs[i].set(ragged.segments[s].first, 1);
+  }
+}
+
+Ragged by_heads(const Ragged& ragged) {
+  Ragged other;
+  other.heads = true;
+  for (const auto& [begin, end] : ragged.segments) {
+    if (begin == end) continue;
+    other.segments.emplace_back(other.elements, other.elements + end - begin);
+    other.elements += end - begin;
+  }
+  return other;
 }
 
 Column of_segments(const Column& all, const Ragged& ragged) {

@@ -31,13 +31,20 @@ inline constexpr Lengths kAllLengths[] = {Lengths::empty,  Lengths::ones,      L
 struct Ragged {
   std::vector<std::pair<std::int64_t, std::int64_t>> segments;
   std::int64_t elements = 0;
-  bool pairs = false;       ///< told by two arrays, with gaps between segments
+  bool heads = false;  ///< told by an input of the graph, "begins", that is true where one begins
+  bool pairs = false;  ///< told by two arrays, with gaps between segments
   DType type = DType::i64;  ///< of what tells them
 
   [[nodiscard]] dsl::Partition partition() const;
   /// One array, or two, named as the partition has them.
   [[nodiscard]] std::vector<Column> bounds() const;
 };
+
+/// Of segments told by heads, what the input says that tells them.
+void set_heads(const codegen::Graph& graph, const Ragged& ragged, std::vector<Column>& inputs);
+
+/// The same elements as segments that heads tell: without empty ones and gaps.
+Ragged by_heads(const Ragged& ragged);
 
 /// The elements of segments, one behind the other, of a value an element.
 Column of_segments(const Column& all, const Ragged& ragged);

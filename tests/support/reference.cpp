@@ -404,7 +404,7 @@ std::vector<std::vector<Expected>> reference(const Graph& graph, const std::vect
                     std::int64_t step = 1) {
     evaluator.segment(first, count, step, plan, expected);
   };
-  if (codegen::has_offsets(graph)) {
+  if (codegen::is_ragged(graph)) {
     for (const auto& [begin, end] : request.ragged) append(begin, end - begin, request.plan);
     return expected;
   }
