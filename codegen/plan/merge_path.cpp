@@ -19,11 +19,14 @@ namespace {
 
 /// A lane loads its flags at once.
 constexpr int kMostElements = 16;
+/// Blocks of one warp that a multiprocessor holds.
+constexpr int kMostBlocks = 32;
 
 constexpr PlanField kFields[] = {{"warps", &PlanChoice::warps},
                                  {"depth", &PlanChoice::depth},
                                  {"rows", &PlanChoice::rows},
                                  {"parts", &PlanChoice::parts},
+                                 {"blocks", &PlanChoice::occupancy, false},
                                  {"bytes", &PlanChoice::bytes}};
 
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
@@ -36,9 +39,12 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.lanes_per_segment = kWarpWidth;
   plan.vector_lanes = site.target.vector_lanes;
   plan.parts.wanted = choice.parts;
+  plan.occupancy = choice.occupancy;
   plan.combine_states = true;
   plan.launches = has_scans(site.graph) ? 4 : 3;
-  if (elements_a_lane(plan) > kMostElements) return std::nullopt;
+  if (elements_a_lane(plan) > kMostElements || choice.occupancy < 0 ||
+      choice.occupancy > kMostBlocks)
+    return std::nullopt;
   if (merge_path_bytes(plan) > site.target.shared_bytes) return std::nullopt;
   return finish_folds(plan, choice, site);
 }
@@ -75,7 +81,8 @@ StrategyRow merge_path_strategy() {
           "those of a warp's tile, as far as shared memory holds a state for each element, parts "
           "is "
           "stretches of elements and ends of segments together, one a warp, as far as there are "
-          "tiles for them, and warps is those of a block that checks offsets or merges what "
+          "tiles for them, blocks (0: any) is how many of a warp a multiprocessor is to hold, and "
+          "warps is those of a block that checks offsets or merges what "
           "stretches left",
       .fields = kFields,
       .make = make,

@@ -65,16 +65,20 @@ class MergePathLowering {
 
   Program lower() {
     bounds_->lower();
-    program_.launches.push_back(
-        {.name = "fold_path", .grid = param_size(program_, stretches_), .warps = 1});
+    program_.launches.push_back({.name = "fold_path",
+                                 .grid = param_size(program_, stretches_),
+                                 .warps = 1,
+                                 .min_blocks = plan_.occupancy});
     lower_stretches(scans_ ? Pass::states : Pass::folds);
     program_.launches.push_back({.name = scans_ ? "carry_path" : "merge_path",
                                  .grid = max(param_size(program_, stretches_), 1),
                                  .warps = plan_.warps});
     lower_merge();
     if (!scans_) return std::move(program_);
-    program_.launches.push_back(
-        {.name = "scan_path", .grid = param_size(program_, stretches_), .warps = 1});
+    program_.launches.push_back({.name = "scan_path",
+                                 .grid = param_size(program_, stretches_),
+                                 .warps = 1,
+                                 .min_blocks = plan_.occupancy});
     lower_stretches(Pass::scans);
     return std::move(program_);
   }
@@ -99,7 +103,7 @@ class MergePathLowering {
     const ValueId segments = bounds_->segments(b);
     SegmentBounds bounds = bounds_of(b, segments);
     PathTile path(b, program_, tile, graph_, plan_, bounds, bounds_->buffers().pairs(),
-                  b.param(elements_), segments, mirrored_);
+                  b.param(elements_), segments, pass == Pass::scans, mirrored_);
     const ValueId right = bounds_->are_right(b);
     bounds.find_path();
     const ValueId diagonal = b.mul(b.block(), b.param(length_));
@@ -146,9 +150,14 @@ class MergePathLowering {
       const ValueId carried = b.splat(b.compute(Op::ge, {cut, b.i64(0)}));
       start = states(begun_).load_one(b, tile, b.block(), carried);
     }
+    const std::int64_t items = tile_items(plan_);
+    const auto items_from = [&](ValueId at) { return b.min(b.i64(items), b.sub(behind, at)); };
+    // The next tile's loads are under way while a tile is folded.
     Builder::Values init = {begun, stretch_begin};
     const Builder::Values fields = tile.flatten(start);
+    const Builder::Values early = path.load_early(begun, stretch_begin, items_from(diagonal));
     init.insert(init.end(), fields.begin(), fields.end());
+    init.insert(init.end(), early.begin(), early.end());
     PathTile::Sink ended;
     PathTile::ElementSink scanned;
     if (pass != Pass::states)
@@ -157,27 +166,32 @@ class MergePathLowering {
       };
     if (pass == Pass::scans)
       scanned = [&](const PathTile::Scanned& some) { put_elements(b, tile, path, some); };
-    const std::int64_t items = tile_items(plan_);
+    const auto states_behind = static_cast<std::ptrdiff_t>(2 + fields.size());
     const Builder::Values last = b.loop(
         diagonal, behind, b.i64(items), init, [&](ValueId at, const Builder::Values& carried) {
-          const ValueId next = b.min(b.add(at, b.i64(items)), behind);
+          const ValueId next = b.add(at, items_from(at));
           const ValueId segment = carried[0];
-          const ValueId next_segment =
-              bounds.search(next, b.compute(Op::max, {segment, b.sub(next, span)}),
-                            b.min(b.add(segment, b.sub(next, at)), segments), items);
+          const Builder::Values own(carried.begin() + states_behind, carried.end());
+          const ValueId next_segment = path.next_segment(segment, at, next, own);
           const PathTile::Span tile_span{.segment = segment,
                                          .element = carried[1],
                                          .next_segment = next_segment,
-                                         .next_element = element_of(next, next_segment)};
-          const Partials open = tile.unflatten(Builder::Values(carried.begin() + 2, carried.end()));
+                                         .next_element = element_of(next, next_segment),
+                                         .early = own};
+          const Builder::Values following =
+              path.load_early(next_segment, tile_span.next_element, items_from(next));
+          const Partials open =
+              tile.unflatten(Builder::Values(carried.begin() + 2, carried.begin() + states_behind));
           const Partials still = path.fold(tile_span, open, ended, scanned);
           Builder::Values yields = {next_segment, tile_span.next_element};
           const Builder::Values next_fields = tile.flatten(still);
           yields.insert(yields.end(), next_fields.begin(), next_fields.end());
+          yields.insert(yields.end(), following.begin(), following.end());
           return yields;
         });
     if (pass == Pass::scans) return;
-    const Partials still = tile.unflatten(Builder::Values(last.begin() + 2, last.end()));
+    const Partials still =
+        tile.unflatten(Builder::Values(last.begin() + 2, last.begin() + states_behind));
     states(open_).store_one(b, tile, place_of(b, b.block()), still);
   }
 

@@ -17,7 +17,7 @@ constexpr int kHead = 1, kGap = 2;
 
 PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
                    const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements,
-                   ValueId segments, bool mirrored)
+                   ValueId segments, bool scans, bool mirrored)
     : b_(builder),
       tile_(tile),
       graph_(graph),
@@ -25,6 +25,7 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
       bounds_(bounds),
       pairs_(pairs),
       mirrored_(mirrored),
+      early_elements_(plan.rows == 1 && !scans && !mirrored),
       elements_(elements),
       segments_(segments) {
   const int all = elements_a_row(plan) * plan.rows;
@@ -40,17 +41,18 @@ Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ende
                         const ElementSink& scanned) {
   open_ = &open;
   scanned_ = scanned ? &scanned : nullptr;
-  // Loads begin on their width in memory.
-  base_ = span.element;
-  if (plan_.load_width > 1) {
-    const ValueId past = mirrored_ ? b_.sub(span.element, elements_) : span.element;
-    base_ = b_.sub(span.element, b_.compute(Op::bit_and, {past, b_.i64(plan_.load_width - 1)}));
-  }
+  base_ = base_of(span.element);
   first_ = i32_of(b_.sub(span.element, base_));
-  const ValueId segment = b_.min(span.segment, b_.sub(segments_, b_.i64(1)));
-  const ValueId begin = bounds_.begin(segment), end = bounds_.end(segment);
-  goes_on_ = b_.both(b_.lt(begin, span.element), b_.lt(span.element, end));
-  if (tile_.uses_index()) ahead_ = b_.select(goes_on_, b_.sub(span.element, begin), b_.i64(0));
+  behind_ = i32_of(b_.sub(span.next_element, base_));
+  const ValueId begin = span.early[0], end = span.early[1];
+  const ValueId first_lane =
+      b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.lt(span.segment, segments_));
+  goes_on_ =
+      b_.any(b_.both(first_lane, b_.both(b_.lt(begin, span.element), b_.lt(span.element, end))));
+  if (tile_.uses_index()) {
+    const ValueId of_first = b_.shuffle_from(begin, b_.splat(b_.i32(0)));
+    ahead_ = b_.select(goes_on_, b_.sub(span.element, of_first), b_.i64(0));
+  }
   mark_heads(span);
   fold_rows(span);
   b_.barrier();
@@ -74,22 +76,20 @@ void PathTile::mark_heads(const Span& span) {
   cut(span.next_element, first_lane);
   const ValueId behind = b_.min(b_.add(span.next_segment, b_.i64(1)), segments_);
   const auto set = [&](ValueId place, ValueId mask, ValueId flag) {
-    const ValueId offset = i32_of(b_.sub(place, base_));
-    b_.shared_store(flags_,
-                    {.base = b_.i64(0), .group = 1, .offset = b_.select(mask, offset, b_.i32(0))},
-                    flag, mask);
+    const ValueId offset = b_.select(mask, place, b_.i32(0));
+    b_.shared_store(flags_, {.base = b_.i64(0), .group = 1, .offset = offset}, flag, mask);
   };
   b_.loop(span.segment, behind, b_.i64(kWarpWidth), {},
           [&](ValueId first, const Builder::Values&) -> Builder::Values {
             const ValueId segment = b_.add(first, i64_of(b_.lane()));
             const ValueId exists = b_.lt(segment, behind);
-            const ValueId begin = bounds_.begins({first}, exists);
-            const ValueId end = bounds_.ends({first}, exists);
+            const Builder::Values bounds = bounds_at(first, span);
+            const ValueId begin = place_of(bounds[0], span), end = place_of(bounds[1], span);
             // Two segments with elements do not begin at the same place.
             const ValueId has = b_.both(exists, b_.lt(begin, end));
             const auto within = [&](ValueId place) {
-              return b_.both(has, b_.both(b_.compute(Op::ge, {place, span.element}),
-                                          b_.lt(place, span.next_element)));
+              return b_.both(has,
+                             b_.both(b_.compute(Op::ge, {place, first_}), b_.lt(place, behind_)));
             };
             // What follows an end may be a gap, or a segment: begins are set behind ends.
             if (pairs_) set(end, within(end), gap);
@@ -151,7 +151,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
   if (plan_.rows == 1 || scanned_ != nullptr || mirrored_) {
     load_row(row, span, loaded, carry.head_at);
     if (tile_.uses_index()) carry.head_at = loaded.place_behind;
-    scan_row(row, span, loaded, carry);
+    scan_row(row, loaded, carry);
     return;
   }
   // A row without heads is folded lane by lane, and one in whose place no segment ends needs no
@@ -179,7 +179,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
         Row all = loaded;
         load_row(row, span, all, before.head_at);
         if (tile_.uses_index()) next_carry.head_at = all.place_behind;
-        scan_row(row, span, all, next_carry);
+        scan_row(row, all, next_carry);
         return flatten(next_carry);
       },
       [&] {
@@ -229,26 +229,81 @@ ValueId PathTile::in_memory_order(ValueId value) {
   return b_.concat(std::move(elements));
 }
 
-/// Vectors that lie anywhere in the input, whatever of them is the tile's.
-Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
-                                        const std::vector<std::size_t>& used) {
+ValueId PathTile::base_of(ValueId element) {
+  // Loads begin on their width in memory.
+  if (plan_.load_width == 1) return element;
+  const ValueId past = mirrored_ ? b_.sub(element, elements_) : element;
+  return b_.sub(element, b_.compute(Op::bit_and, {past, b_.i64(plan_.load_width - 1)}));
+}
+
+std::vector<std::size_t> PathTile::used_inputs() const {
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (tile_.uses_input(i)) used.push_back(i);
+  return used;
+}
+
+Builder::Values PathTile::load_early(ValueId segment, ValueId element, ValueId items) {
+  const ValueId exists = b_.lt(b_.add(segment, i64_of(b_.lane())), segments_);
+  Builder::Values early{bounds_.begins({segment}, exists), bounds_.ends({segment}, exists)};
+  for (ValueId& bound : early) bound = b_.splat(bound);
+  if (!early_elements_) return early;
+  const Builder::Values elements = load_anywhere(base_of(element), b_.add(element, items));
+  for (const ValueId value : elements) early.push_back(b_.splat(value));
+  return early;
+}
+
+ValueId PathTile::next_segment(ValueId segment, ValueId at, ValueId diagonal,
+                               const Builder::Values& early) {
+  const ValueId own = b_.add(segment, i64_of(b_.lane()));
+  const ValueId before =
+      b_.both(b_.lt(own, segments_), b_.lt(bounds_.place(early[1], own), diagonal));
+  const ValueId near = b_.add(segment, i64_of(b_.count(before)));
+  const ValueId warp = b_.add(segment, b_.i64(kWarpWidth));
+  return b_.branch_uniform(
+      b_.lt(near, warp), [&] { return near; },
+      [&] {
+        const ValueId least = b_.compute(Op::max, {warp, b_.sub(diagonal, bounds_.span())});
+        const ValueId most = b_.min(b_.add(segment, b_.sub(diagonal, at)), segments_);
+        return bounds_.search(diagonal, least, most, tile_items(plan_));
+      });
+}
+
+/// An offset as a place in the tile, i32: one before the tile's first element, or behind its last,
+/// for what lies further off.
+ValueId PathTile::place_of(ValueId offset, const Span& span) {
+  const ValueId before = b_.sub(span.element, b_.i64(1));
+  const ValueId near = b_.compute(Op::max, {before, b_.min(offset, span.next_element)});
+  return i32_of(b_.sub(near, base_));
+}
+
+Builder::Values PathTile::bounds_at(ValueId first, const Span& span) {
+  return b_.branch(
+      b_.compute(Op::eq, {first, span.segment}),
+      [&] { return Builder::Values{span.early[0], span.early[1]}; },
+      [&] {
+        const ValueId exists = b_.lt(b_.add(first, i64_of(b_.lane())), segments_);
+        return Builder::Values{bounds_.begins({first}, exists), bounds_.ends({first}, exists)};
+      });
+}
+
+/// Vectors from `first` on that lie anywhere in the input, as far as they begin before `end`.
+Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const std::vector<std::size_t> used = used_inputs();
   const ValueId own = b_.mul(b_.lane(), b_.i32(each));
   // Lanes behind the tile load nothing.
-  const auto before = [&](ValueId end, int i) {
-    return b_.lt(b_.add(i64_of(own), b_.i64(i)), b_.sub(end, first));
-  };
+  const auto before = [&](ValueId room, int i) { return b_.lt(b_.add(own, b_.i32(i)), room); };
   const auto load = [&](int i, int count, ValueId mask) {
-    Loaded some =
-        tile_.load(address_of(b_.add(first, b_.i64(i)), count, each), count, mask, kNoValue);
-    for (const std::size_t input : used) some.inputs[input] = in_memory_order(some.inputs[input]);
-    return some;
+    return tile_.load(address_of(b_.add(first, b_.i64(i)), count, each), count, mask, kNoValue);
   };
+  // What begins before the end of a tile may still lie behind the input.
+  const ValueId limit =
+      i32_of(b_.min(b_.sub(b_.min(end, elements_), first), b_.i64(elements_a_row(plan_))));
   const auto vectors = [&] {
     Builder::Values values;
     for (int i = 0; i < each; i += width) {
-      const Loaded some = load(i, width, before(span.next_element, i));
+      const Loaded some = load(i, width, before(limit, i));
       for (const std::size_t input : used) values.push_back(some.inputs[input]);
     }
     return values;
@@ -258,7 +313,7 @@ Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
     for (int i = 0; i < each; i += width) {
       std::vector<Builder::Values> pieces(used.size());
       for (int j = i; j < i + width; ++j) {
-        const Loaded some = load(j, 1, before(elements_, j));
+        const Loaded some = load(j, 1, before(limit, j));
         for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(some.inputs[used[u]]);
       }
       for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
@@ -273,12 +328,11 @@ Builder::Values PathTile::load_anywhere(ValueId row, const Span& span,
 }
 
 /// The tile's elements and no others: those of another tile may be stored meanwhile.
-Builder::Values PathTile::load_own(ValueId row, const Span& span,
-                                   const std::vector<std::size_t>& used) {
+Builder::Values PathTile::load_own(ValueId row, const std::vector<std::size_t>& used) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
   const ValueId place = first_of_lane(row);
-  const ValueId behind = i32_of(b_.sub(span.next_element, base_));
+  const ValueId behind = behind_;
   const auto inside = [&](int i) {
     const ValueId at = b_.add(place, b_.i32(i));
     return b_.both(b_.compute(Op::ge, {at, first_}), b_.lt(at, behind));
@@ -331,11 +385,16 @@ Builder::Values PathTile::load_own(ValueId row, const Span& span,
 
 void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-    if (tile_.uses_input(i)) used.push_back(i);
-  const Builder::Values values =
-      scanned_ != nullptr || mirrored_ ? load_own(row, span, used) : load_anywhere(row, span, used);
+  const std::vector<std::size_t> used = used_inputs();
+  Builder::Values values;
+  if (early_elements_) {
+    values.assign(span.early.begin() + 2, span.early.end());
+  } else if (scanned_ != nullptr || mirrored_) {
+    values = load_own(row, used);
+  } else {
+    values =
+        load_anywhere(b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_)))), span.next_element);
+  }
   if (tile_.uses_index()) find_places(row, loaded, head_at);
   std::size_t next = 0;
   for (int i = 0; i < each; i += width) {
@@ -408,7 +467,7 @@ Partial PathTile::from_lane(const Partial& part, ValueId lane) {
   return taken;
 }
 
-void PathTile::scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry) {
+void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const ValueId at = b_.mul(row, b_.i64(elements_a_row(plan_)));
   const ValueId lane = b_.lane(), none = b_.i32(-1);
@@ -468,8 +527,7 @@ void PathTile::scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry
     open = choose(all_open, merge(f, open, end), end);
   }
   if (scanned_ == nullptr) return;
-  hand_over_elements(row, span, loaded, all, all_before,
-                     gaps_of(loaded, earlier, last_head, carry));
+  hand_over_elements(row, loaded, all, all_before, gaps_of(loaded, earlier, last_head, carry));
 }
 
 std::vector<ValueId> PathTile::gaps_of(const Row& loaded, ValueId earlier, ValueId last,
@@ -499,13 +557,13 @@ std::vector<ValueId> PathTile::gaps_of(const Row& loaded, ValueId earlier, Value
   return gaps;
 }
 
-void PathTile::hand_over_elements(ValueId row, const Span& span, const Row& loaded,
+void PathTile::hand_over_elements(ValueId row, const Row& loaded,
                                   const std::vector<std::vector<Partial>>& states,
                                   const Partials& before, const std::vector<ValueId>& gaps) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
   const ValueId place = first_of_lane(row);
-  const ValueId behind = i32_of(b_.sub(span.next_element, base_));
+  const ValueId behind = behind_;
   std::vector<ScanForm> forms(graph_.folds.size());
   std::vector<bool> scanned(graph_.folds.size(), false);
   for (const Node& node : graph_.nodes) {
@@ -544,35 +602,33 @@ void PathTile::hand_over_elements(ValueId row, const Span& span, const Row& load
 
 Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink& ended) {
   const int each = elements_a_lane(plan_);
-  const std::int64_t row_elements = elements_a_row(plan_);
   const ValueId behind = b_.add(span.next_segment, b_.i64(1));
   const ValueId lane = b_.lane();
   const auto take = [&](ValueId first, const Builder::Values&) {
     const ValueId segment = b_.add(first, i64_of(lane));
     const ValueId exists = b_.lt(segment, b_.min(behind, segments_));
-    const ValueId begin = bounds_.begins({first}, exists), end = bounds_.ends({first}, exists);
-    // The segment that goes on behind the tile is taken up to there.
+    const Builder::Values bounds = bounds_at(first, span);
+    const ValueId begin = bounds[0], end = bounds[1];
     const ValueId real = b_.both(exists, b_.lt(segment, span.next_segment));
-    const ValueId stop = b_.select(real, end, span.next_element);
-    const ValueId from = b_.compute(Op::max, {begin, span.element});
-    const ValueId inside = b_.both(exists, b_.lt(from, stop));
-    const ValueId last =
-        b_.select(inside, i32_of(b_.sub(b_.sub(stop, b_.i64(1)), base_)), b_.i32(0));
-    const ValueId of_row = b_.rem(last, b_.i32(static_cast<std::int32_t>(row_elements)));
-    const ValueId in_lane = b_.rem(of_row, b_.i32(each));
-    const ValueId owner = b_.div(of_row, b_.i32(each));
-    const ValueId cell =
-        b_.add(b_.sub(last, of_row), b_.add(b_.mul(in_lane, b_.i32(kWarpWidth)), owner));
+    // The segment that goes on behind the tile ends there, so far.
+    const ValueId begins = place_of(begin, span), stops = place_of(end, span);
+    const ValueId inside = b_.both(exists, b_.lt(b_.compute(Op::max, {begins, first_}), stops));
+    const ValueId last = b_.select(inside, b_.sub(stops, b_.i32(1)), b_.i32(0));
+    const ValueId in_lane = b_.compute(Op::bit_and, {last, b_.i32(each - 1)});
     const ValueId lane_begin = b_.sub(last, in_lane);
-    const ValueId goes_on = b_.both(exists, b_.lt(begin, span.element));
+    const ValueId owner = b_.compute(Op::shr, {last, b_.i32(ceil_log2(each))});
+    const ValueId own_lane = b_.compute(Op::bit_and, {owner, b_.i32(kWarpWidth - 1)});
+    // Rows of lanes, each of `each` rows of elements.
+    const ValueId of_rows = b_.mul(b_.sub(owner, own_lane), b_.i32(each));
+    const ValueId cell = b_.add(of_rows, b_.add(b_.mul(in_lane, b_.i32(kWarpWidth)), own_lane));
+    const ValueId goes_on = b_.both(exists, b_.lt(begins, first_));
     Partials states = own_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = cell}, inside);
     // States of elements that have results are full.
     if (scanned_ == nullptr) {
-      const ValueId since = b_.compute(Op::max, {b_.add(i64_of(lane_begin), base_), span.element});
-      const ValueId reaches = b_.both(inside, b_.lt(begin, since));
-      const ValueId before_cell = b_.div(lane_begin, b_.i32(each));
+      const ValueId since = b_.compute(Op::max, {lane_begin, first_});
+      const ValueId reaches = b_.both(inside, b_.lt(begins, since));
       const Partials before =
-          before_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = before_cell}, reaches);
+          before_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = owner}, reaches);
       for (std::size_t f = 0; f < states.size(); ++f)
         states[f] = choose(reaches, merge(f, before[f], states[f]), states[f]);
     }

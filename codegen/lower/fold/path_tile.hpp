@@ -24,10 +24,11 @@ namespace chainfold::codegen {
 class PathTile {
  public:
   /// Declares the shared arrays of the program's last launch. `elements`: of the inputs, uniform.
-  /// `mirrored`: elements and segments are counted from the other end, as `bounds` does.
+  /// `scans`: elements have results. `mirrored`: elements and segments are counted from the other
+  /// end, as `bounds` does.
   PathTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
            const Plan& plan, SegmentBounds& bounds, bool pairs, ValueId elements, ValueId segments,
-           bool mirrored = false);
+           bool scans, bool mirrored);
   /// Where `width` elements of each lane are in memory, `each` from lane to lane, of which those of
   /// lane 0 begin at `at` as they are counted.
   Address address_of(ValueId at, int width, int each);
@@ -39,7 +40,14 @@ class PathTile {
   struct Span {
     ValueId segment = kNoValue, element = kNoValue;
     ValueId next_segment = kNoValue, next_element = kNoValue;
+    Builder::Values early{};  ///< what load_early() gave
   };
+  /// Loads of a tile of `items` items (uniform i64) that need not wait for where it ends: bounds of
+  /// its first segments, a lane each, and its elements where no other warp may store them. To be
+  /// issued while the tile in front of it is folded. Lane-shaped, so that loops carry them.
+  Builder::Values load_early(ValueId segment, ValueId element, ValueId items);
+  /// Ends before item `diagonal` of a tile that begins at item `at` and segment `segment`.
+  ValueId next_segment(ValueId segment, ValueId at, ValueId diagonal, const Builder::Values& early);
   /// What becomes of 32 segments from `first` (uniform i64) on: lanes where `real` have one that
   /// ends in the tile, of `begin` (lane i64) and `extent` (lane i64). All other lanes' states are
   /// not for anyone.
@@ -88,17 +96,22 @@ class PathTile {
   void mark_heads(const Span& span);
   void fold_rows(const Span& span);
   void fold_row(ValueId row, const Span& span, Carry& carry);
-  void scan_row(ValueId row, const Span& span, Row& loaded, Carry& carry);
+  void scan_row(ValueId row, Row& loaded, Carry& carry);
   /// Whether each of a lane's elements is of no segment, and what the next row begins with.
   std::vector<ValueId> gaps_of(const Row& loaded, ValueId earlier, ValueId last, Carry& carry);
-  void hand_over_elements(ValueId row, const Span& span, const Row& loaded,
+  void hand_over_elements(ValueId row, const Row& loaded,
                           const std::vector<std::vector<Partial>>& states, const Partials& before,
                           const std::vector<ValueId>& gaps);
   void find_heads(ValueId row, Row& loaded);
   void load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at);
-  Builder::Values load_anywhere(ValueId row, const Span& span,
-                                const std::vector<std::size_t>& used);
-  Builder::Values load_own(ValueId row, const Span& span, const std::vector<std::size_t>& used);
+  /// Where the loads of a tile that has this element first begin.
+  ValueId base_of(ValueId element);
+  std::vector<std::size_t> used_inputs() const;
+  Builder::Values load_anywhere(ValueId first, ValueId end);
+  ValueId place_of(ValueId offset, const Span& span);
+  /// Bounds of 32 segments from `first` on: begins and ends, a lane each.
+  Builder::Values bounds_at(ValueId first, const Span& span);
+  Builder::Values load_own(ValueId row, const std::vector<std::size_t>& used);
   /// The place in the tile of a lane's first element in a row, i32.
   ValueId first_of_lane(ValueId row);
   void find_places(ValueId row, Row& loaded, ValueId head_at);
@@ -123,12 +136,14 @@ class PathTile {
   const Plan& plan_;
   SegmentBounds& bounds_;
   bool pairs_, mirrored_;
+  bool early_elements_;  // rows of their own, of a tile that is one row
   ValueId elements_, segments_;
   int flags_ = 0;               // an array of bytes, one an element and one behind them
   StateArrays own_, before_;    // a state an element, and one a lane
   ValueId base_ = kNoValue;     // the tile's first element, on a load's boundary
   ValueId goes_on_ = kNoValue;  // whether the tile's first element is of a segment from before
   ValueId first_ = kNoValue;    // the place of that element in the tile, i32
+  ValueId behind_ = kNoValue;   // that behind its last one
   ValueId ahead_ = kNoValue;    // elements of its segment before it; where indices are asked for
   const Partials* open_ = nullptr;
   const ElementSink* scanned_ = nullptr;
