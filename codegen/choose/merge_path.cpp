@@ -21,12 +21,12 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.strategy = Strategy::merge_path;
   choice.mma = false;
   choice.bytes = load_bytes(graph, target);
-  constexpr int kBlocks = 32;  // of one warp, that a multiprocessor holds
   const bool cpu = target.is_cpu();
   choice.warps = cpu ? 1 : 8;
+  choice.occupancy = cpu ? 0 : tuned.blocks;
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
   choice.parts = cpu ? tuned.cpu_stretches
-                     : std::min(kMostStretches, tuned.waves * kBlocks * target.processors);
+                     : std::min(kMostStretches, tuned.waves * tuned.blocks * target.processors);
   const auto width = [&] {
     return cpu ? 1 : widest_of(graph, target, request, choice.bytes).aligned;
   };

@@ -26,8 +26,9 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
     return 2 + (plan.load_rows_first ? ceil_log2(plan.depth) : plan.depth / 2);
   }
   if (plan.strategy == Strategy::elements) return 0;  // nothing is added
-  if (plan.strategy == Strategy::merge_path)  // a load of rows without heads, then states
-    return 2 + (plan.rows > 1 ? ceil_log2(plan.load_width) : 0);
+  if (plan.strategy ==
+      Strategy::merge_path)  // a lane's elements of a row without heads, then states
+    return 2 + ceil_log2(static_cast<std::int64_t>(plan.load_width) * plan.depth);
   const FoldPlan& how = plan.folds[fold];
   double bound = 0;
   int lanes = plan.lanes_per_segment;

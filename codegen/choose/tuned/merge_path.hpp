@@ -12,8 +12,8 @@ struct TunedMergePath {
   int cpu_rows = 32, cpu_stretches = 256;
   /// Bytes of it, which stay in a core's first-level cache.
   int cpu_tile_bytes = 24 * 1024;
-  /// Stretches of a GPU: so many waves of the blocks that it holds at once.
-  int waves = 4;
+  /// Blocks of one warp that a multiprocessor is to hold, and stretches: so many waves of those.
+  int blocks = 24, waves = 4;
 };
 
 }  // namespace chainfold::codegen

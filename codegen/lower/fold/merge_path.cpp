@@ -154,7 +154,7 @@ class MergePathLowering {
     const auto items_from = [&](ValueId at) { return b.min(b.i64(items), b.sub(behind, at)); };
     // The next tile's loads are under way while a tile is folded.
     Builder::Values init = {begun, stretch_begin};
-    const Builder::Values fields = tile.flatten(start);
+    const Builder::Values fields = path.flatten(path.going_from(std::move(start)));
     const Builder::Values early = path.load_early(begun, stretch_begin, items_from(diagonal));
     init.insert(init.end(), fields.begin(), fields.end());
     init.insert(init.end(), early.begin(), early.end());
@@ -180,19 +180,19 @@ class MergePathLowering {
                                          .early = own};
           const Builder::Values following =
               path.load_early(next_segment, tile_span.next_element, items_from(next));
-          const Partials open =
-              tile.unflatten(Builder::Values(carried.begin() + 2, carried.begin() + states_behind));
-          const Partials still = path.fold(tile_span, open, ended, scanned);
+          const PathTile::Going going = path.unflatten_going(
+              Builder::Values(carried.begin() + 2, carried.begin() + states_behind));
+          const PathTile::Going still = path.fold(tile_span, going, ended, scanned);
           Builder::Values yields = {next_segment, tile_span.next_element};
-          const Builder::Values next_fields = tile.flatten(still);
+          const Builder::Values next_fields = path.flatten(still);
           yields.insert(yields.end(), next_fields.begin(), next_fields.end());
           yields.insert(yields.end(), following.begin(), following.end());
           return yields;
         });
     if (pass == Pass::scans) return;
-    const Partials still =
-        tile.unflatten(Builder::Values(last.begin() + 2, last.begin() + states_behind));
-    states(open_).store_one(b, tile, place_of(b, b.block()), still);
+    const PathTile::Going still =
+        path.unflatten_going(Builder::Values(last.begin() + 2, last.begin() + states_behind));
+    states(open_).store_one(b, tile, place_of(b, b.block()), path.settle(still));
   }
 
   void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId segments,

@@ -37,9 +37,45 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
   before_ = StateArrays::in_shared(program, graph, "before", kWarpWidth * plan.rows);
 }
 
-Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ended,
-                        const ElementSink& scanned) {
-  open_ = &open;
+PathTile::Going PathTile::going_from(Partials open) {
+  Going going{.open = std::move(open)};
+  if (!early_elements_) return going;
+  going.quiet = tile_.identities();
+  going.is_quiet = b_.boolean(false);
+  return going;
+}
+
+Builder::Values PathTile::flatten(const Going& going) {
+  Builder::Values values = tile_.flatten(going.open);
+  if (going.is_quiet == kNoValue) return values;
+  const Builder::Values quiet = tile_.flatten(going.quiet);
+  values.insert(values.end(), quiet.begin(), quiet.end());
+  values.push_back(going.is_quiet);
+  return values;
+}
+
+PathTile::Going PathTile::unflatten_going(const Builder::Values& values) {
+  if (!early_elements_) return {.open = tile_.unflatten(values)};
+  const auto fields = static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto first = values.begin();
+  return {.open = tile_.unflatten(Builder::Values(first, first + fields)),
+          .quiet = tile_.unflatten(Builder::Values(first + fields, first + 2 * fields)),
+          .is_quiet = values.back()};
+}
+
+Partials PathTile::settle(const Going& going) {
+  if (going.is_quiet == kNoValue) return going.open;
+  return tile_.unflatten(b_.branch(
+      going.is_quiet,
+      [&] {
+        const Partials all = tile_.reduce_lanes(going.quiet, 1, kWarpWidth);
+        return tile_.flatten(tile_.merge(going.open, all));
+      },
+      [&] { return tile_.flatten(going.open); }));
+}
+
+PathTile::Going PathTile::fold(const Span& span, const Going& going, const Sink& ended,
+                               const ElementSink& scanned) {
   scanned_ = scanned ? &scanned : nullptr;
   base_ = base_of(span.element);
   first_ = i32_of(b_.sub(span.element, base_));
@@ -53,10 +89,63 @@ Partials PathTile::fold(const Span& span, const Partials& open, const Sink& ende
     const ValueId of_first = b_.shuffle_from(begin, b_.splat(b_.i32(0)));
     ahead_ = b_.select(goes_on_, b_.sub(span.element, of_first), b_.i64(0));
   }
+  if (!early_elements_) return {.open = fold_ends(span, going.open, ended)};
+  const ValueId is_full =
+      b_.compute(Op::eq, {b_.sub(span.next_element, span.element), b_.i64(tile_items(plan_))});
+  const ValueId same = b_.compute(Op::eq, {span.segment, span.next_segment});
+  return unflatten_going(b_.branch_as_is(
+      b_.both(goes_on_, b_.both(is_full, same)), [&] { return flatten(fold_quiet(span, going)); },
+      [&] { return flatten(going_from(fold_ends(span, settle(going), ended))); }));
+}
+
+Partials PathTile::fold_ends(const Span& span, const Partials& open, const Sink& ended) {
+  open_ = &open;
   mark_heads(span);
   fold_rows(span);
   b_.barrier();
   return hand_over(span, open, ended);
+}
+
+PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const ValueId place = first_of_lane(b_.i64(0));
+  const std::vector<std::size_t> used = used_inputs();
+  std::size_t next = 2;
+  std::vector<Loaded> loads;
+  for (int i = 0; i < each; i += width) {
+    Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
+    for (const std::size_t input : used) load.inputs[input] = span.early[next++];
+    Builder::Values counts, positions;
+    for (int j = i; j < i + width; ++j) {
+      const ValueId at = b_.add(place, b_.i32(j));
+      positions.push_back(
+          b_.add(i64_of(b_.sub(at, first_)), ahead_ == kNoValue ? b_.i64(0) : ahead_));
+      // The tile begins in a lane's first load, and ends in its last one.
+      ValueId inside = b_.splat(b_.boolean(true));
+      if (i == 0) inside = b_.both(inside, b_.compute(Op::ge, {at, first_}));
+      if (i + width == each) inside = b_.both(inside, b_.lt(at, behind_));
+      counts.push_back(inside);
+    }
+    if (width > 1 && (i == 0 || i + width == each)) load.valid = b_.concat(std::move(counts));
+    if (tile_.uses_index()) load.position = b_.concat(std::move(positions));
+    loads.push_back(std::move(load));
+  }
+  Going all = going;
+  bool any = false;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    std::vector<Partial> parts;
+    for (const Loaded& load : loads) parts.push_back(tile_.fold_tile(load)[f]);
+    Partial sum = tile_.tree(f, std::move(parts));
+    if (!graph_.folds[f].commutative) {
+      sum = tile_.of_warp(f, std::move(sum), 1);
+      all.open[f] = tile_.lift(f, tile_.merge(f, all.open[f], sum));
+    } else {
+      all.quiet[f] = tile_.lift(f, tile_.merge(f, all.quiet[f], sum));
+      any = true;
+    }
+  }
+  if (any) all.is_quiet = b_.boolean(true);
+  return all;
 }
 
 /// Flags are bytes of their own, so that lanes may set several at once.
@@ -189,8 +278,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
         for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
           std::vector<Partial> parts;
           for (const Loaded& load : all_quiet.loads) parts.push_back(tile_.fold_tile(load)[f]);
-          Partial all = parts[0];
-          for (std::size_t i = 1; i < parts.size(); ++i) all = tile_.merge(f, all, parts[i]);
+          Partial all = tile_.tree(f, std::move(parts));
           if (!graph_.folds[f].commutative) {
             all = tile_.of_warp(f, std::move(all), 1);
             next_carry.open[f] = tile_.lift(f, tile_.merge(f, next_carry.open[f], all));

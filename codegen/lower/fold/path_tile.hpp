@@ -67,12 +67,23 @@ class PathTile {
     std::vector<ValueId> counts{};
   };
   using ElementSink = std::function<void(const Scanned&)>;
-  /// Folds the tile and hands over what ends in it, and of scans what its elements have. `open` is
-  /// the state, the same in all lanes, of the segment that the tile's first element belongs to, as
-  /// far as the tile's stretch has come. Returns the same behind the tile. Without sinks nothing
-  /// else is computed.
-  Partials fold(const Span& span, const Partials& open, const Sink& ended,
-                const ElementSink& scanned = nullptr);
+  /// What a stretch has of the segment that goes on: a state that is the same in all lanes, and,
+  /// where rows are folded early, a state a lane of the tiles since then that it filled.
+  struct Going {
+    Partials open;
+    Partials quiet{};
+    ValueId is_quiet = kNoValue;  ///< whether there were such tiles, uniform boolean
+  };
+  Going going_from(Partials open);
+  Builder::Values flatten(const Going& going);
+  Going unflatten_going(const Builder::Values& values);
+  /// All of it as one state.
+  Partials settle(const Going& going);
+  /// Folds the tile and hands over what ends in it, and of scans what its elements have. `going` is
+  /// of the segment that the tile's first element belongs to. Returns the same behind the tile.
+  /// Without sinks nothing else is computed.
+  Going fold(const Span& span, const Going& going, const Sink& ended,
+             const ElementSink& scanned = nullptr);
 
  private:
   /// One row's elements, lane by lane.
@@ -93,6 +104,9 @@ class PathTile {
     ValueId head_at = kNoValue;   ///< i32, in all lanes; where indices are asked for
     ValueId gap = kNoValue;       ///< whether elements are of no segment, in all lanes; of scans
   };
+  Partials fold_ends(const Span& span, const Partials& open, const Sink& ended);
+  /// A tile that one segment fills.
+  Going fold_quiet(const Span& span, const Going& going);
   void mark_heads(const Span& span);
   void fold_rows(const Span& span);
   void fold_row(ValueId row, const Span& span, Carry& carry);
