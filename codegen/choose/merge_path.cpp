@@ -23,10 +23,11 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.bytes = load_bytes(graph, target);
   const bool cpu = target.is_cpu();
   choice.warps = cpu ? 1 : 8;
-  choice.occupancy = cpu ? 0 : tuned.blocks;
+  const int blocks = target.resident_warps * tuned.resident_eighths / 8;
+  choice.occupancy = cpu ? 0 : blocks;
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
   choice.parts = cpu ? tuned.cpu_stretches
-                     : std::min(kMostStretches, tuned.waves * tuned.blocks * target.processors);
+                     : std::min(kMostStretches, tuned.waves * blocks * target.processors);
   const auto width = [&] {
     return cpu ? 1 : widest_of(graph, target, request, choice.bytes).aligned;
   };

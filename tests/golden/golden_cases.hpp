@@ -29,11 +29,15 @@ struct GoldenCase {
   bool columns = false;  ///< `segment` is the number of columns
   bool strided = false;  ///< strides are given at launch
   int alignment = 16;    ///< of all pointers
+  /// Data tell the segments: "offsets", "pairs" of begins and ends, or "heads".
+  const char* ragged = "";
 
   [[nodiscard]] std::string name() const {
     const std::string_view text(plan);
     return fmt::format("{}_{}{}{}_{}{}{}", program,
-                       segment > 0 ? fmt::format("{}{}", columns ? "C" : "S", segment) : "whole",
+                       *ragged != '\0' ? ragged
+                       : segment > 0   ? fmt::format("{}{}", columns ? "C" : "S", segment)
+                                       : "whole",
                        strided ? "_strided" : "",
                        alignment < 16 ? fmt::format("_aligned_to_{}", alignment) : "", target,
                        text.empty() ? "" : "_", text.substr(0, text.find(' ')));
@@ -58,6 +62,11 @@ struct GoldenCase {
     return codegen::make_plan(graph, machine, request, codegen::parse_choice(plan));
   }
   [[nodiscard]] Computation computation() const {
+    const std::string_view told = ragged;
+    if (told == "offsets") return test::program(program).over(offsets("offsets"));
+    if (told == "pairs") return test::program(program).over(offsets<std::int32_t>("from", "to"));
+    if (told == "heads")
+      return test::program(program).over(heads(input<bool>("b") || lag(input<bool>("b"), 1, true)));
     return test::program(program).over(columns       ? chainfold::columns(segment)
                                        : segment > 0 ? segments(segment)
                                                      : whole());
@@ -236,6 +245,13 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"variance_f32", 0, "sm_90", "parts warps=4 depth=2 parts=8 cluster=8 bytes=16 simt"},
     {"sum_f32", 100'003, "sm_90", "parts warps=8 depth=8 parts=8 cluster=8 bytes=16 simt"},
     {"sum_f16", 32'768, "sm_90", "parts warps=16 depth=8 parts=1 bytes=16 simt"},
+    // Segments that data tell: folds, places, scans of both directions.
+    {.program = "sum_f32", .segment = 0, .target = "sm_90", .ragged = "offsets"},
+    {.program = "sum_f32", .segment = 0, .target = "cpu", .ragged = "offsets"},
+    {.program = "argmax_f16", .segment = 0, .target = "sm_75", .ragged = "pairs"},
+    {.program = "longest_run_f32", .segment = 0, .target = "sm_80", .ragged = "heads"},
+    {.program = "scan_sum_f32", .segment = 0, .target = "sm_90", .ragged = "pairs"},
+    {.program = "scan_backward_f16", .segment = 0, .target = "sm_90", .ragged = "heads"},
     // On tensor cores, by quads of lanes.
     {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };
