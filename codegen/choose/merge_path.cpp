@@ -6,6 +6,7 @@
 #include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/make.hpp"
@@ -23,7 +24,7 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.bytes = load_bytes(graph, target);
   const bool cpu = target.is_cpu();
   choice.warps = cpu ? 1 : 8;
-  const int blocks = target.resident_warps * tuned.resident_eighths / 8;
+  const int blocks = has_scans(graph) ? tuned.scan_blocks : tuned.blocks;
   choice.occupancy = cpu ? 0 : blocks;
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
   choice.parts = cpu ? tuned.cpu_stretches

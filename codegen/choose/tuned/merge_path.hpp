@@ -12,9 +12,9 @@ struct TunedMergePath {
   int cpu_rows = 32, cpu_stretches = 256;
   /// Bytes of it, which stay in a core's first-level cache.
   int cpu_tile_bytes = 24 * 1024;
-  /// Blocks of one warp that a multiprocessor is to hold, in eighths of the warps that it can hold,
-  /// and stretches: so many waves of those.
-  int resident_eighths = 3, waves = 4;
+  /// Blocks of one warp that a multiprocessor is to hold, of folds and of scans, and stretches: so
+  /// many waves of those.
+  int blocks = 20, scan_blocks = 16, waves = 4;
 };
 
 }  // namespace chainfold::codegen
