@@ -126,11 +126,12 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   for (std::size_t i = 0; i < inputs.size(); ++i)
     transfer.upload(inputs[i], piece.arguments.inputs[i]);
   // Elements of no segment keep what their outputs hold.
-  for (std::size_t o = 0; o < outputs.size() && ragged; ++o)
+  for (std::size_t o = 0; o < outputs.size() && has_offsets(graph); ++o)
     if (per_element(graph, o)) transfer.upload(outputs[o], piece.arguments.outputs[o]);
   piece.variant->launch_all(slots, transfer.stream());
   transfer.download(reinterpret_cast<std::byte*>(&status), told);
   if (ragged) transfer.finish();
+  if (status.wrong_offset >= 0) return status;  // nothing was written
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const std::int64_t there = codegen::has_heads(graph) && !per_element(graph, o)
                                    ? std::min(values(o), status.segments)

@@ -205,6 +205,7 @@ struct MemoryName {
 
 void check_device_memory(const runtime::Context& context, const void* pointer,
                          const MemoryName& name) {
+  if (pointer == nullptr) return;  // of nothing: others are refused before
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (context.known_memory().has(address)) return;
   const runtime::PointerInfo info = runtime::pointer_info(context, pointer);

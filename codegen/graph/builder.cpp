@@ -181,6 +181,10 @@ GraphInput GraphBuilder::bound(std::string_view text, DType type) {
   }
   for (const GraphInput& known : graph_.partition.bounds)
     if (known.name == text) refuse_bound(known.name);
+  for (const GraphInput& known : graph_.inputs)
+    if (known.name == text) refuse_bound(known.name);
+  for (const GraphParam& known : graph_.params)
+    if (known.name == text) refuse_bound(known.name);
   GraphInput bound{std::string(text), type};
   graph_.partition.bounds.push_back(bound);
   return bound;

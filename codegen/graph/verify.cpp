@@ -202,7 +202,16 @@ class Verifier {
     }
   }
 
+  /// Whether a node is another one or is computed from it.
+  static bool reads(const std::vector<Node>& nodes, NodeId node, NodeId other) {
+    if (node == other) return true;
+    const std::vector<NodeId>& operands = nodes[at(node)].operands;
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](NodeId operand) { return reads(nodes, operand, other); });
+  }
+
   void condition(const Partition& p) const {
+    std::vector<bool> lags(p.heads.size(), false);
     require(p.heads.back().type == DType::boolean, "the condition of heads is no boolean");
     for (std::size_t i = 0; i < p.heads.size(); ++i) {
       const Node& n = p.heads[i];
@@ -217,8 +226,17 @@ class Verifier {
       for (const NodeId operand : n.operands)
         require(operand >= 0 && operand < static_cast<NodeId>(i),
                 "%{} of the condition uses %{} before it is written", i, operand);
-      require(n.kind != NodeKind::lag || (n.operands.size() == 2 && n.index >= 1),
-              "%{} of the condition is no lag", i);
+      require(n.kind != NodeKind::compute || static_cast<int>(n.operands.size()) == arity(n.op),
+              "%{} of the condition has {} operands", i, n.operands.size());
+      if (n.kind != NodeKind::lag) continue;
+      require(n.operands.size() == 2 && n.index >= 1, "%{} of the condition is no lag", i);
+      const Node &value = p.heads[at(n.operands[0])], &initial = p.heads[at(n.operands[1])];
+      require(initial.level == Level::uniform && initial.type == n.type && value.type == n.type,
+              "%{} of the condition has an initial value of another type or level", i);
+      lags[i] = true;
+      for (NodeId id = 0; id <= n.operands[0]; ++id)
+        require(!lags[at(id)] || !reads(p.heads, n.operands[0], id),
+                "%{} of the condition is a lag of a lag", i);
     }
   }
 

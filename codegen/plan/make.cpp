@@ -66,7 +66,8 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   if (!path && (scan || scan_of_papers) != has_scans(graph)) return std::nullopt;
   if (has_scans(graph) && request.strided) return std::nullopt;
   const bool from_papers = is_published(choice.strategy);
-  if (!parts && !path && !from_papers && !has_scans(graph) && request.segment < 1) return std::nullopt;
+  if (!parts && !path && !from_papers && !has_scans(graph) && request.segment < 1)
+    return std::nullopt;
   const bool any_warps = choice.strategy == Strategy::scan_block && choice.warps > 0;
   if (!any_warps && !is_power_of_two(choice.warps)) return {};
   if (choice.warps > target.max_warps || !is_power_of_two(choice.rows)) return {};

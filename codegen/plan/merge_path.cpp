@@ -29,6 +29,11 @@ constexpr PlanField kFields[] = {{"warps", &PlanChoice::warps},
                                  {"blocks", &PlanChoice::occupancy, false},
                                  {"bytes", &PlanChoice::bytes}};
 
+/// One that looks at offsets, or three that find heads; two of folds, or three of scans.
+int launches_of(const Graph& graph) {
+  return (has_heads(graph) ? 3 : 1) + (has_scans(graph) ? 3 : 2);
+}
+
 std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const PlanSite& site) {
   Plan plan = begun;
   plan.strategy = Strategy::merge_path;
@@ -41,7 +46,7 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.parts.wanted = choice.parts;
   plan.occupancy = choice.occupancy;
   plan.combine_states = true;
-  plan.launches = has_scans(site.graph) ? 4 : 3;
+  plan.launches = launches_of(site.graph);
   if (elements_a_lane(plan) > kMostElements || choice.occupancy < 0 ||
       choice.occupancy > kMostBlocks)
     return std::nullopt;
@@ -61,6 +66,7 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
   require(tile_items(plan) > 0 && plan.parts.wanted > 0, "tiles have items, and stretches tiles");
   require(merge_path_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");
   require(plan.combine_states, "states are merged");
+  require(plan.launches == launches_of(graph), "launches find the segments, and fold or scan them");
 }
 
 }  // namespace
@@ -76,14 +82,14 @@ StrategyRow merge_path_strategy() {
       .id = Strategy::merge_path,
       .name = "merge_path",
       .serves =
-          "folds over segments that offsets tell, of any types and alignment, on every target: "
-          "depth is loads of a lane that follow each other, of 16 elements in all at most, rows is "
-          "those of a warp's tile, as far as shared memory holds a state for each element, parts "
-          "is "
-          "stretches of elements and ends of segments together, one a warp, as far as there are "
-          "tiles for them, blocks (0: any) is how many of a warp a multiprocessor is to hold, and "
-          "warps is those of a block that checks offsets or merges what "
-          "stretches left",
+          "folds and scans over segments that offsets or heads tell, of any types and alignment, "
+          "on "
+          "every target: depth is loads of a lane that follow each other, of 16 elements in all at "
+          "most, rows is those of a warp's tile, as far as shared memory holds a state for each "
+          "element, parts is stretches of elements and ends of segments together, one a warp, as "
+          "far as there are tiles for them, blocks (0: any) is how many of a warp a multiprocessor "
+          "is to hold, and warps is those of a block that checks offsets or merges what stretches "
+          "left",
       .fields = kFields,
       .make = make,
       .print = print_own,

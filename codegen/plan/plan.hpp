@@ -20,7 +20,8 @@ namespace chainfold::codegen {
 ///   are stored in batches.
 /// - `columns`: lanes own adjacent columns of a matrix; a block's warps take different rows. Where
 ///   the columns are few, blocks take parts of the rows, whose states a second launch merges.
-/// - `merge_path`: of segments that data decide. Elements and ends of segments, merged, are cut into
+/// - `merge_path`: of segments that data decide. Elements and ends of segments, merged, are cut
+/// into
 ///   equal stretches, one a warp. A further launch finishes segments that lie in several.
 /// - `scan_tile`, `scan_run`, `scan_block`, `look_back`, `look_ahead`, `propagate`: of scans
 ///   (scan.hpp).

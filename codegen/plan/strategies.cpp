@@ -20,8 +20,8 @@ namespace chainfold::codegen {
 namespace {
 
 std::vector<StrategyRow> all_rows() {
-  std::vector<StrategyRow> rows{rows_strategy(), elements_strategy(), parts_strategy(),
-                                staged_strategy(), columns_strategy(), merge_path_strategy()};
+  std::vector<StrategyRow> rows{rows_strategy(),   elements_strategy(), parts_strategy(),
+                                staged_strategy(), columns_strategy(),  merge_path_strategy()};
   for (const auto& family :
        {scan_strategies(), published_strategies(), published_scan_strategies()})
     rows.insert(rows.end(), family.begin(), family.end());

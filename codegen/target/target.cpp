@@ -105,7 +105,7 @@ Target cpu_target(int threads, std::string_view processor, int vector_bits) {
   target.integer_order = true;
   target.max_warps = 1;
   target.resident_warps = 1;
-  target.shared_bytes = kStackBytes;  // a block's arrays lie on its thread's stack
+  target.shared_bytes = kCpuArrayBytes;
   target.processor_shared_bytes = 0;
   target.vector_lanes = true;
   target.register_bytes = (vector_bits >= 512 ? 32 : 16) * vector_bits / 8;

@@ -22,8 +22,8 @@ struct TargetRates {
   int launch_cycles = 0;       ///< that a launch costs at least
 };
 
-/// Bytes of a thread's stack that a CPU's block may have for its shared arrays.
-inline constexpr int kStackBytes = 64 * 1024;
+/// Bytes that a CPU's block may have for its shared arrays: a thread keeps as many.
+inline constexpr int kCpuArrayBytes = 64 * 1024;
 
 /// Bytes of a multiprocessor's shared memory that the system keeps for each block, from sm_80 on.
 inline constexpr int kReservedShared = 1024;
@@ -80,7 +80,7 @@ struct Target {
   int evict_first_bytes = 0;
   TargetRates rates{};
 
-  /// Whether blocks are one warp each, a CPU's. Shared arrays are then on its thread's stack.
+  /// Whether blocks are one warp each, a CPU's. Shared arrays are then memory of its thread.
   [[nodiscard]] bool is_cpu() const { return max_warps == 1; }
   /// Bytes of shared memory that each of `blocks` blocks of a multiprocessor has at most, from
   /// sm_80 on.

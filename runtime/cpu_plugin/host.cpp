@@ -146,6 +146,12 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error) {
   return machine;
 }
 
+extern "C" void* chainfold_arrays() {
+  // Allocated by the first block of a thread that asks for it.
+  alignas(64) static thread_local std::byte arrays[CHAINFOLD_CPU_ARRAY_BYTES];
+  return arrays;
+}
+
 extern "C" void chainfold_yield(std::int32_t polls) {
   constexpr std::int32_t kSpins = 64;  // about as long as a tile takes
   if (polls < 0 || polls >= kSpins) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "chainfold/runtime/jit/cpu_plugin_abi.h"
+
 namespace llvm {
 class Function;
 class TargetMachine;
@@ -48,5 +50,9 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(std::string& error);
 /// calls before. At first it is only a hint to the processor. Then the thread gives its core away,
 /// since the one for which it waits may have none.
 extern "C" void chainfold_yield(std::int32_t polls);
+
+/// Memory for the shared arrays of the block that this thread runs: CHAINFOLD_CPU_ARRAY_BYTES bytes
+/// on a line of memory, the same at every call of a thread. Blocks do not run within one another.
+extern "C" void* chainfold_arrays();
 
 }  // namespace chainfold::runtime::cpu

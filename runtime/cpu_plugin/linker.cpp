@@ -68,8 +68,9 @@ bool define_externals(const llvm::MemoryBuffer& buffer, llvm::orc::JITDylib& sco
     }
     const bool undefined = (*flags & llvm::object::SymbolRef::SF_Undefined) != 0;
     if (!undefined || name->empty() || *name == "_GLOBAL_OFFSET_TABLE_") continue;
-    void* address = *name == "chainfold_yield" ? reinterpret_cast<void*>(&chainfold_yield)
-                                               : find_in_system_libraries(name->str().c_str());
+    void* address = *name == "chainfold_yield"    ? reinterpret_cast<void*>(&chainfold_yield)
+                    : *name == "chainfold_arrays" ? reinterpret_cast<void*>(&chainfold_arrays)
+                                                  : find_in_system_libraries(name->str().c_str());
     if (address != nullptr) {
       externals[scope.getExecutionSession().intern(*name)] = {
           ExecutorAddr::fromPtr(address),

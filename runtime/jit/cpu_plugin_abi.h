@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 4u
+#define CHAINFOLD_CPU_PLUGIN_ABI_VERSION 5u
+/* Bytes of the memory for shared arrays that chainfold_arrays gives compiled code, one a thread. */
+#define CHAINFOLD_CPU_ARRAY_BYTES 65536u
 
 #ifdef __cplusplus
 extern "C" {

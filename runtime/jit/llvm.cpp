@@ -11,10 +11,13 @@
 #include <utility>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/target/target.hpp"
 #include "chainfold/runtime/host/loader_path.hpp"
 
 namespace chainfold::runtime {
 namespace {
+
+static_assert(codegen::kCpuArrayBytes == CHAINFOLD_CPU_ARRAY_BYTES);
 
 constexpr const char* kPluginFile = "libchainfold_cpu.so";
 constexpr const char* kPluginVariable = "CHAINFOLD_CPU_PLUGIN";

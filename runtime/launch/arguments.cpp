@@ -213,11 +213,14 @@ void resolve_bounds(const Graph& graph, const Bindings& bindings, Arguments& arg
           ErrorCode::type_mismatch,
           fmt::format("'{}' are the offsets of segments; bind an array, not a number", bound.name));
     if (binding->type() != bound.type)
-      fail(ErrorCode::type_mismatch,
-           fmt::format("the offsets '{}' are declared as {} but bound to {} data; bind {} data or "
-                       "declare cf::offsets<{}>",
-                       bound.name, cpp_name_of(bound.type), cpp_name_of(binding->type()),
-                       cpp_name_of(bound.type), cpp_name_of(binding->type())));
+      fail(
+          ErrorCode::type_mismatch,
+          fmt::format("the offsets '{}' are declared as {} but bound to {} data; bind {} data{}",
+                      bound.name, cpp_name_of(bound.type), cpp_name_of(binding->type()),
+                      cpp_name_of(bound.type),
+                      binding->type() == DType::i32 || binding->type() == DType::i64
+                          ? fmt::format(" or declare cf::offsets<{}>", cpp_name_of(binding->type()))
+                          : ""));
     if (binding->stride() != 0)
       fail(ErrorCode::invalid_argument,
            fmt::format("the offsets '{}' have a stride; bind them one behind the other",
@@ -381,11 +384,14 @@ Bindings with_any_memory(const Graph& graph, const Bindings& bindings) {
 
 Bindings with_any_bounds(const Graph& graph, const Bindings& bindings) {
   Bindings all = bindings;
-  const bool one = graph.partition.bounds.size() == 1;
-  for (const auto& bound : graph.partition.bounds)
+  const std::vector<codegen::GraphInput>& bounds = graph.partition.bounds;
+  std::int64_t count = bounds.size() == 1 ? 1 : 0;
+  for (const auto& bound : bounds)
+    if (const Binding* binding = find(bindings, bound.name)) count = binding->count();
+  for (const auto& bound : bounds)
     if (find(bindings, bound.name) == nullptr)
       all.push_back(Binding(bound.name, reinterpret_cast<const void*>(std::uintptr_t{256}),
-                            bound.type, one ? 1 : 0));
+                            bound.type, count));
   return all;
 }
 

@@ -274,7 +274,8 @@ struct LaunchArgs {
   /// cf::count() stay those of this launch. Without a carry_in scans and folds begin anew.
   Carry carry_in{};
   Carry carry_out{};  ///< filled for the next launch; other memory than carry_in
-  /// Where a launch over cf::offsets tells of them, in memory of the target; null: nowhere.
+  /// Where a launch over cf::offsets or cf::heads tells of its segments, in memory of the target;
+  /// null: nowhere.
   LaunchStatus* status = nullptr;
 };
 

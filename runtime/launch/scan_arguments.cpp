@@ -119,11 +119,25 @@ void check_scan_strides(const Graph& graph, const Arguments& arguments) {
 }
 
 void check_scan_memory(const Graph& graph, const Arguments& arguments) {
-  if (!has_scans(graph)) return;
   auto output = [&](std::size_t o) {
     return memory_of(arguments.outputs[o], output_values(graph, arguments, o) *
                                                size_of(graph.node(graph.outputs[o]).type));
   };
+  // Offsets are read while outputs are written.
+  const std::vector<codegen::GraphInput>& bounds = graph.partition.bounds;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      const Memory theirs = memory_of(arguments.inputs[graph.inputs.size() + i],
+                                      bound_values(graph, arguments) * size_of(bounds[i].type));
+      if (!output(o).overlaps(theirs)) continue;
+      const std::string name = fmt::format("output {}", o);
+      throw UserError(ErrorCode::invalid_argument,
+                      fmt::format("{} overlaps the offsets '{}'; give it memory of its own", name,
+                                  bounds[i].name),
+                      name);
+    }
+  }
+  if (!has_scans(graph)) return;
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const Memory mine = output(o);
     const int size = size_of(graph.node(graph.outputs[o]).type);

@@ -26,6 +26,7 @@ std::string words(const codegen::Graph& graph, const codegen::PlanRequest& reque
       request.base_alignment < runtime::kWidestLoad
           ? fmt::format(" in memory aligned to {} bytes (16 are best)", request.base_alignment)
           : "";
+  if (is_ragged(graph)) return "segments that data tell" + memory;
   if (request.is_whole()) return "the whole input" + memory;
   if (has_columns(graph)) return fmt::format("{} columns{}{}", request.segment, strides, memory);
   return fmt::format("segments of {}{}{}", request.segment, strides, memory);

@@ -1,10 +1,13 @@
 // Folds over segments that offsets tell, on the CPU through the public interface, and what is
 // wrong with bindings of offsets.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -151,6 +154,8 @@ TEST_F(CpuOffsetsErrors, WrongOnesAreNamed) {
                           {"offset 2 of 'row_ptr' is 3, the one before it 5"});
   expect_error<UserError>(run({-1, 5, 7}), kWrong, "row_ptr", {"offset 0 of 'row_ptr' is -1"});
   expect_error<UserError>(run({0, 8}), kWrong, "row_ptr", {"offset 1 of 'row_ptr' is 8"});
+  expect_error<UserError>(run({8}), kWrong, "row_ptr", {"offset 0 of 'row_ptr' is 8"});
+  expect_error<UserError>(run({-3}), kWrong, "row_ptr", {"offset 0 of 'row_ptr' is -3"});
   expect_error<UserError>(run({0, std::numeric_limits<std::int64_t>::max(), 7}), kWrong, "row_ptr",
                           {"offset 1"});
   expect_error<UserError>(run({0, std::numeric_limits<std::int64_t>::min(), 7}), kWrong, "row_ptr",
@@ -199,6 +204,44 @@ TEST_F(CpuOffsetsErrors, BindingsAreChecked) {
                                        {"to", std::vector<std::int32_t>{1, 2}}}));
       },
       ErrorCode::length_mismatch, "to", {"2 ends 'to' but 1 begins 'from'"});
+}
+
+TEST_F(CpuOffsetsErrors, OffsetsAreNoOutputs) {
+  std::vector<std::int64_t> offsets{0, 3, 7};
+  const auto counts = compile(over(chainfold::offsets("row_ptr"), count(), sum(input<float>("x"))),
+                              {.target = target("cpu")});
+  std::vector<float> sums(2);
+  expect_error<UserError>(
+      [&] { counts.run_into({{"x", x}, {"row_ptr", offsets}}, std::span(offsets).first(2), sums); },
+      ErrorCode::invalid_argument, "output 0", {"overlaps the offsets 'row_ptr'"});
+  EXPECT_EQ(offsets, (std::vector<std::int64_t>{0, 3, 7}));
+}
+
+/// A thread of little stack, as an engine may have.
+TEST_F(CpuOffsetsErrors, ShortStacksDo) {
+  constexpr std::size_t kStack = 64 * 1024;
+  const auto wide = compile(over(chainfold::offsets("row_ptr"), sum(input<float>("x")),
+                                 argmin(input<float>("x")), variance(input<float>("x"))),
+                            {.target = target("cpu"), .tiered = false});
+  const std::vector<std::int64_t> offsets{0, 3, 7};
+  std::vector<float> sums(2), variances(2);
+  std::vector<std::int64_t> places(2);
+  const std::function<void()> body = [&] {
+    wide.run_into({{"x", x}, {"row_ptr", offsets}}, sums, places, variances);
+  };
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kStack), 0);
+  pthread_t thread{};
+  const auto run = [](void* work) -> void* {
+    (*static_cast<const std::function<void()>*>(work))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&body)),
+            0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_EQ(sums, (std::vector<float>{6, 22}));
+  EXPECT_EQ(places, (std::vector<std::int64_t>{0, 0}));
 }
 
 TEST_F(CpuOffsetsErrors, NamesAreTheirOwn) {

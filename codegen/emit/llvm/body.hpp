@@ -30,9 +30,13 @@ class BodyEmitter {
         out_(out),
         values_(program.values.size()),
         streams_(streams) {
-    for (const SharedArray& array : launch.shared)
+    if (launch.shared.empty()) return;
+    // Memory of the thread's own: its stack may be short.
+    out.declare("declare noalias ptr @chainfold_arrays()\n");
+    const std::string all = out.at_beginning("call ptr @chainfold_arrays()");
+    for (const std::int64_t offset : shared_layout(launch).arrays)
       arrays_.push_back(
-          out.slot(fmt::format("[{} x {}]", array.elements, memory_type(array.type))));
+          out.at_beginning(fmt::format("getelementptr i8, ptr {}, i64 {}", all, offset)));
   }
   /// Appends the instructions of `region` to the writer.
   void emit(const Region& region);
@@ -126,7 +130,7 @@ class BodyEmitter {
   const Launch& launch_;
   FunctionWriter& out_;
   std::vector<Names> values_;
-  std::vector<std::string> arrays_;  ///< the block's, on the stack
+  std::vector<std::string> arrays_;  ///< the block's
   /// Of values that are a pair of halves a lane the same as these lie in memory, where that is
   /// known.
   std::map<ValueId, std::string> pairs_;

@@ -24,9 +24,10 @@ struct LlvmSource {
 /// bytes). The function runs blocks [block_begin, block_end), each once, in order or in interleaved
 /// streams (Launch::streams). Buffers of one call must not overlap where one of them is written.
 /// Outputs of a program in place may lie on its inputs all the same. A block that waits for others
-/// calls chainfold_yield, which the plugin defines. Pure. `program` must have passed verify().
-/// Throws InternalError if a launch has more than one warp a block, shared memory, barriers or
-/// matrix instructions. The plans of a CPU target have none.
+/// calls chainfold_yield, and one with shared arrays chainfold_arrays; the plugin defines both.
+/// Pure. `program` must have passed verify(). Throws InternalError if a launch has more than one
+/// warp a block, copies beside its own work or matrix instructions. The plans of a CPU target have
+/// none.
 LlvmSource emit_llvm(const Program& program);
 
 }  // namespace chainfold::codegen

@@ -56,9 +56,11 @@ class FunctionWriter {
 
   /// Memory on the stack, for the whole function: the pointer to it. Its definition is among
   /// slots(), which belong at the function's beginning.
-  std::string slot(std::string_view type) {
+  std::string slot(std::string_view type) { return at_beginning("alloca " + std::string(type)); }
+  /// The value of an instruction at the function's beginning, among slots().
+  std::string at_beginning(const std::string& instruction) {
     const std::string name = "%slot" + std::to_string(fresh());
-    slots_ += "  " + name + " = alloca " + std::string(type) + "\n";
+    slots_ += "  " + name + " = " + instruction + "\n";
     return name;
   }
   [[nodiscard]] const std::string& slots() const { return slots_; }

@@ -144,16 +144,8 @@ class HeadBounds final : public PathBounds {
 
 }  // namespace
 
-std::unique_ptr<PathBounds> declare_heads(Program& program, const Graph& graph,
-                                          const Plan& /*plan*/, int elements) {
+std::unique_ptr<PathBounds> declare_heads(Program& program, const Graph& graph, int elements) {
   return std::make_unique<HeadBounds>(program, graph, elements);
-}
-
-std::unique_ptr<PathBounds> declare_path_bounds(Program& program, const Graph& graph,
-                                                const Plan& plan, int elements) {
-  return graph.partition.kind == Partition::Kind::heads
-             ? declare_heads(program, graph, plan, elements)
-             : declare_offsets(program, graph, plan, elements);
 }
 
 }  // namespace chainfold::codegen

@@ -86,7 +86,13 @@ class OffsetBounds final : public PathBounds {
                              }
                              return {first};
                            })[0];
-    wrong = first_of_lanes(b, wrong);
+    if (!bounds_.pairs()) {  // one offset is there even of no segment
+      const ValueId lone = b.convert(b.load_uniform(bounds_.begins, zero), DType::i64);
+      const ValueId none = b.compute(Op::eq, {segments, zero});
+      const ValueId bad = either(b.lt(lone, zero), b.lt(elements, lone));
+      wrong = b.select(b.both(none, bad), zero, wrong);
+    }
+    wrong = first_of_lanes(b, b.splat(wrong));
     if (plan_.warps > 1) {
       auto& shared = b.shared();
       shared.push_back({"wrong", DType::i64, plan_.warps});

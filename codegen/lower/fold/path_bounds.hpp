@@ -40,7 +40,6 @@ std::unique_ptr<PathBounds> declare_path_bounds(Program& program, const Graph& g
                                                 const Plan& plan, int elements);
 std::unique_ptr<PathBounds> declare_offsets(Program& program, const Graph& graph, const Plan& plan,
                                             int elements);
-std::unique_ptr<PathBounds> declare_heads(Program& program, const Graph& graph, const Plan& plan,
-                                          int elements);
+std::unique_ptr<PathBounds> declare_heads(Program& program, const Graph& graph, int elements);
 
 }  // namespace chainfold::codegen

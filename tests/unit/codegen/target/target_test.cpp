@@ -22,7 +22,7 @@ TEST(Target, ParsesWhatItNames) {
 TEST(Target, CpusHaveOneWarpAndNoMatrices) {
   const Target cpu = cpu_target(2);
   EXPECT_EQ(cpu.max_warps, 1);
-  EXPECT_EQ(cpu.shared_bytes, kStackBytes);
+  EXPECT_EQ(cpu.shared_bytes, kCpuArrayBytes);
   EXPECT_EQ(cpu.processor_shared_bytes, 0);
   EXPECT_FALSE(cpu.has_mma);
 }
