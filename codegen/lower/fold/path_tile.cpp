@@ -163,7 +163,7 @@ void PathTile::mark_heads(const Span& span) {
   };
   cut(span.element, b_.both(first_lane, b_.compute(Op::bit_not, {goes_on_})));
   cut(span.next_element, first_lane);
-  if (pairs_) b_.barrier();  // one byte may be set by several lanes, and the last one counts
+  b_.barrier();  // one byte may be set by several lanes, and the last one counts
   const ValueId behind = b_.min(b_.add(span.next_segment, b_.i64(1)), segments_);
   const auto set = [&](ValueId place, ValueId mask, ValueId flag) {
     const ValueId offset = b_.select(mask, place, b_.i32(0));
