@@ -127,7 +127,8 @@ class MergePathLowering {
   };
   void fold_stretch(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
                     const Stretch& stretch, Pass pass) {
-    const auto [segments, diagonal, behind] = stretch;
+    const ValueId segments = stretch.segments, diagonal = stretch.diagonal;
+    const ValueId behind = stretch.behind;
     const ValueId span = bounds.span();
     const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
     const ValueId begun = bounds.search(
