@@ -47,9 +47,9 @@ struct Target {
   bool integer_order = false;
   /// Lanes compute with 32 bits, whatever a narrower integer has.
   bool lane_words = false;
-  int max_warps = 32;            ///< warps a block at most
-  int resident_warps = 64;       ///< warps a multiprocessor holds at once
-  int shared_bytes = 48 * 1024;  ///< shared memory a block may have at most
+  int max_warps = 32;                      ///< warps a block at most
+  int resident_warps = 64;                 ///< warps a multiprocessor holds at once
+  int shared_bytes = 48 * 1024;            ///< shared memory a block may have at most
   int processor_shared_bytes = 48 * 1024;  ///< that of a multiprocessor, for all its blocks
   bool async_copies = false;               ///< copies to shared memory beside a warp's own work
   bool overlaps = false;                   ///< a launch may start while the one before it ends

@@ -21,6 +21,7 @@
 
 namespace chainfold::codegen {
 
+/// Its parts: tiles and their ends (path_tile.cpp), loads and places (path_tile_loads.cpp).
 class PathTile {
  public:
   /// Declares the shared arrays of the program's last launch. `elements`: of the inputs, uniform.

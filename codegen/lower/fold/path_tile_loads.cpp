@@ -1,0 +1,242 @@
+// A part of PathTile: what a tile loads, where elements and segments are, and their places in it.
+#include <utility>
+
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/fold/path_tile.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
+
+namespace chainfold::codegen {
+
+Address PathTile::address_of(ValueId at, int width, int each) {
+  if (!mirrored_) return {.base = at, .group = 1, .stride = each};
+  return {.base = b_.sub(b_.sub(elements_, at), b_.i64(width)), .group = 1, .stride = -each};
+}
+
+ValueId PathTile::in_memory_order(ValueId value) {
+  const int width = b_.type(value).width;
+  if (!mirrored_ || width == 1) return value;
+  Builder::Values elements;
+  for (int i = width - 1; i >= 0; --i) elements.push_back(b_.extract(value, i));
+  return b_.concat(std::move(elements));
+}
+
+ValueId PathTile::base_of(ValueId element) {
+  // Loads begin on their width in memory.
+  if (plan_.load_width == 1) return element;
+  const ValueId past = mirrored_ ? b_.sub(element, elements_) : element;
+  return b_.sub(element, b_.compute(Op::bit_and, {past, b_.i64(plan_.load_width - 1)}));
+}
+
+std::vector<std::size_t> PathTile::used_inputs() const {
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (tile_.uses_input(i)) used.push_back(i);
+  return used;
+}
+
+Builder::Values PathTile::load_early(ValueId segment, ValueId element, ValueId items) {
+  const ValueId exists = b_.lt(b_.add(segment, i64_of(b_.lane())), segments_);
+  Builder::Values early{bounds_.begins({segment}, exists), bounds_.ends({segment}, exists)};
+  for (ValueId& bound : early) bound = b_.splat(bound);
+  if (!early_elements_) return early;
+  const Builder::Values elements = load_anywhere(base_of(element), b_.add(element, items));
+  for (const ValueId value : elements) early.push_back(b_.splat(value));
+  return early;
+}
+
+ValueId PathTile::next_segment(ValueId segment, ValueId at, ValueId diagonal,
+                               const Builder::Values& early) {
+  const ValueId own = b_.add(segment, i64_of(b_.lane()));
+  const ValueId before =
+      b_.both(b_.lt(own, segments_), b_.lt(bounds_.place(early[1], own), diagonal));
+  const ValueId near = b_.add(segment, i64_of(b_.count(before)));
+  const ValueId warp = b_.add(segment, b_.i64(kWarpWidth));
+  return b_.branch_uniform(
+      b_.lt(near, warp), [&] { return near; },
+      [&] {
+        const ValueId least = b_.compute(Op::max, {warp, b_.sub(diagonal, bounds_.span())});
+        const ValueId most = b_.min(b_.add(segment, b_.sub(diagonal, at)), segments_);
+        return bounds_.search(diagonal, least, most, tile_items(plan_));
+      });
+}
+
+/// An offset as a place in the tile, i32: one before the tile's first element, or behind its last,
+/// for what lies further off.
+ValueId PathTile::place_of(ValueId offset, const Span& span) {
+  const ValueId before = b_.sub(span.element, b_.i64(1));
+  const ValueId near = b_.compute(Op::max, {before, b_.min(offset, span.next_element)});
+  return i32_of(b_.sub(near, base_));
+}
+
+Builder::Values PathTile::bounds_at(ValueId first, const Span& span) {
+  return b_.branch(
+      b_.compute(Op::eq, {first, span.segment}),
+      [&] { return Builder::Values{span.early[0], span.early[1]}; },
+      [&] {
+        const ValueId exists = b_.lt(b_.add(first, i64_of(b_.lane())), segments_);
+        return Builder::Values{bounds_.begins({first}, exists), bounds_.ends({first}, exists)};
+      });
+}
+
+/// Vectors from `first` on that lie anywhere in the input, as far as they begin before `end`.
+Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const std::vector<std::size_t> used = used_inputs();
+  const ValueId own = b_.mul(b_.lane(), b_.i32(each));
+  // Lanes behind the tile load nothing.
+  const auto before = [&](ValueId room, int i) { return b_.lt(b_.add(own, b_.i32(i)), room); };
+  const auto load = [&](int i, int count, ValueId mask) {
+    return tile_.load(address_of(b_.add(first, b_.i64(i)), count, each), count, mask, kNoValue);
+  };
+  // What begins before the end of a tile may still lie behind the input.
+  const ValueId limit =
+      i32_of(b_.min(b_.sub(b_.min(end, elements_), first), b_.i64(elements_a_row(plan_))));
+  const auto vectors = [&] {
+    Builder::Values values;
+    for (int i = 0; i < each; i += width) {
+      const Loaded some = load(i, width, before(limit, i));
+      for (const std::size_t input : used) values.push_back(some.inputs[input]);
+    }
+    return values;
+  };
+  const auto elements = [&] {
+    Builder::Values values;
+    for (int i = 0; i < each; i += width) {
+      std::vector<Builder::Values> pieces(used.size());
+      for (int j = i; j < i + width; ++j) {
+        const Loaded some = load(j, 1, before(limit, j));
+        for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(some.inputs[used[u]]);
+      }
+      for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
+    }
+    return values;
+  };
+  if (width == 1) return vectors();
+  // A load that begins in the tile may reach beyond the inputs' end.
+  const ValueId inside =
+      b_.compute(Op::le, {b_.add(first, b_.i64(elements_a_row(plan_))), elements_});
+  return b_.branch(inside, vectors, elements);
+}
+
+/// The tile's elements and no others: those of another tile may be stored meanwhile.
+Builder::Values PathTile::load_own(ValueId row, const std::vector<std::size_t>& used) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const ValueId place = first_of_lane(row);
+  const ValueId behind = behind_;
+  const auto inside = [&](int i) {
+    const ValueId at = b_.add(place, b_.i32(i));
+    return b_.both(b_.compute(Op::ge, {at, first_}), b_.lt(at, behind));
+  };
+  const auto load = [&](int i, int count, ValueId mask) {
+    Loaded some =
+        tile_.load(address_of(b_.add(first, b_.i64(i)), count, each), count, mask, kNoValue);
+    for (const std::size_t input : used) some.inputs[input] = in_memory_order(some.inputs[input]);
+    return some;
+  };
+  Builder::Values values;
+  if (width == 1) {
+    for (int i = 0; i < each; ++i) {
+      const Loaded some = load(i, 1, inside(i));
+      for (const std::size_t input : used) values.push_back(some.inputs[input]);
+    }
+    return values;
+  }
+  for (int i = 0; i < each; i += width) {
+    const ValueId whole = b_.both(inside(i), inside(i + width - 1));
+    const Loaded some = load(i, width, whole);
+    const ValueId part = b_.both(b_.compute(Op::bit_or, {inside(i), inside(i + width - 1)}),
+                                 b_.compute(Op::bit_not, {whole}));
+    // A tile that is shorter than a load has neither of its ends.
+    const ValueId any = b_.any(
+        b_.compute(Op::bit_or, {part, b_.both(b_.lt(b_.add(place, b_.i32(i)), first_),
+                                              b_.lt(behind, b_.add(place, b_.i32(i + width))))}));
+    Builder::Values vectors;
+    for (const std::size_t input : used) vectors.push_back(some.inputs[input]);
+    const Builder::Values loaded = b_.branch(
+        any,
+        [&] {
+          std::vector<Builder::Values> pieces(used.size());
+          for (int j = i; j < i + width; ++j) {
+            const ValueId mask = b_.both(inside(j), b_.compute(Op::bit_not, {whole}));
+            const Loaded one = load(j, 1, mask);
+            for (std::size_t u = 0; u < used.size(); ++u)
+              pieces[u].push_back(
+                  b_.select(whole, b_.extract(vectors[u], j - i), one.inputs[used[u]]));
+          }
+          Builder::Values all;
+          for (Builder::Values& piece : pieces) all.push_back(b_.concat(std::move(piece)));
+          return all;
+        },
+        [&] { return vectors; });
+    values.insert(values.end(), loaded.begin(), loaded.end());
+  }
+  return values;
+}
+
+void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at) {
+  const int width = plan_.load_width, each = elements_a_lane(plan_);
+  const std::vector<std::size_t> used = used_inputs();
+  Builder::Values values;
+  if (early_elements_) {
+    values.assign(span.early.begin() + 2, span.early.end());
+  } else if (scanned_ != nullptr || mirrored_) {
+    values = load_own(row, used);
+  } else {
+    values =
+        load_anywhere(b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_)))), span.next_element);
+  }
+  if (tile_.uses_index()) find_places(row, loaded, head_at);
+  std::size_t next = 0;
+  for (int i = 0; i < each; i += width) {
+    Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
+    for (const std::size_t input : used) load.inputs[input] = values[next++];
+    if (tile_.uses_index()) load.position = positions_of(row, i, loaded);
+    // A load's first elements may come before the tile's.
+    if (width > 1 && i == 0) {
+      Builder::Values counts;
+      for (int j = 0; j < width; ++j)
+        counts.push_back(b_.compute(Op::ge, {b_.add(first_of_lane(row), b_.i32(j)), first_}));
+      load.valid = b_.concat(std::move(counts));
+    }
+    loaded.loads.push_back(std::move(load));
+  }
+}
+
+ValueId PathTile::first_of_lane(ValueId row) {
+  return b_.add(b_.mul(b_.lane(), b_.i32(elements_a_lane(plan_))),
+                i32_of(b_.mul(row, b_.i64(elements_a_row(plan_)))));
+}
+
+void PathTile::find_places(ValueId row, Row& loaded, ValueId head_at) {
+  const ValueId first = first_of_lane(row);
+  ValueId last = b_.i32(-1);
+  for (int i = 0; i < elements_a_lane(plan_); ++i)
+    last = b_.select(loaded.heads[static_cast<std::size_t>(i)], b_.add(first, b_.i32(i)), last);
+  ValueId reached = b_.splat(last);
+  for (int distance = 1; distance < kWarpWidth; distance *= 2)
+    reached = b_.compute(Op::max, {reached, b_.shuffle_up(reached, distance)});
+  const ValueId others =
+      b_.select(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.i32(-1), b_.shuffle_up(reached, 1));
+  loaded.place_before = b_.compute(Op::max, {others, head_at});
+  loaded.place_behind =
+      b_.compute(Op::max, {head_at, b_.shuffle_from(reached, b_.splat(b_.i32(kWarpWidth - 1)))});
+}
+
+ValueId PathTile::positions_of(ValueId row, int load, const Row& loaded) {
+  const ValueId first = first_of_lane(row);
+  ValueId last = loaded.place_before;
+  Builder::Values positions;
+  for (int i = 0; i < load + plan_.load_width; ++i) {
+    const ValueId place = b_.add(first, b_.i32(i));
+    last = b_.select(loaded.heads[static_cast<std::size_t>(i)], place, last);
+    if (i < load) continue;
+    // Where no segment has begun in the tile the elements are of the one from before.
+    const ValueId none = b_.lt(last, b_.i32(0));
+    const ValueId within = i64_of(b_.sub(place, b_.select(none, first_, last)));
+    positions.push_back(b_.add(within, b_.select(none, ahead_, b_.i64(0))));
+  }
+  return b_.concat(std::move(positions));
+}
+
+}  // namespace chainfold::codegen
