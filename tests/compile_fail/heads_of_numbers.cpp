@@ -1,0 +1,13 @@
+// expect: chainfold: the condition of cf::heads is a bool
+#include <cstdint>
+#include "chainfold/chainfold.hpp"
+namespace cf = chainfold;
+int main() {
+  auto x = cf::input<float>("x");
+#ifndef CHAINFOLD_COMPILE_FAIL_CONTROL
+  auto p = cf::heads(x - cf::lag(x, 1, 0));
+#else
+  auto p = cf::heads(x != cf::lag(x, 1, 0));
+#endif
+  static_cast<void>(cf::over(p, cf::sum(x)));
+}
