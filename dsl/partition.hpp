@@ -209,8 +209,8 @@ struct HeadsRule {
 ///     auto sessions = cf::over(cf::heads(t - cf::lag(t, 1, 0) > 1800), cf::count(), cf::max(t));
 ///
 /// The data tell how many there are. run() returns as many values; a launch writes no more than its
-/// outputs have room for, and tells LaunchStatus::segments. Time: of the inputs, those of the
-/// condition twice.
+/// outputs have room for, and tells LaunchStatus::segments. Time: one read of the folds'
+/// inputs and two of the condition's.
 template <Expression E>
 dsl::Partition heads(const E& condition) {
   (void)dsl::HeadsRule<E::kType, E::kLevel>{};

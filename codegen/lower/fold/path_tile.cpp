@@ -131,6 +131,12 @@ PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
     loads.push_back(std::move(load));
   }
   Going all = going;
+  const bool any = add_quiet(loads, all.open, all.quiet);
+  if (any) all.is_quiet = b_.boolean(true);
+  return all;
+}
+
+bool PathTile::add_quiet(const std::vector<Loaded>& loads, Partials& open, Partials& quiet) {
   bool any = false;
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     std::vector<Partial> parts;
@@ -138,14 +144,13 @@ PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
     Partial sum = tile_.tree(f, std::move(parts));
     if (!graph_.folds[f].commutative) {
       sum = tile_.of_warp(f, std::move(sum), 1);
-      all.open[f] = tile_.lift(f, tile_.merge(f, all.open[f], sum));
+      open[f] = tile_.lift(f, tile_.merge(f, open[f], sum));
     } else {
-      all.quiet[f] = tile_.lift(f, tile_.merge(f, all.quiet[f], sum));
+      quiet[f] = tile_.lift(f, tile_.merge(f, quiet[f], sum));
       any = true;
     }
   }
-  if (any) all.is_quiet = b_.boolean(true);
-  return all;
+  return any;
 }
 
 /// Flags are bytes of their own, so that lanes may set several at once.
@@ -260,14 +265,8 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
       [&] {
         Carry next_carry = before;
         // What quiet rows have left comes before this one.
-        const auto fields = b_.branch(
-            before.is_quiet,
-            [&] {
-              Partials all = tile_.reduce_lanes(before.quiet, 1, kWarpWidth);
-              return tile_.flatten(tile_.merge(before.open, all));
-            },
-            [&] { return tile_.flatten(before.open); });
-        next_carry.open = tile_.unflatten(fields);
+        next_carry.open =
+            settle({.open = before.open, .quiet = before.quiet, .is_quiet = before.is_quiet});
         next_carry.quiet = tile_.identities();
         next_carry.is_quiet = b_.boolean(false);
         Row all = loaded;
@@ -280,17 +279,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
         Carry next_carry = before;
         Row all_quiet = loaded;
         load_row(row, span, all_quiet, before.head_at);
-        for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-          std::vector<Partial> parts;
-          for (const Loaded& load : all_quiet.loads) parts.push_back(tile_.fold_tile(load)[f]);
-          Partial all = tile_.tree(f, std::move(parts));
-          if (!graph_.folds[f].commutative) {
-            all = tile_.of_warp(f, std::move(all), 1);
-            next_carry.open[f] = tile_.lift(f, tile_.merge(f, next_carry.open[f], all));
-          } else {
-            next_carry.quiet[f] = tile_.lift(f, tile_.merge(f, next_carry.quiet[f], all));
-          }
-        }
+        add_quiet(all_quiet.loads, next_carry.open, next_carry.quiet);
         next_carry.is_quiet = b_.boolean(true);
         return flatten(next_carry);
       }));

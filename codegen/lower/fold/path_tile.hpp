@@ -108,6 +108,9 @@ class PathTile {
   Partials fold_ends(const Span& span, const Partials& open, const Sink& ended);
   /// A tile that one segment fills.
   Going fold_quiet(const Span& span, const Going& going);
+  /// Adds elements of one segment: commutative folds lane by lane, the others in order to `open`.
+  /// Returns whether there were any of the former.
+  bool add_quiet(const std::vector<Loaded>& loads, Partials& open, Partials& quiet);
   void mark_heads(const Span& span);
   void fold_rows(const Span& span);
   void fold_row(ValueId row, const Span& span, Carry& carry);
