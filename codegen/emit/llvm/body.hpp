@@ -24,20 +24,7 @@ std::string word_type(const Type& type);
 class BodyEmitter {
  public:
   /// `streams`: whether stores with Store::streams are non-temporal.
-  BodyEmitter(const Program& program, const Launch& launch, FunctionWriter& out, bool streams)
-      : program_(program),
-        launch_(launch),
-        out_(out),
-        values_(program.values.size()),
-        streams_(streams) {
-    if (launch.shared.empty()) return;
-    // Memory of the thread's own: its stack may be short.
-    out.declare("declare noalias ptr @chainfold_arrays()\n");
-    const std::string all = out.at_beginning("call ptr @chainfold_arrays()");
-    for (const std::int64_t offset : shared_layout(launch).arrays)
-      arrays_.push_back(
-          out.at_beginning(fmt::format("getelementptr i8, ptr {}, i64 {}", all, offset)));
-  }
+  BodyEmitter(const Program& program, const Launch& launch, FunctionWriter& out, bool streams);
   /// Appends the instructions of `region` to the writer.
   void emit(const Region& region);
 
