@@ -29,6 +29,21 @@ cudaError_t run_scan(const Problem& problem, Form form, Temporary temporary, con
   }
 }
 
+/// The types that run_typed_folds has.
+bool is_typed(DType type) {
+  switch (type) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+    case DType::f64:
+    case DType::i8:
+    case DType::i32: return true;
+    default: return false;
+  }
+}
+
+bool is_typed(Op op) { return op == Op::max || op == Op::argmax || op == Op::count_above; }
+
 }  // namespace
 
 std::string version() {
@@ -40,6 +55,7 @@ bool has(const Problem& problem, Form form) {
   if ((form == Form::whole) != (problem.segment == 0)) return false;
   if (is_scan(problem.op)) return has_scan(problem, form);
   if (form == Form::keys || (form == Form::fixed && !kHasFixed)) return false;
+  if (is_typed(problem.op)) return is_typed(problem.in);
   switch (problem.op) {
     case Op::sum: return true;
     case Op::mean_var:
@@ -54,12 +70,15 @@ bool has(const Problem& problem, Form form) {
 std::string call(const Problem& problem, Form form) {
   const bool plain = problem.op == Op::sum && problem.in == problem.out && size_of(problem.in) > 2;
   std::string text = form == Form::whole ? "DeviceReduce::" : "DeviceSegmentedReduce::";
-  text += plain ? "Sum" : "Reduce";
+  text += plain                      ? "Sum"
+          : problem.op == Op::max    ? "Max"
+          : problem.op == Op::argmax ? "ArgMax"
+                                     : "Reduce";
   if (is_scan(problem.op)) text = scan_call(problem, form);
   if (form == Form::fixed) text += ", fixed size";
   if (form == Form::offsets) text += ", offsets";
-  if (is_float(problem.in) && size_of(problem.in) == 2 && problem.op != Op::min_max &&
-      problem.op != Op::inclusive_max)
+  if (is_float(problem.in) && size_of(problem.in) == 2 && !is_typed(problem.op) &&
+      problem.op != Op::min_max && problem.op != Op::inclusive_max)
     text += ", accumulating in f32";
   return text + ", CUB " + version();
 }
@@ -71,6 +90,8 @@ std::string run(const Problem& problem, Form form, void* temporary, std::size_t&
   cudaError_t error = cudaErrorNotSupported;
   if (is_scan(problem.op)) {
     error = run_scan(problem, form, memory, inputs[0], outputs[0], queue);
+  } else if (is_typed(problem.op)) {
+    error = run_typed_folds(problem, form, memory, inputs, outputs, queue);
   } else if (problem.op != Op::sum) {
     error = run_half_folds(problem, form, memory, inputs, outputs, queue);
   } else if (problem.in == DType::f16 || problem.in == DType::bf16) {

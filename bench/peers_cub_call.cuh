@@ -26,6 +26,42 @@ struct Times {
   __host__ __device__ std::int64_t operator()(std::int64_t i) const { return i * factor; }
 };
 
+/// Where segments of one size begin, computed.
+inline auto segment_begins(const Problem& problem) {
+  return thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0),
+                                         Times{problem.segment});
+}
+
+/// An output of states: `store(i, state)` writes the i-th. Thrust's iterators that do so have a
+/// value type that older versions take for the type of the initial value.
+template <class Store>
+struct StateOutput {
+  struct Slot {
+    Store store;
+    std::ptrdiff_t at;
+    template <class State>
+    __host__ __device__ const Slot& operator=(const State& state) const {
+      store(at, state);
+      return *this;
+    }
+  };
+  using iterator_category = std::random_access_iterator_tag;
+  using value_type = void;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = Slot;
+
+  Store store;
+  std::ptrdiff_t at = 0;
+  __host__ __device__ Slot operator*() const { return {store, at}; }
+  __host__ __device__ Slot operator[](std::ptrdiff_t i) const { return {store, at + i}; }
+  __host__ __device__ StateOutput operator+(std::ptrdiff_t i) const { return {store, at + i}; }
+  __host__ __device__ StateOutput& operator+=(std::ptrdiff_t i) {
+    at += i;
+    return *this;
+  }
+};
+
 struct Temporary {
   void* data;
   std::size_t& bytes;
@@ -59,8 +95,7 @@ cudaError_t call_cub(const Problem& problem, Form form, Temporary temporary, In 
     }
     return cudaErrorNotSupported;
   }
-  const auto begins = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0),
-                                                      Times{problem.segment});
+  const auto begins = segment_begins(problem);
   if constexpr (PlainSum) {
     return cub::DeviceSegmentedReduce::Sum(temporary.data, temporary.bytes, in, out, segments,
                                            begins, begins + 1, stream);
@@ -84,6 +119,8 @@ cudaError_t run_half(const Problem& problem, Form form, Temporary temporary,
                      const void* const* inputs, void* const* outputs, cudaStream_t stream);
 cudaError_t run_half_folds(const Problem& problem, Form form, Temporary temporary,
                            const void* const* inputs, void* const* outputs, cudaStream_t stream);
+cudaError_t run_typed_folds(const Problem& problem, Form form, Temporary temporary,
+                            const void* const* inputs, void* const* outputs, cudaStream_t stream);
 cudaError_t run_numbers(const Problem& problem, Form form, Temporary temporary,
                         const void* const* inputs, void* const* outputs, cudaStream_t stream);
 

@@ -16,10 +16,11 @@ struct MergeMinMax {
     return {__hmin(a.least, b.least), __hmax(a.most, b.most)};
   }
 };
-struct FromMinMax {
-  __host__ __device__ void operator()(const MinMax& s, __half& first, __half& second) const {
-    first = s.least;
-    second = s.most;
+struct StoreMinMax {
+  __half *least, *most;
+  __host__ __device__ void operator()(std::ptrdiff_t i, const MinMax& s) const {
+    least[i] = s.least;
+    most[i] = s.most;
   }
 };
 
@@ -37,42 +38,14 @@ struct MergeMoments {
     return {a.sum + b.sum, a.squares + b.squares};
   }
 };
-struct FromMoments {
+struct StoreMoments {
+  __half *mean, *variance;
   float n;
-  __host__ __device__ void operator()(const Moments& s, __half& first, __half& second) const {
-    const float mean = s.sum / n;
-    first = __float2half(mean);
-    second = __float2half(s.squares / n - mean * mean);
+  __host__ __device__ void operator()(std::ptrdiff_t i, const Moments& s) const {
+    const float average = s.sum / n;
+    mean[i] = __float2half(average);
+    variance[i] = __float2half(s.squares / n - average * average);
   }
-};
-
-/// Stores what Finalize makes of a state into two arrays. Thrust's iterators that do so have a
-/// value type that older versions take for the type of the initial value.
-template <class Finalize>
-struct PairOutput {
-  struct Slot {
-    __half *first, *second;
-    Finalize finalize;
-    template <class State>
-    __host__ __device__ const Slot& operator=(const State& state) const {
-      finalize(state, *first, *second);
-      return *this;
-    }
-  };
-  using iterator_category = std::random_access_iterator_tag;
-  using value_type = void;
-  using difference_type = std::ptrdiff_t;
-  using pointer = void;
-  using reference = Slot;
-
-  __half *first, *second;
-  Finalize finalize;
-  __host__ __device__ Slot operator*() const { return {first, second, finalize}; }
-  __host__ __device__ Slot operator[](std::ptrdiff_t i) const { return *(*this + i); }
-  __host__ __device__ PairOutput operator+(std::ptrdiff_t i) const {
-    return {first + i, second + i, finalize};
-  }
-  __host__ __device__ PairOutput& operator+=(std::ptrdiff_t i) { return *this = *this + i; }
 };
 
 struct Product {
@@ -95,20 +68,19 @@ cudaError_t run_half_folds(const Problem& problem, Form form, Temporary temporar
     return cudaErrorNotSupported;
   const auto* x = static_cast<const __half*>(inputs[0]);
   auto* out = static_cast<__half*>(outputs[0]);
-  const auto pair_of_outputs = [&]<class Finalize>(Finalize finalize) {
-    return PairOutput<Finalize>{out, static_cast<__half*>(outputs[1]), finalize};
-  };
   switch (problem.op) {
     case Op::min_max: {
       const MinMax none{__half(__half_raw{0x7c00}), __half(__half_raw{0xfc00})};
       return call_cub<false>(problem, form, temporary,
                              thrust::make_transform_iterator(x, ToMinMax{}),
-                             pair_of_outputs(FromMinMax{}), MergeMinMax{}, none, stream);
+                             StateOutput<StoreMinMax>{{out, static_cast<__half*>(outputs[1])}},
+                             MergeMinMax{}, none, stream);
     }
     case Op::mean_var:
       return call_cub<false>(problem, form, temporary,
                              thrust::make_transform_iterator(x, ToMoments{}),
-                             pair_of_outputs(FromMoments{static_cast<float>(problem.segment)}),
+                             StateOutput<StoreMoments>{{out, static_cast<__half*>(outputs[1]),
+                                                        static_cast<float>(problem.segment)}},
                              MergeMoments{}, Moments{0, 0}, stream);
     case Op::dot: {
       const auto pairs = thrust::make_zip_iterator(x, static_cast<const __half*>(inputs[1]));
