@@ -29,6 +29,10 @@ constexpr int kLaunches = 3;
 /// Bytes of results that launches write in turn, so that none overwrites what is still in a cache;
 /// the most turns.
 constexpr std::int64_t kBytesOfTurns = std::int64_t{256} << 20, kMostTurns = 64;
+/// Bytes behind a page at which a host's inputs and outputs begin, as a large std::vector's do.
+/// Where rows end within a line of memory, plans that store whole lines differ from plans that do
+/// not.
+constexpr std::size_t kHostOffset = 16;
 
 /// Whole numbers from -8 to 8 (unsigned: 0 to 16; bool: 0 and 1), for floats without 0. The product
 /// of 0 and an overflow would be NaN for some orders of the factors and not for others.
@@ -68,21 +72,23 @@ struct TuningBench::Device {
 
 class TuningBench::Memory {
  public:
-  Memory(const Device* device, std::int64_t bytes)
+  /// `offset`: bytes behind a page at which a host's memory begins.
+  Memory(const Device* device, std::int64_t bytes, std::size_t offset)
       : device_(device), bytes_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
     if (device_) {
       buffer_ = DeviceBuffer(device_->context, bytes_);
       return;
     }
-    host_ = static_cast<std::byte*>(
-        std::aligned_alloc(kAlignment, (bytes_ / kAlignment + 1) * kAlignment));
-    if (!host_)
+    pages_ =
+        static_cast<std::byte*>(std::aligned_alloc(kPage, ((bytes_ + offset) / kPage + 1) * kPage));
+    if (!pages_)
       throw DeviceError(ErrorCode::out_of_memory,
                         fmt::format("{} bytes for tuning could not be allocated; set "
                                     "Options::tuning_elements to fewer",
                                     bytes_));
+    host_ = pages_ + offset;
   }
-  ~Memory() { std::free(host_); }
+  ~Memory() { std::free(pages_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -125,7 +131,7 @@ class TuningBench::Memory {
   }
 
  private:
-  static constexpr std::size_t kAlignment = 1 << 12;
+  static constexpr std::size_t kPage = 1 << 12;
   void put(std::size_t at, const void* from, std::size_t bytes) {
     if (device_) {
       copy_to_device(device_->context, buffer_.pointer() + at, from, bytes,
@@ -138,7 +144,7 @@ class TuningBench::Memory {
   const Device* device_;
   std::size_t bytes_;
   DeviceBuffer buffer_;
-  std::byte* host_ = nullptr;
+  std::byte *pages_ = nullptr, *host_ = nullptr;  // of a host
 };
 
 TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(task) {
@@ -146,7 +152,8 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
   const codegen::Graph& graph = *task.graph;
   std::uint64_t seed = 1;
   for (const auto& input : graph.inputs) {
-    inputs_.push_back(std::make_unique<Memory>(device_.get(), elements * size_of(input.type)));
+    inputs_.push_back(
+        std::make_unique<Memory>(device_.get(), elements * size_of(input.type), kHostOffset));
     inputs_.back()->repeat(pattern(input.type, std::min(elements, kPeriod), seed++));
   }
   const Arguments dense = dense_arguments(graph, elements, task.request.segment);
@@ -161,7 +168,7 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
   if (device_) turns_ = std::clamp<std::int64_t>(kBytesOfTurns / bytes, 1, kMostTurns);
   const auto allocate = [&] {
     for (const std::int64_t stride : strides_)
-      outputs_.push_back(std::make_unique<Memory>(device_.get(), stride * turns_));
+      outputs_.push_back(std::make_unique<Memory>(device_.get(), stride * turns_, kHostOffset));
   };
   try {
     allocate();
@@ -192,7 +199,7 @@ void TuningBench::launch(const KernelVariant& variant, std::int64_t elements, st
   }
   const std::int64_t scratch = slots.scratch_bytes();
   if (scratch > 0 && (!scratch_ || static_cast<std::int64_t>(scratch_->bytes()) < scratch))
-    scratch_ = std::make_unique<Memory>(device_.get(), scratch);
+    scratch_ = std::make_unique<Memory>(device_.get(), scratch, 0);
   slots.set_scratch(scratch > 0 ? scratch_->data() : nullptr);
   variant.launch_all(slots, device_ ? device_->stream.handle() : nullptr);
 }
