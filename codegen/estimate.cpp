@@ -255,6 +255,7 @@ std::vector<std::uint64_t> params_of(const Program& program, const Plan& plan, c
             static_cast<std::int64_t>(graph.literals[static_cast<std::size_t>(param.index)].bits);
         break;
       case ParamRole::origin:
+      case ParamRole::first_bit:
       case ParamRole::part_begin:
       case ParamRole::has_carry_in:
       case ParamRole::has_carry_out:
@@ -288,7 +289,8 @@ std::vector<double> sizes_of(const Compiled& compiled, const Graph& graph, std::
       case BufferRole::carry_out:
       case BufferRole::status: break;
     }
-    sizes.push_back(static_cast<double>(count) * size_of(buffer.type));
+    const double bytes = static_cast<double>(count) * size_of(buffer.type);
+    sizes.push_back(buffer.packed ? bytes / 8 : bytes);
   }
   return sizes;
 }

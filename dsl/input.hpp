@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "chainfold/codegen/base/element_rule.hpp"
 #include "chainfold/dsl/expr.hpp"
@@ -13,9 +14,18 @@ namespace dsl {
 /// An array of T, one value an element.
 template <DType T>
 struct Input : Leaf<T, Level::element> {
-  explicit Input(std::string_view text) : name(text) {}
-  codegen::NodeId write(Walk& walk) const { return walk.builder.input(name, T); }
+  explicit Input(std::string_view text, codegen::InputAccess how = codegen::InputAccess::elements)
+      : name(text), access(how) {}
+  codegen::NodeId write(Walk& walk) const { return walk.builder.input(name, T, access); }
   std::string name;
+  codegen::InputAccess access;
+};
+
+template <bool IsBool>
+struct AsBitsRule {
+  static_assert(IsBool,
+                "chainfold: cf::as_bits is for bitmaps, whose values are bool: "
+                "cf::input<bool>(\"valid\", cf::as_bits)");
 };
 
 /// The position of an element within its segment.
@@ -41,6 +51,22 @@ template <class T = Unnamed>
 auto input(std::string_view name) {
   (void)ElementRule<T>{};
   return dsl::Input<kDType<ElementOr<T>>>(name);
+}
+
+/// The type of cf::as_bits.
+struct AsBits {};
+/// The argument of cf::input that makes it a bitmap.
+inline constexpr AsBits as_bits{};
+
+/// The bitmap `name`: a bool for each element, packed into bits as Arrow packs them. Value i is bit
+/// i % 8 of byte i / 8, the lowest bit first. A launch binds cf::bits, which may begin at any bit.
+/// It may stand wherever another bool input may, as in cf::where(valid). Bitmaps have no strides.
+/// Names follow the rules of `input`; one name cannot be a bitmap and an array.
+template <class T = Unnamed>
+auto input(std::string_view name, AsBits) {
+  (void)ElementRule<T>{};
+  (void)dsl::AsBitsRule<std::is_same_v<ElementOr<T>, bool>>{};
+  return dsl::Input<DType::boolean>(name, codegen::InputAccess::bits);
 }
 
 /// The position of each element within its segment, an i64 from 0 on. Operands and filters of

@@ -1,7 +1,7 @@
 // run_on_device: scans of host data whose segments are too long for chunks, and folds of the whole
-// input by one cluster, and folds over segments that offsets tell. All inputs and outputs of a
-// piece are on the device at once. Only the copies go through pinned buffers: one is filled while
-// the one before it is on its way.
+// input by one cluster, folds over segments that offsets tell, and bitmaps of columns. All inputs
+// and outputs of a piece are on the device at once. Only the copies go through pinned buffers: one
+// is filled while the one before it is on its way.
 #include "chainfold/runtime/host_scans.hpp"
 
 #include <algorithm>
@@ -95,7 +95,9 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   // The elements of full segments, or of the whole: those of a tail are a piece of their own.
   const std::int64_t segment = piece.arguments.segment;
   const std::int64_t segments = piece.arguments.segments;
-  const std::int64_t elements = segment > 0 ? segments * segment : piece.arguments.elements;
+  const bool columns = codegen::has_columns(graph);
+  const std::int64_t elements =
+      segment > 0 && !columns ? segments * segment : piece.arguments.elements;
   const bool ragged = codegen::is_ragged(graph);
   const auto values = [&](std::size_t o) {
     return ragged                  ? output_values(graph, piece.arguments, o)
@@ -105,17 +107,20 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   std::vector<DeviceBuffer> inputs, outputs;
   std::size_t longest = 0;
   auto allocate = [&](std::vector<DeviceBuffer>& buffers, codegen::BufferRole role,
-                      std::int64_t values, DType type) {
-    buffers.emplace_back(context, static_cast<std::size_t>(values * size_of(type)));
+                      std::int64_t bytes) {
+    buffers.emplace_back(context, static_cast<std::size_t>(bytes));
     slots.set_buffer(role, static_cast<int>(buffers.size()) - 1, buffers.back().data());
     longest = std::max(longest, buffers.back().bytes());
   };
-  for (const auto& input : graph.inputs)
-    allocate(inputs, codegen::BufferRole::input, elements, input.type);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    allocate(inputs, codegen::BufferRole::input,
+             bytes_of_input(graph, piece.arguments, i, elements));
   for (const auto& bound : graph.partition.bounds)
-    allocate(inputs, codegen::BufferRole::input, bound_values(graph, piece.arguments), bound.type);
+    allocate(inputs, codegen::BufferRole::input,
+             bound_values(graph, piece.arguments) * size_of(bound.type));
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-    allocate(outputs, codegen::BufferRole::output, values(o), graph.node(graph.outputs[o]).type);
+    allocate(outputs, codegen::BufferRole::output,
+             values(o) * size_of(graph.node(graph.outputs[o]).type));
   }
   const DeviceBuffer scratch(context, static_cast<std::size_t>(slots.scratch_bytes()));
   slots.set_scratch(scratch.data());

@@ -47,7 +47,7 @@ struct StagingLane {
 /// Bytes of a unit of `elements` elements. Outputs have one value an element, or else `values`.
 std::int64_t bytes_of(const codegen::Graph& graph, std::int64_t elements, std::int64_t values) {
   std::int64_t bytes = 0;
-  for (const auto& input : graph.inputs) bytes += elements * size_of(input.type);
+  for (const auto& input : graph.inputs) bytes += bytes_of_input(input, elements);
   for (std::size_t o = 0; o < graph.outputs.size(); ++o)
     bytes +=
         (per_element(graph, o) ? elements : values) * size_of(graph.node(graph.outputs[o]).type);
@@ -138,7 +138,7 @@ class Staging {
       elements = values * piece_.arguments.rows;
     }
     for (const auto& input : graph_.inputs) {
-      const auto bytes = static_cast<std::size_t>(elements * size_of(input.type));
+      const auto bytes = static_cast<std::size_t>(bytes_of_input(input, elements, 7));
       lane.pinned_in.emplace_back(context_, bytes);
       lane.device_in.emplace_back(context_, bytes);
     }
@@ -217,21 +217,24 @@ class Staging {
       range.part_begin = begin;
       range.part_end = end;
     }
+    Arguments arguments = alone_ ? chunk(end - begin) : piece_.arguments;
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const std::int64_t size = size_of(graph_.inputs[i].type);
-      const auto bytes = static_cast<std::size_t>(count * size);
+      if (bands_ || graph_.inputs[i].is_packed()) advance_input(graph_, arguments, i, first);
+      const auto bytes = static_cast<std::size_t>(bytes_of_input(graph_, arguments, i, count));
       if (bytes == 0) continue;
       std::byte* const to = lane.pinned_in[i].data();
       if (bands_) {
-        pack_rows(to, piece_.arguments.inputs[i] + first * size, piece_.arguments.rows,
-                  range.segments * size, piece_.arguments.strides[i] * size);
+        pack_rows(to, arguments.inputs[i], piece_.arguments.rows, range.segments * size,
+                  piece_.arguments.strides[i] * size);
+      } else if (graph_.inputs[i].is_packed()) {
+        std::memcpy(to, arguments.inputs[i], bytes);
       } else {
         pack(i, first, count, to);
       }
       copy_to_device(context_, lane.device_in[i].pointer(), lane.pinned_in[i].data(), bytes,
                      stream);
     }
-    const Arguments arguments = alone_ ? chunk(end - begin) : piece_.arguments;
     if (alone_) range = range_of(piece_.variant->compiled.plan, arguments);
     Slots slots = slots_of(arguments, range);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
@@ -310,7 +313,9 @@ LaunchStatus run_staged(Kernel::State& state, const Kernel::State::Pieces& piece
     const std::int64_t segment = piece.arguments.segment;
     const bool fits =
         segment > 0 && segment <= kChunkBytes && bytes_of(*piece.graph, segment, 1) <= kChunkBytes;
-    const bool whole = piece.variant->compiled.plan.parts.cluster > 0 && segment == 0;
+    // A band of columns begins at any bit of each row.
+    const bool whole = (piece.variant->compiled.plan.parts.cluster > 0 && segment == 0) ||
+                       (codegen::has_packed(*piece.graph) && codegen::has_columns(*piece.graph));
     if (codegen::is_ragged(*piece.graph)) {
       status = run_on_device(context, piece);
       check_status(*piece.graph, piece.arguments, status);

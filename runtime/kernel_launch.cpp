@@ -99,7 +99,7 @@ void Kernel::State::add_pieces(const runtime::Arguments& arguments, int alignmen
   if (arguments.tail_elements > 0) {
     runtime::Arguments tail = arguments;
     for (std::size_t i = 0; i < graph->inputs.size(); ++i) {
-      tail.inputs[i] += arguments.segments * arguments.strides[i] * size_of(graph->inputs[i].type);
+      runtime::advance_input(*graph, tail, i, arguments.segments * arguments.strides[i]);
       tail.strides[i] = 0;
     }
     for (std::size_t o = 0; o < graph->outputs.size(); ++o) {

@@ -127,7 +127,7 @@ namespace {
 }
 }  // namespace
 
-NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
+NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type, InputAccess access) {
   auto word = [](NodeKind k) { return k == NodeKind::input ? "input" : "param"; };
   if (name.empty()) {
     throw UserError(ErrorCode::invalid_argument,
@@ -150,6 +150,13 @@ NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
     const GraphInput& known = graph_.inputs[i];
     if (known.name != name) continue;
     if (!is_input || known.type != type) conflict(NodeKind::input, known.type);
+    if (known.access != access) {
+      throw UserError(ErrorCode::duplicate_input,
+                      fmt::format("\"{}\" is declared twice, once with cf::as_bits and once "
+                                  "without; declare it alike, or use another name",
+                                  name),
+                      std::string(name));
+    }
     index = static_cast<int>(i);
   }
   for (std::size_t i = 0; i < graph_.params.size(); ++i) {
@@ -161,7 +168,7 @@ NodeId GraphBuilder::name(NodeKind kind, std::string_view name, DType type) {
   if (index < 0) {
     index = static_cast<int>(is_input ? graph_.inputs.size() : graph_.params.size());
     if (is_input) {
-      graph_.inputs.push_back({std::string(name), type});
+      graph_.inputs.push_back({std::string(name), type, access});
     } else {
       graph_.params.push_back({std::string(name), type});
     }
@@ -190,8 +197,8 @@ GraphInput GraphBuilder::bound(std::string_view text, DType type) {
   return bound;
 }
 
-NodeId GraphBuilder::input(std::string_view text, DType type) {
-  return name(NodeKind::input, text, type);
+NodeId GraphBuilder::input(std::string_view text, DType type, InputAccess access) {
+  return name(NodeKind::input, text, type, access);
 }
 NodeId GraphBuilder::param(std::string_view text, DType type) {
   return name(NodeKind::param, text, type);

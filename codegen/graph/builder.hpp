@@ -20,7 +20,7 @@ namespace chainfold::codegen {
 /// found. Throws UserError for one name with two types and for operations undefined on their type.
 class GraphBuilder {
  public:
-  NodeId input(std::string_view name, DType type);
+  NodeId input(std::string_view name, DType type, InputAccess access = InputAccess::elements);
   NodeId param(std::string_view name, DType type);
   /// The value `distance` elements before in the input, or `initial` (uniform, of its type) where
   /// there is none. Throws UserError for a distance below 1, and for a value with a lag of its own.
@@ -98,7 +98,8 @@ class GraphBuilder {
 
  private:
   NodeId add(Node node);
-  NodeId name(NodeKind kind, std::string_view name, DType type);
+  NodeId name(NodeKind kind, std::string_view name, DType type,
+              InputAccess access = InputAccess::elements);
   [[nodiscard]] bool before(NodeId a, NodeId b) const;
   [[nodiscard]] bool is_constant(NodeId id, Bits bits) const;
   /// For every node whether one of these is computed of it, what folds and scans read left out.

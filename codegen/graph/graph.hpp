@@ -68,9 +68,16 @@ struct Node {
 struct ScanForm {
   bool exclusive = false, reverse = false;
 };
+/// Where a launch finds an input's values: an element in memory for each, or, of booleans, a bit.
+/// Bit i % 8 of byte i / 8 is value i, the lowest bit first, as in Arrow. The first value may be
+/// any bit of the first byte.
+enum class InputAccess : std::uint8_t { elements, bits };
 struct GraphInput {
   std::string name;
   DType type;
+  InputAccess access = InputAccess::elements;
+
+  [[nodiscard]] bool is_packed() const { return access == InputAccess::bits; }
 };
 /// How the input is cut: as one segment, into runs of `size` elements, into columns, or where data
 /// say. The rows of a matrix are such runs, which gives it `size` columns.

@@ -54,7 +54,11 @@ std::string operands(const Node& node) {
 
 std::string text(const Graph& graph, const Node& node) {
   switch (node.kind) {
-    case NodeKind::input: return "input " + named(graph.inputs, node.index);
+    case NodeKind::input: {
+      const GraphInput* input = entry(graph.inputs, node.index);
+      return "input " + named(graph.inputs, node.index) +
+             (input != nullptr && input->is_packed() ? " as bits" : "");
+    }
     case NodeKind::param: return "param " + named(graph.params, node.index);
     case NodeKind::literal: return fmt::format("literal {}", node.index);
     case NodeKind::constant: return "constant " + text_of_bits(node.type, node.bits);

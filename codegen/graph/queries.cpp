@@ -18,6 +18,11 @@ bool has_quick_folds(const Graph& graph) {
                      [](const Fold& fold) { return fold.quick != nullptr; });
 }
 
+bool has_packed(const Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                     [](const GraphInput& input) { return input.is_packed(); });
+}
+
 bool has_scans(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.kind == NodeKind::scan; });

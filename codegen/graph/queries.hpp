@@ -37,6 +37,8 @@ inline bool has_offsets(const Graph& graph) {
 }
 /// Whether a condition tells where segments begin, and the launch how many there are.
 inline bool has_heads(const Graph& graph) { return graph.partition.kind == Partition::Kind::heads; }
+/// Whether some input has a bit for each value (InputAccess).
+bool has_packed(const Graph& graph);
 /// Whether data tell the segments, either way.
 inline bool is_ragged(const Graph& graph) { return has_offsets(graph) || has_heads(graph); }
 

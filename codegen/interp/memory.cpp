@@ -84,7 +84,7 @@ std::string Shadow::atomic(std::size_t element, const Accessor& who) {
 }
 
 GlobalArray::GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool initialised)
-    : name_(buffer.name), type_(buffer.type), memory_(memory) {
+    : name_(buffer.name), type_(buffer.type), packed_(buffer.packed), memory_(memory) {
   if (memory.elements < 0 || (memory.elements > 0 && memory.data == nullptr)) {
     throw InternalError(
         fmt::format("buffer {}: {} elements at {}", buffer.name, memory.elements, memory.data));
@@ -102,6 +102,7 @@ GlobalArray::GlobalArray(const Buffer& buffer, const InterpBuffer& memory, bool 
 }
 
 std::uintptr_t GlobalArray::end() const {
+  if (packed_) return begin() + static_cast<std::uintptr_t>((memory_.elements + 7) / 8);
   return begin() + static_cast<std::uintptr_t>(memory_.elements) *
                        static_cast<std::uintptr_t>(size_of(type_));
 }
@@ -111,7 +112,7 @@ bool GlobalArray::overlaps(const GlobalArray& other) const {
 }
 
 void GlobalArray::lies_on(GlobalArray& output) {
-  if (begin() != output.begin() || size_of(type_) != size_of(output.type_)) {
+  if (begin() != output.begin() || packed_ || size_of(type_) != size_of(output.type_)) {
     throw InternalError(fmt::format(
         "buffers {} and {} overlap, but do not begin at one place with elements of one size", name_,
         output.name_));
@@ -122,6 +123,7 @@ void GlobalArray::lies_on(GlobalArray& output) {
 }
 
 bool GlobalArray::aligned(std::int64_t element, int width) const {
+  if (packed_) return true;
   const auto size = static_cast<std::uintptr_t>(size_of(type_));
   const auto address =
       reinterpret_cast<std::uintptr_t>(memory_.data) + static_cast<std::uintptr_t>(element) * size;
@@ -136,6 +138,10 @@ std::int64_t GlobalArray::misalignment(std::int64_t element, int unit) const {
 }
 
 Bits GlobalArray::get(std::int64_t element) const {
+  if (packed_) {
+    const auto byte = static_cast<const std::byte*>(memory_.data)[element / 8];
+    return std::to_integer<Bits>(byte) >> (element % 8) & 1;
+  }
   const auto size = static_cast<std::size_t>(size_of(type_));
   Bits bits = 0;  // the low bytes come first on every host this runs on
   std::memcpy(

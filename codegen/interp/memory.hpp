@@ -89,6 +89,7 @@ class GlobalArray {
   [[nodiscard]] std::uintptr_t end() const;
   std::string name_;
   DType type_;
+  bool packed_;
   InterpBuffer memory_;
   std::shared_ptr<Shadow> shadow_ = std::make_shared<Shadow>();
 };

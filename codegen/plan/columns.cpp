@@ -97,7 +97,7 @@ bool phases_fit(const Plan& plan, const Graph& graph) {
          plan.warps % plan.columns.phases == 0 && plan.load_width > 1 &&
          plan.lanes_per_segment == 1 && plan.columns.strip == 0 &&
          plan.columns_per_block() <= plan.segment && graph.inputs.size() == 1 &&
-         !needs_order(graph);
+         !has_packed(graph) && !needs_order(graph);
 }
 
 std::int64_t columns_bytes(const Plan& plan) {

@@ -15,7 +15,8 @@ bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
   if (line == 0 || graph.inputs.empty()) return false;
   if (needs_order(graph)) return false;  // a lane's loads are one run
   auto all_inputs = [&](auto holds) {
-    return std::all_of(graph.inputs.begin(), graph.inputs.end(), holds);
+    return std::all_of(graph.inputs.begin(), graph.inputs.end(),
+                       [&](const GraphInput& input) { return input.is_packed() || holds(input); });
   };
   const bool wide = all_inputs([&](const GraphInput& input) {
     return std::int64_t{kWarpWidth} * plan.load_width * size_of(input.type) >= 2 * line;

@@ -33,8 +33,15 @@ std::int64_t loads_of(std::int64_t segment, int width) {
   return loads_of_lanes(segment, width, kWarpWidth);
 }
 
+namespace {
+/// Whether boundaries of memory may be peeled to. Bits are loaded from anywhere.
+bool may_peel(const Graph& graph) {
+  return graph.inputs.size() == 1 && !graph.inputs[0].is_packed();
+}
+}  // namespace
+
 bool peels_memory(const Plan& plan, const Graph& graph) {
-  return plan.edges && !plan.strided && graph.inputs.size() == 1 && plan.load_width > 1 &&
+  return plan.edges && !plan.strided && may_peel(graph) && plan.load_width > 1 &&
          plan.load_width * size_of(graph.inputs[0].type) > plan.base_alignment;
 }
 
@@ -43,7 +50,7 @@ Widest widest_of(const Graph& graph, const Target& target, const PlanRequest& re
   const int full = widest_load(graph, target, bytes_at_most);
   if (target.accesses_anywhere) return {full, full};
   const int aligned = widest_load(graph, target, std::min(request.base_alignment, bytes_at_most));
-  const bool peels = graph.inputs.size() == 1 && !request.strided;
+  const bool peels = may_peel(graph) && !request.strided;
   return {aligned, peels ? full : aligned};
 }
 

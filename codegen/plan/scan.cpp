@@ -184,7 +184,8 @@ std::int64_t staged_tile_bytes(const Plan& plan, const Graph& graph) {
 }
 
 bool staged_tiles_fit(const Plan& plan, const Graph& graph, const Target& target) {
-  return target.async_copies && target.fits_shared(staged_tile_bytes(plan, graph), plan.occupancy);
+  return target.async_copies && !has_packed(graph) &&
+         target.fits_shared(staged_tile_bytes(plan, graph), plan.occupancy);
 }
 
 void verify_scan(const Plan& plan, const Graph& graph, const Target& target,

@@ -47,6 +47,7 @@ namespace {
 bool derive_staged(Plan& plan, const PlanChoice& choice, const Graph& graph, const Target& target,
                    int widest) {
   if (!target.async_copies || plan.segment < 1 || graph.inputs.empty()) return false;
+  if (has_packed(graph)) return false;  // copies are of elements
   if (!is_power_of_two(choice.lanes) || choice.lanes > kWarpWidth ||
       !is_power_of_two(choice.stages))
     return false;

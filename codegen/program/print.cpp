@@ -254,10 +254,10 @@ class Printer {
 };
 
 std::string_view name_of(ParamRole role) {
-  constexpr std::string_view kNames[] = {"segments",      "elements", "origin",      "part_begin",
-                                         "part_end",      "parts",    "part_length", "rows",
-                                         "stride",        "literal",  "user",        "has_carry_in",
-                                         "has_carry_out", "room",     "has_status",  "size"};
+  constexpr std::string_view kNames[] = {
+      "segments",     "elements",      "origin", "part_begin", "part_end", "parts",
+      "part_length",  "rows",          "stride", "first_bit",  "literal",  "user",
+      "has_carry_in", "has_carry_out", "room",   "has_status", "size"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -295,13 +295,14 @@ std::string print(const Program& program) {
   for (const Buffer& buffer : program.buffers) {
     out += fmt::format("buffer {}: {} {} {}, align {}", buffer.name, name_of(buffer.role),
                        buffer.index, name_of(buffer.type), buffer.alignment);
+    if (buffer.packed) out += ", packed";
     if (buffer.role == BufferRole::scratch) out += ", elements " + buffer.elements.print();
     out += '\n';
   }
   for (const Param& param : program.params) {
     out += fmt::format("param {}: {}", param.name, name_of(param.role));
     if (param.role == ParamRole::literal || param.role == ParamRole::user ||
-        param.role == ParamRole::stride) {
+        param.role == ParamRole::stride || param.role == ParamRole::first_bit) {
       out += fmt::format(" {}", param.index);
     }
     out += fmt::format(" {}", name_of(param.type));

@@ -369,6 +369,7 @@ enum class ParamRole : std::uint8_t {
   part_length,    ///< elements a part (the last of a segment may be shorter); of columns, rows
   rows,           ///< columns: elements of each, absolute
   stride,         ///< elements between the beginnings of rows; `index` says of which input
+  first_bit,      ///< of a packed input (`index`) the bit of its first byte at which it begins
   literal,        ///< a literal of the expression; `index` says which
   user,           ///< a param<T> of the expression; `index` says which
   has_carry_in,   ///< 1 where scans go on from a state that the launch brings, else 0
@@ -398,6 +399,10 @@ struct Buffer {
   int index = 0;      ///< which input, output, scratch array or carried field
   int alignment = 1;  ///< bytes that the pointer is a multiple of
   SizeExpr elements;  ///< scratch arrays only: how many elements it needs
+  /// An input of booleans whose elements are bits: element i is bit i % 8 of byte i / 8, the lowest
+  /// one first. Loads alone access it. They may begin at any bit, and touch no byte of which they
+  /// load nothing.
+  bool packed = false;
 };
 
 struct SharedArray {

@@ -131,8 +131,12 @@ class Rules {
     check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
     if (op.ahead != kNoValue)
       check(type_of(op.ahead) == uniform(DType::i64), "what is read ahead is a uniform i64");
-    access(op.at, op.mask, result(instr), from.type, from.alignment, program_.accesses_anywhere,
-           program_.accesses_anywhere);
+    if (from.packed)
+      check(from.role == BufferRole::input && from.type == DType::boolean &&
+                result(instr).shape == Shape::lane && op.ahead == kNoValue,
+            "of an input's bits lanes load booleans");
+    access(op.at, op.mask, result(instr), from.type, from.alignment,
+           program_.accesses_anywhere || from.packed, program_.accesses_anywhere);
   }
   void operation(const Store& op, const Instr& instr) const {
     no_result(instr);
@@ -317,6 +321,7 @@ class Rules {
     index_of_copy(slot);
   }
   void operation(const Misalignment& op, const Instr& instr) const {
+    check(!buffer(op.buffer).packed, "bits are nowhere on a boundary");
     check(is_power_of_two(op.unit) && op.unit >= size_of(buffer(op.buffer).type),
           "a boundary's unit is a power of two of at least an element");
     index_of_copy(op.first);
@@ -325,7 +330,7 @@ class Rules {
   void operation(const CopyAsync& op, const Instr& instr) const {
     no_result(instr);
     const Buffer& from = buffer(op.buffer);
-    check(from.role == BufferRole::input, "only inputs are copied");
+    check(from.role == BufferRole::input && !from.packed, "only inputs of elements are copied");
     check(!program_.in_place || op.begin != kNoValue,
           "a copy of a program in place says where what it touches begins");
     check(array(op.array).type == from.type, "a copy does not convert");

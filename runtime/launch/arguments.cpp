@@ -87,11 +87,56 @@ void check_names(const Graph& graph, const Bindings& bindings) {
   }
 }
 
+/// Of bindings to bitmaps, and of bitmaps to other inputs.
+void check_bits(const codegen::GraphInput& input, const Binding& binding) {
+  const auto fail = [&](ErrorCode code, const std::string& message) {
+    throw UserError(code, message, input.name);
+  };
+  if (input.is_packed() && !binding.is_packed())
+    fail(ErrorCode::type_mismatch,
+         fmt::format("input '{}' is declared with cf::as_bits but bound to {} data; bind "
+                     "cf::bits(bytes, count), or declare cf::input<{}>(\"{}\")",
+                     input.name, cpp_name_of(binding.type()), cpp_name_of(binding.type()),
+                     input.name));
+  if (!binding.is_packed()) return;
+  if (!input.is_packed())
+    fail(ErrorCode::type_mismatch,
+         fmt::format("input '{}' is declared as {} but bound to bits; declare "
+                     "cf::input<bool>(\"{}\", cf::as_bits), or bind {} data",
+                     input.name, cpp_name_of(input.type), input.name, cpp_name_of(input.type)));
+  if (binding.first_bit() < 0)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("the bitmap '{}' begins at bit {}; the first one is bit 0", input.name,
+                     binding.first_bit()));
+}
+
+/// Bits that the memory of a bitmap holds; -1: not known.
+std::int64_t bits_there(const Binding& binding) {
+  return binding.bytes() < 0 ? -1
+                             : std::max<std::int64_t>(0, 8 * binding.bytes() - binding.first_bit());
+}
+
+/// The elements that a bitmap says it has; -1: as many as others have.
+std::int64_t elements_of_bits(const codegen::GraphInput& input, const Binding& binding,
+                              bool alone) {
+  const std::int64_t there = bits_there(binding);
+  if (binding.count() < 0) return alone ? there : -1;
+  if (there >= 0 && there < binding.count()) {
+    throw UserError(
+        ErrorCode::length_mismatch,
+        fmt::format("the bitmap '{}' of {} bytes has {} bits from bit {} on, not {}", input.name,
+                    binding.bytes(), there, binding.first_bit(), binding.count()),
+        input.name);
+  }
+  return binding.count();
+}
+
 const std::byte* checked_input(const codegen::GraphInput& input, const Binding& binding,
                                std::int64_t elements) {
   const auto fail = [&](ErrorCode code, const std::string& message) {
     throw UserError(code, message, input.name);
   };
+  check_bits(input, binding);
   if (binding.type() != input.type) {
     fail(ErrorCode::type_mismatch,
          fmt::format("input '{}' is declared as {} but bound to {} data; bind {} data or declare "
@@ -103,6 +148,16 @@ const std::byte* checked_input(const codegen::GraphInput& input, const Binding& 
     fail(ErrorCode::null_pointer,
          fmt::format("input '{}' is null; bind a pointer to {} elements of {}", input.name,
                      elements, cpp_name_of(input.type)));
+  }
+  if (input.is_packed()) {
+    if (const std::int64_t there = bits_there(binding); there >= 0 && there < elements)
+      fail(ErrorCode::length_mismatch,
+           fmt::format("the bitmap '{}' of {} bytes has {} bits from bit {} on; {} are needed, one "
+                       "an element",
+                       input.name, binding.bytes(), there, binding.first_bit(), elements));
+    // Where there are no elements any pointer will do, a null pointer too.
+    return static_cast<const std::byte*>(binding.data()) +
+           (elements > 0 ? binding.first_bit() / 8 : 0);
   }
   const auto address = reinterpret_cast<std::uintptr_t>(binding.data());
   if (address % static_cast<std::uintptr_t>(size_of(input.type)) != 0) {
@@ -286,7 +341,8 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
                                   input.name, cpp_name_of(input.type)),
                       input.name);
     }
-    if (binding->count() < 0 && !told) {
+    check_bits(input, *binding);
+    if (binding->count() < 0 && !told && !input.is_packed()) {
       throw UserError(
           ErrorCode::invalid_argument,
           fmt::format("input '{}' has no length; bind a span, or a pointer with its count",
@@ -312,17 +368,31 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
   const std::int64_t row = checked_row(graph, args);
 
   const codegen::GraphInput* first = nullptr;
+  // Whether bitmaps are all that tells how many elements there are.
+  const bool alone = std::all_of(graph.inputs.begin(), graph.inputs.end(), [&](const auto& input) {
+    return input.is_packed() && find(bindings, input.name)->count() < 0;
+  });
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const codegen::GraphInput& input = graph.inputs[i];
     const Binding& binding = *find(bindings, input.name);
+    if (input.is_packed() && binding.stride() != 0) {
+      throw UserError(
+          ErrorCode::invalid_argument,
+          fmt::format("the bitmap '{}' has a stride, but bits lie without gaps; bind it "
+                      "without",
+                      input.name),
+          input.name);
+    }
     const std::int64_t stride = checked_stride(input, binding, partition.kind, row);
+    args.first_bits[i] = static_cast<std::uint8_t>(input.is_packed() ? binding.first_bit() % 8 : 0);
     args.strides[i] = stride;
     args.strided = args.strided || stride != row;
-    const std::int64_t has =
-        binding.count() < 0 ? binding.count() : elements_in(binding.count(), row, stride);
+    const std::int64_t count =
+        input.is_packed() ? elements_of_bits(input, binding, alone) : binding.count();
+    const std::int64_t has = count < 0 ? count : elements_in(count, row, stride);
     const std::int64_t needed =
         checked_extent(input, told ? elements : std::max<std::int64_t>(has, 0), row, stride);
-    if (has >= 0 && elements >= 0 && (told ? binding.count() < needed : has != elements)) {
+    if (has >= 0 && elements >= 0 && (told ? count < needed : has != elements)) {
       throw UserError(
           ErrorCode::length_mismatch,
           first ? fmt::format("input '{}' has {} elements but '{}' has {}; all inputs "
@@ -336,15 +406,18 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
                             binding.count(), elements),
           input.name);
     }
-    if (elements < 0) {
+    if (elements < 0 && has >= 0) {
       elements = has;
       first = &input;
     }
   }
   if (elements < 0) {
     throw UserError(ErrorCode::invalid_argument,
-                    "the expression reads no input, so run() cannot know how many elements there "
-                    "are; use launch()");
+                    graph.inputs.empty()
+                        ? "the expression reads no input, so run() cannot know how many elements "
+                          "there are; use launch()"
+                        : "no bitmap says how many elements there are; bind cf::bits(bytes, count)",
+                    graph.inputs.empty() ? "" : graph.inputs[0].name);
   }
   set_shape(args, graph, elements, row);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -371,13 +444,26 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
   return args;
 }
 
+void advance_input(const Graph& graph, Arguments& arguments, std::size_t i, std::int64_t elements) {
+  const codegen::GraphInput& input = graph.inputs[i];
+  if (!input.is_packed()) {
+    arguments.inputs[i] += elements * size_of(input.type);
+    return;
+  }
+  const std::int64_t bit = arguments.first_bits[i] + elements;
+  arguments.inputs[i] += bit / 8;
+  arguments.first_bits[i] = static_cast<std::uint8_t>(bit % 8);
+}
+
 Bindings with_any_memory(const Graph& graph, const Bindings& bindings) {
   Bindings all = bindings;
   for (const auto& input : graph.inputs) {
     const Binding* binding = find(bindings, input.name);
+    const auto* const any = reinterpret_cast<const std::uint8_t*>(std::uintptr_t{256});
     if (binding == nullptr || binding->is_scalar())
-      all.push_back(
-          Binding(input.name, reinterpret_cast<const void*>(std::uintptr_t{256}), input.type));
+      all.push_back(input.is_packed()
+                        ? Binding(input.name, bits(any))
+                        : Binding(input.name, static_cast<const void*>(any), input.type));
   }
   return all;
 }
@@ -492,6 +578,7 @@ void bind_outputs(const Graph& graph, const Outputs& outputs, Arguments& argumen
 int common_alignment(const Graph& graph, const Arguments& arguments) {
   std::uintptr_t bits = 16;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (graph.inputs[i].is_packed()) continue;
     bits |= reinterpret_cast<std::uintptr_t>(arguments.inputs[i]);
     if (arguments.strided) {
       bits |= static_cast<std::uintptr_t>(arguments.strides[i]) *

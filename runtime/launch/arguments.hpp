@@ -22,7 +22,8 @@ struct Arguments {
   std::array<std::int64_t, kMaxBindings> rooms{};    ///< values that each output has room for
   std::array<std::int64_t, kMaxBindings> strides{};  ///< elements from row to row; 0 for the whole
   std::array<std::uint64_t, kMaxBindings> params{};  ///< values of the graph's parameters
-  std::int64_t elements = 0;                         ///< without what lies between rows
+  std::array<std::uint8_t, kMaxBindings> first_bits{};  ///< of packed inputs, in their first bytes
+  std::int64_t elements = 0;                            ///< without what lies between rows
   std::int64_t segment = 0;        ///< elements a segment, or columns; 0 for the whole
   std::int64_t segments = 0;       ///< full segments (1 for the whole), columns, or by offsets
   std::int64_t rows = 0;           ///< columns: elements of each
@@ -45,6 +46,22 @@ inline std::int64_t output_values(const codegen::Graph& graph, const Arguments& 
     return arguments.bound ? std::min(arguments.rooms[o], arguments.elements) : arguments.elements;
   return per_element(graph, o) ? arguments.elements : arguments.all_segments();
 }
+
+/// Bytes of `elements` elements of an input without gaps; of a packed one from `first_bit` on.
+inline std::int64_t bytes_of_input(const codegen::GraphInput& input, std::int64_t elements,
+                                   std::int64_t first_bit = 0) {
+  constexpr std::int64_t kBits = 8;
+  if (!input.is_packed()) return elements * size_of(input.type);
+  return elements == 0 ? 0 : (first_bit + elements + kBits - 1) / kBits;
+}
+/// The same of the arguments' input `i`.
+inline std::int64_t bytes_of_input(const codegen::Graph& graph, const Arguments& arguments,
+                                   std::size_t i, std::int64_t elements) {
+  return bytes_of_input(graph.inputs[i], elements, arguments.first_bits[i]);
+}
+/// Lets input `i` begin `elements` elements further on.
+void advance_input(const codegen::Graph& graph, Arguments& arguments, std::size_t i,
+                   std::int64_t elements);
 
 /// Arguments of `elements` elements in rows of `segment` (0: the whole input) without gaps. Inputs
 /// and parameters are still to be set.

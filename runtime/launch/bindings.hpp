@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -71,6 +72,37 @@ class BindingName {
   std::array<char, kMostCopied> copy_{};
 };
 
+/// The bits of a bitmap: what is bound to cf::input<bool>(name, cf::as_bits).
+class PackedBits {
+ public:
+  PackedBits(const void* data, std::int64_t bytes, std::int64_t count, std::int64_t offset)
+      : data_(data), bytes_(bytes), count_(count), offset_(offset) {}
+  [[nodiscard]] const void* data() const noexcept { return data_; }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }    ///< -1: not given
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }    ///< -1: not given
+  [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }  ///< in bits
+
+ private:
+  const void* data_;
+  std::int64_t bytes_, count_, offset_;
+};
+
+/// A bitmap in Arrow's order, from bit `offset` on: `count` values, or as many as the launch has
+/// elements. The bytes must live as those of any binding. Bytes without one of these bits are not
+/// read.
+inline PackedBits bits(const std::uint8_t* data, Count count = -1, Count offset = 0) {
+  return {data, -1, count, offset};
+}
+/// The same of a range of bytes, which must have so many bits: UserError(length_mismatch)
+/// otherwise.
+template <class R>
+  requires std::ranges::contiguous_range<R> && std::ranges::borrowed_range<R> &&
+           std::same_as<std::ranges::range_value_t<R>, std::uint8_t>
+PackedBits bits(R&& bytes, Count count = -1, Count offset = 0) {
+  return {std::ranges::data(bytes), static_cast<std::int64_t>(std::ranges::size(bytes)), count,
+          offset};
+}
+
 /// A named input (pointer, type, count, stride) or the value of a named parameter. The data must
 /// live until the call that takes the binding returns (for launch: until the kernel has run).
 class Binding {
@@ -79,6 +111,7 @@ class Binding {
   /// A contiguous range (a std::vector, std::span or array of elements), a pointer to elements, or
   /// the value of a parameter. A pointer has as many elements as the launch says.
   template <class D>
+    requires(!std::same_as<std::remove_cvref_t<D>, PackedBits>)
   Binding(BindingName name, D&& data) : name_(name) {
     using Plain = std::remove_cvref_t<D>;
     (void)runtime::BindingRule<Plain>{};
@@ -99,6 +132,14 @@ class Binding {
                   reinterpret_cast<unsigned char*>(&bits_));
     }
   }
+  /// The bits of a bitmap.
+  Binding(BindingName name, const PackedBits& bits)
+      : name_(name),
+        data_(bits.data()),
+        type_(DType::boolean),
+        count_(bits.count()),
+        bytes_(bits.bytes()),
+        first_bit_(bits.offset()) {}
   /// A pointer and how many elements there are. `stride` as below.
   template <class T>
   Binding(BindingName name, const T* data, Count count, Count stride = 0)
@@ -133,6 +174,11 @@ class Binding {
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
   [[nodiscard]] std::int64_t stride() const noexcept { return stride_; }
   [[nodiscard]] bool is_scalar() const noexcept { return scalar_; }
+  /// Whether the elements are bits, from bit first_bit() on, in memory of bytes() bytes (-1: not
+  /// given).
+  [[nodiscard]] bool is_packed() const noexcept { return first_bit_ != kNoBits; }
+  [[nodiscard]] std::int64_t first_bit() const noexcept { return first_bit_; }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::uint64_t bits() const noexcept {
     return bits_;
   }  ///< a scalar's, low bytes first
@@ -144,6 +190,8 @@ class Binding {
   std::int64_t count_ = -1;
   std::int64_t stride_ = 0;
   std::uint64_t bits_ = 0;
+  static constexpr std::int64_t kNoBits = std::numeric_limits<std::int64_t>::min();
+  std::int64_t bytes_ = -1, first_bit_ = kNoBits;
   bool scalar_ = false;
 };
 

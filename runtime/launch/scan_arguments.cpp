@@ -144,8 +144,8 @@ void check_scan_memory(const Graph& graph, const Arguments& arguments) {
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       const codegen::GraphInput& input = graph.inputs[i];
       const Memory theirs =
-          memory_of(arguments.inputs[i], arguments.elements * size_of(input.type));
-      const bool same = mine.begin == theirs.begin && per_element(graph, o);
+          memory_of(arguments.inputs[i], bytes_of_input(graph, arguments, i, arguments.elements));
+      const bool same = mine.begin == theirs.begin && per_element(graph, o) && !input.is_packed();
       if (!mine.overlaps(theirs) || (same && size == size_of(input.type))) continue;
       const std::string name = fmt::format("output {}", o);
       throw UserError(

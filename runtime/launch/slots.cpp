@@ -43,6 +43,7 @@ Slots::Slots(const Graph& graph, const codegen::Program& program, const Argument
       case ParamRole::part_length: bits = static_cast<std::uint64_t>(range.part_length); break;
       case ParamRole::rows: bits = static_cast<std::uint64_t>(range.rows); break;
       case ParamRole::stride: bits = static_cast<std::uint64_t>(arguments.strides[index]); break;
+      case ParamRole::first_bit: bits = arguments.first_bits[index]; break;
       case ParamRole::literal: bits = graph.literals[index].bits; break;
       case ParamRole::user: bits = arguments.params[index]; break;
       case ParamRole::size:

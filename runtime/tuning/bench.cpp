@@ -55,6 +55,14 @@ std::vector<std::byte> pattern(DType type, std::int64_t elements, std::uint64_t 
   return bytes;
 }
 
+/// Random bits.
+std::vector<std::byte> bit_pattern(std::int64_t elements, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(elements / 8 + 1));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
 }  // namespace
 
 struct TuningBench::Device {
@@ -153,8 +161,10 @@ TuningBench::TuningBench(const TuningTask& task, std::int64_t elements) : task_(
   std::uint64_t seed = 1;
   for (const auto& input : graph.inputs) {
     inputs_.push_back(
-        std::make_unique<Memory>(device_.get(), elements * size_of(input.type), kHostOffset));
-    inputs_.back()->repeat(pattern(input.type, std::min(elements, kPeriod), seed++));
+        std::make_unique<Memory>(device_.get(), bytes_of_input(input, elements), kHostOffset));
+    const std::int64_t period = std::min(elements, kPeriod);
+    inputs_.back()->repeat(input.is_packed() ? bit_pattern(period, seed++)
+                                             : pattern(input.type, period, seed++));
   }
   const Arguments dense = dense_arguments(graph, elements, task.request.segment);
   constexpr std::int64_t kBoundary = 512;

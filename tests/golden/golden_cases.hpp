@@ -252,6 +252,13 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {.program = "longest_run_f32", .segment = 0, .target = "sm_80", .ragged = "heads"},
     {.program = "scan_sum_f32", .segment = 0, .target = "sm_90", .ragged = "pairs"},
     {.program = "scan_backward_f16", .segment = 0, .target = "sm_90", .ragged = "heads"},
+    // Bitmaps.
+    {"bitmap_where_f32", 64, "sm_90"},
+    {"bitmap_alone", 0, "sm_75"},
+    {.program = "bitmap_two_i8", .segment = 1000, .target = "sm_80", .columns = true},
+    {"bitmap_where_f16", 33, "cpu"},
+    {"scan_bitmap_f32", 0, "sm_90"},
+    {.program = "bitmap_where_f32", .segment = 0, .target = "sm_90", .ragged = "offsets"},
     // On tensor cores, by quads of lanes.
     {"running_sum_f16", 64, "sm_90", "scan_tile warps=8 depth=2 bytes=16 mma"},
 };

@@ -59,6 +59,7 @@ std::uint64_t slot_of(const Param& param, const Graph& graph, const Shape& shape
     case ParamRole::literal: return graph.literals[static_cast<std::size_t>(param.index)].bits;
     case ParamRole::size: throw std::logic_error("no plan for a CPU has sizes");
     case ParamRole::origin:
+    case ParamRole::first_bit:
     case ParamRole::part_begin:
     case ParamRole::user:
     case ParamRole::has_carry_in:

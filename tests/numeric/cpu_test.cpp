@@ -95,15 +95,14 @@ class CpuNumeric : public testing::Test {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Column* column = &inputs[i];
       std::int64_t stride = 0;
-      if (!c.gaps.empty()) {
+      if (!c.gaps.empty() && !graph.inputs[i].is_packed()) {
         const DType type = column->type();
         stride = c.segment + c.gaps[i % c.gaps.size()];
         spread_out.push_back(
             spread(*column, c.segment, stride, c.offset / size_of(type) * size_of(type)));
         column = &spread_out.back();
       }
-      bindings.push_back(
-          Binding(graph.inputs[i].name, column->data(), column->type(), column->count(), stride));
+      bindings.push_back(input_binding(graph.inputs[i], *column, stride));
     }
     for (std::size_t i = 0; i < graph.params.size(); ++i) {
       bindings.push_back(scalar_binding(graph.params[i], params[i]));

@@ -45,8 +45,7 @@ void check_turns(const TestProgram& tested, std::size_t number) {
     const auto bounds = ragged.bounds();
     Bindings bindings;
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      bindings.push_back(
-          Binding(graph.inputs[k].name, inputs[k].data(), inputs[k].type(), inputs[k].count()));
+      bindings.push_back(input_binding(graph.inputs[k], inputs[k]));
     for (std::size_t k = 0; k < bounds.size(); ++k)
       bindings.push_back(Binding(graph.partition.bounds[k].name, bounds[k].data(), bounds[k].type(),
                                  bounds[k].count()));

@@ -68,8 +68,7 @@ class CpuScans : public testing::Test {
     const std::vector<Bits> params = param_bits(tested, graph, c.segment);
     Bindings bindings;
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      bindings.push_back(
-          Binding(graph.inputs[i].name, inputs[i].data(), inputs[i].type(), inputs[i].count(), 0));
+      bindings.push_back(input_binding(graph.inputs[i], inputs[i]));
     for (std::size_t i = 0; i < params.size(); ++i)
       bindings.push_back({graph.params[i].name, static_cast<std::int64_t>(params[i])});
     const std::int64_t folds = c.segment > 0 ? (c.elements + c.segment - 1) / c.segment : 1;

@@ -156,6 +156,18 @@ void Column::fill(std::byte value) {
   if (count_ > 0) std::memset(data(), std::to_integer<int>(value), bytes());
 }
 
+const Column& Column::packed(int first) const {
+  packed_ = std::make_unique<Column>(DType::u8, (first + count_ + 7) / 8);
+  std::mt19937_64 random(static_cast<std::uint64_t>(count_ + first));
+  for (std::int64_t i = 0; i < packed_->count(); ++i) packed_->set(i, random() & 0xff);
+  for (std::int64_t i = 0; i < count_; ++i) {
+    const std::int64_t at = first + i;
+    const Bits others = packed_->get(at / 8) & ~(Bits{1} << (at % 8));
+    packed_->set(at / 8, others | get(i) << (at % 8));
+  }
+  return *packed_;
+}
+
 bool Column::sentinel_intact() const {
   const std::byte* end = data() + bytes();
   return std::all_of(end, end + kSentinel, [](std::byte b) { return b == kSentinelByte; });
@@ -191,6 +203,10 @@ Column spread(const Column& dense, std::int64_t row, std::int64_t stride, int of
   for (std::int64_t i = 0; i < dense.count(); ++i)
     out.set(i / row * stride + i % row, dense.get(i));
   return out;
+}
+
+int first_bit(std::size_t input, std::uint64_t seed) {
+  return static_cast<int>((seed + 3 * input) % 8);
 }
 
 std::vector<Column> make_inputs(const codegen::Graph& graph, std::int64_t count, Fill fill,

@@ -34,6 +34,9 @@ class Column {
   void set_double(std::int64_t i, double value) { set(i, codegen::bits_of_double(type_, value)); }
   /// Every byte of the elements becomes `value`.
   void fill(std::byte value);
+  /// Booleans as bits in bytes, from bit `first` of the first byte on; other bits are noise. They
+  /// live as long as the column does, or until it gives others.
+  [[nodiscard]] const Column& packed(int first) const;
   /// Whether the bytes behind the last element are as they were made.
   [[nodiscard]] bool sentinel_intact() const;
   /// Bytes of the sentinel.
@@ -47,6 +50,7 @@ class Column {
   std::int64_t count_ = 0;
   int offset_ = 0;
   std::unique_ptr<std::byte, Free> memory_;
+  mutable std::unique_ptr<Column> packed_;
 };
 
 /// What kind of numbers a column holds. Each is defined for every type; a float's kind falls back
@@ -71,6 +75,9 @@ Column make_column(DType type, std::int64_t count, Fill fill, std::uint64_t seed
 /// except to its element size.
 std::vector<Column> make_inputs(const codegen::Graph& graph, std::int64_t count, Fill fill,
                                 std::uint64_t seed, int alignment = 256);
+
+/// The bit at which tests let the bits of an input begin.
+int first_bit(std::size_t input, std::uint64_t seed);
 
 /// The same elements in rows of `row`, `stride` apart: NaN or noise between them, nothing behind
 /// the last. `offset` as in Column.

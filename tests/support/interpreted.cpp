@@ -41,8 +41,11 @@ class Interpreted {
               const InterpCase& what)
       : graph_(graph), compiled_(compiled), inputs_(inputs), what_(what) {
     arguments_ = runtime::dense_arguments(graph, what.elements, what.segment);
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (graph.inputs[k].is_packed())
+        arguments_.first_bits[k] = static_cast<std::uint8_t>(first_bit(k, what.seed));
     for (std::size_t k = 0; k < inputs.size() && !what.gaps.empty(); ++k)
-      arguments_.strides[k] += what.gaps[k % what.gaps.size()];
+      if (!graph.inputs[k].is_packed()) arguments_.strides[k] += what.gaps[k % what.gaps.size()];
     std::copy(params.begin(), params.end(), arguments_.params.begin());
     if (what.ragged) {
       arguments_.bound = true;
@@ -130,8 +133,10 @@ class Interpreted {
     for (const Piece& chunk : chunks) {
       const std::int64_t elements = (chunk.end - chunk.begin) * unit;
       const auto given = arguments_.params;
+      const auto first_bits = arguments_.first_bits;
       arguments_ = runtime::dense_arguments(graph_, elements, what_.segment);
       arguments_.params = given;
+      arguments_.first_bits = first_bits;
       range_ = runtime::range_of(compiled_.plan, arguments_);
       declare_scratch();
       outputs_.clear();
@@ -185,7 +190,7 @@ class Interpreted {
     std::vector<Column> pieces;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const DType type = inputs_[i].type();
-      if (!what_.gaps.empty()) {
+      if (!what_.gaps.empty() && !graph_.inputs[i].is_packed()) {
         pieces.push_back(spread(inputs_[i], what_.segment, arguments_.strides[i], offset(type)));
         continue;
       }
@@ -241,6 +246,12 @@ class Interpreted {
         buffers.push_back({bound.data(), bound.count()});
         continue;
       }
+      if (buffer.packed) {
+        const int first = arguments_.first_bits[index];
+        const Column& bits = pieces[index].packed(first);
+        buffers.push_back({const_cast<std::byte*>(bits.data()), first + pieces[index].count()});
+        continue;
+      }
       Column& column = buffer.role == codegen::BufferRole::input    ? pieces[index]
                        : buffer.role == codegen::BufferRole::output ? outputs_[index]
                                                                     : scratch_[index];
@@ -262,7 +273,7 @@ class Interpreted {
     std::vector<bool> taken(inputs_.size(), false);
     for (std::size_t o = 0; o < shared.size() && what_.in_place; ++o) {
       for (std::size_t i = 0; i < taken.size() && runtime::per_element(graph_, o); ++i) {
-        if (taken[i] || shared[o] >= 0) continue;
+        if (taken[i] || shared[o] >= 0 || graph_.inputs[i].is_packed()) continue;
         if (size_of(inputs_[i].type()) != size_of(outputs_[o].type())) continue;
         taken[i] = true;
         shared[o] = static_cast<int>(i);
@@ -288,6 +299,7 @@ class Interpreted {
 int alignment_of(const codegen::Graph& graph, const InterpCase& what) {
   auto bits = static_cast<std::uint64_t>(what.base_alignment);
   for (std::size_t i = 0; i < graph.inputs.size() && !what.gaps.empty(); ++i) {
+    if (graph.inputs[i].is_packed()) continue;
     bits |= static_cast<std::uint64_t>(what.segment + what.gaps[i % what.gaps.size()]) *
             static_cast<std::uint64_t>(size_of(graph.inputs[i].type));
   }

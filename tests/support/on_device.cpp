@@ -97,9 +97,7 @@ Bindings host_bindings(const codegen::Graph& graph, const std::vector<Column>& i
                        const std::vector<Bits>& params, const std::vector<std::int64_t>& strides) {
   Bindings bindings;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    bindings.push_back(Binding(graph.inputs[i].name, static_cast<const void*>(inputs[i].data()),
-                               graph.inputs[i].type, inputs[i].count(),
-                               strides.empty() ? 0 : strides[i]));
+    bindings.push_back(input_binding(graph.inputs[i], inputs[i], strides.empty() ? 0 : strides[i]));
   }
   for (std::size_t i = 0; i < graph.params.size(); ++i) {
     bindings.push_back(scalar_binding(graph.params[i], params[i]));
@@ -126,6 +124,16 @@ DeviceLaunch::DeviceLaunch(const Kernel& kernel, const codegen::Graph& graph,
   const runtime::ContextScope scope(context_);
   args_.elements = elements;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (graph.inputs[i].is_packed()) {
+      const int first = first_bit(i, static_cast<std::uint64_t>(elements));
+      const Column& packed = inputs[i].packed(first);
+      inputs_.emplace_back(context_, packed.bytes(), shift);
+      inputs_.back().upload(packed.data());
+      args_.inputs.push_back(
+          Binding(graph.inputs[i].name,
+                  bits(static_cast<const std::uint8_t*>(inputs_.back().data()), -1, first)));
+      continue;
+    }
     inputs_.emplace_back(context_, inputs[i].bytes(), shift * size_of(inputs[i].type()));
     inputs_.back().upload(inputs[i].data());
     args_.inputs.push_back(
@@ -278,6 +286,7 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
     unsigned bits = 16, tail_bits = 16;
     const std::int64_t full = what.segment > 0 ? what.elements / what.segment : 0;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (graph.inputs[i].is_packed()) continue;
       const int size = size_of(inputs[i].type());
       const std::int64_t stride = strided ? strides[i] : what.segment;
       bits |= static_cast<unsigned>(what.shift * size);

@@ -4,6 +4,8 @@
 
 #include "chainfold/tests/support/tensor_scans.hpp"
 
+#include <iterator>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -409,6 +411,58 @@ void add_monoids(Programs& list) {
   });
 }
 
+/// Bitmaps: as filters, in conditions and values, alone, and beside folds in order.
+void add_bitmaps(Programs& list) {
+  const auto valid = [] { return cf::input<bool>("valid", cf::as_bits); };
+  const auto add = [&](const char* name, auto over, const std::vector<Fill>& kinds) {
+    list.push_back({.name = name, .over = over, .fills = kinds});
+  };
+  add(
+      "bitmap_where_f32",
+      [valid](const P& p) {
+        auto x = cf::input<float>("x");
+        auto v = valid();
+        return cf::over(p, cf::sum(x, cf::where(v)), cf::count(cf::where(v)),
+                        cf::max(x, cf::where(v && x > 0)), cf::any(!v));
+      },
+      kFloatFills);
+  add(
+      "bitmap_where_f16",
+      [valid](const P& p) {
+        auto x = cf::input<f16>("x");
+        return cf::over(p, cf::sum(x, cf::where(valid())), cf::sum(x));
+      },
+      kFloatFills);
+  add("bitmap_alone",
+      [valid](const P& p) {
+        auto v = valid();
+        return cf::over(p, cf::count(cf::where(v)), cf::all(v), cf::any(v));
+      },
+      {Fill::uniform});
+  add("bitmap_alone_argmax",
+      [valid](const P& p) {
+        auto v = cf::cast<std::uint8_t>(valid());
+        return cf::over(p, cf::argmax(v), cf::argmin(v));
+      },
+      {Fill::uniform});
+  add(
+      "bitmap_two_i8",
+      [valid](const P& p) {
+        auto x = cf::input<std::int8_t>("x");
+        auto w = cf::input<bool>("other", cf::as_bits);
+        return cf::over(p, cf::sum(cf::select(valid(), x, -x), cf::where(w)), cf::min(x));
+      },
+      kIntegerFills);
+  add("bitmap_beside_order_f64",
+      [valid](const P& p) {
+        auto x = cf::input<double>("x");
+        auto v = valid();
+        return cf::over(p, cf::argmax(x, cf::where(v)), cf::fold(brackets(), v),
+                        cf::variance(x, cf::where(v)));
+      },
+      {Fill::uniform, Fill::whole});
+}
+
 Programs make() {
   Programs list;
   add_folds<f16>(list);
@@ -456,6 +510,7 @@ Programs make() {
   add_statistics<double>(list);
   add_statistics<std::uint8_t>(list);
   add_statistics<std::int64_t>(list);
+  add_bitmaps(list);
   return list;
 }
 
@@ -492,6 +547,17 @@ std::vector<Bits> param_bits(const TestProgram& program, const codegen::Graph& g
     if (bits.size() != i + 1) throw std::invalid_argument("no value for " + graph.params[i].name);
   }
   return bits;
+}
+
+Binding input_binding(const codegen::GraphInput& input, const Column& column, std::int64_t stride) {
+  if (!input.is_packed()) {
+    return {input.name, static_cast<const void*>(column.data()), column.type(), column.count(),
+            stride};
+  }
+  const auto first = static_cast<int>((column.count() + std::ssize(input.name)) % 8);
+  const Column& packed = column.packed(first);
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(packed.data());
+  return {input.name, bits(std::span(bytes, packed.bytes()), column.count(), first)};
 }
 
 Binding scalar_binding(const codegen::GraphParam& param, Bits bits) {

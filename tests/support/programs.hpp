@@ -45,7 +45,10 @@ bool scans_over_offsets(const TestProgram& program);
 std::vector<Bits> param_bits(const TestProgram& program, const codegen::Graph& graph,
                              std::int64_t segment);
 
-/// The binding of one of them.
+/// The binding of an input: of a bitmap its bits (Column::packed), which have no stride.
+Binding input_binding(const codegen::GraphInput& input, const Column& column,
+                      std::int64_t stride = 0);
+/// The binding of a parameter.
 Binding scalar_binding(const codegen::GraphParam& param, Bits bits);
 
 }  // namespace chainfold::test

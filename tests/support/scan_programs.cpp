@@ -232,6 +232,21 @@ void add_others(Programs& list) {
     return cf::over(p, cf::inclusive(cf::any(a && b)), cf::exclusive(cf::all(a || b)),
                     cf::inclusive(cf::count(cf::where(!a))));
   });
+  add("scan_bitmap_f32", [](const P& p) {
+    auto x = cf::input<float>("x");
+    auto v = cf::input<bool>("valid", cf::as_bits);
+    return cf::over(p, cf::inclusive_sum(x, cf::where(v)), cf::exclusive(cf::count(cf::where(v))));
+  });
+  add("scan_bitmap_alone", [](const P& p) {
+    auto v = cf::input<bool>("valid", cf::as_bits);
+    return cf::over(p, cf::exclusive(cf::count(cf::where(v))));
+  });
+  add("scan_bitmap_back_i64", [](const P& p) {
+    auto x = cf::input<std::int64_t>("x");
+    auto v = cf::input<bool>("valid", cf::as_bits);
+    return cf::over(p, cf::inclusive(cf::max(x, cf::where(v)), cf::backward),
+                    cf::inclusive(cf::any(v), cf::backward));
+  });
   list.push_back({.name = "scan_offsets_i32",
                   .over =
                       [](const P& p) {

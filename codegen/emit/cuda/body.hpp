@@ -81,6 +81,9 @@ class BodyEmitter {
                     const std::string& source);
   [[nodiscard]] std::string address(const std::string& array, const Address& at,
                                     const Type& type) const;
+  /// Lanes' places in an array, in elements.
+  [[nodiscard]] std::string index(const Address& at, const Type& t) const;
+  void emit_bits(ValueId result, std::string_view function, const Load& op);
   [[nodiscard]] std::string mask_argument(ValueId mask) const;
 
   void line(const std::string& text);

@@ -41,7 +41,11 @@ bool parts_are_variables(const Type& type) {
 }  // namespace
 
 std::string BodyEmitter::address(const std::string& array, const Address& at, const Type& t) const {
-  std::string text = fmt::format("{} + {}", array, name(at.base));
+  return fmt::format("{} + {}", array, index(at, t));
+}
+
+std::string BodyEmitter::index(const Address& at, const Type& t) const {
+  std::string text = name(at.base);
   if (at.offset != kNoValue) text += " + " + name(at.offset);
   if (t.shape == Shape::uniform) return text;
   const int group_bits = std::countr_zero(static_cast<unsigned>(at.group));
@@ -106,9 +110,27 @@ void BodyEmitter::emit_store(ValueId value, std::string_view function, const std
                    pointer, fmt::join(parts, ", ")));
 }
 
+void BodyEmitter::emit_bits(ValueId result, std::string_view function, const Load& op) {
+  const Type& t = type(result);
+  const std::string bits = fmt::format("v{}_bits", result);
+  line(fmt::format("const unsigned {} = {}_bits<{}>({}, {}, {});", bits, function, t.width,
+                   op.mask == kNoValue ? "true" : name(op.mask), buffer_name(program_, op.buffer),
+                   index(op.at, t)));
+  std::vector<std::string> elements;
+  for (int i = 0; i < t.width; ++i) elements.push_back(fmt::format("({} >> {} & 1) != 0", bits, i));
+  define(result, elements);
+}
+
 void BodyEmitter::emit_op(const Instr& instr, const Load& op) {
   const Type& loaded = type(instr.results[0]);
   const bool input = program_.buffers.at(op.buffer).role == BufferRole::input;
+  if (program_.buffers.at(op.buffer).packed) {
+    return emit_bits(instr.results[0],
+                     program_.in_place                     ? "cf_ld"
+                     : cuda::inputs_are_constant(program_) ? "cf_ldg"
+                                                           : "cf_ldi",
+                     op);
+  }
   const std::string place = address(buffer_name(program_, op.buffer), op.at, loaded);
   if (input && launch_.non_temporal.evict_last_from > 0 &&
       loaded.width * size_of(loaded.elem) == kKeptBytes && loaded.elem != DType::boolean) {

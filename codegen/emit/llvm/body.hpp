@@ -75,6 +75,11 @@ class BodyEmitter {
   [[nodiscard]] DType memory_elem(int memory) const;
   /// The first element of a group of lanes.
   std::string pointer_to(int memory, const Address& at, int group);
+  /// The element at which a group of lanes begins.
+  std::string index_of(const Address& at, int group);
+  std::string load_bits(int buffer, const std::string& first, int count, const std::string& live);
+  std::vector<std::string> mask_words(const Load& op, int width);
+  void emit_packed(const Instr& instr, const Load& op);
   /// Where each lane's own element is (Address::offset), a vector.
   std::string own_pointers(int memory, const Address& at);
   std::string gather(const Load& op, std::string_view elem);

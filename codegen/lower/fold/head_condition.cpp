@@ -1,5 +1,7 @@
 #include "chainfold/codegen/lower/fold/head_condition.hpp"
 
+#include "chainfold/codegen/lower/tile/declare.hpp"
+
 namespace chainfold::codegen {
 
 ValueId HeadCondition::heads(ValueId first, ValueId exists) {
@@ -32,7 +34,9 @@ ValueId HeadCondition::computed(const Node& node, std::int64_t distance) {
     case NodeKind::param: return b_.param(static_cast<int>(graph_.literals.size()) + node.index);
     case NodeKind::input: {
       const ValueId mask = distance == 0 ? exists_ : has_before(distance);
-      return b_.load(node.index, {b_.sub(first_, b_.i64(distance))}, 1, mask);
+      const ValueId at = place_in_input(b_, graph_, static_cast<std::size_t>(node.index),
+                                        b_.sub(first_, b_.i64(distance)));
+      return b_.load(node.index, {at}, 1, mask);
     }
     case NodeKind::lag:
       return b_.select(has_before(node.index), value(node.operands[0], node.index),

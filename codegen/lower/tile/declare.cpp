@@ -32,9 +32,11 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan, const
   const bool anywhere = target.accesses_anywhere || peels_memory(plan, graph);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const GraphInput& input = graph.inputs[i];
-    const int wide = anywhere ? 1 : std::min(16, plan.load_width * size_of(input.type));
+    const bool aligned = !anywhere && !input.is_packed();
+    const int wide = aligned ? std::min(16, plan.load_width * size_of(input.type)) : 1;
     program.buffers.push_back({"in_" + std::to_string(i), input.type, BufferRole::input,
-                               static_cast<int>(i), std::max(wide, size_of(input.type)), 0});
+                               static_cast<int>(i), std::max(wide, size_of(input.type)), 0,
+                               input.is_packed()});
   }
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const Node& node = graph.node(graph.outputs[i]);
@@ -54,6 +56,20 @@ void declare_graph(Program& program, const Graph& graph, const Plan& plan, const
     add_param(program, "stride_" + std::to_string(i), DType::i64, ParamRole::stride,
               static_cast<int>(i));
   }
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (!graph.inputs[i].is_packed()) continue;
+    add_param(program, "first_bit_" + std::to_string(i), DType::i64, ParamRole::first_bit,
+              static_cast<int>(i));
+  }
+}
+
+ValueId place_in_input(Builder& b, const Graph& graph, std::size_t input, ValueId element) {
+  if (!graph.inputs[input].is_packed()) return element;
+  const std::vector<Param>& params = b.program().params;
+  const auto first_bit = std::find_if(params.begin(), params.end(), [&](const Param& param) {
+    return param.role == ParamRole::first_bit && param.index == static_cast<int>(input);
+  });
+  return b.add(element, b.param(static_cast<int>(first_bit - params.begin())));
 }
 
 int declare_scratch(Program& program, std::string name, DType type, const SizeExpr& elements,

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "chainfold/codegen/lower/tile/declare.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {
@@ -37,12 +38,14 @@ Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId po
     if (input_used_[i]) {
       Address place = at;
       if (!bases_.empty()) place.base = b_.add(bases_[i], at.base);
+      if (!staged_) place.base = place_in_input(b_, graph_, i, place.base);
       if (rows && !steps_.empty()) {
         place.stride = 0;
         place.step = steps_[i];
       }
       value = staged_ ? b_.shared_load(index, place, width, mask)
-                      : b_.load(index, place, width, mask, ahead_,
+                      : b_.load(index, place, width, mask,
+                                graph_.inputs[i].is_packed() ? kNoValue : ahead_,
                                 plan_.hints.evict_first && width == plan_.load_width);
     }
     tile.inputs.push_back(value);

@@ -104,6 +104,32 @@ CF_LOADS(cf_ldi_once, CF_GLOBAL, "ld.global.L1::evict_first", )
 // @helper cf_ld cf_ld_if
 CF_LOADS(cf_ld, CF_GLOBAL, "ld.global", : "memory")
 
+// W bits of a packed array from bit `at` on, the first one lowest; what is behind them is anything.
+// Bytes that hold none of them are not touched.
+// @helper CF_BITS
+#define CF_BITS(NAME)                                                                              \
+  template <int W>                                                                                 \
+  CF_DEVICE unsigned NAME##_bits(bool on, const void* p, long long at) {                           \
+    const unsigned char* const q = (const unsigned char*)p + (at >> 3);                            \
+    const int shift = (int)at & 7;                                                                 \
+    unsigned all = 0;                                                                              \
+    _Pragma("unroll") for (int k = 0; k <= (W + 6) / 8; ++k) {                                     \
+      unsigned char byte;                                                                          \
+      NAME##_if(k == 0 ? on : on && shift + W > 8 * k, q + k, byte);                               \
+      all |= (unsigned)byte << 8 * k;                                                              \
+    }                                                                                              \
+    return all >> shift;                                                                           \
+  }
+
+// @helper cf_ldg_bits
+CF_BITS(cf_ldg)
+
+// @helper cf_ldi_bits
+CF_BITS(cf_ldi)
+
+// @helper cf_ld_bits
+CF_BITS(cf_ld)
+
 // What loads ask of the second-level cache: to be kept longer than what is stored, or nothing. The
 // words are those that createpolicy makes for evict_last and evict_normal.
 // @helper cf_keeps
