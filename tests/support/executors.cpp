@@ -194,7 +194,10 @@ std::string difference(const Program& program, const std::vector<GuardedArray>& 
   };
   const std::vector<GuardedArray> copies = copies_of(arrays), of_baseline = copies_of(arrays);
   std::vector<InterpBuffer> buffers;
-  for (const GuardedArray& copy : copies) buffers.push_back({copy.data(), copy.elements()});
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const bool packed = program.buffers[i].packed;
+    buffers.push_back({copies[i].data(), copies[i].elements() * (packed ? 8 : 1)});
+  }
   interpret(program, buffers, params);
 
   const LlvmSource source = emit_llvm(program);

@@ -83,6 +83,13 @@ struct Bench {
           i, role == codegen::BufferRole::input ? random_bits(type, random()) : codegen::Bits{0});
     return index;
   }
+  /// The same of random bits, at either end of memory. `elements` counts bits.
+  int packed_input(std::int64_t elements, GuardedArray::At at = GuardedArray::At::end) {
+    const int index = buffer(DType::u8, codegen::BufferRole::input, (elements + 7) / 8, 0, at);
+    program.buffers.back().type = DType::boolean;
+    program.buffers.back().packed = true;
+    return index;
+  }
   [[nodiscard]] std::string run() const { return difference(program, arrays, params); }
 };
 
