@@ -103,6 +103,34 @@ TEST(OffsetsScanPrograms, AreSupportedMostly) {
   EXPECT_GT(2 * count, static_cast<std::ptrdiff_t>(scan_programs().size()));
 }
 
+/// Sums of elements near the ends of their types leave the range on the way, and come back.
+TEST(OffsetsSums, StayInRangeOnTheWay) {
+  std::size_t turn = 0;
+  std::int64_t values = 0, unchecked = 0;
+  for (const char* name :
+       {"sum_f64", "sum_f32", "basics_f64", "basics_f32", "norm_f64", "dot_f32"}) {
+    const TestProgram& tested = program(name);
+    for (const char* on : kTargets) {
+      const codegen::Target target = codegen::parse_target(on);
+      const codegen::Graph graph =
+          codegen::legalize(tested.over(offsets("offsets")).graph(), target);
+      const auto space = codegen::plan_space(graph, target, {});
+      for (const Lengths lengths : kAllLengths) {
+        if (!is_taken(static_cast<std::int64_t>(++turn))) continue;
+        InterpCase c = case_of(turn, tested);
+        c.ragged = make_ragged(lengths, 3000, turn);
+        c.fill = Fill::near_ends;
+        c.base_alignment = 16;
+        c.choice = space[turn % space.size()];
+        const Verdict verdict = expect_right(tested, target, c);
+        values += verdict.values;
+        unchecked += verdict.unchecked;
+      }
+    }
+  }
+  EXPECT_LT(unchecked, values / 2);
+}
+
 /// Every plan of the space, of folds with and without an order and with positions.
 TEST(OffsetsPlans, AgreeWithTheReference) {
   std::size_t turn = 0, plans = 0;

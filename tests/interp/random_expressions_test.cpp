@@ -24,6 +24,7 @@
 #include "chainfold/codegen/plan/print.hpp"
 #include "chainfold/codegen/plan/scan.hpp"
 #include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/runtime/launch/scan_arguments.hpp"
 #include "chainfold/tests/support/exact_sum.hpp"
 #include "chainfold/tests/support/interpreted.hpp"
 #include "chainfold/tests/support/random_graph.hpp"
@@ -89,13 +90,26 @@ std::optional<Random> make_random(Dice& dice) {
     run.elements =
         run.segment * dice.from_to(0, std::max<std::int64_t>(1, kElements / run.segment));
   }
+  if (dice.chance(25)) {
+    run.ragged = make_ragged(dice.of(kAllLengths), dice.from_to(0, kElements / 2),
+                             static_cast<std::uint64_t>(dice.below(1000)), dice.chance(30),
+                             dice.pick({DType::i64, DType::i32}));
+    if (dice.chance(30)) run.ragged = by_heads(*run.ragged);
+    partition = {.kind = run.ragged->heads ? Kind::heads : Kind::offsets};
+    for (const Column& bound : run.ragged->bounds())
+      partition.bounds.push_back({fmt::format("bound_{}", partition.bounds.size()), bound.type()});
+    run.columns = false;
+    run.segment = 0;
+    run.elements = run.ragged->elements;
+  }
   try {
     all.made = make_random_graph(dice, scans, partition, plain);
+    runtime::check_scan_partition(all.made.graph);
   } catch (const UserError&) {
     return std::nullopt;
   }
   const codegen::Graph& graph = all.graph = codegen::legalize(all.made.graph, all.target);
-  if (!has_scans(graph) && partition.kind != Kind::whole && dice.chance(20))
+  if (!has_scans(graph) && partition.has_size() && dice.chance(20))
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) run.gaps.push_back(dice.below(20));
   run.base_alignment = std::max(dice.pick({16, 16, 8, 4, 1}), codegen::widest_of_scan(graph));
   run.fill = plain ? dice.pick({Fill::constant, Fill::near_ends, Fill::near_ends, Fill::whole})
@@ -124,9 +138,11 @@ std::optional<Random> make_random(Dice& dice) {
 
 std::string words(const Random& random) {
   const InterpCase& run = random.run;
-  return fmt::format("{} on {} ({}), {} elements of {} (seed {}), {} gaps, aligned to {}{}: {}",
+  const std::string segments =
+      run.ragged ? fmt::format(" in {} segments", run.ragged->segments.size()) : "";
+  return fmt::format("{} on {} ({}), {} elements{} of {} (seed {}), {} gaps, aligned to {}{}: {}",
                      print_expression(random.made.graph), random.target.name,
-                     random.target.processors, run.elements, name_of(run.fill), run.seed,
+                     random.target.processors, run.elements, segments, name_of(run.fill), run.seed,
                      run.gaps.size(), run.base_alignment, run.in_place ? ", in place" : "",
                      to_text(*run.choice));
 }
@@ -196,13 +212,16 @@ bool agrees_with_the_reference(std::uint64_t seed) {
     auto plan = make_plan(graph, random->target, random->request, *run.choice);
     if (!plan) throw std::runtime_error("not legal");
     const auto compiled = codegen::compile_plan(graph, random->target, *std::move(plan));
-    const auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
-    const auto outputs = interpret_graph(graph, compiled, inputs, random->made.params, run);
-    EXPECT_EQ(wrong_plain(*random, inputs, outputs), "");
-    const auto expected = reference(written, inputs, run.elements,
-                                    {.segment = run.segment,
-                                     .params = random->made.params,
-                                     .plan = as_written(compiled.plan, graph, written)});
+    auto inputs = make_inputs(graph, run.elements, run.fill, run.seed);
+    if (run.ragged) set_heads(graph, *run.ragged, inputs);
+    auto outputs = interpret_graph(graph, compiled, inputs, random->made.params, run);
+    EXPECT_EQ(keep_segments(graph, run, outputs), "");
+    EXPECT_EQ(run.ragged ? "" : wrong_plain(*random, inputs, outputs), "");
+    ReferenceRequest asked{.segment = run.segment,
+                           .params = random->made.params,
+                           .plan = as_written(compiled.plan, graph, written)};
+    if (run.ragged) asked.ragged = run.ragged->segments;
+    const auto expected = reference(written, inputs, run.elements, asked);
     EXPECT_EQ(judge(expected, outputs).problems, "");
   } catch (const NoRule&) {
     return false;

@@ -320,6 +320,17 @@ LaunchStatus interpret_ragged(const codegen::Graph& graph, const codegen::Compil
   return run.told();
 }
 
+std::string keep_segments(const codegen::Graph& graph, const InterpCase& what,
+                          std::vector<Column>& outputs) {
+  std::string touched;
+  for (std::size_t o = 0; o < outputs.size() && what.ragged; ++o) {
+    if (!runtime::per_element(graph, o)) continue;
+    if (!what.in_place) touched += touched_between(outputs[o], *what.ragged, kPoison);
+    outputs[o] = of_segments(outputs[o], *what.ragged);
+  }
+  return touched;
+}
+
 Verdict check_interpreted(const TestProgram& program, const codegen::Target& target,
                           const InterpCase& what) {
   const Computation computation = program.over(what.ragged        ? what.ragged->partition()
@@ -350,12 +361,7 @@ Verdict check_interpreted(const TestProgram& program, const codegen::Target& tar
   run.elements = elements;
   if (target.arch > 0) run.options.arch = target.arch;
   std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, params, run);
-  std::string touched;
-  for (std::size_t o = 0; o < outputs.size() && what.ragged; ++o) {
-    if (!runtime::per_element(graph, o)) continue;
-    if (!what.in_place) touched += touched_between(outputs[o], *what.ragged, kPoison);
-    outputs[o] = of_segments(outputs[o], *what.ragged);
-  }
+  const std::string touched = keep_segments(graph, what, outputs);
   ReferenceRequest asked{
       .segment = what.segment, .params = params, .plan = as_written(compiled.plan, graph, written)};
   if (what.ragged) asked.ragged = what.ragged->segments;

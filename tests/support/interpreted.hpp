@@ -58,6 +58,10 @@ LaunchStatus interpret_ragged(const codegen::Graph& graph, const codegen::Compil
                               const std::vector<Column>& inputs, const InterpCase& what,
                               std::vector<Column>& outputs);
 
+/// Leaves the elements of segments in outputs with a value an element; what is wrong with others.
+std::string keep_segments(const codegen::Graph& graph, const InterpCase& what,
+                          std::vector<Column>& outputs);
+
 /// Bytes that every row of every input is aligned to.
 int alignment_of(const codegen::Graph& graph, const InterpCase& what);
 

@@ -32,7 +32,12 @@ class Writer {
  public:
   Writer(Dice& dice, bool plain) : dice_(dice), plain_(plain) {
     const int inputs = plain ? dice.pick({1, 2}) : dice.pick({0, 1, 1, 1, 1, 2, 2, 3});
-    for (int i = 0; i < inputs; ++i) inputs_.push_back(any_type());
+    for (int i = 0; i < inputs; ++i) {
+      const DType type = any_type();
+      const bool packed = type == DType::boolean && dice.chance(70);
+      inputs_.emplace_back(type,
+                           packed ? codegen::InputAccess::bits : codegen::InputAccess::elements);
+    }
   }
 
   GraphBuilder& builder() { return builder_; }
@@ -91,8 +96,8 @@ class Writer {
   NodeId leaf(DType type) {
     if (inputs_.empty() || dice_.chance(6)) return convert(builder_.index(), type);
     const auto which = dice_.below(static_cast<std::int64_t>(inputs_.size()));
-    const DType stored = inputs_[static_cast<std::size_t>(which)];
-    return convert(builder_.input("x" + std::to_string(which), stored), type);
+    const auto [stored, access] = inputs_[static_cast<std::size_t>(which)];
+    return convert(builder_.input("x" + std::to_string(which), stored, access), type);
   }
 
   /// A literal or a parameter.
@@ -151,9 +156,9 @@ class Writer {
     std::string name;
     const auto input = [&] {
       const auto which = dice_.below(static_cast<std::int64_t>(inputs_.size()));
-      const DType stored = inputs_[static_cast<std::size_t>(which)];
+      const auto [stored, access] = inputs_[static_cast<std::size_t>(which)];
       name = "x" + std::to_string(which);
-      return builder_.input(name, stored);
+      return builder_.input(name, stored, access);
     };
     last_plain_.reset();
     const NodeId x = input(), filter = dice_.chance(80) ? kNoNode : expression(DType::boolean, 1);
@@ -230,7 +235,7 @@ class Writer {
   bool plain_;
   std::optional<RandomGraph::Plain> last_plain_;
   GraphBuilder builder_;
-  std::vector<DType> inputs_;
+  std::vector<std::pair<DType, codegen::InputAccess>> inputs_;
   std::vector<std::pair<std::string, codegen::Bits>> params_;
 };
 
@@ -254,7 +259,10 @@ RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& 
     plains.push_back(*writer.last_plain());
     plains.back().output = static_cast<std::size_t>(i);
   }
-  RandomGraph made{.graph = writer.builder().finish(outputs, partition),
+  const NodeId condition = partition.kind == codegen::Partition::Kind::heads
+                               ? writer.builder().input("begins", DType::boolean)
+                               : kNoNode;
+  RandomGraph made{.graph = writer.builder().finish(outputs, partition, condition),
                    .params = {},
                    .plain = scans ? std::vector<RandomGraph::Plain>{} : std::move(plains)};
   for (const codegen::GraphParam& param : made.graph.params)

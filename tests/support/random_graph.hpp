@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -24,11 +25,11 @@ class Dice {
   bool chance(int percent) { return below(100) < percent; }
   template <class T>
   T pick(std::initializer_list<T> values) {
-    return values.begin()[below(static_cast<std::int64_t>(values.size()))];
+    return values.begin()[below(static_cast<std::int64_t>(std::size(values)))];
   }
   template <class Values>
   const auto& of(const Values& values) {
-    return values[static_cast<std::size_t>(below(static_cast<std::int64_t>(values.size())))];
+    return values[static_cast<std::size_t>(below(std::ssize(values)))];
   }
 
  private:
@@ -38,7 +39,8 @@ class Dice {
 /// A graph of up to three inputs (of any types; seldom none) and one to three outputs: folds of
 /// every kind over expressions of every type, filtered or not, what is computed from them, and, if
 /// `scans`, values an element in one or both directions beside them. `params`: one for each
-/// parameter of the graph. `plain`: sums, means and statistics of the inputs alone.
+/// parameter of the graph. Of heads the input "begins" tells. `plain`: sums, means and statistics
+/// of the inputs alone.
 struct RandomGraph {
   codegen::Graph graph;
   std::vector<codegen::Bits> params;

@@ -136,12 +136,42 @@ PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
   return all;
 }
 
+Partials PathTile::sums_of(const std::vector<Loaded>& loads) {
+  std::vector<Partials> parts;
+  for (const Loaded& load : loads) parts.push_back(tile_.fold_tile(load));
+  Partials sums;
+  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
+    std::vector<Partial> of_fold;
+    for (const Partials& part : parts) of_fold.push_back(part[f]);
+    sums.push_back(tile_.tree(f, std::move(of_fold)));
+  }
+  const ValueId bad = tile_.exceeds(sums);
+  if (bad == kNoValue) return sums;
+  const auto one_by_one = [&] {
+    TileByElements elements(b_, tile_);
+    Partials all;
+    for (const Loaded& load : loads) {
+      const Partials each = elements.tile().fold_elements(load);
+      for (int i = 0; i < load.width; ++i) {
+        Partials one = each;
+        for (Partial& part : one)
+          for (ValueId& field : part.fields)
+            if (b_.type(field).width > 1) field = b_.extract(field, i);
+        all = elements.tile().lift(all.empty() ? one : elements.tile().merge(all, one));
+      }
+    }
+    return elements.tile().flatten(all);
+  };
+  const auto states =
+      b_.branch(b_.any(bad), one_by_one, [&] { return tile_.flatten(tile_.lift(sums)); });
+  return tile_.unflatten(states);
+}
+
 bool PathTile::add_quiet(const std::vector<Loaded>& loads, Partials& open, Partials& quiet) {
   bool any = false;
+  Partials sums = sums_of(loads);
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    std::vector<Partial> parts;
-    for (const Loaded& load : loads) parts.push_back(tile_.fold_tile(load)[f]);
-    Partial sum = tile_.tree(f, std::move(parts));
+    Partial sum = std::move(sums[f]);
     if (!graph_.folds[f].commutative) {
       sum = tile_.of_warp(f, std::move(sum), 1);
       open[f] = tile_.lift(f, tile_.merge(f, open[f], sum));
@@ -343,9 +373,11 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
       for (ValueId& field : element.fields)
         if (b_.type(field).width > 1) field = b_.extract(field, i % width);
       const Partial alone = tile_.lift(f, element);
-      state = i == 0 ? alone
-                     : choose(loaded.heads[static_cast<std::size_t>(i)], alone,
-                              merge(f, state, element));
+      // Where sums of elements may leave their range only states are merged.
+      const Partial& added = tile_.is_guarded(f) ? alone : element;
+      state =
+          i == 0 ? alone
+                 : choose(loaded.heads[static_cast<std::size_t>(i)], alone, merge(f, state, added));
       if (scanned_ != nullptr) {
         all[f].push_back(state);
       } else {

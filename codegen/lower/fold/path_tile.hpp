@@ -108,6 +108,8 @@ class PathTile {
   Partials fold_ends(const Span& span, const Partials& open, const Sink& ended);
   /// A tile that one segment fills.
   Going fold_quiet(const Span& span, const Going& going);
+  /// What each lane has of elements of one segment.
+  Partials sums_of(const std::vector<Loaded>& loads);
   /// Adds elements of one segment: commutative folds lane by lane, the others in order to `open`.
   /// Returns whether there were any of the former.
   bool add_quiet(const std::vector<Loaded>& loads, Partials& open, Partials& quiet);

@@ -269,6 +269,7 @@ class TileLowering {
   // Guards (guard.cpp).
   /// Whether some fold has values for which only a fold by elements holds (Fold::guard).
   [[nodiscard]] bool has_guards() const;
+  [[nodiscard]] bool is_guarded(std::size_t fold) const { return guarded_[own(fold)]; }
   /// Of each lane whether partials are such, and of each of its elements; kNoValue where there are
   /// no guards.
   ValueId exceeds(const Partials& partials);
