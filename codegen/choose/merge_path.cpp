@@ -1,7 +1,6 @@
 #include "chainfold/codegen/choose/merge_path.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/graph/fold_kinds.hpp"
@@ -11,8 +10,8 @@
 #include "chainfold/codegen/plan/loads.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
-#include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
 
 namespace chainfold::codegen {
 

@@ -1,6 +1,7 @@
 #include "chainfold/codegen/lower/fold/path_tile.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "chainfold/codegen/base/integer_math.hpp"
@@ -55,12 +56,14 @@ Builder::Values PathTile::flatten(const Going& going) {
 }
 
 PathTile::Going PathTile::unflatten_going(const Builder::Values& values) {
-  if (!early_elements_) return {.open = tile_.unflatten(values)};
-  const auto fields = static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ptrdiff_t fields = 0;
+  for (const Fold& fold : graph_.folds) fields += std::ssize(fold.state);
   const auto first = values.begin();
-  return {.open = tile_.unflatten(Builder::Values(first, first + fields)),
-          .quiet = tile_.unflatten(Builder::Values(first + fields, first + 2 * fields)),
-          .is_quiet = values.back()};
+  Going going{.open = tile_.unflatten(Builder::Values(first, first + fields))};
+  if (std::ssize(values) == fields) return going;
+  going.quiet = tile_.unflatten(Builder::Values(first + fields, first + 2 * fields));
+  going.is_quiet = values[static_cast<std::size_t>(2 * fields)];
+  return going;
 }
 
 Partials PathTile::settle(const Going& going) {
@@ -229,10 +232,11 @@ void PathTile::mark_heads(const Span& span) {
 }
 
 void PathTile::fold_rows(const Span& span) {
-  Carry carry{.open = tile_.identities(), .quiet = tile_.identities()};
-  for (std::size_t f = 0; f < carry.open.size(); ++f)
-    carry.open[f] = choose(b_.splat(goes_on_), (*open_)[f], carry.open[f]);
-  carry.is_quiet = b_.boolean(false);
+  Carry carry{.going = {.open = tile_.identities(), .quiet = tile_.identities()}};
+  Partials& open = carry.going.open;
+  for (std::size_t f = 0; f < open.size(); ++f)
+    open[f] = choose(b_.splat(goes_on_), (*open_)[f], open[f]);
+  carry.going.is_quiet = b_.boolean(false);
   if (tile_.uses_index()) carry.head_at = b_.splat(b_.i32(-1));
   if (scanned_ != nullptr && pairs_) carry.gap = b_.splat(b_.boolean(false));
   if (plan_.rows == 1) {
@@ -251,26 +255,22 @@ void PathTile::fold_rows(const Span& span) {
 }
 
 Builder::Values PathTile::flatten(const Carry& carry) {
-  Builder::Values values = tile_.flatten(carry.open);
-  const Builder::Values quiet = tile_.flatten(carry.quiet);
-  values.insert(values.end(), quiet.begin(), quiet.end());
-  values.push_back(carry.is_quiet);
+  Builder::Values values = flatten(carry.going);
   if (carry.head_at != kNoValue) values.push_back(carry.head_at);
   if (carry.gap != kNoValue) values.push_back(carry.gap);
   return values;
 }
 
-PathTile::Carry PathTile::unflatten(const Builder::Values& values) {
-  const std::size_t fields = tile_.flatten(tile_.identities()).size();
-  const auto from = [&](std::size_t first) {
-    return tile_.unflatten(
-        Builder::Values(values.begin() + static_cast<std::ptrdiff_t>(first),
-                        values.begin() + static_cast<std::ptrdiff_t>(first + fields)));
+PathTile::Carry PathTile::unflatten(Builder::Values values) {
+  Carry carry;
+  const auto take = [&](ValueId& to, bool there) {
+    if (!there) return;
+    to = values.back();
+    values.pop_back();
   };
-  Carry carry{.open = from(0), .quiet = from(fields), .is_quiet = values[2 * fields]};
-  std::size_t next = 2 * fields + 1;
-  if (tile_.uses_index()) carry.head_at = values[next++];
-  if (next < values.size()) carry.gap = values[next];
+  take(carry.gap, scanned_ != nullptr && pairs_);
+  take(carry.head_at, tile_.uses_index());
+  carry.going = unflatten_going(values);
   return carry;
 }
 
@@ -295,10 +295,9 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
       [&] {
         Carry next_carry = before;
         // What quiet rows have left comes before this one.
-        next_carry.open =
-            settle({.open = before.open, .quiet = before.quiet, .is_quiet = before.is_quiet});
-        next_carry.quiet = tile_.identities();
-        next_carry.is_quiet = b_.boolean(false);
+        next_carry.going = {.open = settle(before.going),
+                            .quiet = tile_.identities(),
+                            .is_quiet = b_.boolean(false)};
         Row all = loaded;
         load_row(row, span, all, before.head_at);
         if (tile_.uses_index()) next_carry.head_at = all.place_behind;
@@ -309,8 +308,8 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
         Carry next_carry = before;
         Row all_quiet = loaded;
         load_row(row, span, all_quiet, before.head_at);
-        add_quiet(all_quiet.loads, next_carry.open, next_carry.quiet);
-        next_carry.is_quiet = b_.boolean(true);
+        add_quiet(all_quiet.loads, next_carry.going.open, next_carry.going.quiet);
+        next_carry.going.is_quiet = b_.boolean(true);
         return flatten(next_carry);
       }));
 }
@@ -389,7 +388,7 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
       const ValueId reaches = b_.compute(Op::ge, {b_.sub(lane, b_.i32(distance)), nearest});
       state = choose(reaches, merge(f, shuffled_up(state, distance), state), state);
     }
-    Partial& open = carry.open[f];
+    Partial& open = carry.going.open[f];
     Partial before = shuffled_up(state, 1);
     before = choose(open_here, choose(is_first, open, merge(f, open, before)), before);
     before_.store(b_, tile_, f, {b_.mul(row, b_.i64(kWarpWidth))}, before, kNoValue);

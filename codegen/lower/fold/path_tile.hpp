@@ -99,11 +99,9 @@ class PathTile {
   };
   /// What rows of a tile hand on: the state since the last head, and the place of the last head.
   struct Carry {
-    Partials open;
-    Partials quiet;               ///< a state a lane, of rows without heads since then
-    ValueId is_quiet = kNoValue;  ///< whether there were such rows, uniform boolean
-    ValueId head_at = kNoValue;   ///< i32, in all lanes; where indices are asked for
-    ValueId gap = kNoValue;       ///< whether elements are of no segment, in all lanes; of scans
+    Going going;                 ///< of rows as a stretch has it of tiles
+    ValueId head_at = kNoValue;  ///< i32, in all lanes; where indices are asked for
+    ValueId gap = kNoValue;      ///< whether elements are of no segment, in all lanes; of scans
   };
   Partials fold_ends(const Span& span, const Partials& open, const Sink& ended);
   /// A tile that one segment fills.
@@ -148,7 +146,7 @@ class PathTile {
   ValueId i32_of(ValueId value) { return b_.convert(value, DType::i32); }
   ValueId i64_of(ValueId value) { return b_.convert(value, DType::i64); }
   Builder::Values flatten(const Carry& carry);
-  Carry unflatten(const Builder::Values& values);
+  Carry unflatten(Builder::Values values);
 
   Builder& b_;
   TileLowering& tile_;

@@ -1,7 +1,5 @@
 #include "chainfold/codegen/lower/fold/segment_bounds.hpp"
 
-#include <algorithm>
-
 namespace chainfold::codegen {
 
 BoundBuffers declare_bounds(Program& program, const Graph& graph) {
