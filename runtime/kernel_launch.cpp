@@ -282,7 +282,9 @@ void Kernel::launch(const LaunchArgs& args) const {
 
 void Kernel::State::add_pieces_of_sizes(const LaunchArgs& args, Way way, Pieces& pieces) {
   check_elements(args);
-  const Bindings bindings = runtime::with_any_memory(*graph, args.inputs);
+  Bindings bindings = runtime::with_any_memory(*graph, args.inputs);
+  // How many segments there are changes the scratch, and no kernel.
+  if (way == Way::itself) bindings = runtime::with_any_bounds(*graph, bindings);
   runtime::Arguments arguments = runtime::resolve(*graph, bindings, args.elements);
   runtime::check_scan_strides(*graph, arguments);
   for (std::size_t o = 0; o < std::min(args.outputs.size(), graph->outputs.size()); ++o)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "chainfold/codegen/graph/graph.hpp"
@@ -107,10 +108,12 @@ class GpuLarge : public testing::Test {
   /// Runs a kernel whose only output has values of type T.
   template <class T>
   void launch(const Kernel& kernel, const runtime::DeviceBuffer& input, std::int64_t elements,
-              const runtime::DeviceBuffer& output, std::int64_t values) const {
+              const runtime::DeviceBuffer& output, std::int64_t values,
+              const std::optional<Binding>& more = std::nullopt) const {
     LaunchArgs args{.elements = elements,
                     .inputs = {{"x", static_cast<const std::int8_t*>(input.data()), elements}},
                     .outputs = {OutputBinding(static_cast<T*>(output.data()), values)}};
+    if (more) args.inputs.push_back(*more);
     const std::int64_t bytes = kernel.scratch_bytes(args);
     const runtime::DeviceBuffer scratch(*context_,
                                         static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
@@ -198,6 +201,33 @@ TEST_F(GpuLarge, SumOfMoreThanTwoToThe32) {
   if (!fits(kElements)) GTEST_SKIP() << "needs " << (kElements >> 30) << " GiB";
   const auto sums = sums_of(cf::whole(), "", kElements, 1);  // first: sum() follows from its input
   EXPECT_EQ(sums[0], sum(0, kElements));
+}
+
+/// A giant of more than 2^32 elements among tiny ones, behind which others begin beyond 2^32.
+TEST_F(GpuLarge, OffsetsBeyondTwoToThe32) {
+  constexpr std::int64_t kTiny = 100'001, kElements = kBeyond + 2 * kTiny * 3 + 1037;
+  std::vector<std::int64_t> offsets{0};
+  for (std::int64_t i = 0; i < kTiny; ++i) offsets.push_back(offsets.back() + i % 4);
+  offsets.push_back(offsets.back() + kBeyond + 5);
+  for (std::int64_t i = 0; i < kTiny; ++i) offsets.push_back(offsets.back() + i % 4);
+  ASSERT_LE(offsets.back(), kElements);
+  if (!fits(kElements)) GTEST_SKIP() << "needs " << (kElements >> 30) << " GiB";
+  const runtime::ContextScope scope(*context_);
+  const Kernel kernel =
+      compiled(cf::over(cf::offsets("o"), cf::sum(cf::input<std::int8_t>("x"))), "");
+  const runtime::DeviceBuffer input = periodic_input(kElements);
+  const std::size_t bytes = offsets.size() * sizeof(std::int64_t);
+  const runtime::DeviceBuffer told(*context_, bytes), output(*context_, bytes);
+  runtime::copy_to_device(*context_, told.pointer(), offsets.data(), bytes, nullptr);
+  const auto segments = static_cast<std::int64_t>(offsets.size()) - 1;
+  launch<std::int64_t>(kernel, input, kElements, output, segments,
+                       Binding("o", static_cast<const std::int64_t*>(told.data()), segments + 1));
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(segments), -1);
+  runtime::copy_to_host(*context_, sums.data(), output.pointer(), sums.size() * sizeof sums[0],
+                        nullptr);
+  runtime::synchronize(*context_, nullptr);
+  for (std::size_t s = 0; s < sums.size(); ++s)
+    ASSERT_EQ(sums[s], sum(offsets[s], offsets[s + 1])) << s;
 }
 
 TEST_F(GpuLarge, ColumnsOfMoreThanTwoToThe32) {

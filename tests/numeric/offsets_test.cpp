@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "chainfold/tests/support/programs.hpp"
 #include "chainfold/tests/support/ragged.hpp"
 #include "chainfold/tests/support/reference.hpp"
+#include "chainfold/tests/support/thin.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -243,6 +245,40 @@ TEST_F(CpuOffsetsErrors, ShortStacksDo) {
   ASSERT_EQ(pthread_join(thread, nullptr), 0);
   EXPECT_EQ(sums, (std::vector<float>{6, 22}));
   EXPECT_EQ(places, (std::vector<std::int64_t>{0, 0}));
+}
+
+/// Threads share the stretches out as they come; bits do not depend on it.
+TEST_F(CpuOffsetsErrors, BitsAreTheSameEveryTime) {
+  const Ragged ragged = make_ragged(Lengths::giant, 60'000, 9);
+  const auto y = input<float>("x");
+  const auto kernel = compile(over(offsets("offsets"), sum(y), variance(y), inclusive_sum(y)),
+                              {.target = target("cpu")});
+  const Column data = make_column(DType::f32, ragged.elements, Fill::normal, 3);
+  const std::vector<Column> bounds = ragged.bounds();
+  const Bindings bindings{
+      Binding("x", static_cast<const void*>(data.data()), DType::f32, data.count()),
+      Binding("offsets", static_cast<const void*>(bounds[0].data()), DType::i64,
+              bounds[0].count())};
+  const auto bits_of_run = [&] {
+    const auto [sums, variances, scans] = kernel.run(bindings);
+    std::vector<std::uint32_t> bits;
+    for (const auto* output : {&sums, &variances, &scans})
+      for (const float value : *output) bits.push_back(std::bit_cast<std::uint32_t>(value));
+    return bits;
+  };
+  const std::vector<std::uint32_t> first = bits_of_run();
+  constexpr int kRuns = thinned(1000);
+  for (int i = 1; i < kRuns; ++i) ASSERT_EQ(bits_of_run(), first) << "run " << i;
+}
+
+TEST_F(CpuOffsetsErrors, PreparationNeedsNoOffsets) {
+  const auto before = kernel();
+  before.prepare({.elements = 7});
+  before.prepare({.elements = 7}, Sizes::up_to);
+  const std::vector<std::int64_t> offsets{0, 3, 7};
+  EXPECT_EQ(std::get<0>(before.run({{"x", x}, {"row_ptr", offsets}})), (std::vector<float>{6, 22}));
+  expect_error<UserError>([&] { (void)before.scratch_bytes({.elements = 7}); },
+                          ErrorCode::missing_input, "row_ptr", {"not bound"});
 }
 
 TEST_F(CpuOffsetsErrors, NamesAreTheirOwn) {
