@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <type_traits>
 
@@ -171,18 +172,32 @@ std::vector<Source> Case::sources() const {
 }
 
 Elements Case::elements_of(std::int64_t index) const {
+  if (ragged) {
+    const auto at = static_cast<std::size_t>(index);
+    return {.first = ragged->offsets[at], .count = ragged->offsets[at + 1] - ragged->offsets[at]};
+  }
   const std::int64_t count = elements / segments();
   if (columns > 0) return {.first = index, .count = count, .step = columns};
   return {.first = index * count, .count = count, .step = 1};
 }
 
+Elements Case::segment_around(std::int64_t element) const {
+  if (!ragged) return elements_of(element / (elements / segments()));
+  const auto behind = std::upper_bound(ragged->offsets.begin(), ragged->offsets.end(), element);
+  return elements_of(behind - ragged->offsets.begin() - 1);
+}
+
 std::string Case::op_name() const {
+  if (ragged)
+    return fmt::format("{}_{}{}", bench::name_of(op), ragged->has_flags() ? "heads_" : "",
+                       ragged->lengths);
   return std::string(bench::name_of(op)) + (columns > 0 ? "_axis0" : in_place ? "_in_place" : "");
 }
 
 std::int64_t Case::bytes_read() const {
   std::int64_t bytes = 0;
   for (const Input& input : inputs()) bytes += elements * size_of(input.type);
+  if (ragged) bytes += ragged->bytes();
   return bytes;
 }
 
@@ -195,6 +210,7 @@ std::int64_t Case::bytes_written() const {
 
 std::string Case::name() const {
   const std::string size = columns > 0   ? fmt::format("C={}", columns)
+                           : ragged      ? fmt::format("{} {}", ragged->lengths, segment)
                            : segment > 0 ? fmt::format("S={}", segment)
                                          : "whole";
   const std::string type = op == Op::q6 ? "i64" : std::string(chainfold::name_of(in));
@@ -216,6 +232,21 @@ Case make_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t s
 
 Case make_case(Op op, DType in, std::int64_t elements, std::int64_t segment) {
   return make_case(op, in, typed_fold(op, in, whole()).output_type(0), elements, segment);
+}
+
+Case make_ragged_case(Op op, DType in, DType out,
+                      const std::shared_ptr<const RaggedSegments>& segments) {
+  const dsl::Partition partition = segments->has_flags()
+                                       ? dsl::Partition(heads(input<bool>("begins")))
+                                       : dsl::Partition(offsets("offsets"));
+  return {.op = op,
+          .in = in,
+          .out = out,
+          .elements = segments->offsets.back(),
+          .segment = segments->mean,
+          .computation = computation_of(op, in, out, partition),
+          .source = source_of(op, in),
+          .ragged = segments};
 }
 
 Case make_columns_case(Op op, DType in, DType out, std::int64_t elements, std::int64_t columns) {

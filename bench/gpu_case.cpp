@@ -38,6 +38,12 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
     const auto fit = static_cast<std::int64_t>(inputs[i].bytes()) / slice_strides_[i];
     slices_ = std::clamp<std::int64_t>(fit, 1, slices_);
   }
+  if (test.ragged) {
+    told_ = runtime::DeviceBuffer(context, static_cast<std::size_t>(test.ragged->bytes()));
+    runtime::copy_to_device(context, told_.pointer(), test.ragged->data(), told_.bytes(),
+                            stream.handle());
+    stream.synchronize();
+  }
   copies_ = std::clamp<std::int64_t>(kBeyondCaches / test.bytes_written(), 2, 16);
   copies_ = std::min(copies_, most_sets);
   sets_ = std::max(slices_, copies_);
@@ -74,6 +80,7 @@ LaunchArgs GpuCase::args(std::int64_t set) const {
   args.stream = stream_.handle();
   for (std::size_t i = 0; i < names_.size(); ++i)
     args.inputs.push_back(Binding(names_[i].name, input(i, set), names_[i].type));
+  if (test_.ragged) args.inputs.push_back(test_.ragged->binding(told()));
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     args.outputs.push_back(
         OutputBinding(output(i, set), test_.computation.output_type(i), test_.output_size()));

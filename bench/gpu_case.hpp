@@ -30,6 +30,8 @@ class GpuCase {
   [[nodiscard]] void* input(std::size_t i, std::int64_t set) const;
   [[nodiscard]] void* output(std::size_t i, std::int64_t set) const;
   [[nodiscard]] const std::vector<Case::Input>& inputs() const noexcept { return names_; }
+  /// What tells segments of other lengths; null where they are of one.
+  [[nodiscard]] const void* told() const { return told_.data(); }
   /// The arguments of a launch on a set, without scratch.
   [[nodiscard]] LaunchArgs args(std::int64_t set) const;
   /// Queues the input's copy to where a scan in place finds it; nothing for others.
@@ -45,6 +47,7 @@ class GpuCase {
   const runtime::Context& context_;
   const runtime::Stream& stream_;
   std::vector<runtime::DeviceBuffer> outputs_;
+  runtime::DeviceBuffer told_;  // what tells segments of other lengths
   // Bytes from one set of an output, or of an input, to the next.
   std::vector<std::int64_t> strides_, slice_strides_;
   std::int64_t slices_ = 1, copies_ = 1, sets_ = 1;

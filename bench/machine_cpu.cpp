@@ -103,6 +103,7 @@ class CpuContest final : public Contest {
     runs_.emplace_back();
     entrants_.push_back(make_entrant(way, [&](Entrant& entrant) {
       const double bound = way.ours()          ? load_ours(way, plans, entrant)
+                           : test_.ragged      ? load_ragged_loop(entrant)
                            : is_scan(test_.op) ? load_std(entrant)
                                                : load_loop(entrant);
       if (entrant.missing.empty()) entrant.off = check(checker, bound);
@@ -114,6 +115,7 @@ class CpuContest final : public Contest {
     LaunchArgs args{.elements = test_.elements};
     for (std::size_t i = 0; i < names_.size(); ++i)
       args.inputs.push_back(Binding(names_[i].name, input(i), names_[i].type));
+    if (test_.ragged) args.inputs.push_back(test_.ragged->binding(test_.ragged->data()));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       args.outputs.push_back(
           OutputBinding(output(i), test_.computation.output_type(i), test_.output_size()));
@@ -144,6 +146,16 @@ class CpuContest final : public Contest {
     };
     keep(loop, "a loop with omp simd", entrant);
     return bound;
+  }
+
+  double load_ragged_loop(Entrant& entrant) {
+    const auto loop = [type = type_of(test_.in), x = input(0), out = output(0),
+                       scan = is_scan(test_.op), offsets = test_.ragged->offsets.data(),
+                       segments = test_.segments()] {
+      return openmp::sum_ragged(type, x, offsets, segments, scan, out);
+    };
+    keep(loop, "a loop over segments, threads taking many at a time", entrant);
+    return 1 << 20;
   }
 
   double load_std(Entrant& entrant) {
@@ -220,6 +232,11 @@ class CpuMachine final : public Machine {
 
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
+    if (test.ragged) {
+      const bool has_loop = test.in == DType::f32 || test.in == DType::f64 || test.in == DType::i32;
+      if (has_loop) result.push_back({.impl = "openmp-simd", .kind = {}, .strategy = {}});
+      return result;
+    }
     const bool known =
         is_scan(test.op) ? scan_of(test.op).has_value() : fold_of(test.op).has_value();
     if (!has_peers(test.op) || !known) return result;

@@ -145,7 +145,10 @@ class GpuContest final : public Contest {
 
 #ifdef CHAINFOLD_BENCH_CUB
   double load_cub(const Way& way, Entrant& entrant, Runner& runner) {
-    const cub_peer::Problem problem{test_.op, test_.in, test_.out, test_.elements, test_.segment};
+    const auto* const offsets = static_cast<const std::int64_t*>(
+        test_.ragged && !test_.ragged->has_flags() ? memory_.told() : nullptr);
+    const cub_peer::Problem problem{test_.op,      test_.in, test_.out,       test_.elements,
+                                    test_.segment, offsets,  test_.segments()};
     const auto form = test_.segment == 0          ? cub_peer::Form::whole
                       : way.impl == "cub-keys"    ? cub_peer::Form::keys
                       : way.impl == "cub-offsets" ? cub_peer::Form::offsets
@@ -175,6 +178,7 @@ class GpuContest final : public Contest {
     };
     if (is_scan(test_.op)) return peer_scan_bound_u(test_, 1);
     // Sums of this many elements are added one by one at most.
+    if (test_.ragged) return 4096;
     const std::int64_t length = test_.elements / test_.segments();
     return static_cast<double>(std::min<std::int64_t>(length, 4096));
   }
@@ -266,6 +270,11 @@ class GpuMachine final : public Machine {
   std::vector<Way> ways(const Case& test) override {
     std::vector<Way> result = plans_.ways(test);
     if (test.columns > 0) return result;  // CUB folds what is contiguous
+    if (test.ragged) {
+      if (!test.ragged->has_flags())
+        result.push_back({.impl = "cub-offsets", .kind = {}, .strategy = {}});
+      return result;
+    }
     if (!has_peers(test.op)) return result;
     if (is_scan(test.op)) {
       if (test.segment == 0) {

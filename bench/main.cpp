@@ -79,9 +79,10 @@ void add_options(CLI::App& app, Arguments& a) {
          "what to measure: first (folds of every kind, compile, launch), reduce (folds of every "
          "size and type by every strategy, and the peers), scan (running folds, likewise), "
          "folds (folds and scans other than sums, on a line of memory and off), "
+         "ragged (sums and running sums over segments that data tell), "
          "papers (what others published about "
          "sums and scans by tensor cores, once more) or plans (what --plans lists)")
-      ->check(CLI::IsMember({"first", "reduce", "scan", "folds", "papers", "plans"}))
+      ->check(CLI::IsMember({"first", "reduce", "scan", "folds", "ragged", "papers", "plans"}))
       ->capture_default_str();
   app.add_option("--target", a.target, "gpu (device 0) or cpu")
       ->check(CLI::IsMember({"gpu", "cpu"}))
@@ -92,7 +93,7 @@ void add_options(CLI::App& app, Arguments& a) {
       "--only", a.only,
       "regular expression: only rows whose name it is found in: 'sum f16->f16 S=64 gpu', "
       "'compile gpu' (first), 'sum/f16/64', 'axis0/f32/1024' (reduce), 'scan/f16/64' (scan), "
-      "'argmax/f16/64$' (folds), 'split/' (papers)");
+      "'argmax/f16/64$' (folds), 'ragged/zipf/f32' (ragged), 'split/' (papers)");
   app.add_option("--elements", a.elements,
                  "f16 elements; other types get as many bytes (default: 2^30 on a GPU; on a CPU "
                  "2^28, the others 2^27)")
@@ -162,6 +163,7 @@ std::vector<chainfold::bench::NamedCase> cases_of(const Arguments& a, std::int64
   if (a.suite == "papers") return papers_cases(bytes, chainfold::target(a.target));
   if (a.suite == "scan") return scan_cases(bytes);
   if (a.suite == "folds") return folds_cases(bytes);
+  if (a.suite == "ragged") return ragged_cases(bytes, std::regex(a.only));
   if (a.suite == "reduce") return reduce_cases(bytes, a.target == "gpu" ? 0 : cpu_cached_bytes());
   if (a.plans.empty()) throw std::runtime_error("the suite plans needs --plans FILE");
   std::ifstream list(a.plans);
@@ -211,7 +213,7 @@ int run_contests(const Arguments& a) {
   head.target = a.target;
   for (const std::string_view name : chainfold::codegen::strategy_names()) {
     const auto strategy = chainfold::codegen::parse_choice(name).strategy;
-    if (a.suite == "papers" || a.suite == "plans" || a.suite == "folds" ||
+    if (a.suite == "papers" || a.suite == "plans" || a.suite == "folds" || a.suite == "ragged" ||
         chainfold::codegen::is_scan(strategy) == (a.suite == "scan"))
       head.strategies.emplace_back(name);
   }

@@ -2,7 +2,7 @@
 include_guard(GLOBAL)
 set(CHAINFOLD_COMMIT "" CACHE STRING "Commit that the benchmark reports (default: asked of Git when it runs)")
 add_library(chainfold_bench_parts OBJECT)
-foreach(part report results_file cases typed_folds compile_cases reference contest reduce_cases scan_cases folds_cases papers_cases plans_cases suite_reduce)
+foreach(part report results_file cases typed_folds compile_cases reference contest reduce_cases scan_cases folds_cases ragged_cases papers_cases plans_cases suite_reduce)
   target_sources(chainfold_bench_parts PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${part}.cpp)
 endforeach()
 target_link_libraries(chainfold_bench_parts PRIVATE chainfold::chainfold chainfold_options

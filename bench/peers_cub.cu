@@ -52,6 +52,13 @@ std::string version() {
 }
 
 bool has(const Problem& problem, Form form) {
+  if (problem.offsets != nullptr) {
+    if (form != Form::offsets || problem.in != problem.out) return false;
+    const bool wide =
+        problem.in == DType::f32 || problem.in == DType::f64 || problem.in == DType::i32;
+    if (problem.op == Op::sum) return wide;
+    return problem.op == Op::inclusive_sum && problem.in == DType::f32 && kHasSegmentedScan;
+  }
   if ((form == Form::whole) != (problem.segment == 0)) return false;
   if (is_scan(problem.op)) return has_scan(problem, form);
   if (form == Form::keys || (form == Form::fixed && !kHasFixed)) return false;

@@ -21,6 +21,9 @@ struct Problem {
   DType in = DType::f32, out = DType::f32;
   std::int64_t elements = 0;
   std::int64_t segment = 0;  ///< 0: whole
+  /// Of segments of other lengths what is read: one more than there are segments.
+  const std::int64_t* offsets = nullptr;
+  std::int64_t segments = 1;
 };
 
 /// "3.6.0"

@@ -81,6 +81,13 @@ cudaError_t call_cub(const Problem& problem, Form form, Temporary temporary, In 
                                        stream);
     }
   }
+  if (problem.offsets != nullptr) {
+    if constexpr (PlainSum)
+      return cub::DeviceSegmentedReduce::Sum(temporary.data, temporary.bytes, in, out,
+                                             problem.segments, problem.offsets, problem.offsets + 1,
+                                             stream);
+    return cudaErrorNotSupported;
+  }
   const std::int64_t segments = n / problem.segment;
   if (form == Form::fixed) {
     if constexpr (kHasFixed) {

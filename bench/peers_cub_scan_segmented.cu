@@ -1,4 +1,5 @@
-// Scans of segments of f16 by offsets, which a counting iterator computes.
+// Scans of segments of f16 by offsets, which a counting iterator computes, and of f32 by offsets in
+// memory.
 #include "chainfold/bench/peers_cub_scan.cuh"
 
 namespace chainfold::bench::cub_peer {
@@ -9,6 +10,12 @@ cudaError_t run_segmented_scan([[maybe_unused]] const Problem& problem,
                                [[maybe_unused]] cudaStream_t stream) {
 #if __has_include(<cub/device/device_segmented_scan.cuh>)
   using Scan = cub::DeviceSegmentedScan;
+  if (problem.offsets != nullptr) {
+    if (problem.op != Op::inclusive_sum || problem.in != DType::f32) return cudaErrorNotSupported;
+    return Scan::InclusiveSegmentedScan(
+        temporary.data, temporary.bytes, static_cast<const float*>(in), static_cast<float*>(out),
+        problem.offsets, problem.offsets + 1, problem.segments, cuda::std::plus<float>{}, stream);
+  }
   const auto begins = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0),
                                                       Times{problem.segment});
   const std::int64_t segments = problem.elements / problem.segment;

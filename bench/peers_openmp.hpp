@@ -32,6 +32,10 @@ enum class Type { f16, bf16, f32, f64, i8, i32 };
 /// they are few. Returns false where there is no loop for it or the compiler lacks the type.
 bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segments,
           std::int64_t length, bool whole, void* first, void* second);
+/// Sums of segments [offsets[i], offsets[i + 1]), or, `scan`, running sums within them, of f32, f64
+/// and i32. Threads take some segments at a time, as they come.
+bool sum_ragged(Type type, const void* x, const std::int64_t* offsets, std::int64_t segments,
+                bool scan, void* out);
 /// Sums of the columns of a row-major matrix, rounded like those of fold().
 bool sum_columns(Type type, const void* x, std::int64_t rows, std::int64_t columns, void* out);
 

@@ -263,6 +263,47 @@ bool fold_f16(Fold, const void*, const void*, std::int64_t, std::int64_t, bool, 
 
 }  // namespace
 
+namespace {
+
+template <class T, class Sum>
+bool sum_ragged_of(const void* x, const std::int64_t* offsets, std::int64_t segments, bool scan,
+                   void* out) {
+  const auto* const in = static_cast<const T*>(x);
+  auto* const to = static_cast<T*>(out);
+  if (scan) {
+#pragma omp parallel for schedule(guided)
+    for (std::int64_t s = 0; s < segments; ++s) {
+      Sum sum = 0;
+      for (std::int64_t i = offsets[s]; i < offsets[s + 1]; ++i) {
+        sum += static_cast<Sum>(in[i]);
+        to[i] = static_cast<T>(sum);
+      }
+    }
+    return true;
+  }
+#pragma omp parallel for schedule(guided)
+  for (std::int64_t s = 0; s < segments; ++s) {
+    Sum sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = offsets[s]; i < offsets[s + 1]; ++i) sum += static_cast<Sum>(in[i]);
+    to[s] = static_cast<T>(sum);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool sum_ragged(Type type, const void* x, const std::int64_t* offsets, std::int64_t segments,
+                bool scan, void* out) {
+  switch (type) {
+    case Type::f32: return sum_ragged_of<float, float>(x, offsets, segments, scan, out);
+    case Type::f64: return sum_ragged_of<double, double>(x, offsets, segments, scan, out);
+    case Type::i32:
+      return sum_ragged_of<std::int32_t, std::uint32_t>(x, offsets, segments, scan, out);
+    default: return false;
+  }
+}
+
 bool fold(Fold what, Type type, const void* x, const void* y, std::int64_t segments,
           std::int64_t length, bool whole, void* first, void* second) {
   if (what >= Fold::max) {

@@ -171,7 +171,8 @@ std::vector<Expected> expected_of(const Case& test, const Sums& sums, std::int64
   if (test.op == Op::dot) scale *= 2;
   const auto n = static_cast<double>(count);
   const auto magnitude = static_cast<double>(scaled(sums.magnitude, scale));
-  const auto mean = static_cast<double>(scaled(sums.sum, scale) / count);
+  const std::int64_t some = std::max<std::int64_t>(1, count);
+  const auto mean = static_cast<double>(scaled(sums.sum, scale) / some);
   const auto exactly = [&](std::int64_t k) {
     const auto value = static_cast<double>(scaled(k, scale));
     return Expected{.value = value, .magnitude = std::fabs(value)};
@@ -255,21 +256,23 @@ void sort_and_thin(std::vector<std::int64_t>& numbers) {
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
-/// Elements of some segments, each of the same length.
-std::vector<std::int64_t> elements_of_segments(const std::vector<std::int64_t>& segments,
-                                               std::int64_t length) {
+/// Elements of some segments.
+std::vector<std::int64_t> elements_of_segments(const Case& test,
+                                               const std::vector<std::int64_t>& segments) {
   constexpr std::int64_t kAll = 2000, kLeast = 4, kFewSegments = 8;
   const auto count = static_cast<std::int64_t>(segments.size());
-  const std::int64_t wanted = std::min(length, std::max(kLeast, kAll / count / 2));
   std::vector<std::int64_t> elements;
   for (const std::int64_t segment : segments) {
+    const auto [begin, length, step] = test.elements_of(segment);
+    if (length == 0) continue;
+    const std::int64_t wanted = std::min(length, std::max(kLeast, kAll / count / 2));
     std::vector<std::int64_t> places =
         some_of(length, wanted, static_cast<std::uint64_t>(segment) << 20);
     for (std::int64_t power = 2; count <= kFewSegments && power < length; power *= 2) {
       places.push_back(power - 1);
       places.push_back(power);
     }
-    for (const std::int64_t place : places) elements.push_back(segment * length + place);
+    for (const std::int64_t place : places) elements.push_back(begin + place);
   }
   sort_and_thin(elements);
   return elements;
@@ -280,7 +283,6 @@ std::vector<std::int64_t> elements_of_segments(const std::vector<std::int64_t>& 
 std::vector<std::vector<Expected>> references(const Case& test,
                                               const std::vector<std::int64_t>& indices) {
   std::vector<std::vector<Expected>> result;
-  const std::int64_t length = test.elements / test.segments();
   const std::int64_t own = test.op == Op::exclusive_sum ? 0 : 1;  // whether the element is in
   Sums sums, all;
   std::int64_t begin = -1, next = -1;
@@ -290,14 +292,15 @@ std::vector<std::vector<Expected>> references(const Case& test,
       result.push_back(expected_of(test, sums_of_all(test, all), all.first, all.count));
       continue;
     }
+    const Elements segment = test.segment_around(index);
     if (test.op == Op::decay) {
-      result.push_back({decay_of(test, index / length * length, index)});
+      result.push_back({decay_of(test, segment.first, index)});
       continue;
     }
-    if (begin != index / length * length) {
-      begin = next = index / length * length;
+    if (begin != segment.first) {
+      begin = next = segment.first;
       sums = {};
-      if (knows_all(test.op)) all = sums_of_all(test, {.first = begin, .count = length});
+      if (knows_all(test.op)) all = sums_of_all(test, segment);
     }
     const std::int64_t end = index + own;
     sums.merge(sums_of_all(test, {.first = next, .count = end - next}));
@@ -318,12 +321,20 @@ std::vector<Expected> reference(const Case& test, std::int64_t index) {
 
 Checker::Checker(const Case& test) : test_(test) {
   constexpr std::int64_t kElements = 1 << 23, kMost = 500;
-  const std::int64_t count = test.segments(), length = test.elements / count;
+  const std::int64_t count = test.segments(),
+                     length = std::max<std::int64_t>(1, test.elements / count);
   const std::int64_t wanted =
       std::min({count, kMost, std::max<std::int64_t>(3, kElements / length)});
   sample_ = some_of(count, wanted, 0);
   sort_and_thin(sample_);
-  if (is_scan(test.op)) sample_ = elements_of_segments(sample_, length);
+  if (test.ragged) {  // the longest one is hardly ever drawn
+    std::int64_t longest = 0;
+    for (std::int64_t s = 1; s < count; ++s)
+      if (test.elements_of(s).count > test.elements_of(longest).count) longest = s;
+    sample_.push_back(longest);
+    sort_and_thin(sample_);
+  }
+  if (is_scan(test.op)) sample_ = elements_of_segments(test, sample_);
   expected_ = references(test, sample_);
 }
 
@@ -335,11 +346,12 @@ Deviation Checker::check(const ValuesOf& values, double bound_u, bool may_overfl
   const double own = unproven ? 64 : 4;
   const bool exact =
       test_.op == Op::max || test_.op == Op::min_max || test_.op == Op::inclusive_max;
-  const std::int64_t length = test_.elements / test_.segments();
   Deviation largest;
   for (std::size_t s = 0; s < sample_.size(); ++s) {
     // Of a scan, what is behind all of a segment: other prefixes of normal data may be near zero.
-    const bool total = !is_scan(test_.op) || (sample_[s] + 1) % length == 0;
+    const auto ends = [&](const Elements& all) { return all.first + all.count; };
+    const bool total =
+        !is_scan(test_.op) || ends(test_.segment_around(sample_[s])) == sample_[s] + 1;
     const std::vector<std::vector<std::byte>> outputs = values(sample_[s]);
     const std::vector<Expected>& expected = expected_[s];
     if (outputs.size() != expected.size()) throw std::logic_error("another number of outputs");

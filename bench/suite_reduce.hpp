@@ -1,5 +1,5 @@
-// The suites `reduce`, `scan` and `folds`, lists of named cases: segmented and whole folds, and
-// scans, of every type and size, by every strategy of ours and by the peers.
+// The suites `reduce`, `scan`, `folds` and `ragged`, lists of named cases: segmented and whole
+// folds, and scans, of every type and size, by every strategy of ours and by the peers.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,11 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes);
 /// All of the suite `folds`, likewise: folds and scans other than sums, "argmax/f16/64", and the
 /// same one element off a line of memory, "argmax/f16/64/off".
 std::vector<NamedCase> folds_cases(std::int64_t bytes);
+
+/// All of the suite `ragged`, likewise, whose names match `only`: sums and running sums over
+/// segments that offsets tell, of lengths of every kind, "ragged/geometric/f32/8", and sums over
+/// segments that flags begin, "heads/geometric/f32/16".
+std::vector<NamedCase> ragged_cases(std::int64_t bytes, const std::regex& only);
 
 struct ReduceOptions {
   std::regex only{""};               ///< searched in a case's name
