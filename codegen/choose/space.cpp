@@ -113,6 +113,7 @@ void add_merge_paths(Space& space, const PlanChoice& around) {
     }
   }
   space.vary(around, &PlanChoice::bytes, {8, 4});
+  if (around.apart > 0) space.vary(around, &PlanChoice::apart, {0, 1, 4, 16, 64});
 }
 
 void add_parts(Space& space, const PlanChoice& around) {

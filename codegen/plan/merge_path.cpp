@@ -22,12 +22,11 @@ constexpr int kMostElements = 16;
 /// Blocks of one warp that a multiprocessor holds.
 constexpr int kMostBlocks = 32;
 
-constexpr PlanField kFields[] = {{"warps", &PlanChoice::warps},
-                                 {"depth", &PlanChoice::depth},
-                                 {"rows", &PlanChoice::rows},
-                                 {"parts", &PlanChoice::parts},
-                                 {"blocks", &PlanChoice::occupancy, false},
-                                 {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kFields[] = {
+    {"warps", &PlanChoice::warps},        {"depth", &PlanChoice::depth},
+    {"rows", &PlanChoice::rows},          {"parts", &PlanChoice::parts},
+    {"apart", &PlanChoice::apart, false}, {"blocks", &PlanChoice::occupancy, false},
+    {"bytes", &PlanChoice::bytes}};
 
 /// One that looks at offsets, or three that find heads; two of folds, or three of scans.
 int launches_of(const Graph& graph) {
@@ -44,6 +43,8 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.lanes_per_segment = kWarpWidth;
   plan.vector_lanes = site.target.vector_lanes;
   plan.parts.wanted = choice.parts;
+  plan.path.apart = choice.apart;
+  if (choice.apart > 0 && (!site.target.vector_lanes || has_scans(site.graph))) return std::nullopt;
   plan.occupancy = choice.occupancy;
   plan.combine_states = true;
   plan.launches = launches_of(site.graph);
@@ -55,8 +56,12 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
 }
 
 std::string print_own(const Plan& plan, const Graph& /*graph*/) {
-  return fmt::format("  rows {} of {} elements, tiles of {} items, stretches_wanted {}\n",
-                     plan.rows, elements_a_row(plan), tile_items(plan), plan.parts.wanted);
+  std::string text =
+      fmt::format("  rows {} of {} elements, tiles of {} items, stretches_wanted {}\n", plan.rows,
+                  elements_a_row(plan), tile_items(plan), plan.parts.wanted);
+  if (plan.path.apart > 0)
+    text += fmt::format("  segments of {} elements are folded apart\n", plan.path.apart);
+  return text;
 }
 
 void verify_own(const Plan& plan, const Graph& graph, const Target& target,
@@ -66,6 +71,8 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
   require(tile_items(plan) > 0 && plan.parts.wanted > 0, "tiles have items, and stretches tiles");
   require(merge_path_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");
   require(plan.combine_states, "states are merged");
+  require(plan.path.apart == 0 || (target.vector_lanes && !has_scans(graph)),
+          "vectors fold segments apart");
   require(plan.launches == launches_of(graph), "launches find the segments, and fold or scan them");
 }
 
@@ -87,7 +94,10 @@ StrategyRow merge_path_strategy() {
           "every target: depth is loads of a lane that follow each other, of 16 elements in all at "
           "most, rows is those of a warp's tile, as far as shared memory holds a state for each "
           "element, parts is stretches of elements and ends of segments together, one a warp, as "
-          "far as there are tiles for them, blocks (0: any) is how many of a warp a multiprocessor "
+          "far as there are tiles for them, apart (0: none; folds on a CPU alone) is elements a "
+          "segment "
+          "from which a stretch folds segments one by one, blocks (0: any) is how many of a warp a "
+          "multiprocessor "
           "is to hold, and warps is those of a block that checks offsets or merges what stretches "
           "left",
       .fields = kFields,

@@ -126,6 +126,13 @@ struct StagedPlan {
   int tail_trips = 0;
 };
 
+/// Of segments that data tell.
+struct PathPlan {
+  /// A stretch whose segments have so many elements or more, on average, folds them one after the
+  /// other, each by all lanes; 0: none does. For lanes in vectors, which exchange nothing cheaply.
+  int apart = 0;
+};
+
 /// Of columns.
 struct ColumnsPlan {
   /// Rows so many apart begin equally far off a load's boundary, and each warp takes rows of one
@@ -228,6 +235,7 @@ struct Plan {
   std::int64_t blocks = 0;  ///< staged, look_ahead: those that stay, at most; published: all
   StagedPlan staged{};
   ColumnsPlan columns{};
+  PathPlan path{};
   PartsPlan parts{};
   ScanPlan scan{};
   PublishedPlan published{};

@@ -145,6 +145,74 @@ class MergePathLowering {
       if (pass == Pass::folds) cut = b.both(cut, b.lt(bounds.place(end, known), behind));
       b.store(cut_, {b.block()}, b.select(cut, begun, b.i64(-1)), first_lane);
     }
+    if (plan_.path.apart > 0) {
+      const ValueId ended = bounds.search(behind, b.compute(Op::max, {begun, b.sub(behind, span)}),
+                                          b.min(behind, segments));
+      const ValueId ends = b.sub(ended, begun), elements = b.sub(b.sub(behind, diagonal), ends);
+      b.branch(
+          b.compute(Op::ge, {elements, b.mul(ends, b.i64(plan_.path.apart))}),
+          [&] {
+            fold_apart(b, tile, bounds, segments, {begun, ended},
+                       {stretch_begin, b.add(stretch_begin, elements)});
+            return Builder::Values{};
+          },
+          [&] {
+            fold_tiles(b, tile, bounds, path, stretch, pass, begun, stretch_begin);
+            return Builder::Values{};
+          });
+      return;
+    }
+    fold_tiles(b, tile, bounds, path, stretch, pass, begun, stretch_begin);
+  }
+
+  struct Range {
+    ValueId begin = kNoValue, end = kNoValue;
+  };
+  /// One after the other the segments that end in a stretch, and the one that goes on behind it.
+  void fold_apart(Builder& b, TileLowering& tile, SegmentBounds& bounds, ValueId segments,
+                  const Range& ends, const Range& elements) {
+    const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
+    b.loop(ends.begin, b.add(ends.end, b.i64(1)), b.i64(1), {},
+           [&](ValueId segment, const Builder::Values&) -> Builder::Values {
+             const ValueId known = b.min(segment, b.sub(segments, b.i64(1)));
+             const ValueId begin = bounds.begin(known), end = bounds.end(known);
+             const ValueId from = b.compute(Op::max, {begin, elements.begin});
+             const ValueId here =
+                 b.compute(Op::max, {b.i64(0), b.sub(b.min(end, elements.end), from)});
+             // Behind the last segment there is none that goes on.
+             const ValueId length = b.select(b.lt(segment, segments), here, b.i64(0));
+             const Partials folded = tile.reduce_lanes(
+                 tile.lift(tile.fold_range_safely(from, length, begin, kNoValue, b.warp(), 1)), 1,
+                 kWarpWidth);
+             const ValueId goes_on = b.compute(Op::eq, {segment, ends.end});
+             b.branch(
+                 goes_on,
+                 [&] {
+                   states(open_).store_one(b, tile, place_of(b, b.block()), folded);
+                   return Builder::Values{};
+                 },
+                 [&] {
+                   put(b, tile,
+                       {.first = segment,
+                        .real = first_lane,
+                        .begin = b.splat(begin),
+                        .extent = b.splat(b.sub(end, begin)),
+                        .states = folded},
+                       segments, elements.begin, Pass::folds);
+                   return Builder::Values{};
+                 });
+             return {};
+           });
+  }
+
+  /// Tile by tile.
+  void fold_tiles(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
+                  const Stretch& stretch, Pass pass, ValueId begun, ValueId stretch_begin) {
+    const ValueId segments = stretch.segments, diagonal = stretch.diagonal;
+    const ValueId behind = stretch.behind;
+    const auto element_of = [&](ValueId place, ValueId segment) {
+      return b.add(bounds.first(), b.sub(place, segment));
+    };
     Partials start = tile.identities();
     if (pass == Pass::scans) {
       const ValueId cut = b.load_uniform(cut_, b.block());
