@@ -33,6 +33,10 @@ run_and_expect("0 cases, 0 rows measured, [0-9]+ were in the file already" ${ben
 run_and_expect("scan/f16/24 +numpy" ${PYTHON} ${SOURCE}/peers.py ${scans} --impl numpy --seconds 0.002)
 run_and_expect("### scan/f16.*24.*### scan_in_place/f16.*1024" ${PYTHON} ${SOURCE}/plot.py ${scans} --table)
 
+set(bench ${BENCH} --suite ragged --target cpu --elements 1048576 --seconds 0.002 --void-above 1000
+  --only "^(ragged/(zipf|giant|all_but_one_empty)|heads/geometric)/(f32|f64)|scan/geometric/f(32/1000|16)")
+run_and_expect("10 cases, [0-9]+ rows measured, 0 were in the file already" ${bench})
+
 set(papers ${FOLDER}/papers.json)
 set(bench ${BENCH} --suite papers --target cpu --elements 1048576 --seconds 0.002 --void-above 1000
   --only "variants/.*/2.18|scan_segments/(16|2.20)$" --out ${papers} --resume-dirty)

@@ -71,7 +71,7 @@ std::vector<NamedCase> ragged_cases(std::int64_t bytes, const std::regex& only) 
       [&](const std::string& name, Op op, DType type,
           const std::function<std::shared_ptr<const RaggedSegments>(std::int64_t)>& segments) {
         if (!std::regex_search(name, only)) return;  // offsets take time and memory
-        cases.push_back({name, make_ragged_case(op, type, type, segments(bytes / 4))});
+        cases.push_back({name, make_ragged_case(op, type, type, segments(bytes / size_of(type)))});
       };
   const auto of_mean = [](const char* lengths, std::int64_t mean) {
     const std::string text = lengths;

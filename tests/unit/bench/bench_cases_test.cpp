@@ -170,6 +170,75 @@ TEST(BenchScanCases, HaveDistinctNamesAndOutputsAsLargeAsInputs) {
   EXPECT_EQ(scan_cases(1 << 20).size(), 76u);  // without what is longer than the whole
 }
 
+TEST(BenchRaggedCases, HaveSegmentsOfEveryKindOverAllElements) {
+  constexpr std::int64_t kBytes = std::int64_t{1} << 20;
+  std::map<std::string, Case> cases;
+  for (const NamedCase& named : ragged_cases(kBytes, std::regex("")))
+    EXPECT_TRUE(cases.insert({named.name, named.test}).second) << named.name;
+  EXPECT_EQ(cases.size(), 3u * 13 + 3);
+  for (const auto& [name, test] : cases) {
+    SCOPED_TRACE(name);
+    const std::vector<std::int64_t>& offsets = test.ragged->offsets;
+    EXPECT_EQ(test.elements * size_of(test.in), kBytes);
+    EXPECT_EQ(offsets.front(), 0);
+    EXPECT_EQ(offsets.back(), test.elements);
+    EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
+    EXPECT_EQ(test.bytes_read(), kBytes + test.ragged->bytes());
+    for (std::size_t s = 0; s < test.ragged->flags.size(); ++s) {
+      const bool begins =
+          std::binary_search(offsets.begin(), offsets.end() - 1, static_cast<std::int64_t>(s));
+      ASSERT_EQ(test.ragged->flags[s] != 0, begins) << s;
+    }
+    for (const std::int64_t element : {std::int64_t{0}, test.elements / 3, test.elements - 1}) {
+      const Elements around = test.segment_around(element);
+      EXPECT_LE(around.first, element);
+      EXPECT_GT(around.first + around.count, element);
+    }
+  }
+  const auto longest = [&](const char* name) {
+    const Case& test = cases.at(name);
+    std::int64_t most = 0;
+    for (std::int64_t s = 0; s < test.segments(); ++s)
+      most = std::max(most, test.elements_of(s).count);
+    return most;
+  };
+  EXPECT_EQ(longest("ragged/constant/f32/64"), 64);
+  EXPECT_EQ(longest("ragged/0_to_10/f32"), 10);
+  EXPECT_EQ(longest("ragged/giant/f32"), cases.at("ragged/giant/f32").elements / 4 * 3);
+  EXPECT_EQ(longest("ragged/all_but_one_empty/f32"), cases.at("ragged/giant/f32").elements);
+  EXPECT_EQ(cases.at("ragged/all_but_one_empty/f32").segments(), 1'000'000);
+  EXPECT_EQ(cases.at("heads/geometric/f32/16").op_name(), "sum_heads_geometric");
+  const double mean = static_cast<double>(cases.at("ragged/geometric/f32/8").elements) /
+                      static_cast<double>(cases.at("ragged/geometric/f32/8").segments());
+  EXPECT_NEAR(mean, 8, 0.2);
+  EXPECT_EQ(ragged_cases(kBytes, std::regex("^heads/")).size(), 3u);
+}
+
+/// Sums of segments that are empty, and running sums that begin anew.
+TEST(BenchReference, OfRaggedSegmentsIsALoop) {
+  auto segments = std::make_shared<RaggedSegments>();
+  segments->lengths = "some";
+  segments->offsets = {0, 3, 3, 4, 90, 100};
+  const auto value = [](std::int64_t i) {
+    return static_cast<double>(random_f32(static_cast<std::uint64_t>(i))) *
+           std::ldexp(1.0, -scale_of(Source::f32));
+  };
+  const Case sums = make_ragged_case(Op::sum, DType::f32, DType::f32, segments);
+  for (std::int64_t s = 0; s < 5; ++s) {
+    double sum = 0;
+    for (std::int64_t i = segments->offsets[static_cast<std::size_t>(s)];
+         i < segments->offsets[static_cast<std::size_t>(s) + 1]; ++i)
+      sum += value(i);
+    EXPECT_EQ(reference(sums, s)[0].value, sum) << s;
+  }
+  const Case scans = make_ragged_case(Op::inclusive_sum, DType::f32, DType::f32, segments);
+  double running = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    running = (scans.segment_around(i).first == i ? 0 : running) + value(i);
+    EXPECT_EQ(reference(scans, i)[0].value, running) << i;
+  }
+}
+
 TEST(BenchFoldsCases, HaveEveryFoldOfEveryTypeOnAndOffALine) {
   constexpr std::int64_t kBytes = std::int64_t{1} << 29;
   std::map<std::string, Case> cases;
