@@ -1,6 +1,7 @@
 // What is measured: computations and their inputs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,6 +40,12 @@ struct RaggedSegments {
     return static_cast<std::int64_t>(has_flags() ? flags.size() : offsets.size());
   }
   [[nodiscard]] std::int64_t bytes() const { return count() * size_of(type()); }
+  [[nodiscard]] std::int64_t longest() const {
+    std::int64_t most = 0;
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
+      most = std::max(most, offsets[s + 1] - offsets[s]);
+    return most;
+  }
   [[nodiscard]] Binding binding(const void* memory) const {
     return {name(), memory, type(), count()};
   }

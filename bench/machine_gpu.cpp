@@ -178,7 +178,8 @@ class GpuContest final : public Contest {
     };
     if (is_scan(test_.op)) return peer_scan_bound_u(test_, 1);
     // Sums of this many elements are added one by one at most.
-    if (test_.ragged) return 4096;
+    if (test_.ragged)
+      return static_cast<double>(std::min<std::int64_t>(test_.ragged->longest(), 1 << 20));
     const std::int64_t length = test_.elements / test_.segments();
     return static_cast<double>(std::min<std::int64_t>(length, 4096));
   }

@@ -158,16 +158,24 @@ int run_first(const Arguments& a) {
   return 0;
 }
 
-std::vector<chainfold::bench::NamedCase> cases_of(const Arguments& a, std::int64_t bytes) {
+std::vector<chainfold::bench::NamedCase> made_cases_of(const Arguments& a, std::int64_t bytes) {
   using namespace chainfold::bench;
   if (a.suite == "papers") return papers_cases(bytes, chainfold::target(a.target));
   if (a.suite == "scan") return scan_cases(bytes);
   if (a.suite == "folds") return folds_cases(bytes);
-  if (a.suite == "ragged") return ragged_cases(bytes, std::regex(a.only));
   if (a.suite == "reduce") return reduce_cases(bytes, a.target == "gpu" ? 0 : cpu_cached_bytes());
   if (a.plans.empty()) throw std::runtime_error("the suite plans needs --plans FILE");
   std::ifstream list(a.plans);
   return plans_cases(list, bytes, a.target == "gpu");
+}
+
+std::vector<chainfold::bench::LazyCase> cases_of(const Arguments& a, std::int64_t bytes) {
+  using namespace chainfold::bench;
+  if (a.suite == "ragged") return ragged_cases(bytes);
+  std::vector<LazyCase> cases;
+  for (NamedCase& named : made_cases_of(a, bytes))
+    cases.push_back({named.name, [named = std::move(named)] { return named; }});
+  return cases;
 }
 
 /// Throws where --impl leaves nothing to be measured.
@@ -198,13 +206,13 @@ int run_contests(const Arguments& a) {
                         .budget = a.budget,
                         .void_above = a.void_above.value_or(gpu ? 0.01 : 0.1)};
   if (a.energy) options.energy = std::regex(*a.energy);
-  std::vector<NamedCase> cases = cases_of(a, bytes);
+  std::vector<LazyCase> lazy = cases_of(a, bytes);
   std::erase_if(
-      cases, [&](const NamedCase& named) { return !std::regex_search(named.name, options.only); });
-  if (cases.empty())
+      lazy, [&](const LazyCase& named) { return !std::regex_search(named.name, options.only); });
+  if (lazy.empty())
     fail_to_match("--only", a.only, "--list without --only prints the names that there are");
   if (a.list) {
-    for (const NamedCase& named : cases) fmt::print("{}\n", named.name);
+    for (const LazyCase& named : lazy) fmt::print("{}\n", named.name);
     return 0;
   }
   if (a.out) ResultsFile::check_writable(*a.out);
@@ -220,7 +228,6 @@ int run_contests(const Arguments& a) {
   describe_build(head);
   const std::unique_ptr<Machine> machine =
       gpu ? make_gpu_machine(bytes, a.tune, head) : make_cpu_machine(bytes, a.tune, head);
-  check_impl(a, options.impl, cases, *machine);
   const auto print = [](const std::string& line) {
     fmt::print("{}\n", line);
     std::fflush(stdout);
@@ -230,7 +237,19 @@ int run_contests(const Arguments& a) {
   if (a.out) path = *a.out;
   ResultsFile file(path, head, a.resume_dirty);
   if (!file.note().empty()) print(file.note());
-  const ReduceSummary summary = run_reduce(*machine, cases, options, file, print);
+  ReduceSummary summary;
+  if (a.suite == "ragged") {
+    for (const LazyCase& one : lazy) {
+      const std::vector<NamedCase> cases = {one.make()};
+      if (&one == &lazy.front()) check_impl(a, options.impl, cases, *machine);
+      summary.add(run_reduce(*machine, cases, options, file, print));
+    }
+  } else {
+    std::vector<NamedCase> cases;
+    for (const LazyCase& one : lazy) cases.push_back(one.make());
+    check_impl(a, options.impl, cases, *machine);
+    summary = run_reduce(*machine, cases, options, file, print);
+  }
   print(text_of(summary));
   return summary.wrong.empty() ? 0 : 1;
 }

@@ -64,14 +64,17 @@ std::shared_ptr<RaggedSegments> with_flags(const RaggedSegments& segments) {
 
 }  // namespace
 
-std::vector<NamedCase> ragged_cases(std::int64_t bytes, const std::regex& only) {
+std::vector<LazyCase> ragged_cases(std::int64_t bytes) {
   constexpr std::int64_t kEmpty = 1'000'000;
-  std::vector<NamedCase> cases;
+  std::vector<LazyCase> cases;
   const auto add =
       [&](const std::string& name, Op op, DType type,
           const std::function<std::shared_ptr<const RaggedSegments>(std::int64_t)>& segments) {
-        if (!std::regex_search(name, only)) return;  // offsets take time and memory
-        cases.push_back({name, make_ragged_case(op, type, type, segments(bytes / size_of(type)))});
+        cases.push_back({name, [=] {
+                           return NamedCase{
+                               name,
+                               make_ragged_case(op, type, type, segments(bytes / size_of(type)))};
+                         }});
       };
   const auto of_mean = [](const char* lengths, std::int64_t mean) {
     const std::string text = lengths;
@@ -96,18 +99,21 @@ std::vector<NamedCase> ragged_cases(std::int64_t bytes, const std::regex& only) 
     });
     add(fmt::format("ragged/giant/{}", word), Op::sum, type, [](std::int64_t n) {
       // One of three quarters of all, where an eighth has come before.
-      return segments_of("giant", 8, n, [n, begun = std::int64_t{0}](std::int64_t s) mutable {
-        const bool giant = begun < n / 8 && begun + 8 >= n / 8;
-        const std::int64_t length =
-            giant ? n - n / 4 : static_cast<std::int64_t>(mix(static_cast<std::uint64_t>(s)) % 17);
-        begun += length;
-        return length;
-      });
+      return segments_of(
+          "giant", 8, n, [n, begun = std::int64_t{0}, had = false](std::int64_t s) mutable {
+            const bool giant = !had && begun >= n / 8;
+            had = had || giant;
+            const std::int64_t length =
+                giant ? n - n / 4
+                      : static_cast<std::int64_t>(mix(static_cast<std::uint64_t>(s)) % 17);
+            begun += length;
+            return length;
+          });
     });
     add(fmt::format("ragged/all_but_one_empty/{}", word), Op::sum, type,
         [](std::int64_t n) { return one_of_all(n, kEmpty); });
     add(fmt::format("heads/geometric/{}/16", word), Op::sum, type,
-        [&](std::int64_t n) -> std::shared_ptr<const RaggedSegments> {
+        [of_mean](std::int64_t n) -> std::shared_ptr<const RaggedSegments> {
           return with_flags(*of_mean("geometric", 16)(n));
         });
   };

@@ -203,6 +203,16 @@ ReduceSummary run_reduce(Machine& machine, const std::vector<NamedCase>& cases,
   return summary;
 }
 
+void ReduceSummary::add(const ReduceSummary& other) {
+  cases += other.cases;
+  rows += other.rows;
+  kept += other.kept;
+  voided += other.voided;
+  left += other.left;
+  lost.insert(lost.end(), other.lost.begin(), other.lost.end());
+  wrong.insert(wrong.end(), other.wrong.begin(), other.wrong.end());
+}
+
 std::string text_of(const ReduceSummary& summary) {
   std::string text = fmt::format("{} cases, {} rows measured, {} were in the file already\n",
                                  summary.cases, summary.rows, summary.kept);

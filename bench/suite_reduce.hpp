@@ -36,10 +36,15 @@ std::vector<NamedCase> scan_cases(std::int64_t bytes);
 /// same one element off a line of memory, "argmax/f16/64/off".
 std::vector<NamedCase> folds_cases(std::int64_t bytes);
 
-/// All of the suite `ragged`, likewise, whose names match `only`: sums and running sums over
+/// A case that is made when it is its turn: what tells its segments takes memory.
+struct LazyCase {
+  std::string name;
+  std::function<NamedCase()> make;
+};
+/// All of the suite `ragged`, likewise: sums and running sums over
 /// segments that offsets tell, of lengths of every kind, "ragged/geometric/f32/8", and sums over
 /// segments that flags begin, "heads/geometric/f32/16".
-std::vector<NamedCase> ragged_cases(std::int64_t bytes, const std::regex& only);
+std::vector<LazyCase> ragged_cases(std::int64_t bytes);
 
 struct ReduceOptions {
   std::regex only{""};               ///< searched in a case's name
@@ -56,6 +61,9 @@ struct ReduceSummary {
   std::size_t left = 0;                       ///< cases that the budget left out
   std::vector<std::string> lost;              ///< where a peer was faster, in words
   std::vector<std::string> wrong;             ///< results that were wrong
+
+  /// Adds another run's.
+  void add(const ReduceSummary& other);
 };
 
 /// Measures what the file lacks and saves it after every case. `print` gets lines for people.

@@ -31,10 +31,20 @@ class Transfer {
   [[nodiscard]] StreamHandle stream() const { return stream_.handle(); }
 
   void upload(const DeviceBuffer& to, const std::byte* from) {
+    upload_rows(to, from, to.bytes(), to.bytes());
+  }
+  /// Rows of `row` bytes, `stride` bytes apart, one behind the other.
+  void upload_rows(const DeviceBuffer& to, const std::byte* from, std::size_t row,
+                   std::size_t stride) {
     for (std::size_t at = 0; at < to.bytes(); at += bytes_) {
       Lane& lane = next();
       const std::size_t count = std::min(bytes_, to.bytes() - at);
-      std::memcpy(lane.memory.data(), from + at, count);
+      for (std::size_t done = 0; done < count;) {
+        const std::size_t within = (at + done) % row;
+        const std::size_t some = std::min(row - within, count - done);
+        std::memcpy(lane.memory.data() + done, from + (at + done) / row * stride + within, some);
+        done += some;
+      }
       copy_to_device(context_, to.pointer() + at, lane.memory.data(), count, stream());
       lane.send(stream());
     }
@@ -128,8 +138,17 @@ LaunchStatus run_on_device(const Context& context, const Kernel::State::Piece& p
   const DeviceBuffer told(context, ragged ? sizeof status : 0);
   if (told.bytes() > 0) slots.set_status(told.data());
   Transfer transfer(context, longest);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    transfer.upload(inputs[i], piece.arguments.inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::byte* const from = piece.arguments.inputs[i];
+    const bool has_gaps =
+        i < graph.inputs.size() && piece.arguments.strided && piece.arguments.strides[i] != segment;
+    const auto size = static_cast<std::size_t>(has_gaps ? size_of(graph.inputs[i].type) : 1);
+    if (has_gaps)
+      transfer.upload_rows(inputs[i], from, static_cast<std::size_t>(segment) * size,
+                           static_cast<std::size_t>(piece.arguments.strides[i]) * size);
+    else
+      transfer.upload(inputs[i], from);
+  }
   // Elements of no segment keep what their outputs hold.
   for (std::size_t o = 0; o < outputs.size() && has_offsets(graph); ++o)
     if (per_element(graph, o)) transfer.upload(outputs[o], piece.arguments.outputs[o]);

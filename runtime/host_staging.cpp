@@ -17,6 +17,7 @@
 #include "chainfold/runtime/device/memory.hpp"
 #include "chainfold/runtime/host_scans.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/launch/bitmaps.hpp"
 
 namespace chainfold::runtime {
 

@@ -13,6 +13,7 @@
 #include "chainfold/runtime/host_scans.hpp"
 #include "chainfold/runtime/host_staging.hpp"
 #include "chainfold/runtime/kernel_state.hpp"
+#include "chainfold/runtime/launch/bitmaps.hpp"
 #include "chainfold/runtime/launch/scan_arguments.hpp"
 
 namespace chainfold {

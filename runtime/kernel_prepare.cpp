@@ -38,10 +38,11 @@ std::int64_t memory_bytes(const Kernel::State& state) {
   return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
-/// Bytes an element of each input, and of each output with one value an element.
+/// Bytes an element of each input but bitmaps, and of each output with one value an element.
 std::vector<int> element_sizes(const codegen::Graph& graph) {
   std::vector<int> sizes;
-  for (const codegen::GraphInput& input : graph.inputs) sizes.push_back(size_of(input.type));
+  for (const codegen::GraphInput& input : graph.inputs)
+    if (!input.is_packed()) sizes.push_back(size_of(input.type));
   for (std::size_t o = 0; o < graph.outputs.size(); ++o)
     if (runtime::per_element(graph, o)) sizes.push_back(size_of(graph.node(graph.outputs[o]).type));
   return sizes;
@@ -60,7 +61,16 @@ void check_limit(const Kernel::State& state, std::int64_t elements) {
   int widest = 0;
   for (const int size : element_sizes(*state.graph)) widest = std::max(widest, size);
   const std::int64_t bytes = memory_bytes(state);
-  if (widest == 0 || elements <= bytes / widest) return;
+  const bool fits = widest > 0 ? elements <= bytes / widest
+                               : !codegen::has_packed(*state.graph) || elements / 8 <= bytes;
+  if (fits) return;
+  if (widest == 0) {
+    throw UserError(ErrorCode::invalid_argument,
+                    fmt::format("prepare for launches of up to {} elements; {} has {} bytes of "
+                                "memory, which hold 8 bits each",
+                                elements, state.device >= 0 ? "the device" : "this machine", bytes),
+                    "elements");
+  }
   throw UserError(ErrorCode::invalid_argument,
                   fmt::format("prepare for launches of up to {} elements; {} has {} bytes of "
                               "memory, which hold {} elements of {} bytes",

@@ -12,7 +12,9 @@ namespace chainfold::codegen {
 
 bool takes_lines(const Plan& plan, const Graph& graph, const Target& target) {
   const std::int64_t line = target.evict_first_bytes;
-  if (line == 0 || graph.inputs.empty()) return false;
+  const bool has_elements = std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                                        [](const GraphInput& input) { return !input.is_packed(); });
+  if (line == 0 || !has_elements) return false;
   if (needs_order(graph)) return false;  // a lane's loads are one run
   auto all_inputs = [&](auto holds) {
     return std::all_of(graph.inputs.begin(), graph.inputs.end(),

@@ -60,7 +60,8 @@ std::string print_own(const Plan& plan, const Graph& /*graph*/) {
       fmt::format("  rows {} of {} elements, tiles of {} items, stretches_wanted {}\n", plan.rows,
                   elements_a_row(plan), tile_items(plan), plan.parts.wanted);
   if (plan.path.apart > 0)
-    text += fmt::format("  segments of {} elements are folded apart\n", plan.path.apart);
+    text += fmt::format("  stretches of segments of {} elements and more fold them one by one\n",
+                        plan.path.apart);
   return text;
 }
 
@@ -85,25 +86,21 @@ std::int64_t merge_path_bytes(const Plan& plan) {
 }
 
 StrategyRow merge_path_strategy() {
-  return {
-      .id = Strategy::merge_path,
-      .name = "merge_path",
-      .serves =
-          "folds and scans over segments that offsets or heads tell, of any types and alignment, "
-          "on "
-          "every target: depth is loads of a lane that follow each other, of 16 elements in all at "
-          "most, rows is those of a warp's tile, as far as shared memory holds a state for each "
-          "element, parts is stretches of elements and ends of segments together, one a warp, as "
-          "far as there are tiles for them, apart (0: none; folds on a CPU alone) is elements a "
-          "segment "
-          "from which a stretch folds segments one by one, blocks (0: any) is how many of a warp a "
-          "multiprocessor "
-          "is to hold, and warps is those of a block that checks offsets or merges what stretches "
-          "left",
-      .fields = kFields,
-      .make = make,
-      .print = print_own,
-      .verify = verify_own};
+  return {.id = Strategy::merge_path,
+          .name = "merge_path",
+          .serves =
+              "folds and scans over segments that offsets or heads tell, of any types and "
+              "alignment, on every target: depth is loads of a lane that follow each other, of 16 "
+              "elements in all at most, rows is those of a warp's tile, as far as shared memory "
+              "holds a state for each element, parts is stretches of elements and ends of segments "
+              "together, one a warp, as far as there are tiles for them, apart (0: none; folds on "
+              "a CPU alone) is elements a segment from which a stretch folds segments one by one, "
+              "blocks (0: any) is how many of a warp a multiprocessor is to hold, and warps is "
+              "those of a block that checks offsets or merges what stretches left",
+          .fields = kFields,
+          .make = make,
+          .print = print_own,
+          .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

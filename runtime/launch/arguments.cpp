@@ -10,6 +10,7 @@
 
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/base/type_names.hpp"
+#include "chainfold/runtime/launch/bitmaps.hpp"
 #include "chainfold/runtime/launch/scan_arguments.hpp"
 
 namespace chainfold::runtime {
@@ -87,50 +88,6 @@ void check_names(const Graph& graph, const Bindings& bindings) {
   }
 }
 
-/// Of bindings to bitmaps, and of bitmaps to other inputs.
-void check_bits(const codegen::GraphInput& input, const Binding& binding) {
-  const auto fail = [&](ErrorCode code, const std::string& message) {
-    throw UserError(code, message, input.name);
-  };
-  if (input.is_packed() && !binding.is_packed())
-    fail(ErrorCode::type_mismatch,
-         fmt::format("input '{}' is declared with cf::as_bits but bound to {} data; bind "
-                     "cf::bits(bytes, count), or declare cf::input<{}>(\"{}\")",
-                     input.name, cpp_name_of(binding.type()), cpp_name_of(binding.type()),
-                     input.name));
-  if (!binding.is_packed()) return;
-  if (!input.is_packed())
-    fail(ErrorCode::type_mismatch,
-         fmt::format("input '{}' is declared as {} but bound to bits; declare "
-                     "cf::input<bool>(\"{}\", cf::as_bits), or bind {} data",
-                     input.name, cpp_name_of(input.type), input.name, cpp_name_of(input.type)));
-  if (binding.first_bit() < 0)
-    fail(ErrorCode::invalid_argument,
-         fmt::format("the bitmap '{}' begins at bit {}; the first one is bit 0", input.name,
-                     binding.first_bit()));
-}
-
-/// Bits that the memory of a bitmap holds; -1: not known.
-std::int64_t bits_there(const Binding& binding) {
-  return binding.bytes() < 0 ? -1
-                             : std::max<std::int64_t>(0, 8 * binding.bytes() - binding.first_bit());
-}
-
-/// The elements that a bitmap says it has; -1: as many as others have.
-std::int64_t elements_of_bits(const codegen::GraphInput& input, const Binding& binding,
-                              bool alone) {
-  const std::int64_t there = bits_there(binding);
-  if (binding.count() < 0) return alone ? there : -1;
-  if (there >= 0 && there < binding.count()) {
-    throw UserError(
-        ErrorCode::length_mismatch,
-        fmt::format("the bitmap '{}' of {} bytes has {} bits from bit {} on, not {}", input.name,
-                    binding.bytes(), there, binding.first_bit(), binding.count()),
-        input.name);
-  }
-  return binding.count();
-}
-
 const std::byte* checked_input(const codegen::GraphInput& input, const Binding& binding,
                                std::int64_t elements) {
   const auto fail = [&](ErrorCode code, const std::string& message) {
@@ -149,16 +106,7 @@ const std::byte* checked_input(const codegen::GraphInput& input, const Binding& 
          fmt::format("input '{}' is null; bind a pointer to {} elements of {}", input.name,
                      elements, cpp_name_of(input.type)));
   }
-  if (input.is_packed()) {
-    if (const std::int64_t there = bits_there(binding); there >= 0 && there < elements)
-      fail(ErrorCode::length_mismatch,
-           fmt::format("the bitmap '{}' of {} bytes has {} bits from bit {} on; {} are needed, one "
-                       "an element",
-                       input.name, binding.bytes(), there, binding.first_bit(), elements));
-    // Where there are no elements any pointer will do, a null pointer too.
-    return static_cast<const std::byte*>(binding.data()) +
-           (elements > 0 ? binding.first_bit() / 8 : 0);
-  }
+  if (input.is_packed()) return checked_bitmap(input, binding, elements);
   const auto address = reinterpret_cast<std::uintptr_t>(binding.data());
   if (address % static_cast<std::uintptr_t>(size_of(input.type)) != 0) {
     fail(ErrorCode::misaligned,
@@ -375,14 +323,6 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const codegen::GraphInput& input = graph.inputs[i];
     const Binding& binding = *find(bindings, input.name);
-    if (input.is_packed() && binding.stride() != 0) {
-      throw UserError(
-          ErrorCode::invalid_argument,
-          fmt::format("the bitmap '{}' has a stride, but bits lie without gaps; bind it "
-                      "without",
-                      input.name),
-          input.name);
-    }
     const std::int64_t stride = checked_stride(input, binding, partition.kind, row);
     args.first_bits[i] = static_cast<std::uint8_t>(input.is_packed() ? binding.first_bit() % 8 : 0);
     args.strides[i] = stride;
@@ -442,17 +382,6 @@ Arguments resolve(const Graph& graph, const Bindings& bindings, std::int64_t ele
         graph.inputs.empty() ? "" : graph.inputs[0].name);
   }
   return args;
-}
-
-void advance_input(const Graph& graph, Arguments& arguments, std::size_t i, std::int64_t elements) {
-  const codegen::GraphInput& input = graph.inputs[i];
-  if (!input.is_packed()) {
-    arguments.inputs[i] += elements * size_of(input.type);
-    return;
-  }
-  const std::int64_t bit = arguments.first_bits[i] + elements;
-  arguments.inputs[i] += bit / 8;
-  arguments.first_bits[i] = static_cast<std::uint8_t>(bit % 8);
 }
 
 Bindings with_any_memory(const Graph& graph, const Bindings& bindings) {

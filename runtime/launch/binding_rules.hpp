@@ -1,6 +1,8 @@
 // What can be bound, and the messages of the C++ compiler for what cannot.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <ranges>
 #include <type_traits>
 #include <vector>
@@ -83,6 +85,18 @@ struct TemporaryRule {
                 "chainfold: a binding of a temporary array, which is gone before the kernel runs; "
                 "give the array a name first, or write it into the braces of the call, "
                 "kernel.run<float>({{\"x\", make_samples()}})");
+};
+
+template <class R>
+struct BitsRule {
+  static_assert(
+      std::ranges::contiguous_range<R> &&
+          std::same_as<std::remove_cv_t<std::ranges::range_value_t<R>>, std::uint8_t>,
+      "chainfold: cf::bits takes a contiguous range of std::uint8_t, or a pointer to them "
+      "with a count");
+  static_assert(!kOwnedTemporary<R>,
+                "chainfold: a bitmap of a temporary array, which is gone before the kernel runs; "
+                "hold it in a variable");
 };
 
 template <class R>

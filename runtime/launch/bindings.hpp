@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
-#include <limits>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -77,7 +76,7 @@ class PackedBits {
  public:
   PackedBits(const void* data, std::int64_t bytes, std::int64_t count, std::int64_t offset)
       : data_(data), bytes_(bytes), count_(count), offset_(offset) {}
-  [[nodiscard]] const void* data() const noexcept { return data_; }
+  [[nodiscard]] const void* data() const noexcept { return data_; }       ///< the first byte
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }    ///< -1: not given
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }    ///< -1: not given
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }  ///< in bits
@@ -90,15 +89,18 @@ class PackedBits {
 /// A bitmap in Arrow's order, from bit `offset` on: `count` values, or as many as the launch has
 /// elements. The bytes must live as those of any binding. Bytes without one of these bits are not
 /// read.
-inline PackedBits bits(const std::uint8_t* data, Count count = -1, Count offset = 0) {
+template <class P>
+  requires std::is_pointer_v<P> &&
+           std::same_as<std::remove_cv_t<std::remove_pointer_t<P>>, std::uint8_t>
+PackedBits bits(const P& data, Count count = -1, Count offset = 0) {
   return {data, -1, count, offset};
 }
 /// The same of a range of bytes, which must have so many bits: UserError(length_mismatch)
 /// otherwise.
 template <class R>
-  requires std::ranges::contiguous_range<R> && std::ranges::borrowed_range<R> &&
-           std::same_as<std::ranges::range_value_t<R>, std::uint8_t>
+  requires std::ranges::range<R>
 PackedBits bits(R&& bytes, Count count = -1, Count offset = 0) {
+  (void)runtime::BitsRule<R>{};
   return {std::ranges::data(bytes), static_cast<std::int64_t>(std::ranges::size(bytes)), count,
           offset};
 }
@@ -139,7 +141,8 @@ class Binding {
         type_(DType::boolean),
         count_(bits.count()),
         bytes_(bits.bytes()),
-        first_bit_(bits.offset()) {}
+        first_bit_(bits.offset()),
+        packed_(true) {}
   /// A pointer and how many elements there are. `stride` as below.
   template <class T>
   Binding(BindingName name, const T* data, Count count, Count stride = 0)
@@ -176,7 +179,7 @@ class Binding {
   [[nodiscard]] bool is_scalar() const noexcept { return scalar_; }
   /// Whether the elements are bits, from bit first_bit() on, in memory of bytes() bytes (-1: not
   /// given).
-  [[nodiscard]] bool is_packed() const noexcept { return first_bit_ != kNoBits; }
+  [[nodiscard]] bool is_packed() const noexcept { return packed_; }
   [[nodiscard]] std::int64_t first_bit() const noexcept { return first_bit_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::uint64_t bits() const noexcept {
@@ -190,9 +193,8 @@ class Binding {
   std::int64_t count_ = -1;
   std::int64_t stride_ = 0;
   std::uint64_t bits_ = 0;
-  static constexpr std::int64_t kNoBits = std::numeric_limits<std::int64_t>::min();
-  std::int64_t bytes_ = -1, first_bit_ = kNoBits;
-  bool scalar_ = false;
+  std::int64_t bytes_ = -1, first_bit_ = 0;
+  bool scalar_ = false, packed_ = false;
 };
 
 /// An output array: pointer, type and how many elements fit.

@@ -63,6 +63,26 @@ TEST_P(LlvmBits, LoadsTouchWhatTheirLanesSay) {
   }
 }
 
+/// Rows that begin before the first bit of all, whose lanes there are off.
+TEST_P(LlvmBits, MaskedLanesBeforeTheFirstBitTouchNothing) {
+  const int width = GetParam();
+  constexpr std::int64_t kBlocks = 2;
+  const std::int64_t tile = static_cast<std::int64_t>(kWarpWidth) * width;
+  Bench bench(kBlocks);
+  Builder b(bench.program);
+  const ValueId block = b.block();
+  for (int before = 1; before < kWarpWidth; before += 5) {
+    const std::int64_t off = static_cast<std::int64_t>(before) * width;
+    const int in = bench.packed_input(kBlocks * tile - off, GuardedArray::At::begin);
+    const int out = bench.buffer(DType::boolean, BufferRole::output, kBlocks * tile, width);
+    const ValueId first = b.mul(block, b.i64(tile));
+    const ValueId lane = b.add(b.convert(b.lane(), DType::i64), b.mul(block, b.i64(kWarpWidth)));
+    const ValueId mask = b.compute(Op::ge, {lane, b.i64(before)});
+    b.store(out, {first}, b.load(in, {b.sub(first, b.i64(off))}, width, mask));
+  }
+  EXPECT_EQ(bench.run(), "");
+}
+
 /// Rows that end within a lane's load, and whatever else a mask of elements leaves out.
 using LlvmBitsOfElements = LlvmBits;
 TEST_P(LlvmBitsOfElements, LoadsTouchWhatTheirElementsSay) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <random>
 #include <span>
@@ -104,6 +105,39 @@ TEST_F(Bitmap, RanksOfSetBits) {
   }
 }
 
+/// Rows of stores past the caches begin with lines of memory, and so before the first element.
+TEST_F(Bitmap, LongScansOffALine) {
+  constexpr std::int64_t kElements = 10'000'000, kSegment = 100;
+  const auto kernel = compile(
+      over(segments(kSegment), inclusive_sum(input<float>("x"), where(input<bool>("v", as_bits)))),
+      options_);
+  std::vector<float> x(kElements);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+  const RandomBits there(kElements / 8 + 1, 5);
+  const auto [sums] = kernel.run({{"x", x}, {"v", bits(there.data(), kElements, 3)}});
+  float sum = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (i % kSegment == 0) sum = 0;
+    if (there.at(static_cast<std::int64_t>(i) + 3)) sum += x[i];
+    ASSERT_EQ(sums[i], sum) << i;
+  }
+}
+
+TEST_F(Bitmap, HeadsWhereABitIsNotThatBefore) {
+  const auto v = input<bool>("v", as_bits);
+  const auto kernel = compile(over(heads(v != lag(v, 1, false)), count()), options_);
+  for (const std::int64_t first : {0, 1, 7}) {
+    const std::int64_t n = 1000;
+    const RandomBits there((first + n + 7) / 8, static_cast<std::uint64_t>(first));
+    std::vector<std::int64_t> runs;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (i == 0 || there.at(first + i) != there.at(first + i - 1)) runs.push_back(0);
+      ++runs.back();
+    }
+    EXPECT_EQ(std::get<0>(kernel.run({{"v", bits(there.data(), n, first)}})), runs) << first;
+  }
+}
+
 TEST_F(Bitmap, AloneTellsHowManyElementsThereAre) {
   const auto kernel = compile(over(whole(), count(where(input<bool>("v", as_bits)))), options_);
   const std::vector<std::uint8_t> bytes{0xff, 0x0f};
@@ -112,6 +146,8 @@ TEST_F(Bitmap, AloneTellsHowManyElementsThereAre) {
   EXPECT_EQ(std::get<0>(kernel.run({{"v", bits(bytes, 5, 9)}}))[0], 3);
   EXPECT_EQ(std::get<0>(kernel.run({{"v", bits(bytes, -1, 10)}}))[0], 2);
   EXPECT_EQ(std::get<0>(kernel.run({{"v", bits(std::span<const std::uint8_t>())}}))[0], 0);
+  static constexpr std::uint8_t kConstant[2] = {0xff, 0xff};
+  EXPECT_EQ(std::get<0>(kernel.run({{"v", bits(kConstant)}}))[0], 16);
 }
 
 TEST_F(Bitmap, HeadsAndOffsetsReadThem) {
@@ -147,6 +183,10 @@ TEST_F(Bitmap, RefusesWhatIsBoundWrong) {
   refused({"v", bits(bytes, -1, 5)}, ErrorCode::length_mismatch, {"11 bits", "12 are needed"});
   refused({"v", bits(bytes, 8)}, ErrorCode::length_mismatch, {"'v' has 8 elements", "'x' has 12"});
   refused({"v", bits(bytes, 8, -1)}, ErrorCode::invalid_argument, {"begins at bit -1"});
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  refused({"v", bits(bytes, 12, kLeast)}, ErrorCode::invalid_argument, {"begins at bit"});
+  refused({"v", bits(bytes.data(), 12, -(kLeast + 1))}, ErrorCode::invalid_argument, {"2^63"});
+  refused({"v", bits(bytes, -7)}, ErrorCode::invalid_argument, {"-7 bits"});
   refused({"v", bits(static_cast<const std::uint8_t*>(nullptr), 12)}, ErrorCode::null_pointer,
           {"null"});
   refused({"v", bytes}, ErrorCode::type_mismatch, {"cf::as_bits", "cf::bits"});

@@ -22,7 +22,7 @@ constexpr std::int64_t kBeyond = std::int64_t{1} << 32;
 /// `bytes` bytes of memory that repeat themselves after kPeriod.
 class Repeated {
  public:
-  static constexpr std::int64_t kPeriod = std::int64_t{1} << 23;
+  static constexpr std::int64_t kPeriod = std::int64_t{1} << 20;
   explicit Repeated(std::int64_t bytes, std::uint64_t seed)
       : mapped_(static_cast<std::size_t>((bytes + kPeriod - 1) / kPeriod * kPeriod)) {
     const int file = memfd_create("repeated", 0);
@@ -54,6 +54,7 @@ class Prefixes {
  public:
   template <class F>
   explicit Prefixes(std::int64_t period, F&& value) : upto_(1, 0) {
+    upto_.reserve(static_cast<std::size_t>(period) + 1);
     for (std::int64_t i = 0; i < period; ++i) upto_.push_back(upto_.back() + value(i));
   }
   [[nodiscard]] std::int64_t sum(std::int64_t begin, std::int64_t end) const {

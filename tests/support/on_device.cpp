@@ -230,8 +230,9 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
   std::vector<Column> spread_out;
   std::vector<std::int64_t> strides;
   for (std::size_t i = 0; i < inputs.size() && strided; ++i) {
-    strides.push_back(what.segment + what.gaps[i % what.gaps.size()]);
-    spread_out.push_back(spread(inputs[i], what.segment, strides[i]));
+    const bool packed = graph.inputs[i].is_packed();  // bitmaps have no gaps
+    strides.push_back(packed ? 0 : what.segment + what.gaps[i % what.gaps.size()]);
+    spread_out.push_back(spread(inputs[i], what.segment, packed ? what.segment : strides[i]));
   }
   const std::vector<Column>& memory = strided ? spread_out : inputs;
 

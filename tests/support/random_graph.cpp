@@ -259,9 +259,12 @@ RandomGraph make_random_graph(Dice& dice, bool scans, const codegen::Partition& 
     plains.push_back(*writer.last_plain());
     plains.back().output = static_cast<std::size_t>(i);
   }
-  const NodeId condition = partition.kind == codegen::Partition::Kind::heads
-                               ? writer.builder().input("begins", DType::boolean)
-                               : kNoNode;
+  const NodeId condition =
+      partition.kind == codegen::Partition::Kind::heads
+          ? writer.builder().input(
+                "begins", DType::boolean,
+                dice.chance(50) ? codegen::InputAccess::bits : codegen::InputAccess::elements)
+          : kNoNode;
   RandomGraph made{.graph = writer.builder().finish(outputs, partition, condition),
                    .params = {},
                    .plain = scans ? std::vector<RandomGraph::Plain>{} : std::move(plains)};

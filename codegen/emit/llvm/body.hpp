@@ -18,6 +18,8 @@ std::string buffer_name(int buffer);
 std::string param_name(int param);
 inline constexpr const char* kBlockName = "%block";
 
+/// Lanes whose elements lie end to end in memory.
+int run_lanes(const Address& at, const Type& type);
 /// The integer that has a lane's elements.
 std::string word_type(const Type& type);
 
