@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <span>
 
 #include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/tests/support/expect_error.hpp"
@@ -141,6 +143,80 @@ TEST_F(GpuChunks, PartsThatNeedSeveral) {
   const auto [again] = kernel.run<float>({{"x", data()}});
   EXPECT_EQ(sum, again);
 }
+
+/// Chunks begin at any bit of a bitmap: of segments, of parts of the whole, of scans and columns.
+class GpuBitmapChunks : public GpuRun, public testing::WithParamInterface<std::int64_t> {
+ protected:
+  static constexpr std::int64_t kElements = 30'000'019;
+  [[nodiscard]] std::int64_t first() const { return GetParam(); }
+  [[nodiscard]] bool is_valid(std::int64_t i) const {
+    return (bitmap_[static_cast<std::size_t>((first() + i) / 8)] >> ((first() + i) % 8) & 1) != 0;
+  }
+  [[nodiscard]] std::int64_t count(std::int64_t begin, std::int64_t end,
+                                   std::int64_t step = 1) const {
+    std::int64_t count = 0;
+    for (std::int64_t i = begin; i < end; i += step) count += is_valid(i) ? 1 : 0;
+    return count;
+  }
+  [[nodiscard]] Bindings bindings(std::int64_t elements) const {
+    return {Binding("x", x_.data(), elements),
+            Binding("valid", cf::bits(bitmap_, elements, first()))};
+  }
+  void SetUp() override {
+    GpuRun::SetUp();
+    if (IsSkipped()) return;
+    x_.assign(kElements, 1.0F);
+    bitmap_.resize(kElements / 8 + 9);
+    std::uint64_t state = 88172645463325252u;
+    for (std::uint8_t& byte : bitmap_) {
+      state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+      byte = static_cast<std::uint8_t>(state >> 32);
+    }
+  }
+  std::vector<float> x_;
+  std::vector<std::uint8_t> bitmap_;
+};
+
+TEST_P(GpuBitmapChunks, GiveWhatALoopGives) {
+  constexpr std::int64_t kSegment = 1003, kColumns = 24;
+  const auto x = cf::input<float>("x");
+  const auto valid = cf::where(cf::input<bool>("valid", cf::as_bits));
+  const auto kernel = cf::compile(
+      cf::over(cf::segments(kSegment, Tail::partial), cf::sum(x, valid), cf::count(valid)));
+  const auto [sums, counts] = kernel.run(bindings(kElements));
+  ASSERT_EQ(std::ssize(counts), kElements / kSegment + 1);
+  for (std::int64_t s = 0; s < std::ssize(counts); ++s) {
+    const std::int64_t expected = count(s * kSegment, std::min(kElements, (s + 1) * kSegment));
+    ASSERT_EQ(counts[static_cast<std::size_t>(s)], expected) << s;
+    ASSERT_EQ(sums[static_cast<std::size_t>(s)], static_cast<float>(expected)) << s;
+  }
+  const auto whole = cf::compile(cf::over(cf::whole(), cf::count(valid), cf::sum(x)));
+  EXPECT_EQ(std::get<0>(whole.run(bindings(kElements)))[0], count(0, kElements));
+
+  const auto ranks = cf::compile(cf::over(cf::segments(kSegment, Tail::partial),
+                                          cf::exclusive(cf::count(valid)), cf::inclusive_sum(x)));
+  const auto rank = std::get<0>(ranks.run(bindings(kElements)));
+  std::int64_t expected = 0;
+  for (std::int64_t i = 0; i < kElements; ++i) {
+    if (i % kSegment == 0) expected = 0;
+    ASSERT_EQ(rank[static_cast<std::size_t>(i)], expected) << i;
+    expected += is_valid(i) ? 1 : 0;
+  }
+  // Beside an input with gaps between its rows.
+  constexpr std::int64_t kRows = 900'000, kStride = 32;
+  for (std::int64_t row = 0; row < kRows; ++row)
+    for (std::int64_t gap = kColumns; gap < kStride; ++gap)
+      x_[static_cast<std::size_t>(row * kStride + gap)] = 1e30F;
+  const auto columns = cf::compile(cf::over(cf::columns(kColumns), cf::sum(x, valid)));
+  const auto column_sums = std::get<0>(
+      columns.run({cf::Binding("x", std::span(x_.data(), kRows * kStride)).stride(kStride),
+                   cf::Binding("valid", cf::bits(bitmap_, kRows * kColumns, first()))}));
+  for (std::int64_t c = 0; c < kColumns; ++c)
+    EXPECT_EQ(column_sums[static_cast<std::size_t>(c)],
+              static_cast<float>(count(c, kRows * kColumns, kColumns)))
+        << c;
+}
+INSTANTIATE_TEST_SUITE_P(FirstBits, GpuBitmapChunks, testing::Values(0, 3, 7));
 
 TEST_F(GpuChunks, LongSegmentsThatChunksCut) {
   constexpr std::int64_t kLength = 30'000'001;  // three of them and a tail; none ends with a chunk
