@@ -156,10 +156,8 @@ Partials PathTile::sums_of(const std::vector<Loaded>& loads) {
     for (const Loaded& load : loads) {
       const Partials each = elements.tile().fold_elements(load);
       for (int i = 0; i < load.width; ++i) {
-        Partials one = each;
-        for (Partial& part : one)
-          for (ValueId& field : part.fields)
-            if (b_.type(field).width > 1) field = b_.extract(field, i);
+        Partials one;
+        for (const Partial& part : each) one.push_back(element_of(part, i));
         all = elements.tile().lift(all.empty() ? one : elements.tile().merge(all, one));
       }
     }
@@ -334,6 +332,12 @@ Partial PathTile::choose(ValueId condition, const Partial& a, const Partial& b) 
   return chosen;
 }
 
+Partial PathTile::element_of(Partial part, int element) {
+  for (ValueId& field : part.fields)
+    if (b_.type(field).width > 1) field = b_.extract(field, element);
+  return part;
+}
+
 Partial PathTile::shuffled_up(const Partial& part, int distance) {
   Partial shuffled = part;
   for (ValueId& field : shuffled.fields) field = b_.shuffle_up(b_.splat(field), distance);
@@ -368,9 +372,7 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     Partial state;
     for (int i = 0; i < each; ++i) {
-      Partial element = loads[static_cast<std::size_t>(i / width)][f];
-      for (ValueId& field : element.fields)
-        if (b_.type(field).width > 1) field = b_.extract(field, i % width);
+      const Partial element = element_of(loads[static_cast<std::size_t>(i / width)][f], i % width);
       const Partial alone = tile_.lift(f, element);
       // Where sums of elements may leave their range only states are merged.
       const Partial& added = tile_.is_guarded(f) ? alone : element;

@@ -141,6 +141,8 @@ class PathTile {
     return mirrored_ ? tile_.merge(fold, b, a) : tile_.merge(fold, a, b);
   }
   Partial choose(ValueId condition, const Partial& a, const Partial& b);
+  /// Of each of a load's elements the partial of one.
+  Partial element_of(Partial part, int element);
   Partial shuffled_up(const Partial& part, int distance);
   Partial from_lane(const Partial& part, ValueId lane);
   ValueId i32_of(ValueId value) { return b_.convert(value, DType::i32); }
