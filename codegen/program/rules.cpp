@@ -330,7 +330,8 @@ class Rules {
   void operation(const CopyAsync& op, const Instr& instr) const {
     no_result(instr);
     const Buffer& from = buffer(op.buffer);
-    check(from.role == BufferRole::input && !from.packed, "only inputs of elements are copied");
+    check(from.role == BufferRole::input, "only inputs are copied");
+    check(!from.packed, "bits are not copied");
     check(!program_.in_place || op.begin != kNoValue,
           "a copy of a program in place says where what it touches begins");
     check(array(op.array).type == from.type, "a copy does not convert");

@@ -232,21 +232,6 @@ void add_others(Programs& list) {
     return cf::over(p, cf::inclusive(cf::any(a && b)), cf::exclusive(cf::all(a || b)),
                     cf::inclusive(cf::count(cf::where(!a))));
   });
-  add("scan_bitmap_f32", [](const P& p) {
-    auto x = cf::input<float>("x");
-    auto v = cf::input<bool>("valid", cf::as_bits);
-    return cf::over(p, cf::inclusive_sum(x, cf::where(v)), cf::exclusive(cf::count(cf::where(v))));
-  });
-  add("scan_bitmap_alone", [](const P& p) {
-    auto v = cf::input<bool>("valid", cf::as_bits);
-    return cf::over(p, cf::exclusive(cf::count(cf::where(v))));
-  });
-  add("scan_bitmap_back_i64", [](const P& p) {
-    auto x = cf::input<std::int64_t>("x");
-    auto v = cf::input<bool>("valid", cf::as_bits);
-    return cf::over(p, cf::inclusive(cf::max(x, cf::where(v)), cf::backward),
-                    cf::inclusive(cf::any(v), cf::backward));
-  });
   list.push_back({.name = "scan_offsets_i32",
                   .over =
                       [](const P& p) {
@@ -352,6 +337,28 @@ void add_others(Programs& list) {
       {Fill::uniform});
 }
 
+/// Bitmaps as filters and alone: ranks of what is valid.
+void add_bitmaps(Programs& list) {
+  const auto add = [&](const char* name, auto over) {
+    list.push_back({.name = name, .over = over, .fills = {Fill::uniform, Fill::whole}});
+  };
+  add("scan_bitmap_f32", [](const P& p) {
+    auto x = cf::input<float>("x");
+    auto v = cf::input<bool>("valid", cf::as_bits);
+    return cf::over(p, cf::inclusive_sum(x, cf::where(v)), cf::exclusive(cf::count(cf::where(v))));
+  });
+  add("scan_bitmap_alone", [](const P& p) {
+    auto v = cf::input<bool>("valid", cf::as_bits);
+    return cf::over(p, cf::exclusive(cf::count(cf::where(v))));
+  });
+  add("scan_bitmap_back_i64", [](const P& p) {
+    auto x = cf::input<std::int64_t>("x");
+    auto v = cf::input<bool>("valid", cf::as_bits);
+    return cf::over(p, cf::inclusive(cf::max(x, cf::where(v)), cf::backward),
+                    cf::inclusive(cf::any(v), cf::backward));
+  });
+}
+
 Programs make() {
   Programs list;
   add_sums<f16>(list);
@@ -390,6 +397,7 @@ Programs make() {
                       },
                   .fills = {Fill::uniform, Fill::whole, Fill::nonfinite}});
   add_extremes(list);
+  add_bitmaps(list);
   return list;
 }
 

@@ -225,6 +225,8 @@ const Broken kBroken[] = {
     {"ring_range", "ring is out of range", [](Program& p) { op<CopyWait>(p).ring = 1; }},
     {"ring_slots", "a ring needs slots", [](Program& p) { p.launches[0].rings[0].slots = 0; }},
     {"copy_of_output", "only inputs are copied", [](Program& p) { op<CopyAsync>(p).buffer = 1; }},
+    {"packed_floats", "of an input's bits lanes load booleans",
+     [](Program& p) { p.buffers[0].packed = true; }},
     {"copy_type", "does not convert", [](Program& p) { op<CopyAsync>(p).array = 0; }},
     {"copy_elements", "whole units of 16 bytes",
      [](Program& p) { op<CopyAsync>(p).elements = 12; }},
