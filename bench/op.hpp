@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "chainfold/codegen/base/types.hpp"
+
 namespace chainfold::bench {
 
 /// mean_var and min_max have two outputs of one type; dot has two inputs; filtered_sum adds the
@@ -34,6 +36,18 @@ enum class Op : std::uint8_t {
   decay,
 };
 const char* name_of(Op op);
+/// The types of which folds of every type are measured.
+constexpr bool is_measured(DType type) noexcept {
+  switch (type) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+    case DType::f64:
+    case DType::i8:
+    case DType::i32: return true;
+    default: return false;
+  }
+}
 constexpr bool is_scan(Op op) noexcept { return op >= Op::inclusive_sum; }
 /// Whether elements depend on all of their segment.
 constexpr bool knows_all(Op op) noexcept { return op == Op::sum_behind || op == Op::sum_both_ways; }

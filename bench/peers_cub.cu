@@ -29,19 +29,7 @@ cudaError_t run_scan(const Problem& problem, Form form, Temporary temporary, con
   }
 }
 
-/// The types that run_typed_folds has.
-bool is_typed(DType type) {
-  switch (type) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32:
-    case DType::f64:
-    case DType::i8:
-    case DType::i32: return true;
-    default: return false;
-  }
-}
-
+/// What run_typed_folds computes, of every type that is measured.
 bool is_typed(Op op) { return op == Op::max || op == Op::argmax || op == Op::count_above; }
 
 }  // namespace
@@ -62,7 +50,7 @@ bool has(const Problem& problem, Form form) {
   if ((form == Form::whole) != (problem.segment == 0)) return false;
   if (is_scan(problem.op)) return has_scan(problem, form);
   if (form == Form::keys || (form == Form::fixed && !kHasFixed)) return false;
-  if (is_typed(problem.op)) return is_typed(problem.in);
+  if (is_typed(problem.op)) return is_measured(problem.in);
   switch (problem.op) {
     case Op::sum: return true;
     case Op::mean_var:

@@ -7,18 +7,6 @@
 namespace chainfold::bench {
 namespace {
 
-constexpr bool is_measured(DType type) noexcept {
-  switch (type) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32:
-    case DType::f64:
-    case DType::i8:
-    case DType::i32: return true;
-    default: return false;
-  }
-}
-
 template <class T>
 Computation of_type(Op op, const dsl::Partition& partition) {
   const auto x = input<T>("x");

@@ -93,7 +93,6 @@ const std::byte* checked_input(const codegen::GraphInput& input, const Binding& 
   const auto fail = [&](ErrorCode code, const std::string& message) {
     throw UserError(code, message, input.name);
   };
-  check_bits(input, binding);
   if (binding.type() != input.type) {
     fail(ErrorCode::type_mismatch,
          fmt::format("input '{}' is declared as {} but bound to {} data; bind {} data or declare "

@@ -59,6 +59,7 @@ inline std::int64_t bytes_of_input(const codegen::Graph& graph, const Arguments&
                                    std::size_t i, std::int64_t elements) {
   return bytes_of_input(graph.inputs[i], elements, arguments.first_bits[i]);
 }
+
 /// Arguments of `elements` elements in rows of `segment` (0: the whole input) without gaps. Inputs
 /// and parameters are still to be set.
 Arguments dense_arguments(const codegen::Graph& graph, std::int64_t elements, std::int64_t segment);
