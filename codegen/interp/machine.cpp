@@ -238,6 +238,10 @@ void Warp::gather_lanes(ValueId from, ValueId other, ValueId to,
 }
 
 void Warp::execute(const Shuffle& op, const Instr& instr) {
+  if (op.kind == ShuffleKind::first) {
+    std::copy_n(slot(op.value), type(op.value).width, slot(instr.results[0]));
+    return;
+  }
   std::array<std::uint8_t, kLanes> source{};
   for (std::size_t l = 0; l < kLanes; ++l) {
     const auto distance = static_cast<std::size_t>(op.mask);
@@ -247,6 +251,7 @@ void Warp::execute(const Shuffle& op, const Instr& instr) {
       case ShuffleKind::from_lane: lane = view(op.source).at(l, 0); break;
       case ShuffleKind::up: lane = l < distance ? l : l - distance; break;
       case ShuffleKind::down: lane = l + distance < kLanes ? l + distance : l; break;
+      case ShuffleKind::first: lane = 0; break;
     }
     source[l] = static_cast<std::uint8_t>(lane % kLanes);
   }

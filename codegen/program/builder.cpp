@@ -89,13 +89,17 @@ ValueId Builder::load(int buffer, const Address& at, int width, ValueId mask, Va
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
   return emit(Load{buffer, at, mask, ahead, once}, codegen::lane(elem, width));
 }
-ValueId Builder::load_uniform(int buffer, ValueId base) {
+ValueId Builder::load_uniform(int buffer, ValueId base, ValueId mask) {
   const DType elem = program_.buffers[static_cast<std::size_t>(buffer)].type;
-  return emit(Load{.buffer = buffer, .at = {base}}, uniform(elem));
+  return emit(Load{.buffer = buffer, .at = {base}, .mask = mask}, uniform(elem));
 }
 void Builder::store(int buffer, const Address& at, ValueId value, ValueId mask, bool streams) {
   const ValueId wide = splat(value);
   regions_.back()->body.push_back({Store{buffer, at, mask, wide, streams}, {}});
+}
+void Builder::store_uniform(int buffer, ValueId base, ValueId value, ValueId mask) {
+  const ValueId first = first_lane(value);
+  regions_.back()->body.push_back({Store{buffer, {base}, mask, first}, {}});
 }
 ValueId Builder::atomic_add(int buffer, const Address& at, ValueId value, ValueId mask,
                             AtomicOrder order) {
@@ -231,6 +235,12 @@ ValueId Builder::shuffle_down(ValueId value, int distance) {
   if (distance == 0) return value;
   return emit(Shuffle{ShuffleKind::down, value, distance, kNoValue}, type(value));
 }
+ValueId Builder::first_lane(ValueId value) {
+  Type result = type(value);
+  if (result.shape == Shape::uniform) return value;
+  result.shape = Shape::uniform;
+  return emit(Shuffle{ShuffleKind::first, value, 0, kNoValue}, result);
+}
 ValueId Builder::permute(ValueId value, std::vector<std::uint8_t> source) {
   bool identity = true;
   for (std::size_t l = 0; l < source.size(); ++l) identity = identity && source[l] == l;
@@ -316,14 +326,15 @@ Builder::Values Builder::run_region(Region& region, const std::function<Values()
 }
 
 Builder::Values Builder::loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
-                              const std::function<Values(ValueId, const Values&)>& body) {
+                              const std::function<Values(ValueId, const Values&)>& body, bool few) {
   For loop{.lo = lo,
            .hi = hi,
            .step = step,
            .index = new_value(type(lo)),
            .init = init,
            .carried = {},
-           .body = {}};
+           .body = {},
+           .few = few};
   Values results;
   for (ValueId id : init) loop.carried.push_back(new_value(type(id)));
   for (ValueId id : init) results.push_back(new_value(type(id)));

@@ -49,7 +49,10 @@ class Builder {
   /// `width` elements a lane of `buffer`; zeros where `mask` is false.
   ValueId load(int buffer, const Address& at, int width = 1, ValueId mask = kNoValue,
                ValueId ahead = kNoValue, bool once = false);
-  ValueId load_uniform(int buffer, ValueId base);
+  /// The one element at `base`; zero where `mask` (uniform) is false.
+  ValueId load_uniform(int buffer, ValueId base, ValueId mask = kNoValue);
+  /// The one element at `base`, of a uniform value, or lane 0's.
+  void store_uniform(int buffer, ValueId base, ValueId value, ValueId mask = kNoValue);
   void store(int buffer, const Address& at, ValueId value, ValueId mask = kNoValue,
              bool streams = false);
   /// What was there before, a lane.
@@ -84,6 +87,7 @@ class Builder {
   ValueId shuffle_from(ValueId value, ValueId source_lane);
   ValueId shuffle_up(ValueId value, int distance);    ///< of lane l - distance, or its own
   ValueId shuffle_down(ValueId value, int distance);  ///< of lane l + distance, or its own
+  ValueId first_lane(ValueId value);                  ///< lane 0's, uniform
   ValueId permute(ValueId value, std::vector<std::uint8_t> source);
   /// Sources 0 to 31 are lanes of `value`, 32 to 63 of `other`.
   ValueId permute(ValueId value, ValueId other, std::vector<std::uint8_t> source);
@@ -113,7 +117,7 @@ class Builder {
   /// carried values, which have the types of `init`. The loop returns the values after the last
   /// trip.
   Values loop(ValueId lo, ValueId hi, ValueId step, const Values& init,
-              const std::function<Values(ValueId, const Values&)>& body);
+              const std::function<Values(ValueId, const Values&)>& body, bool few = false);
   /// Both functions return the same number of values; uniform ones are splatted.
   Values branch(ValueId condition, const std::function<Values()>& then_body,
                 const std::function<Values()>& else_body);

@@ -149,6 +149,7 @@ class Printer {
       const char sign = op.kind == ShuffleKind::up ? '-' : '+';
       return fmt::format("shuffle {}, lane {} {}", value(op.value), sign, op.mask);
     }
+    if (op.kind == ShuffleKind::first) return "first lane of " + value(op.value);
     return fmt::format("shuffle {}, from {}", value(op.value), value(op.source));
   }
   std::string operation(const Permute& op, const Instr&) const {
@@ -239,8 +240,8 @@ class Printer {
     return text;
   }
   std::string operation(const For& op, const Instr&) const {
-    std::string text = fmt::format("for {} = {} to {} step {}", value(op.index), value(op.lo),
-                                   value(op.hi), value(op.step));
+    std::string text = fmt::format("for {}{} = {} to {} step {}", op.few ? "few " : "",
+                                   value(op.index), value(op.lo), value(op.hi), value(op.step));
     for (std::size_t i = 0; i < op.carried.size(); ++i) {
       text += fmt::format("{} {} = {}", i == 0 ? " carry" : ",", value(op.carried[i]),
                           value(i < op.init.size() ? op.init[i] : kNoValue));

@@ -21,12 +21,12 @@
 //   is a constant or a uniform value (`step`). With group = 32 that is one contiguous run a warp.
 //   Lanes whose mask is false touch nothing and load zeros. The mask of a Load may be as wide as
 //   what it loads; then elements whose mask is false touch nothing and are zeros. That needs a
-//   target that accesses memory anywhere. A uniform Load reads the one element run at base.
+//   target that accesses memory anywhere. A uniform Load reads the one element run at base, and a
+//   Store of a uniform value writes it.
 //   Accesses of width w need addresses aligned to w * size bytes, which the lowering guarantees
 //   from the buffer's declared alignment. Those of buffers need none where the program's
-//   `accesses_anywhere` says so of its target. Stores take lane values, and no two lanes of one
-//   store touch the same element. Accesses of shared arrays, and stores of single elements, may add
-//   an offset of each lane's own.
+//   `accesses_anywhere` says so of its target. No two lanes of one store touch the same element.
+//   Accesses of shared arrays, and stores of single elements, may add an offset of each lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
@@ -54,8 +54,6 @@
 //   behind all its earlier accesses to both. CopyOutWait waits until all that the warp has started
 //   have read their source, which must not be written before. The elements of the output are
 //   accessed in no other way from the start to the launch's end.
-// - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
-//   `params`.
 // - Program parameters are uniform scalars in 8-byte slots: the buffers' pointers first, then
 //   `params`.
 #pragma once
@@ -178,10 +176,11 @@ struct Extract {
 struct Concat {
   std::vector<ValueId> parts;
 };  ///< a wider vector out of scalars and vectors
-enum class ShuffleKind : std::uint8_t { xor_mask, from_lane, up, down };
+enum class ShuffleKind : std::uint8_t { xor_mask, from_lane, up, down, first };
 /// Every lane l receives the value of another lane. With xor_mask that is lane l ^ mask; with
 /// from_lane, the lane that `source` (lane i32) names modulo 32. With up it is lane l - mask, with
 /// down lane l + mask. A lane that has no such neighbour keeps its own value.
+/// The result of `first` is uniform, lane 0's value.
 struct Shuffle {
   ShuffleKind kind;
   ValueId value;
@@ -338,6 +337,7 @@ struct For {
   std::vector<ValueId> init;     ///< one a result
   std::vector<ValueId> carried;  ///< defined in the body; same types as the results
   Region body;                   ///< yields the next carried values
+  bool few = false;              ///< a hint: trips are few, and nothing foretells how many
 };
 struct If {
   ValueId condition;            ///< uniform boolean

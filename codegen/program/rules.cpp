@@ -103,7 +103,7 @@ class Rules {
                 (by_elements && type.shape == Shape::lane && lanes.width == type.width),
             "a mask is of width 1, or as wide as the load from memory that is accessed anywhere");
       check(type.shape == Shape::lane || lanes.shape == Shape::uniform,
-            "a uniform load has a uniform mask");
+            "a uniform access has a uniform mask");
     }
     if (const Const* base = constant_[at.base]; base != nullptr && !anywhere) {
       const auto index = static_cast<std::int64_t>(base->bits);
@@ -123,7 +123,7 @@ class Rules {
   }
   const Type& stored(ValueId value) const {
     const Type& type = type_of(value);
-    check(type.shape == Shape::lane, "a store takes a lane value");
+    check(type.shape == Shape::lane, "lanes store lane values");
     return type;
   }
   void operation(const Load& op, const Instr& instr) const {
@@ -132,9 +132,8 @@ class Rules {
     if (op.ahead != kNoValue)
       check(type_of(op.ahead) == uniform(DType::i64), "what is read ahead is a uniform i64");
     if (from.packed)
-      check(from.role == BufferRole::input && from.type == DType::boolean &&
-                result(instr).shape == Shape::lane && op.ahead == kNoValue,
-            "of an input's bits lanes load booleans");
+      check(from.role == BufferRole::input && from.type == DType::boolean && op.ahead == kNoValue,
+            "bits are an input's booleans");
     access(op.at, op.mask, result(instr), from.type, from.alignment,
            program_.accesses_anywhere || from.packed, program_.accesses_anywhere);
   }
@@ -144,7 +143,10 @@ class Rules {
     check(to.role != BufferRole::input, "an input is never written");
     check(op.at.offset == kNoValue || (type_of(op.value).width == 1 && op.at.step == kNoValue),
           "lanes' own offsets are for shared arrays and for single elements");
-    access(op.at, op.mask, stored(op.value), to.type, to.alignment, program_.accesses_anywhere);
+    const Type& value = type_of(op.value);
+    check(value.shape != Shape::uniform || (op.at.offset == kNoValue && !op.streams),
+          "a uniform store has one place, in memory that is cached");
+    access(op.at, op.mask, value, to.type, to.alignment, program_.accesses_anywhere);
   }
   void operation(const AtomicAdd& op, const Instr& instr) const {
     const Buffer& to = buffer(op.buffer);
@@ -229,7 +231,9 @@ class Rules {
       check(type_of(op.source) == lane(DType::i32) || type_of(op.source) == uniform(DType::i32),
             "the source is an i32");
     }
-    expect(instr, type_of(op.value));
+    Type shuffled = type_of(op.value);
+    if (op.kind == ShuffleKind::first) shuffled.shape = Shape::uniform;
+    expect(instr, shuffled);
   }
   void operation(const Permute& op, const Instr& instr) const {
     check(type_of(op.value).shape == Shape::lane, "only lane values are permuted");

@@ -63,6 +63,21 @@ TEST_P(LlvmBits, LoadsTouchWhatTheirLanesSay) {
   }
 }
 
+/// One bit for all lanes, up to the last one of memory.
+TEST(LlvmUniformBits, Loads) {
+  if (const std::string why = why_no_cpu(); !why.empty()) GTEST_SKIP() << why;
+  for (const std::int64_t count : {1, 7, 8, 9, 31, 64, 65}) {
+    for (const auto side : {GuardedArray::At::end, GuardedArray::At::begin}) {
+      Bench bench(count);
+      Builder b(bench.program);
+      const int in = bench.packed_input(count, side);
+      const int out = bench.buffer(DType::boolean, BufferRole::output, count * kWarpWidth);
+      b.store(out, {b.mul(b.block(), b.i64(kWarpWidth))}, b.load_uniform(in, b.block()));
+      EXPECT_EQ(bench.run(), "") << count;
+    }
+  }
+}
+
 /// Rows that begin before the first bit of all, whose lanes there are off.
 TEST_P(LlvmBits, MaskedLanesBeforeTheFirstBitTouchNothing) {
   const int width = GetParam();

@@ -330,6 +330,25 @@ TEST_P(LlvmMemory, ParametersAndUniformLoadsAndScratch) {
   EXPECT_EQ(bench.run(), "");
 }
 
+/// Of values that a warp has once: all, masked ones, and those of lane 0.
+TEST_P(LlvmMemory, UniformStores) {
+  const DType type = GetParam();
+  constexpr std::int64_t kBlocks = 7;
+  Bench bench(kBlocks);
+  const int in = bench.buffer(type, BufferRole::input, kBlocks);
+  const int flags = bench.buffer(DType::boolean, BufferRole::input, kBlocks);
+  const int out = bench.buffer(type, BufferRole::output, kBlocks);
+  const int some = bench.buffer(type, BufferRole::output, kBlocks);
+  const int others = bench.buffer(type, BufferRole::output, kBlocks);
+  Builder b(bench.program);
+  const ValueId at = b.block(), x = b.load_uniform(in, at);
+  b.store_uniform(out, at, x);
+  b.store_uniform(some, at, x, b.load_uniform(flags, at));
+  const ValueId first = b.first_lane(b.load(in, {.base = b.i64(3), .group = 1}));
+  b.store_uniform(others, at, first);
+  EXPECT_EQ(bench.run(), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, LlvmMemory,
                          ::testing::Values(DType::boolean, DType::i8, DType::f16, DType::i32,
                                            DType::f32, DType::u64, DType::f64),

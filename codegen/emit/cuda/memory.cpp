@@ -93,6 +93,11 @@ void BodyEmitter::emit_load(ValueId result, std::string_view function, const std
 void BodyEmitter::emit_store(ValueId value, std::string_view function, const std::string& pointer,
                              ValueId mask) {
   const Type& t = type(value);
+  std::string on = mask_argument(mask);
+  if (t.shape == Shape::uniform) {
+    line("__syncwarp();");  // other lanes may be about to read what the first one writes
+    on = mask == kNoValue ? "lane == 0, " : fmt::format("lane == 0 && {}, ", name(mask));
+  }
   std::vector<std::string> parts;
   for (int i = 0; i < part_count(t); ++i) {
     std::string part;
@@ -106,8 +111,8 @@ void BodyEmitter::emit_store(ValueId value, std::string_view function, const std
     }
     parts.push_back(parts_are_variables(t) ? part : fmt::format("({}){}", part_type(t), part));
   }
-  line(fmt::format("{}{}({}{}, {});", function, mask == kNoValue ? "" : "_if", mask_argument(mask),
-                   pointer, fmt::join(parts, ", ")));
+  line(fmt::format("{}{}({}{}, {});", function, on.empty() ? "" : "_if", on, pointer,
+                   fmt::join(parts, ", ")));
 }
 
 void BodyEmitter::emit_bits(ValueId result, std::string_view function, const Load& op) {

@@ -103,7 +103,8 @@ void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
     return emit_shuffle(instr.results[0], op.value, "__shfl_up_sync", fmt::format("{}", op.mask));
   if (op.kind == ShuffleKind::down)
     return emit_shuffle(instr.results[0], op.value, "__shfl_down_sync", fmt::format("{}", op.mask));
-  emit_shuffle(instr.results[0], op.value, "__shfl_sync", name(op.source));
+  emit_shuffle(instr.results[0], op.value, "__shfl_sync",
+               op.kind == ShuffleKind::first ? "0" : name(op.source));
 }
 
 void BodyEmitter::emit_op(const Instr& instr, const Funnel& op) {

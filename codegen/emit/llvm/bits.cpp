@@ -84,6 +84,18 @@ std::vector<std::string> BodyEmitter::mask_words(const Load& op, int width) {
   return live;
 }
 
+void BodyEmitter::load_uniform_bits(ValueId id, const Load& op) {
+  const int width = type(id).width;
+  std::string live;
+  if (op.mask != kNoValue)
+    live = out_.let(fmt::format("select i1 {}, i32 {}, i32 0", name(op.mask), (1 << width) - 1));
+  const std::string word = load_bits(op.buffer, name(op.at.base), width, live);
+  for (int e = 0; e < width; ++e) {
+    const std::string bit = out_.let(fmt::format("lshr i32 {}, {}", word, e));
+    values_[id].push_back(out_.let(fmt::format("trunc i32 {} to i1", bit)));
+  }
+}
+
 /// Bits pass through words and bytes: processors have no instructions that move single bits of
 /// masks. A cast of a word to a mask would be one, but LLVM 19 never ends with such masks that are
 /// combined and widened (it turns two nodes into each other).
@@ -91,6 +103,7 @@ void BodyEmitter::emit_packed(const Instr& instr, const Load& op) {
   constexpr int kWord = 32, kBits = 8;
   const ValueId id = instr.results[0];
   const Type& t = type(id);
+  if (t.shape == Shape::uniform) return load_uniform_bits(id, op);
   const int width = t.width, per_run = run_lanes(op.at, t), count = per_run * width;
   const int step = std::min(count, kWord);
   const std::vector<std::string> live = mask_words(op, width);

@@ -133,6 +133,12 @@ void BodyEmitter::permute(ValueId result, ValueId value, ValueId other,
 
 void BodyEmitter::emit_op(const Instr& instr, const Shuffle& op) {
   const ValueId id = instr.results[0];
+  if (op.kind == ShuffleKind::first) {
+    const std::string lanes = vector_of(register_type(type(op.value).elem), kWarpWidth);
+    for (const std::string& value : names(op.value))
+      values_[id].push_back(out_.let(fmt::format("extractelement {} {}, i32 0", lanes, value)));
+    return;
+  }
   if (op.kind != ShuffleKind::from_lane) {
     const int distance = op.kind == ShuffleKind::up ? -op.mask : op.mask;
     std::vector<int> source;
@@ -352,7 +358,8 @@ void BodyEmitter::emit_op(const Instr& instr, const For& op) {
   const std::string back = out_.current_label();
   const std::string next = out_.let(
       fmt::format("add nsw {} {}, {}", text_type(op.index), name(op.index), name(op.step)));
-  out_.line(fmt::format("br label %{}.head", label));
+  if (op.few) out_.declare(kRolled);
+  out_.line(fmt::format("br label %{}.head{}", label, op.few ? ", !llvm.loop !1" : ""));
   const std::string body = out_.take_text();
 
   text += fmt::format("  br label %{0}.head\n{0}.head:\n", label);

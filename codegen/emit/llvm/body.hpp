@@ -82,9 +82,11 @@ class BodyEmitter {
   std::string load_bits(int buffer, const std::string& first, int count, const std::string& live);
   std::vector<std::string> mask_words(const Load& op, int width);
   void emit_packed(const Instr& instr, const Load& op);
+  void load_uniform_bits(ValueId id, const Load& op);
   /// Where each lane's own element is (Address::offset), a vector.
   std::string own_pointers(int memory, const Address& at);
   std::string gather(const Load& op, std::string_view elem);
+  void store_uniform(const Store& op);
   void scatter(const Store& op, const std::string& values, const std::string& mask);
   std::string element_pointer(int memory, const std::string& index);
   std::string record_pointer(int buffer, const std::string& slot, const RecordLayout& layout);

@@ -258,8 +258,32 @@ void BodyEmitter::scatter(const Store& op, const std::string& values, const std:
                             Argument{vector_of("i1", kWarpWidth), mask}});
 }
 
+/// The one run of a uniform value.
+void BodyEmitter::store_uniform(const Store& op) {
+  const Type& t = type(op.value);
+  const std::string_view elem = memory_type(t.elem);
+  std::string run = "poison";
+  const std::string vector = vector_of(elem, t.width);
+  const std::vector<std::string> elements = names(op.value);
+  for (int e = 0; e < t.width; ++e) {
+    std::string own = elements[static_cast<std::size_t>(e)];
+    if (t.elem == DType::boolean) own = out_.let(fmt::format("zext i1 {} to i8", own));
+    run = out_.let(fmt::format("insertelement {} {}, {} {}, i32 {}", vector, run, elem, own, e));
+  }
+  const std::string pointer = pointer_to(op.buffer, op.at, 0);
+  const int align = size_of(t.elem);
+  if (op.mask == kNoValue)
+    return out_.line(fmt::format("store {} {}, ptr {}, align {}", vector, run, pointer, align));
+  out_.intrinsic(
+      "masked.store", "void", std::array<std::string, 2>{vector, "ptr"},
+      std::array{Argument{vector, run}, Argument{"ptr", pointer},
+                 Argument{"i32", std::to_string(align)},
+                 Argument{vector_of("i1", t.width), out_.splat("i1", name(op.mask), t.width)}});
+}
+
 void BodyEmitter::emit_op(const Instr&, const Store& op) {
   const Type& t = type(op.value);
+  if (t.shape == Shape::uniform) return store_uniform(op);
   const std::string_view elem = memory_type(t.elem);
   const int per_run = run_lanes(op.at, t), count = per_run * t.width, total = kWarpWidth * t.width;
   const int align = size_of(t.elem);

@@ -89,9 +89,7 @@ std::string OpWriter::quotient(std::string_view instruction, std::string_view el
                   "  br i1 %more, label %each, label %done, !llvm.loop !1\n"
                   "done:\n  %all = load {0}, ptr %x\n  ret {0} %all\n}}\n",
                   vector, name, parameter, place, element, load, instruction, divisor, lanes_));
-  out_.declare(
-      "!1 = distinct !{!1, !2, !3}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n"
-      "!3 = !{!\"llvm.loop.vectorize.enable\", i1 false}\n");
+  out_.declare(kRolled);
   const std::string second = by_constant ? "" : fmt::format(", {} {}", vector, b);
   return out_.let(fmt::format("call {0} {1}({0} {2}{3})", vector, name, a, second));
 }

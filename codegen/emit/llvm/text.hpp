@@ -31,6 +31,11 @@ std::string index_vector(std::span<const int> indices);
 /// A typed operand.
 using Argument = std::pair<std::string, std::string>;  // type, value
 
+/// Metadata !1, of loops that stay as they are.
+inline constexpr std::string_view kRolled =
+    "!1 = distinct !{!1, !2, !3}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n"
+    "!3 = !{!\"llvm.loop.vectorize.enable\", i1 false}\n";
+
 /// Collects the instructions of one function and the declarations of what they call.
 class FunctionWriter {
  public:

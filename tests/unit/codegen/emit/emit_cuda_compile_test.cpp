@@ -121,6 +121,9 @@ TEST_P(EmitCudaCompile, every_access_of_every_type) {
       base = b.add(base, b.i64(4096));
     }
     b.store(1, {base}, b.load_uniform(0, base));
+    b.store_uniform(1, base, b.load_uniform(0, base));
+    b.store_uniform(1, base, b.first_lane(b.load(0, {base})));
+    b.store_uniform(1, base, b.param(1), b.any(mask));
     b.store(1, {base}, b.param(1), b.any(mask));
     b.store(1, {base}, b.param(1), b.all(mask));
     SCOPED_TRACE(p.name);

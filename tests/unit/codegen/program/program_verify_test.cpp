@@ -225,7 +225,7 @@ const Broken kBroken[] = {
     {"ring_range", "ring is out of range", [](Program& p) { op<CopyWait>(p).ring = 1; }},
     {"ring_slots", "a ring needs slots", [](Program& p) { p.launches[0].rings[0].slots = 0; }},
     {"copy_of_output", "only inputs are copied", [](Program& p) { op<CopyAsync>(p).buffer = 1; }},
-    {"packed_floats", "of an input's bits lanes load booleans",
+    {"packed_floats", "bits are an input's booleans",
      [](Program& p) { p.buffers[0].packed = true; }},
     {"copy_type", "does not convert", [](Program& p) { op<CopyAsync>(p).array = 0; }},
     {"copy_elements", "whole units of 16 bytes",
@@ -274,8 +274,18 @@ const Broken kBroken[] = {
        op<Load>(p).at.base = prepend(p, uniform(DType::i64), Const{8});
        p.buffers[0].alignment = 8;
      }},
-    {"store_uniform", "takes a lane value",
-     [](Program& p) { op<Store>(p).value = prepend(p, uniform(DType::f32), Const{0}); }},
+    {"shared_store_uniform", "lanes store lane values",
+     [](Program& p) { op<SharedStore>(p).value = prepend(p, uniform(DType::f32), Const{0}); }},
+    {"store_uniform_streams", "one place, in memory that is cached",
+     [](Program& p) {
+       op<Store>(p).value = prepend(p, uniform(DType::f32), Const{0});
+       op<Store>(p).streams = true;
+     }},
+    {"store_uniform_mask", "uniform mask",
+     [](Program& p) {
+       const DType elem = p.buffers[static_cast<std::size_t>(op<Store>(p).buffer)].type;
+       op<Store>(p).value = prepend(p, uniform(elem), Const{0});
+     }},
     // Elementwise
     {"operand_count", "number of operands", [](Program& p) { op<Compute>(p).operands.pop_back(); }},
     {"operand_types", "different types",
