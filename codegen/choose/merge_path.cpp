@@ -31,7 +31,7 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   const auto width = [&] {
     return cpu ? 1 : widest_of(graph, target, request, choice.bytes).aligned;
   };
-  choice.apart = target.vector_lanes && !has_scans(graph) ? tuned.cpu_apart : 0;
+  choice.apart = target.vector_lanes ? tuned.cpu_apart : 0;
   choice.depth = cpu ? 1 : std::max(1, tuned.elements_a_lane / width());
   // Of long states a tile has fewer.
   const auto bytes = [&] {

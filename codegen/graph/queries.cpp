@@ -55,6 +55,14 @@ bool is_scanned(const Graph& graph, int fold) {
   });
 }
 
+std::vector<std::optional<ScanForm>> scan_forms(const Graph& graph) {
+  std::vector<std::optional<ScanForm>> forms(graph.folds.size());
+  for (const Node& node : graph.nodes)
+    if (node.kind == NodeKind::scan)
+      forms[static_cast<std::size_t>(node.index)] = {node.exclusive, node.reverse};
+  return forms;
+}
+
 std::vector<bool> broadcast_folds(const Graph& graph) {
   std::vector<bool> needed(graph.nodes.size()), asked(graph.folds.size());
   for (const NodeId output : graph.outputs) {
@@ -73,6 +81,23 @@ std::vector<bool> broadcast_folds(const Graph& graph) {
 bool broadcasts(const Graph& graph) {
   const std::vector<bool> asked = broadcast_folds(graph);
   return std::find(asked.begin(), asked.end(), true) != asked.end();
+}
+
+bool elements_read_extent(const Graph& graph) {
+  const std::vector<bool> extents = depending_on(graph, NodeKind::extent);
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](NodeId output) {
+    return graph.node(output).level == Level::element && extents[static_cast<std::size_t>(output)];
+  });
+}
+
+bool reads_index(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.kind == NodeKind::index; });
+}
+
+bool scans_backward(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.reverse; });
 }
 
 bool scans_both_ways(const Graph& graph) {

@@ -1,6 +1,7 @@
 // Questions about graphs.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
@@ -21,10 +22,18 @@ std::vector<bool> depending_on(const Graph& graph, NodeKind kind);
 bool share_fold(const Node& a, const Node& b);
 /// Whether a scan names this entry of the graph's folds.
 bool is_scanned(const Graph& graph, int fold);
+/// Of each of the graph's folds how elements see it as they go on; none, where none does.
+std::vector<std::optional<ScanForm>> scan_forms(const Graph& graph);
 /// Which folds are broadcast to the elements of their segments.
 std::vector<bool> broadcast_folds(const Graph& graph);
 /// Whether any are.
 bool broadcasts(const Graph& graph);
+/// Whether elements read how many their segment has.
+bool elements_read_extent(const Graph& graph);
+/// Whether some fold or element asks where in its segment it is.
+bool reads_index(const Graph& graph);
+/// Whether some scan runs backward.
+bool scans_backward(const Graph& graph);
 /// Whether some scans run forward and others backward.
 bool scans_both_ways(const Graph& graph);
 inline bool has_columns(const Graph& graph) {

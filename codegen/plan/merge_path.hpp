@@ -26,6 +26,10 @@ inline int elements_a_row(const Plan& plan) { return kWarpWidth * elements_a_lan
 inline std::int64_t tile_items(const Plan& plan) {
   return std::int64_t{elements_a_row(plan)} * plan.rows - (plan.load_width - 1);
 }
+/// Whether elements ask how many of their segment come before them, or behind them. As elements are
+/// counted, from the other end where scans run backward.
+bool asks_before(const Graph& graph);
+bool asks_behind(const Graph& graph);
 /// Bytes of shared memory of a tile: a state an element and a state a lane, and where heads are.
 std::int64_t merge_path_bytes(const Plan& plan);
 

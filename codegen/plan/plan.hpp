@@ -128,8 +128,9 @@ struct StagedPlan {
 
 /// Of segments that data tell.
 struct PathPlan {
-  /// A stretch whose segments have so many elements or more, on average, folds them one after the
-  /// other, each by all lanes; 0: none does. For lanes in vectors, which exchange nothing cheaply.
+  /// A stretch takes its segments one after the other. Folds of so many elements or more are by all
+  /// lanes, the others and scans one element behind the other. 0: it is cut into tiles. For lanes in
+  /// vectors, which exchange nothing cheaply.
   int apart = 0;
 };
 

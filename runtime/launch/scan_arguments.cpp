@@ -70,28 +70,16 @@ std::int64_t carry_bytes(const Graph& graph) {
 }
 
 namespace {
-/// Of segments that offsets tell, scans go one way, backward ones ask for no index, and elements
-/// read no folds.
+/// Of segments that offsets tell, scans go one way, and elements read no folds.
 void check_offset_scans(const Graph& graph) {
   const auto fail = [](const char* what, const char* instead) {
     throw UserError(
         ErrorCode::unsupported,
         fmt::format("{} over segments that offsets tell are not supported yet; {}", what, instead));
   };
-  const auto is_any = [&](auto holds) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(), holds);
-  };
   if (scans_both_ways(graph))
     fail("scans of both directions at once", "compute one, then the other");
-  if (is_any([](const codegen::Node& node) { return node.reverse; }) &&
-      is_any([](const codegen::Node& node) { return node.kind == codegen::NodeKind::index; }))
-    fail("backward scans of positions", "make the positions an input");
-  const std::vector<bool> extents = depending_on(graph, codegen::NodeKind::extent);
-  bool extended = false;
-  for (const codegen::NodeId output : graph.outputs)
-    extended = extended || (graph.node(output).level == codegen::Level::element &&
-                            extents[static_cast<std::size_t>(output)]);
-  if (broadcasts(graph) || extended)
+  if (broadcasts(graph))
     fail("elements that read a fold of their segment",
          "compute the folds first, and the elements from them");
 }

@@ -27,6 +27,8 @@ struct TestProgram {
   bool transcendental = false;
   /// What it makes sense on; the first is the default.
   std::vector<Fill> fills{Fill::uniform, Fill::whole};
+  /// Some results are of too few or too equal elements for any promise.
+  bool of_some = false;
 };
 
 /// All programs of folds alone, in a fixed order. Names are words joined by '_' and end in the

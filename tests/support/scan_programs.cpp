@@ -384,7 +384,8 @@ Programs make() {
                         return cf::over(p, cf::inclusive(cf::stddev(x, cf::ddof(1)), cf::backward),
                                         cf::exclusive(cf::correlation(x, y), cf::backward));
                       },
-                  .fills = {Fill::uniform, Fill::normal, Fill::constant}});
+                  .fills = {Fill::uniform, Fill::normal, Fill::constant},
+                  .of_some = true});
   list.push_back({.name = "scan_initial_f32",
                   .over =
                       [](const P& p) {

@@ -10,7 +10,7 @@ struct TunedMergePath {
   int tile_bytes = 7 * 1024;
   /// Rows of a tile of a CPU, each a vector, and stretches.
   int cpu_rows = 32, cpu_stretches = 256;
-  /// Elements a segment from which a CPU's stretches fold segments one by one.
+  /// Elements of a segment from which a CPU folds it by all lanes, and not one by one.
   int cpu_apart = 12;
   /// Bytes of it, which stay in a core's first-level cache.
   int cpu_tile_bytes = 24 * 1024;

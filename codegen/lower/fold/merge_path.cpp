@@ -2,24 +2,29 @@
 //
 // First launches look at offsets, or find heads (path_bounds.hpp). `fold_path` cuts the merge path
 // of ends of segments and elements (segment_bounds.hpp) into stretches of equally many items, one a
-// warp, which takes tile after tile of it (path_tile.hpp). What begins before a stretch and ends in
-// it, and the state of what goes on behind it, go to scratch. `merge_path` has a block a stretch.
-// It merges, in their order, the states of all stretches that such a segment lies in. How many
-// there are follows from where it begins. Where an offset is wrong no launch writes outputs.
+// warp, which takes tile after tile of it (path_tile.hpp) or, where lanes are elements of vectors,
+// segment after segment (path_walk.hpp). What begins before a stretch and ends in it, and the state
+// of what goes on behind it, go to scratch. `merge_path` has a block a stretch. It merges, in their
+// order, the states of all stretches that such a segment lies in. How many there are follows from
+// where it begins. Where an offset is wrong no launch writes outputs.
 //
-// Of scans, `fold_path` finds what goes on behind each stretch and no more. `carry_path` has a
+// Of scans, `fold_path` folds what goes on behind each stretch and no more. `carry_path` has a
 // block a stretch, which merges what its first segment has from the stretches before. A further
-// launch, `scan_path`, goes over all stretches once more with that, and writes all outputs.
+// launch, `scan_path`, goes over all stretches with that, and writes all outputs.
 #include "chainfold/codegen/lower/fold/merge_path.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/fold/path_bounds.hpp"
+#include "chainfold/codegen/lower/fold/path_outputs.hpp"
 #include "chainfold/codegen/lower/fold/path_tile.hpp"
+#include "chainfold/codegen/lower/fold/path_walk.hpp"
 #include "chainfold/codegen/lower/fold/segment_bounds.hpp"
 #include "chainfold/codegen/lower/tile/block.hpp"
 #include "chainfold/codegen/lower/tile/declare.hpp"
@@ -33,13 +38,11 @@ namespace chainfold::codegen {
 
 namespace {
 
-constexpr int kStoreBytes = 16;  // that a lane stores at once
-
 class MergePathLowering {
  public:
   MergePathLowering(const Graph& graph, const Plan& plan, const Target& target)
       : graph_(graph), plan_(plan), scans_(has_scans(graph)) {
-    for (const Node& node : graph.nodes) mirrored_ = mirrored_ || node.reverse;
+    mirrored_ = scans_backward(graph);
     program_.name = "merge_path";
     declare_graph(program_, graph, plan, target);
     program_.buffers.push_back(
@@ -97,13 +100,32 @@ class MergePathLowering {
     return b.sub(b.sub(b.param(stretches_), b.i64(1)), stretch);
   }
 
+  /// What launches over stretches are made of.
+  struct Parts {
+    Builder& b;
+    TileLowering& tile;
+    SegmentBounds& bounds;
+    PathOutputs& outputs;
+    ValueId segments;
+  };
+  /// Items [diagonal, behind), with ends [begun, ended) and elements [first, last) among them.
+  struct Stretch {
+    ValueId diagonal = kNoValue, behind = kNoValue;
+    ValueId begun = kNoValue, ended = kNoValue, first = kNoValue, last = kNoValue;
+  };
+
   void lower_stretches(Pass pass) {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
     const ValueId segments = bounds_->segments(b);
     SegmentBounds bounds = bounds_of(b, segments);
-    PathTile path(b, program_, tile, graph_, plan_, bounds, bounds_->buffers().pairs(),
-                  b.param(elements_), segments, pass == Pass::scans, mirrored_);
+    PathOutputs outputs(b, tile, graph_, plan_, *bounds_, segments, mirrored_);
+    const Parts parts{b, tile, bounds, outputs, segments};
+    const bool tiles = pass != Pass::states && plan_.path.apart == 0;
+    std::optional<PathTile> path;
+    if (tiles)
+      path.emplace(b, program_, tile, graph_, plan_, bounds, bounds_->buffers().pairs(),
+                   b.param(elements_), segments, pass == Pass::scans, mirrored_);
     const ValueId right = bounds_->are_right(b);
     bounds.find_path();
     const ValueId diagonal = b.mul(b.block(), b.param(length_));
@@ -112,7 +134,15 @@ class MergePathLowering {
     b.branch(
         b.both(right, b.lt(diagonal, behind)),
         [&] {
-          fold_stretch(b, tile, bounds, path, {segments, diagonal, behind}, pass);
+          const Stretch stretch = find_stretch(parts, diagonal, behind, !tiles);
+          if (pass != Pass::scans) tell_cut(parts, stretch, pass);
+          if (pass == Pass::states) {
+            keep_open(parts, stretch);
+          } else if (tiles) {
+            fold_tiles(parts, *path, stretch, pass);
+          } else {
+            walk(parts, stretch, pass);
+          }
           return Builder::Values{};
         },
         [&] {
@@ -121,98 +151,120 @@ class MergePathLowering {
         });
   }
 
-  /// Items [diagonal, behind), of so many segments in all.
-  struct Stretch {
-    ValueId segments = kNoValue, diagonal = kNoValue, behind = kNoValue;
-  };
-  void fold_stretch(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
-                    const Stretch& stretch, Pass pass) {
-    const ValueId segments = stretch.segments, diagonal = stretch.diagonal;
-    const ValueId behind = stretch.behind;
-    const ValueId span = bounds.span();
-    const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
-    const ValueId begun = bounds.search(
-        diagonal, b.compute(Op::max, {b.i64(0), b.sub(diagonal, span)}), b.min(diagonal, segments));
-    const auto element_of = [&](ValueId place, ValueId segment) {
-      return b.add(bounds.first(), b.sub(place, segment));
+  Stretch find_stretch(const Parts& parts, ValueId diagonal, ValueId behind, bool whole) {
+    Builder& b = parts.b;
+    SegmentBounds& bounds = parts.bounds;
+    const auto ends_before = [&](ValueId item, ValueId least) {
+      const ValueId few = b.compute(Op::max, {least, b.sub(item, bounds.span())});
+      return bounds.search(item, few, b.min(item, parts.segments));
     };
-    const ValueId stretch_begin = element_of(diagonal, begun);
-    if (pass != Pass::scans) {
-      // Whether a segment that began before goes on here; of folds, whether it ends here.
-      const ValueId known = b.min(begun, b.sub(segments, b.i64(1)));
-      const ValueId begin = bounds.begin(known), end = bounds.end(known);
-      ValueId cut = b.both(b.lt(begun, segments), b.lt(begin, b.min(end, stretch_begin)));
-      if (pass == Pass::folds) cut = b.both(cut, b.lt(bounds.place(end, known), behind));
-      b.store(cut_, {b.block()}, b.select(cut, begun, b.i64(-1)), first_lane);
-    }
-    if (plan_.path.apart > 0) {
-      const ValueId ended = bounds.search(behind, b.compute(Op::max, {begun, b.sub(behind, span)}),
-                                          b.min(behind, segments));
-      const ValueId ends = b.sub(ended, begun), elements = b.sub(b.sub(behind, diagonal), ends);
-      b.branch(
-          b.compute(Op::ge, {elements, b.mul(ends, b.i64(plan_.path.apart))}),
-          [&] {
-            fold_apart(b, tile, bounds, segments, {begun, ended},
-                       {stretch_begin, b.add(stretch_begin, elements)});
-            return Builder::Values{};
-          },
-          [&] {
-            fold_tiles(b, tile, bounds, path, stretch, pass, begun, stretch_begin);
-            return Builder::Values{};
-          });
-      return;
-    }
-    fold_tiles(b, tile, bounds, path, stretch, pass, begun, stretch_begin);
+    Stretch stretch{.diagonal = diagonal, .behind = behind};
+    stretch.begun = ends_before(diagonal, b.i64(0));
+    stretch.first = b.add(bounds.first(), b.sub(diagonal, stretch.begun));
+    if (!whole) return stretch;
+    stretch.ended = ends_before(behind, stretch.begun);
+    stretch.last = b.add(bounds.first(), b.sub(behind, stretch.ended));
+    return stretch;
   }
 
-  struct Range {
-    ValueId begin = kNoValue, end = kNoValue;
-  };
+  /// Whether a segment that began before a stretch goes on in it; of folds, whether it ends there.
+  void tell_cut(const Parts& parts, const Stretch& stretch, Pass pass) {
+    Builder& b = parts.b;
+    const ValueId known = b.min(stretch.begun, b.sub(parts.segments, b.i64(1)));
+    const ValueId begin = parts.bounds.begin(known), end = parts.bounds.end(known);
+    ValueId cut =
+        b.both(b.lt(stretch.begun, parts.segments), b.lt(begin, b.min(end, stretch.first)));
+    if (pass == Pass::folds)
+      cut = b.both(cut, b.lt(parts.bounds.place(end, known), stretch.behind));
+    b.store_uniform(cut_, b.block(), b.select(cut, stretch.begun, b.i64(-1)));
+  }
+
+  PathWalk walk_of(const Parts& parts) {
+    return {parts.b,        parts.tile, graph_, plan_, parts.bounds, parts.b.param(elements_),
+            parts.segments, mirrored_};
+  }
+
+  /// What a stretch has of the segment that goes on behind it.
+  void keep_open(const Parts& parts, const Stretch& stretch) {
+    PathWalk walk = walk_of(parts);
+    const PathWalk::Piece piece = walk.last_piece(stretch.ended, stretch.first, stretch.last);
+    states(open_).store_one(parts.b, parts.tile, place_of(parts.b, parts.b.block()),
+                            walk.fold_by_lanes(piece));
+  }
+
   /// One after the other the segments that end in a stretch, and the one that goes on behind it.
-  void fold_apart(Builder& b, TileLowering& tile, SegmentBounds& bounds, ValueId segments,
-                  const Range& ends, const Range& elements) {
-    const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
-    b.loop(ends.begin, b.add(ends.end, b.i64(1)), b.i64(1), {},
-           [&](ValueId segment, const Builder::Values&) -> Builder::Values {
-             const ValueId known = b.min(segment, b.sub(segments, b.i64(1)));
-             const ValueId begin = bounds.begin(known), end = bounds.end(known);
-             const ValueId from = b.compute(Op::max, {begin, elements.begin});
-             const ValueId here =
-                 b.compute(Op::max, {b.i64(0), b.sub(b.min(end, elements.end), from)});
-             // Behind the last segment there is none that goes on.
-             const ValueId length = b.select(b.lt(segment, segments), here, b.i64(0));
-             const Partials folded = tile.reduce_lanes(
-                 tile.lift(tile.fold_range_safely(from, length, begin, kNoValue, b.warp(), 1)), 1,
-                 kWarpWidth);
-             const ValueId goes_on = b.compute(Op::eq, {segment, ends.end});
-             b.branch(
-                 goes_on,
-                 [&] {
-                   states(open_).store_one(b, tile, place_of(b, b.block()), folded);
-                   return Builder::Values{};
-                 },
-                 [&] {
-                   put(b, tile,
-                       {.first = segment,
-                        .real = first_lane,
-                        .begin = b.splat(begin),
-                        .extent = b.splat(b.sub(end, begin)),
-                        .states = folded},
-                       segments, elements.begin, Pass::folds);
-                   return Builder::Values{};
-                 });
-             return {};
-           });
+  void walk(const Parts& parts, const Stretch& stretch, Pass pass) {
+    Builder& b = parts.b;
+    PathWalk walk = walk_of(parts);
+    Partials start;
+    if (pass == Pass::scans) start = carried_into(parts);
+    walk.each_piece(
+        stretch.begun, stretch.ended, stretch.first, stretch.last,
+        [&](const PathWalk::Piece& piece) {
+          const ValueId goes_on = b.compute(Op::eq, {piece.segment, stretch.ended});
+          Partials folded;
+          if (pass == Pass::scans) {
+            const ValueId is_first = b.compute(Op::eq, {piece.segment, stretch.begun});
+            Partials before = parts.tile.identities();
+            for (std::size_t f = 0; f < before.size(); ++f)
+              for (std::size_t i = 0; i < before[f].fields.size(); ++i)
+                before[f].fields[i] = b.select(is_first, start[f].fields[i], before[f].fields[i]);
+            folded = walk.scan(
+                piece, before,
+                [&](ValueId at, const Loaded& element, std::vector<ValueId> running) {
+                  parts.outputs.put_element(at, element, std::move(running), piece.extent(b));
+                });
+          } else {
+            folded = walk.fold(piece);
+          }
+          b.branch(
+              goes_on,
+              [&] {
+                if (pass == Pass::folds) states(open_).store_one(b, parts.tile, b.block(), folded);
+                return Builder::Values{};
+              },
+              [&] {
+                put_piece(parts, stretch, piece, folded, pass);
+                return Builder::Values{};
+              });
+        });
+  }
+
+  /// Of scans, what the stretch's first segment has from the stretches before; uniform.
+  Partials carried_into(const Parts& parts) {
+    Builder& b = parts.b;
+    const ValueId cut = b.load_uniform(cut_, b.block());
+    return states(begun_).load_uniform(b, parts.tile, b.block(),
+                                       b.compute(Op::ge, {cut, b.i64(0)}));
+  }
+
+  /// A segment that ends in the stretch.
+  void put_piece(const Parts& parts, const Stretch& stretch, const PathWalk::Piece& piece,
+                 const Partials& folded, Pass pass) {
+    Builder& b = parts.b;
+    const auto put = [&] {
+      parts.outputs.put_one(piece.segment, folded, piece.extent(b));
+      return Builder::Values{};
+    };
+    if (pass == Pass::scans) {
+      put();
+      return;
+    }
+    const ValueId cut = b.lt(piece.begin, b.min(piece.end, stretch.first));
+    b.branch(
+        cut,
+        [&] {
+          states(begun_).store_one(b, parts.tile, b.block(), folded);
+          return Builder::Values{};
+        },
+        put);
   }
 
   /// Tile by tile.
-  void fold_tiles(Builder& b, TileLowering& tile, SegmentBounds& bounds, PathTile& path,
-                  const Stretch& stretch, Pass pass, ValueId begun, ValueId stretch_begin) {
-    const ValueId segments = stretch.segments, diagonal = stretch.diagonal;
+  void fold_tiles(const Parts& parts, PathTile& path, const Stretch& stretch, Pass pass) {
+    Builder& b = parts.b;
+    TileLowering& tile = parts.tile;
     const ValueId behind = stretch.behind;
-    const auto element_of = [&](ValueId place, ValueId segment) {
-      return b.add(bounds.first(), b.sub(place, segment));
-    };
     Partials start = tile.identities();
     if (pass == Pass::scans) {
       const ValueId cut = b.load_uniform(cut_, b.block());
@@ -222,30 +274,31 @@ class MergePathLowering {
     const std::int64_t items = tile_items(plan_);
     const auto items_from = [&](ValueId at) { return b.min(b.i64(items), b.sub(behind, at)); };
     // The next tile's loads are under way while a tile is folded.
-    Builder::Values init = {begun, stretch_begin};
+    Builder::Values init = {stretch.begun, stretch.first};
     const Builder::Values fields = path.flatten(path.going_from(std::move(start)));
-    const Builder::Values early = path.load_early(begun, stretch_begin, items_from(diagonal));
+    const Builder::Values early =
+        path.load_early(stretch.begun, stretch.first, items_from(stretch.diagonal));
     init.insert(init.end(), fields.begin(), fields.end());
     init.insert(init.end(), early.begin(), early.end());
-    PathTile::Sink ended;
+    const PathTile::Sink ended = [&](const PathTile::Ended& some) {
+      put_segments(parts, some, stretch.first, pass);
+    };
     PathTile::ElementSink scanned;
-    if (pass != Pass::states)
-      ended = [&](const PathTile::Ended& some) {
-        put(b, tile, some, segments, stretch_begin, pass);
-      };
     if (pass == Pass::scans)
-      scanned = [&](const PathTile::Scanned& some) { put_elements(b, tile, path, some); };
+      scanned = [&](const PathTile::Scanned& some) { parts.outputs.put_elements(path, some); };
     const auto states_behind = static_cast<std::ptrdiff_t>(2 + fields.size());
     const Builder::Values last = b.loop(
-        diagonal, behind, b.i64(items), init, [&](ValueId at, const Builder::Values& carried) {
+        stretch.diagonal, behind, b.i64(items), init,
+        [&](ValueId at, const Builder::Values& carried) {
           const ValueId next = b.add(at, items_from(at));
           const ValueId segment = carried[0];
           const Builder::Values own(carried.begin() + states_behind, carried.end());
           const ValueId next_segment = path.next_segment(segment, at, next, own);
+          const ValueId next_element = b.add(parts.bounds.first(), b.sub(next, next_segment));
           const PathTile::Span tile_span{.segment = segment,
                                          .element = carried[1],
                                          .next_segment = next_segment,
-                                         .next_element = element_of(next, next_segment),
+                                         .next_element = next_element,
                                          .early = own};
           const Builder::Values following =
               path.load_early(next_segment, tile_span.next_element, items_from(next));
@@ -261,74 +314,20 @@ class MergePathLowering {
     if (pass == Pass::scans) return;
     const PathTile::Going still =
         path.unflatten_going(Builder::Values(last.begin() + 2, last.begin() + states_behind));
-    states(open_).store_one(b, tile, place_of(b, b.block()), path.settle(still));
+    states(open_).store_one(b, tile, b.block(), path.settle(still));
   }
 
-  void put(Builder& b, TileLowering& tile, const PathTile::Ended& ended, ValueId segments,
-           ValueId stretch_begin, Pass pass) {
-    const std::vector<ValueId> outputs = tile.finish(ended.states, ended.extent);
-    const auto store = [&](ValueId mask) {
-      Address at{.base = ended.first};
-      ValueId row = b.add(ended.first, b.convert(b.lane(), DType::i64));
-      if (mirrored_) {
-        const ValueId last = b.sub(segments, b.i64(1));
-        at = {.base = b.sub(last, ended.first), .group = 1, .stride = -1};
-        row = b.sub(last, row);
-      }
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        if (outputs[i] == kNoValue) continue;
-        b.store(static_cast<int>(graph_.inputs.size() + i), at, outputs[i],
-                b.both(mask, has_room(b, i, row)));
-      }
-    };
-    if (pass == Pass::scans) return store(ended.real);
+  /// Segments of a tile that end in it. Those that began before the stretch wait for others.
+  void put_segments(const Parts& parts, const PathTile::Ended& ended, ValueId stretch_begin,
+                    Pass pass) {
+    Builder& b = parts.b;
+    if (pass == Pass::scans) return parts.outputs.put(ended, ended.real);
     const ValueId has_elements = b.lt(b.i64(0), ended.extent);
     const ValueId cut = b.both(b.both(ended.real, has_elements), b.lt(ended.begin, stretch_begin));
-    store(b.both(ended.real, b.compute(Op::bit_not, {cut})));
+    parts.outputs.put(ended, b.both(ended.real, b.compute(Op::bit_not, {cut})));
     // At most one segment of a stretch, the first of its tile.
-    states(begun_).store(b, tile, {b.block()}, ended.states,
+    states(begun_).store(b, parts.tile, {b.block()}, ended.states,
                          b.both(cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));
-  }
-
-  /// Where output `o` holds a value for a segment; kNoValue: it holds all.
-  ValueId has_room(Builder& b, std::size_t o, ValueId segment) {
-    const ValueId room = bounds_->room(b, o);
-    return room == kNoValue ? kNoValue : b.lt(segment, room);
-  }
-
-  /// Lanes whose elements all have results store them at once, others one by one.
-  void put_elements(Builder& b, TileLowering& tile, PathTile& path, const PathTile::Scanned& some) {
-    const std::vector<ValueId> outputs =
-        tile.finish_elements(*some.load, {.running = some.values}, kNoValue);
-    const int width = some.load->width;
-    ValueId whole = some.counts[0], any = some.counts[0];
-    for (const ValueId counts : some.counts) {
-      whole = b.both(whole, counts);
-      any = b.compute(Op::bit_or, {any, counts});
-    }
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (outputs[o] == kNoValue) continue;
-      const auto buffer = static_cast<int>(graph_.inputs.size() + o);
-      const ValueId value = b.splat(b.widen(outputs[o], width));
-      const int size = size_of(b.type(value).elem);
-      const int bytes = std::min(kStoreBytes, std::max(plan_.base_alignment, size));
-      const int once = b.program().accesses_anywhere ? width : std::min(width, bytes / size);
-      const auto store = [&](int first, int count, ValueId mask) {
-        b.store(buffer, path.address_of(b.add(some.at, b.i64(first)), count, some.stride),
-                path.in_memory_order(b.extract(value, first, count)), mask);
-      };
-      for (int first = 0; first < width; first += once) store(first, once, whole);
-      if (width == 1) continue;
-      const ValueId some_only = b.both(any, b.compute(Op::bit_not, {whole}));
-      b.branch(
-          b.any(some_only),
-          [&] {
-            for (int j = 0; j < width; ++j)
-              store(j, 1, b.both(some_only, some.counts[static_cast<std::size_t>(j)]));
-            return Builder::Values{};
-          },
-          [] { return Builder::Values{}; });
-    }
   }
 
   void lower_merge() {
@@ -353,24 +352,23 @@ class MergePathLowering {
   }
 
   void merge_stretches(Builder& b, TileLowering& tile, ValueId segment) {
-    SegmentBounds bounds = bounds_of(b, bounds_->segments(b));
+    const ValueId segments = bounds_->segments(b);
+    SegmentBounds bounds = bounds_of(b, segments);
     bounds.find_path();
     const ValueId begin = bounds.begin(segment), end = bounds.end(segment);
     const ValueId first = b.div(bounds.place(begin, segment), b.param(length_));
     const ValueId count = b.sub(b.block(), first);
     const ValueId from = mirrored_ ? b.sub(b.param(stretches_), b.block()) : first;
-    Partials all = merge_states(b, program_, tile, states(open_), from, count, tile.identities());
+    const Partials all =
+        merge_states(b, program_, tile, states(open_), from, count, tile.identities());
     if (scans_) {
       on_first_warp(b, plan_.warps, [&] { states(begun_).store_one(b, tile, b.block(), all); });
       return;
     }
     on_first_warp(b, plan_.warps, [&] {
-      all = tile.merge(all, states(begun_).load_one(b, tile, b.block()));
-      const std::vector<ValueId> outputs = tile.finish(all, b.sub(end, begin));
-      const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
-      for (std::size_t i = 0; i < outputs.size(); ++i)
-        b.store(static_cast<int>(graph_.inputs.size() + i), {segment}, outputs[i],
-                b.both(first_lane, has_room(b, i, segment)));
+      const Partials folded = tile.merge(all, states(begun_).load_one(b, tile, b.block()));
+      PathOutputs outputs(b, tile, graph_, plan_, *bounds_, segments, mirrored_);
+      outputs.put_one(segment, folded, b.sub(end, begin));
     });
   }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
 namespace chainfold::codegen {
@@ -28,7 +30,10 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
       mirrored_(mirrored),
       early_elements_(plan.rows == 1 && !scans && !mirrored),
       elements_(elements),
-      segments_(segments) {
+      segments_(segments),
+      asks_before_(asks_before(graph)),
+      asks_behind_(asks_behind(graph)),
+      asks_extent_(elements_read_extent(graph)) {
   const int all = elements_a_row(plan) * plan.rows;
   auto& shared = program.launches.back().shared;
   flags_ = static_cast<int>(shared.size());
@@ -88,10 +93,7 @@ PathTile::Going PathTile::fold(const Span& span, const Going& going, const Sink&
       b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.lt(span.segment, segments_));
   goes_on_ =
       b_.any(b_.both(first_lane, b_.both(b_.lt(begin, span.element), b_.lt(span.element, end))));
-  if (tile_.uses_index()) {
-    const ValueId of_first = b_.shuffle_from(begin, b_.splat(b_.i32(0)));
-    ahead_ = b_.select(goes_on_, b_.sub(span.element, of_first), b_.i64(0));
-  }
+  find_ahead(span);
   if (!early_elements_) return {.open = fold_ends(span, going.open, ended)};
   const ValueId is_full =
       b_.compute(Op::eq, {b_.sub(span.next_element, span.element), b_.i64(tile_items(plan_))});
@@ -235,7 +237,7 @@ void PathTile::fold_rows(const Span& span) {
   for (std::size_t f = 0; f < open.size(); ++f)
     open[f] = choose(b_.splat(goes_on_), (*open_)[f], open[f]);
   carry.going.is_quiet = b_.boolean(false);
-  if (tile_.uses_index()) carry.head_at = b_.splat(b_.i32(-1));
+  if (asks_before_) carry.head_at = b_.splat(b_.i32(-1));
   if (scanned_ != nullptr && pairs_) carry.gap = b_.splat(b_.boolean(false));
   if (plan_.rows == 1) {
     fold_row(b_.i64(0), span, carry);
@@ -267,7 +269,7 @@ PathTile::Carry PathTile::unflatten(Builder::Values values) {
     values.pop_back();
   };
   take(carry.gap, scanned_ != nullptr && pairs_);
-  take(carry.head_at, tile_.uses_index());
+  take(carry.head_at, asks_before_);
   carry.going = unflatten_going(values);
   return carry;
 }
@@ -277,7 +279,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
   find_heads(row, loaded);
   if (plan_.rows == 1 || scanned_ != nullptr || mirrored_) {
     load_row(row, span, loaded, carry.head_at);
-    if (tile_.uses_index()) carry.head_at = loaded.place_behind;
+    if (asks_before_) carry.head_at = loaded.place_behind;
     scan_row(row, loaded, carry);
     return;
   }
@@ -298,7 +300,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
                             .is_quiet = b_.boolean(false)};
         Row all = loaded;
         load_row(row, span, all, before.head_at);
-        if (tile_.uses_index()) next_carry.head_at = all.place_behind;
+        if (asks_before_) next_carry.head_at = all.place_behind;
         scan_row(row, all, next_carry);
         return flatten(next_carry);
       },
@@ -447,18 +449,13 @@ void PathTile::hand_over_elements(ValueId row, const Row& loaded,
   const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
   const ValueId place = first_of_lane(row);
   const ValueId behind = behind_;
-  std::vector<ScanForm> forms(graph_.folds.size());
-  std::vector<bool> scanned(graph_.folds.size(), false);
-  for (const Node& node : graph_.nodes) {
-    if (node.kind != NodeKind::scan) continue;
-    forms[static_cast<std::size_t>(node.index)] = {node.exclusive, node.reverse};
-    scanned[static_cast<std::size_t>(node.index)] = true;
-  }
+  const std::vector<std::optional<ScanForm>> forms = scan_forms(graph_);
   for (int i = 0; i < each; i += width) {
     Scanned result{.load = &loaded.loads[static_cast<std::size_t>(i / width)],
                    .values = std::vector<ValueId>(graph_.folds.size(), kNoValue),
                    .at = b_.add(first, b_.i64(i)),
                    .stride = each};
+    if (asks_extent_) result.extent = extents_of(row, i, loaded);
     for (int j = i; j < i + width; ++j) {
       const ValueId at = b_.add(place, b_.i32(j));
       ValueId counts = b_.both(b_.compute(Op::ge, {at, first_}), b_.lt(at, behind));
@@ -467,11 +464,11 @@ void PathTile::hand_over_elements(ValueId row, const Row& loaded,
       result.counts.push_back(counts);
     }
     for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-      if (!scanned[f]) continue;
+      if (!forms[f]) continue;
       Builder::Values values;
       for (int j = i; j < i + width; ++j) {
         Partial state = states[f][static_cast<std::size_t>(j)];
-        if (forms[f].exclusive) {
+        if (forms[f]->exclusive) {
           const Partial& last = j == 0 ? before[f] : states[f][static_cast<std::size_t>(j - 1)];
           state = choose(loaded.heads[static_cast<std::size_t>(j)], tile_.identity(f), last);
         }
@@ -518,13 +515,11 @@ Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink&
     const ValueId only_before = b_.both(goes_on, b_.compute(Op::bit_not, {inside}));
     for (std::size_t f = 0; f < states.size(); ++f)
       states[f] = choose(only_before, open[f], states[f]);
-    if (ended) {
-      ended({.first = first,
-             .real = real,
-             .begin = begin,
-             .extent = b_.sub(end, begin),
-             .states = states});
-    }
+    ended({.first = first,
+           .real = real,
+           .begin = begin,
+           .extent = b_.sub(end, begin),
+           .states = states});
     const ValueId last_one = b_.compute(
         Op::max, {b_.i64(0), b_.min(b_.sub(span.next_segment, first), b_.i64(kWarpWidth - 1))});
     Partials taken;
@@ -533,9 +528,7 @@ Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink&
     return tile_.flatten(taken);
   };
   const Builder::Values none = tile_.flatten(tile_.identities());
-  // Where nobody asks for segments only what goes on is taken.
-  const Builder::Values next = ended ? b_.loop(span.segment, behind, b_.i64(kWarpWidth), none, take)
-                                     : take(span.next_segment, none);
+  const Builder::Values next = b_.loop(span.segment, behind, b_.i64(kWarpWidth), none, take);
   b_.barrier();
   return tile_.unflatten(next);
 }

@@ -21,7 +21,8 @@
 
 namespace chainfold::codegen {
 
-/// Its parts: tiles and their ends (path_tile.cpp), loads and places (path_tile_loads.cpp).
+/// Its parts: tiles and their ends (path_tile.cpp), loads (path_tile_loads.cpp), and where elements
+/// are in their segments (path_tile_places.cpp).
 class PathTile {
  public:
   /// Declares the shared arrays of the program's last launch. `elements`: of the inputs, uniform.
@@ -66,6 +67,7 @@ class PathTile {
     ValueId at = kNoValue;
     int stride = 1;
     std::vector<ValueId> counts{};
+    ValueId extent = kNoValue;  ///< elements of their segments, where elements read that
   };
   using ElementSink = std::function<void(const Scanned&)>;
   /// What a stretch has of the segment that goes on: a state that is the same in all lanes, and,
@@ -82,7 +84,6 @@ class PathTile {
   Partials settle(const Going& going);
   /// Folds the tile and hands over what ends in it, and of scans what its elements have. `going` is
   /// of the segment that the tile's first element belongs to. Returns the same behind the tile.
-  /// Without sinks nothing else is computed.
   Going fold(const Span& span, const Going& going, const Sink& ended,
              const ElementSink& scanned = nullptr);
 
@@ -93,9 +94,13 @@ class PathTile {
     ValueId flags = kNoValue;    ///< those of a lane's elements, bytes
     std::vector<ValueId> heads;  ///< one an element of a lane: lane booleans
     ValueId has_head = kNoValue;
-    /// Where indices are asked for: the place in the tile of the last head before a lane's
-    /// elements, and of the last one of the row or before it; -1: there is none.
+    /// Where elements ask how far from their segment's begin they are: the place in the tile of the
+    /// last head before a lane's elements, and of the last one of the row or before it; -1: there
+    /// is none.
     ValueId place_before = kNoValue, place_behind = kNoValue;
+    /// Where they ask how far from its end: that of the first head behind a lane's elements, the
+    /// place behind the tile if there is none.
+    ValueId place_after = kNoValue;
   };
   /// What rows of a tile hand on: the state since the last head, and the place of the last head.
   struct Carry {
@@ -133,8 +138,20 @@ class PathTile {
   /// The place in the tile of a lane's first element in a row, i32.
   ValueId first_of_lane(ValueId row);
   void find_places(ValueId row, Row& loaded, ValueId head_at);
-  /// The indices in their segments of a load's elements.
-  ValueId positions_of(ValueId row, int load, const Row& loaded);
+  void find_last(ValueId row, Row& loaded, ValueId head_at);
+  void find_next(ValueId row, Row& loaded);
+  /// What lies ahead of the tile's first element in its segment, and behind its last one.
+  void find_ahead(const Span& span);
+  /// How many elements of their segments come before each of a load's, and how many behind it.
+  ValueId before_each(ValueId row, int load, const Row& loaded);
+  ValueId behind_each(ValueId row, int load, const Row& loaded);
+  /// The indices in their segments of a load's elements, and their segments' lengths.
+  ValueId positions_of(ValueId row, int load, const Row& loaded) {
+    return mirrored_ ? behind_each(row, load, loaded) : before_each(row, load, loaded);
+  }
+  ValueId extents_of(ValueId row, int load, const Row& loaded);
+  /// Whether a lane's element begins a segment, or is behind the tile's last one of them.
+  ValueId begins_in_tile(ValueId row, int element, const Row& loaded);
   Partials hand_over(const Span& span, const Partials& open, const Sink& ended);
   /// Of what comes before and behind in the order in which elements are counted.
   Partial merge(std::size_t fold, const Partial& a, const Partial& b) {
@@ -164,7 +181,9 @@ class PathTile {
   ValueId goes_on_ = kNoValue;  // whether the tile's first element is of a segment from before
   ValueId first_ = kNoValue;    // the place of that element in the tile, i32
   ValueId behind_ = kNoValue;   // that behind its last one
-  ValueId ahead_ = kNoValue;    // elements of its segment before it; where indices are asked for
+  bool asks_before_, asks_behind_, asks_extent_;  // how many elements of their segments are where
+  ValueId ahead_ = kNoValue;   // elements of the first one's segment before it, i64
+  ValueId beyond_ = kNoValue;  // elements of the last one's segment behind the tile, i64
   const Partials* open_ = nullptr;
   const ElementSink* scanned_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// A part of PathTile: what a tile loads, where elements and segments are, and their places in it.
+// A part of PathTile: what a tile loads, and where elements and segments are.
 #include <utility>
 
 #include "chainfold/codegen/graph/graph.hpp"
@@ -186,7 +186,7 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
     values =
         load_anywhere(b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_)))), span.next_element);
   }
-  if (tile_.uses_index()) find_places(row, loaded, head_at);
+  find_places(row, loaded, head_at);
   std::size_t next = 0;
   for (int i = 0; i < each; i += width) {
     Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
@@ -206,37 +206,6 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
 ValueId PathTile::first_of_lane(ValueId row) {
   return b_.add(b_.mul(b_.lane(), b_.i32(elements_a_lane(plan_))),
                 i32_of(b_.mul(row, b_.i64(elements_a_row(plan_)))));
-}
-
-void PathTile::find_places(ValueId row, Row& loaded, ValueId head_at) {
-  const ValueId first = first_of_lane(row);
-  ValueId last = b_.i32(-1);
-  for (int i = 0; i < elements_a_lane(plan_); ++i)
-    last = b_.select(loaded.heads[static_cast<std::size_t>(i)], b_.add(first, b_.i32(i)), last);
-  ValueId reached = b_.splat(last);
-  for (int distance = 1; distance < kWarpWidth; distance *= 2)
-    reached = b_.compute(Op::max, {reached, b_.shuffle_up(reached, distance)});
-  const ValueId others =
-      b_.select(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.i32(-1), b_.shuffle_up(reached, 1));
-  loaded.place_before = b_.compute(Op::max, {others, head_at});
-  loaded.place_behind =
-      b_.compute(Op::max, {head_at, b_.shuffle_from(reached, b_.splat(b_.i32(kWarpWidth - 1)))});
-}
-
-ValueId PathTile::positions_of(ValueId row, int load, const Row& loaded) {
-  const ValueId first = first_of_lane(row);
-  ValueId last = loaded.place_before;
-  Builder::Values positions;
-  for (int i = 0; i < load + plan_.load_width; ++i) {
-    const ValueId place = b_.add(first, b_.i32(i));
-    last = b_.select(loaded.heads[static_cast<std::size_t>(i)], place, last);
-    if (i < load) continue;
-    // Where no segment has begun in the tile the elements are of the one from before.
-    const ValueId none = b_.lt(last, b_.i32(0));
-    const ValueId within = i64_of(b_.sub(place, b_.select(none, first_, last)));
-    positions.push_back(b_.add(within, b_.select(none, ahead_, b_.i64(0))));
-  }
-  return b_.concat(std::move(positions));
 }
 
 }  // namespace chainfold::codegen

@@ -45,21 +45,31 @@ ValueId SegmentBounds::ends(const Address& at, ValueId mask) {
   return mirrored_ ? mirrored_offset(raw_begins(mirrored(at), mask)) : inside(raw_ends(at, mask));
 }
 
-ValueId SegmentBounds::begin_of(ValueId segment) {
-  return inside(b_.convert(b_.load_uniform(buffers_.begins, segment), DType::i64));
+ValueId SegmentBounds::load_begin(ValueId segment) {
+  return b_.convert(b_.load_uniform(buffers_.begins, segment), DType::i64);
 }
 
-ValueId SegmentBounds::end_of(ValueId segment) {
+ValueId SegmentBounds::load_end(ValueId segment) {
   const ValueId at = b_.add(segment, b_.i64(buffers_.shift));
-  return inside(b_.convert(b_.load_uniform(buffers_.ends, at), DType::i64));
+  return b_.convert(b_.load_uniform(buffers_.ends, at), DType::i64);
+}
+
+ValueId SegmentBounds::any_begin(ValueId segment) {
+  return mirrored_ ? b_.sub(elements_, load_end(mirrored_segment(segment))) : load_begin(segment);
+}
+
+ValueId SegmentBounds::any_end(ValueId segment) {
+  return mirrored_ ? b_.sub(elements_, load_begin(mirrored_segment(segment))) : load_end(segment);
 }
 
 ValueId SegmentBounds::begin(ValueId segment) {
-  return mirrored_ ? b_.sub(elements_, end_of(mirrored_segment(segment))) : begin_of(segment);
+  return mirrored_ ? mirrored_offset(load_end(mirrored_segment(segment)))
+                   : inside(load_begin(segment));
 }
 
 ValueId SegmentBounds::end(ValueId segment) {
-  return mirrored_ ? b_.sub(elements_, begin_of(mirrored_segment(segment))) : end_of(segment);
+  return mirrored_ ? mirrored_offset(load_begin(mirrored_segment(segment)))
+                   : inside(load_end(segment));
 }
 
 ValueId SegmentBounds::inside(ValueId offset) {

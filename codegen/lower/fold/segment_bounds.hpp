@@ -48,6 +48,9 @@ class SegmentBounds {
   /// Of one segment, uniform.
   ValueId begin(ValueId segment);
   ValueId end(ValueId segment);
+  /// The same as they stand in memory, any number, but mirrored.
+  ValueId any_begin(ValueId segment);
+  ValueId any_end(ValueId segment);
 
   /// Reads the first element of all segments and how many items there are: before what follows.
   void find_path();
@@ -65,8 +68,8 @@ class SegmentBounds {
   /// Where segments and elements are from the other end.
   Address mirrored(const Address& at);
   ValueId mirrored_segment(ValueId segment);
-  ValueId begin_of(ValueId segment);
-  ValueId end_of(ValueId segment);
+  ValueId load_begin(ValueId segment);
+  ValueId load_end(ValueId segment);
   ValueId mirrored_offset(ValueId offset) { return b_.sub(elements_, inside(offset)); }
   ValueId trips(ValueId length);
 

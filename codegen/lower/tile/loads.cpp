@@ -53,6 +53,14 @@ Loaded TileLowering::load(const Address& at, int width, ValueId mask, ValueId po
   return tile;
 }
 
+Loaded TileLowering::load_one(ValueId at, ValueId position) {
+  Loaded one{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .position = position};
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (input_used_[i])
+      one.inputs[i] = b_.load_uniform(static_cast<int>(i), place_in_input(b_, graph_, i, at));
+  return one;
+}
+
 Loaded TileLowering::load_inside(const Address& at, int width, ValueId row_mask, ValueId inside,
                                  ValueId position, bool rows) {
   const ValueId mask = b_.both(row_mask, inside);

@@ -57,6 +57,15 @@ Partial StateArrays::load(Builder& b, TileLowering& tile, std::size_t fold, cons
   return state;
 }
 
+Partials StateArrays::load_uniform(Builder& b, TileLowering& tile, ValueId at, ValueId mask) const {
+  Partials states = tile.identities();
+  int array = first_;
+  for (Partial& state : states)
+    for (ValueId& field : state.fields)
+      field = b.select(mask, b.load_uniform(array++, at, mask), field);
+  return states;
+}
+
 Partials StateArrays::load(Builder& b, TileLowering& tile, const Address& at, ValueId mask) const {
   Partials states;
   for (std::size_t f = 0; f < tile.graph().folds.size(); ++f)

@@ -33,6 +33,9 @@ class StateArrays {
                                   ValueId mask = kNoValue) const {
     return load(b, tile, {.base = at, .group = 1, .stride = 0}, mask);
   }
+  /// The same as uniform values, from global memory; identities where `mask` (uniform) is false.
+  [[nodiscard]] Partials load_uniform(Builder& b, TileLowering& tile, ValueId at,
+                                      ValueId mask) const;
 
  private:
   /// The number of a fold's first array.

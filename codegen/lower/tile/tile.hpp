@@ -138,7 +138,9 @@ class TileLowering {
   /// The inputs that folds or filters read, `width` elements a lane; lanes' positions as above.
   /// `rows`: each group of lanes reads a row of its own (place).
   Loaded load(const Address& at, int width, ValueId mask, ValueId position, bool rows = false);
-  /// The same of lanes of segments that exist (`row_mask`) and of what lies `inside` of them, which
+  /// One element of the inputs, uniform, at `position` (uniform i64) in its segment.
+  Loaded load_one(ValueId at, ValueId position);
+  /// load() of lanes of segments that exist (`row_mask`) and of what lies `inside` of them, which
   /// inside() tells.
   Loaded load_inside(const Address& at, int width, ValueId row_mask, ValueId inside,
                      ValueId position, bool rows = false);
