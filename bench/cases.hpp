@@ -46,6 +46,13 @@ struct RaggedSegments {
       most = std::max(most, offsets[s + 1] - offsets[s]);
     return most;
   }
+  /// The number of its segment for each element, of those that flags tell.
+  [[nodiscard]] std::vector<std::int32_t> keys() const {
+    std::vector<std::int32_t> keys(flags.size());
+    std::int32_t segment = -1;
+    for (std::size_t i = 0; i < flags.size(); ++i) keys[i] = segment += flags[i] != 0 ? 1 : 0;
+    return keys;
+  }
   [[nodiscard]] Binding binding(const void* memory) const {
     return {name(), memory, type(), count()};
   }

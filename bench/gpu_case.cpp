@@ -42,6 +42,12 @@ GpuCase::GpuCase(const Case& test, const std::vector<runtime::DeviceBuffer>& inp
     told_ = runtime::DeviceBuffer(context, static_cast<std::size_t>(test.ragged->bytes()));
     runtime::copy_to_device(context, told_.pointer(), test.ragged->data(), told_.bytes(),
                             stream.handle());
+    const std::vector<std::int32_t> keys = test.ragged->keys();
+    if (!keys.empty()) {
+      keys_ = runtime::DeviceBuffer(context, keys.size() * sizeof(keys[0]));
+      runtime::copy_to_device(context, keys_.pointer(), keys.data(), keys_.bytes(),
+                              stream.handle());
+    }
     stream.synchronize();
   }
   copies_ = std::clamp<std::int64_t>(kBeyondCaches / test.bytes_written(), 2, 16);

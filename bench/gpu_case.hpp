@@ -32,6 +32,10 @@ class GpuCase {
   [[nodiscard]] const std::vector<Case::Input>& inputs() const noexcept { return names_; }
   /// What tells segments of other lengths; null where they are of one.
   [[nodiscard]] const void* told() const { return told_.data(); }
+  /// The number of its segment for each element, where flags tell those; else null.
+  [[nodiscard]] const std::int32_t* keys() const {
+    return static_cast<const std::int32_t*>(keys_.data());
+  }
   /// The arguments of a launch on a set, without scratch.
   [[nodiscard]] LaunchArgs args(std::int64_t set) const;
   /// Queues the input's copy to where a scan in place finds it; nothing for others.
@@ -47,7 +51,7 @@ class GpuCase {
   const runtime::Context& context_;
   const runtime::Stream& stream_;
   std::vector<runtime::DeviceBuffer> outputs_;
-  runtime::DeviceBuffer told_;  // what tells segments of other lengths
+  runtime::DeviceBuffer told_, keys_;  // what tells segments of other lengths, to whom
   // Bytes from one set of an output, or of an input, to the next.
   std::vector<std::int64_t> strides_, slice_strides_;
   std::int64_t slices_ = 1, copies_ = 1, sets_ = 1;

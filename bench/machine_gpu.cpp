@@ -147,8 +147,8 @@ class GpuContest final : public Contest {
   double load_cub(const Way& way, Entrant& entrant, Runner& runner) {
     const auto* const offsets = static_cast<const std::int64_t*>(
         test_.ragged && !test_.ragged->has_flags() ? memory_.told() : nullptr);
-    const cub_peer::Problem problem{test_.op,      test_.in, test_.out,       test_.elements,
-                                    test_.segment, offsets,  test_.segments()};
+    const cub_peer::Problem problem{test_.op,      test_.in, test_.out,        test_.elements,
+                                    test_.segment, offsets,  test_.segments(), memory_.keys()};
     const auto form = test_.segment == 0          ? cub_peer::Form::whole
                       : way.impl == "cub-keys"    ? cub_peer::Form::keys
                       : way.impl == "cub-offsets" ? cub_peer::Form::offsets
@@ -272,8 +272,8 @@ class GpuMachine final : public Machine {
     std::vector<Way> result = plans_.ways(test);
     if (test.columns > 0) return result;  // CUB folds what is contiguous
     if (test.ragged) {
-      if (!test.ragged->has_flags())
-        result.push_back({.impl = "cub-offsets", .kind = {}, .strategy = {}});
+      const char* way = test.ragged->has_flags() ? "cub-keys" : "cub-offsets";
+      result.push_back({.impl = way, .kind = {}, .strategy = {}});
       return result;
     }
     if (!has_peers(test.op)) return result;

@@ -40,10 +40,12 @@ std::string version() {
 }
 
 bool has(const Problem& problem, Form form) {
+  const bool wide =
+      problem.in == DType::f32 || problem.in == DType::f64 || problem.in == DType::i32;
+  if (problem.keys != nullptr)
+    return form == Form::keys && problem.op == Op::sum && problem.in == problem.out && wide;
   if (problem.offsets != nullptr) {
     if (form != Form::offsets || problem.in != problem.out) return false;
-    const bool wide =
-        problem.in == DType::f32 || problem.in == DType::f64 || problem.in == DType::i32;
     if (problem.op == Op::sum) return wide;
     return problem.op == Op::inclusive_sum && problem.in == DType::f32 && kHasSegmentedScan;
   }
@@ -70,6 +72,7 @@ std::string call(const Problem& problem, Form form) {
           : problem.op == Op::argmax ? "ArgMax"
                                      : "Reduce";
   if (is_scan(problem.op)) text = scan_call(problem, form);
+  if (problem.keys != nullptr) text = "DeviceReduce::ReduceByKey";
   if (form == Form::fixed) text += ", fixed size";
   if (form == Form::offsets) text += ", offsets";
   if (is_float(problem.in) && size_of(problem.in) == 2 && !is_typed(problem.op) &&
@@ -83,7 +86,9 @@ std::string run(const Problem& problem, Form form, void* temporary, std::size_t&
   const auto queue = static_cast<cudaStream_t>(stream);
   const Temporary memory{temporary, temporary_bytes};
   cudaError_t error = cudaErrorNotSupported;
-  if (is_scan(problem.op)) {
+  if (problem.keys != nullptr) {
+    error = run_sum_by_key(problem, memory, inputs[0], outputs[0], queue);
+  } else if (is_scan(problem.op)) {
     error = run_scan(problem, form, memory, inputs[0], outputs[0], queue);
   } else if (is_typed(problem.op)) {
     error = run_typed_folds(problem, form, memory, inputs, outputs, queue);

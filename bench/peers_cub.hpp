@@ -12,8 +12,8 @@
 namespace chainfold::bench::cub_peer {
 
 /// Whole inputs; segments of one size by the overload for them; segments by offsets, which a
-/// counting iterator computes, so that CUB reads none; of scans only, segments by a key for each
-/// element, which is computed as well.
+/// counting iterator computes, so that CUB reads none; segments by a key for each element, which
+/// scans compute and sums read.
 enum class Form : std::uint8_t { whole, fixed, offsets, keys };
 
 struct Problem {
@@ -24,6 +24,7 @@ struct Problem {
   /// Of segments of other lengths what is read: one more than there are segments.
   const std::int64_t* offsets = nullptr;
   std::int64_t segments = 1;
+  const std::int32_t* keys = nullptr;  ///< of elements whose segments' begins are flagged
 };
 
 /// "3.6.0"

@@ -130,5 +130,7 @@ cudaError_t run_typed_folds(const Problem& problem, Form form, Temporary tempora
                             const void* const* inputs, void* const* outputs, cudaStream_t stream);
 cudaError_t run_numbers(const Problem& problem, Form form, Temporary temporary,
                         const void* const* inputs, void* const* outputs, cudaStream_t stream);
+cudaError_t run_sum_by_key(const Problem& problem, Temporary temporary, const void* in, void* out,
+                           cudaStream_t stream);
 
 }  // namespace chainfold::bench::cub_peer

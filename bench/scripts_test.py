@@ -20,6 +20,7 @@ from plotting.pictures import pictures
 from plotting.rows import by_case, case_name, grouped, heading
 from python_peers import torch_ways
 from python_peers.case import Case, Expectation, Wrong, cases_of, places_of, sample_of
+from python_peers.ragged import RaggedCase, RaggedNumpy
 from results_json import load
 
 try:
@@ -211,9 +212,32 @@ class PeersTest(TemporaryFile):
         self.assertIn("### scan/f16", text)
         self.assertIn("### scan_exclusive/f16", text)
 
+    def test_segments_of_other_lengths_are_measured(self):
+        lengths = ["geometric", "constant", "zipf", "0_to_10", "giant", "heads_geometric"]
+        ragged = [row(op=f"sum_{name}", dtype="f32", out_dtype="f32", segment=8, n=20000) for name in lengths]
+        ragged += [row(op="sum_all_but_one_empty", dtype="i32", out_dtype="i32", segment=1, n=5000)]
+        ragged += [row(op="inclusive_sum_geometric", dtype="f32", out_dtype="f32", segment=8, n=20000)]
+        self.store(ragged, suite="ragged")
+        self.call(peers.main, "--impl", "numpy", "--seconds", "0.001")
+        mine = load(self.path)["rows"][len(ragged) :]
+        self.assertEqual([(r["op"], r["impl"], r.get("missing")) for r in mine], [
+            (r["op"], "numpy.add.reduceat", None) for r in ragged[:-1]
+        ])
+        self.assertTrue(all(r["ms"] > 0 for r in mine))
+
+    def test_a_wrong_sum_of_a_segment_is_seen(self):
+        case = RaggedCase(row(op="sum_geometric", dtype="f32", out_dtype="f32", segment=8, n=20000))
+        backend = RaggedNumpy(numpy, 1 << 20)
+        backend.prepare(case)
+        right = backend.results(case, backend.function(case))
+        backend.expected.check(case, right)
+        right[0][1] += 1e-3
+        with self.assertRaises(Wrong):
+            backend.expected.check(case, right)
+
     def test_other_suites_are_refused(self):
         self.store(self.ROWS, suite="papers")
-        self.assertIn("only reduce and scan", self.call(peers.main))
+        self.assertIn("only reduce, scan and ragged", self.call(peers.main))
         self.assertEqual(self.status, 1)
 
 

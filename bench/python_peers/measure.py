@@ -22,6 +22,27 @@ class Missing:
         return [(impl, "", fail) for impl in self.names(case)]
 
 
+def ragged_backends(target, elements_bytes, mode):
+    """Those of the suite ragged, whose segments numpy draws."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    gpu = target == "gpu"
+    import numpy
+
+    from .ragged import RaggedNumpy
+
+    backends = [] if gpu else [RaggedNumpy(numpy, elements_bytes)]
+    try:
+        import torch
+
+        from .ragged import RaggedTorch
+
+        if gpu and not torch.cuda.is_available():
+            raise ImportError("torch sees no GPU")
+        return [RaggedTorch(numpy, torch, "cuda" if gpu else "cpu", elements_bytes, mode), *backends]
+    except ImportError as problem:
+        return [Missing(lambda case: ["torch.index_add", "torch.segment_reduce"], str(problem)), *backends]
+
+
 def backends_for(target, elements_bytes, mode):
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the cores of the next one
     gpu = target == "gpu"

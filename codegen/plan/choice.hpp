@@ -35,8 +35,8 @@ struct PlanChoice {
   int phases = 0;       ///< columns: rows so many apart begin alike, and are a warp's; 0: all do
   int strip = 0;  ///< columns: how many a block walks along, row by row; 0: it stays at its own
   int parts = 0;  ///< parts, columns: how many of them fill the target
-  int apart = 0;  ///< merge_path, folds on a CPU: elements a segment from which stretches fold
-                  ///< segments one by one; 0: none does
+  int apart = 0;  ///< merge_path on a CPU: segments one by one, of so many elements and more by all
+                  ///< lanes; 0: by tiles
   int tile = 0;   ///< look_back, look_ahead, propagate: 1024 elements of a tile that is read twice
   int chain = 0;  ///< published: products that one accumulator takes; 0: as many as there are
   int product = 0;   ///< published: 1: a second product adds up the columns of a square
