@@ -34,18 +34,24 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.apart = target.vector_lanes ? tuned.cpu_apart : 0;
   choice.depth = cpu ? 1 : std::max(1, tuned.elements_a_lane / width());
   // Of long states a tile has fewer.
-  const auto bytes = [&] {
+  const auto tile = [&](bool turned) {
     Plan plan;
     plan.load_width = width();
     plan.depth = choice.depth;
     plan.rows = choice.rows;
+    plan.path = {.apart = choice.apart, .turn = turned};
     plan.state_bytes = state_bytes(graph);
-    return merge_path_bytes(plan);
+    return plan;
   };
+  const auto bytes = [&] { return merge_path_bytes(tile(false), graph); };
   const std::int64_t most = cpu ? tuned.cpu_tile_bytes : tuned.tile_bytes;
   while (choice.rows > 1 && bytes() > most) choice.rows /= 2;
   while (choice.depth > 1 && bytes() > most) choice.depth /= 2;
   while (choice.bytes > 1 && bytes() > target.shared_bytes) choice.bytes /= 2;
+  // As long as the blocks that a multiprocessor is to hold have room for it.
+  const Plan turned = tile(true);
+  choice.turn = !cpu && may_turn(turned, graph) &&
+                blocks * merge_path_bytes(turned, graph) <= target.shared_bytes;
   return choice;
 }
 

@@ -30,8 +30,15 @@ inline std::int64_t tile_items(const Plan& plan) {
 /// counted, from the other end where scans run backward.
 bool asks_before(const Graph& graph);
 bool asks_behind(const Graph& graph);
-/// Bytes of shared memory of a tile: a state an element and a state a lane, and where heads are.
-std::int64_t merge_path_bytes(const Plan& plan);
+/// Bytes of shared memory of a tile: a state an element and a state a lane, where heads are, and
+/// elements that are turned.
+std::int64_t merge_path_bytes(const Plan& plan, const Graph& graph);
+/// Whether a tile's loads may lie side by side: they are several, of one row, and of folds that
+/// take elements in any order.
+bool may_turn(const Plan& plan, const Graph& graph);
+/// Turned elements lie in units of so many bytes, with a gap behind each, so that lanes that read
+/// elements far apart do not wait for each other's banks.
+inline constexpr int kTurnUnit = 128, kTurnGap = 16;
 
 /// Its row of the table of strategies.
 StrategyRow merge_path_strategy();

@@ -129,9 +129,13 @@ struct StagedPlan {
 /// Of segments that data tell.
 struct PathPlan {
   /// A stretch takes its segments one after the other. Folds of so many elements or more are by all
-  /// lanes, the others and scans one element behind the other. 0: it is cut into tiles. For lanes in
-  /// vectors, which exchange nothing cheaply.
+  /// lanes, the others and scans one element behind the other. 0: it is cut into tiles. For lanes
+  /// in vectors, which exchange nothing cheaply.
   int apart = 0;
+  /// A tile's loads lie side by side, as a segment that fills it wants them. Where segments begin
+  /// in it, its elements pass through shared memory, so that each lane has those that follow each
+  /// other.
+  bool turn = false;
 };
 
 /// Of columns.

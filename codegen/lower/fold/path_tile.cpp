@@ -31,6 +31,7 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
       early_elements_(plan.rows == 1 && !scans && !mirrored),
       elements_(elements),
       segments_(segments),
+      turns_(plan.path.turn),
       asks_before_(asks_before(graph)),
       asks_behind_(asks_behind(graph)),
       asks_extent_(elements_read_extent(graph)) {
@@ -41,6 +42,13 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
   shared.push_back({"heads", DType::u8, (all / kStep + 1) * kStep});
   own_ = StateArrays::in_shared(program, graph, "own", all);
   before_ = StateArrays::in_shared(program, graph, "before", kWarpWidth * plan.rows);
+  turned_ = static_cast<int>(shared.size());
+  if (!turns_) return;
+  for (const std::size_t input : used_inputs()) {
+    const GraphInput& from = graph.inputs[input];
+    const int size = size_of(from.type), units = (all * size + kTurnUnit - 1) / kTurnUnit;
+    shared.push_back({"turned_" + from.name, from.type, units * (kTurnUnit + kTurnGap) / size});
+  }
 }
 
 PathTile::Going PathTile::going_from(Partials open) {
@@ -113,7 +121,6 @@ Partials PathTile::fold_ends(const Span& span, const Partials& open, const Sink&
 
 PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const ValueId place = first_of_lane(b_.i64(0));
   const std::vector<std::size_t> used = used_inputs();
   std::size_t next = 2;
   std::vector<Loaded> loads;
@@ -121,11 +128,13 @@ PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
     Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
     for (const std::size_t input : used) load.inputs[input] = span.early[next++];
     Builder::Values counts, positions;
-    for (int j = i; j < i + width; ++j) {
-      const ValueId at = b_.add(place, b_.i32(j));
+    const LoadPlace lies = place_of_load(i);
+    const ValueId place = b_.mul(b_.lane(), b_.i32(lies.each));
+    for (int j = 0; j < width; ++j) {
+      const ValueId at = b_.add(place, b_.i32(static_cast<std::int32_t>(lies.base) + j));
       positions.push_back(
           b_.add(i64_of(b_.sub(at, first_)), ahead_ == kNoValue ? b_.i64(0) : ahead_));
-      // The tile begins in a lane's first load, and ends in its last one.
+      // The tile begins in some lane's first load, and ends in some lane's last one.
       ValueId inside = b_.splat(b_.boolean(true));
       if (i == 0) inside = b_.both(inside, b_.compute(Op::ge, {at, first_}));
       if (i + width == each) inside = b_.both(inside, b_.lt(at, behind_));

@@ -131,6 +131,15 @@ class PathTile {
   ValueId base_of(ValueId element);
   std::vector<std::size_t> used_inputs() const;
   Builder::Values load_anywhere(ValueId first, ValueId end);
+  /// Where in a row a lane's load that begins with its element `element` lies: behind the row's
+  /// first element by `base`, and by `each` from lane to lane.
+  struct LoadPlace {
+    std::int64_t base = 0;
+    int each = 1;
+  };
+  [[nodiscard]] LoadPlace place_of_load(int element) const;
+  /// Loads that lie side by side as loads of elements that follow each other in each lane.
+  Builder::Values turn(const Builder::Values& loads);
   ValueId place_of(ValueId offset, const Span& span);
   /// Bounds of 32 segments from `first` on: begins and ends, a lane each.
   Builder::Values bounds_at(ValueId first, const Span& span);
@@ -175,6 +184,8 @@ class PathTile {
   bool pairs_, mirrored_;
   bool early_elements_;  // rows of their own, of a tile that is one row
   ValueId elements_, segments_;
+  bool turns_;                  // loads lie side by side until turned
+  int turned_ = 0;              // arrays of elements, one an input that is used
   int flags_ = 0;               // an array of bytes, one an element and one behind them
   StateArrays own_, before_;    // a state an element, and one a lane
   ValueId base_ = kNoValue;     // the tile's first element, on a load's boundary
