@@ -51,8 +51,12 @@ NodeId GraphBuilder::variance(NodeId value, NodeId filter, NodeId ddof) {
 
 NodeId GraphBuilder::stddev(NodeId value, NodeId filter, NodeId ddof) {
   const DType from = type(value), in = statistic_type(from);
-  const NodeId deviation = in == DType::f64 ? fold(make_deviation(), {convert(value, in)}, filter)
-                                            : compute(Op::sqrt, {wide_variance(value, filter)});
+  // Squares of deviations below 2^-75 are 0 in f32, while their root is far from it.
+  const bool far = from == DType::f32 || from == DType::bf16;
+  const NodeId deviation =
+      in == DType::f64
+          ? fold(make_deviation(), {convert(value, in)}, filter)
+          : compute(Op::sqrt, {wide_variance(far ? convert(value, DType::f64) : value, filter)});
   return convert(with_freedom(deviation, ddof, filter, true), mean_type(from));
 }
 

@@ -53,6 +53,31 @@ TEST_F(Statistics, AreTheSameWhateverTheUnit) {
   EXPECT_EQ(of(correlation(x_, y_), moved, others_), of(correlation(x_, y_), few_, others_));
 }
 
+/// Squares of small deviations are below what an f32 holds; their roots are not.
+TEST_F(Statistics, OfFloatsAreTheSameWhateverTheUnit) {
+  const auto x = input<float>("x"), y = input<float>("y");
+  const std::vector<float> plain = {1, 2, 3, 4, 10}, others = {2, 1, 5, 3, 8};
+  for (const bool rows : {false, true}) {
+    const auto folds = [&](const auto& partition) {
+      return over(partition, stddev(x), stddev(x, ddof(1), where(x != y)), correlation(x, y),
+                  skewness(x), kurtosis(x));
+    };
+    const Kernel kernel = compiled(rows ? folds(segments(5)) : folds(whole()));
+    for (const int exponent : {-140, -126, -100, -75, -64, 60, 100, 120}) {
+      const double unit = std::ldexp(1.0, exponent);
+      std::vector<float> scaled;
+      for (const float value : plain) scaled.push_back(value * static_cast<float>(unit));
+      const auto [deviation, some, correlated, skewed, tailed] =
+          kernel.run<float, float, float, float, float>({{"x", scaled}, {"y", others}});
+      EXPECT_EQ(deviation[0], static_cast<float>(std::sqrt(10.0) * unit)) << exponent;
+      EXPECT_EQ(some[0], static_cast<float>(std::sqrt(12.5) * unit)) << exponent;
+      EXPECT_FLOAT_EQ(correlated[0], static_cast<float>(35 / std::sqrt(50.0 * 30.8))) << exponent;
+      EXPECT_FLOAT_EQ(skewed[0], static_cast<float>(36 / (10 * std::sqrt(10.0)))) << exponent;
+      EXPECT_NEAR(tailed[0], 278.8 / 100 - 3, 0x1p-22) << exponent;
+    }
+  }
+}
+
 TEST_F(Statistics, OfSubnormalsAndMixedIntegersKeepTheirDigits) {
   const double least = 0x1p-1074;
   std::vector<double> x = {0, 20, 61, 41, 7}, y = {1, 2, 3, 1, 5}, tiny = x;
