@@ -176,7 +176,8 @@ class MergePathLowering {
         b.both(b.lt(stretch.begun, parts.segments), b.lt(begin, b.min(end, stretch.first)));
     if (pass == Pass::folds)
       cut = b.both(cut, b.lt(parts.bounds.place(end, known), stretch.behind));
-    b.store_uniform(cut_, b.block(), b.select(cut, stretch.begun, b.i64(-1)));
+    b.store(cut_, {b.block()}, b.select(cut, stretch.begun, b.i64(-1)),
+            b.compute(Op::eq, {b.lane(), b.i32(0)}));
   }
 
   PathWalk walk_of(const Parts& parts) {

@@ -89,13 +89,13 @@ PathTile::LoadPlace PathTile::place_of_load(int element) const {
 Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const std::vector<std::size_t> used = used_inputs();
+  const ValueId own = b_.mul(b_.lane(), b_.i32(place_of_load(0).each));
   // Lanes behind the tile load nothing, and what begins before its end may lie behind the input.
   const ValueId room =
       i32_of(b_.min(b_.sub(b_.min(end, elements_), first), b_.i64(elements_a_row(plan_))));
   const auto load = [&](int i, int j, int count) {
     const LoadPlace lies = place_of_load(i);
     const std::int64_t base = lies.base + j;
-    const ValueId own = b_.mul(b_.lane(), b_.i32(lies.each));
     const ValueId mask = b_.lt(b_.add(own, b_.i32(static_cast<std::int32_t>(base))), room);
     return tile_.load(address_of(b_.add(first, b_.i64(base)), count, lies.each), count, mask,
                       kNoValue);
