@@ -328,6 +328,12 @@ Accessor Warp::accessor() {
           .seen = &seen_};
 }
 
+std::int64_t Warp::own_offset(ValueId offset, std::size_t lane) const {
+  const Bits bits = view(offset).at(lane, 0);
+  return type(offset).elem == DType::i32 ? static_cast<std::int32_t>(bits)
+                                         : static_cast<std::int64_t>(bits);
+}
+
 // Calls fn(lane, first element) for every lane that takes part, after the checks that all accesses
 // share.
 template <class Array, class F>
@@ -347,8 +353,7 @@ void Warp::for_each_place(Array& array, const Address& at, ValueId mask, const T
       if (begin == end) continue;
     }
     const auto lane_index = static_cast<std::int64_t>(l);
-    const std::int64_t own =
-        at.offset == kNoValue ? 0 : static_cast<std::int32_t>(view(at.offset).at(l, 0));
+    const std::int64_t own = at.offset == kNoValue ? 0 : own_offset(at.offset, l);
     const std::int64_t first =
         base + own + (lane_index / at.group) * stride + (lane_index % at.group) * t.width;
     const std::int64_t from = first + static_cast<std::int64_t>(begin);

@@ -136,6 +136,7 @@ class Warp {
   [[nodiscard]] std::int64_t integer(ValueId id) const {
     return static_cast<std::int64_t>(*slot(id));
   }
+  [[nodiscard]] std::int64_t own_offset(ValueId offset, std::size_t lane) const;
   void copy(std::span<const ValueId> from, std::span<const ValueId> to);
   void end_region();
 

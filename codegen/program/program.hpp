@@ -26,7 +26,8 @@
 //   Accesses of width w need addresses aligned to w * size bytes, which the lowering guarantees
 //   from the buffer's declared alignment. Those of buffers need none where the program's
 //   `accesses_anywhere` says so of its target. No two lanes of one store touch the same element.
-//   Accesses of shared arrays, and stores of single elements, may add an offset of each lane's own.
+//   Accesses of shared arrays, and loads and stores of single elements, may add an offset of each
+//   lane's own.
 // - Within a launch an element is accessed either by atomic operations or by others. Lanes add in
 //   any order, so sums of floats differ from run to run. What a block stored before an
 //   acquire_release operation may be read by the warp that has seen it by another on the same
@@ -118,8 +119,8 @@ struct Address {
   ValueId base = kNoValue;
   std::int32_t group = kWarpWidth;
   std::int64_t stride = 0;
-  ValueId offset = kNoValue;  ///< lane i32: elements further for each lane; shared
-                              ///< arrays, and stores of single elements
+  ValueId offset = kNoValue;  ///< lane i32 or i64: elements further for each lane; shared arrays,
+                              ///< and single elements
   ValueId step = kNoValue;    ///< uniform i64: the stride where it is known at launch
 };
 struct Load {

@@ -83,7 +83,8 @@ class Rules {
               bool anywhere = false, bool by_elements = false) const {
     check(type_of(at.base) == uniform(DType::i64), "an address is a uniform i64");
     if (at.offset != kNoValue)
-      check(type_of(at.offset) == lane(DType::i32), "an address's offset is a lane i32");
+      check(type_of(at.offset) == lane(DType::i32) || type_of(at.offset) == lane(DType::i64),
+            "an address's offset is a lane i32 or i64");
     check(type.shape != Shape::fragment && type.elem == elem,
           "the value is not of the memory's type");
     check(is_power_of_two(at.group) && at.group <= kWarpWidth,
@@ -128,7 +129,10 @@ class Rules {
   }
   void operation(const Load& op, const Instr& instr) const {
     const Buffer& from = buffer(op.buffer);
-    check(op.at.offset == kNoValue, "lanes' own offsets are for shared arrays");
+    const bool single = result(instr) == lane(from.type) && !from.packed;
+    check(op.at.offset == kNoValue ||
+              (single && op.at.step == kNoValue && op.ahead == kNoValue && !op.evict_first),
+          "lanes' own offsets are for shared arrays and for single elements");
     if (op.ahead != kNoValue)
       check(type_of(op.ahead) == uniform(DType::i64), "what is read ahead is a uniform i64");
     if (from.packed)

@@ -56,6 +56,26 @@ TEST_P(LlvmShared, LanesHaveOffsetsOfTheirOwn) {
   b.store(out, {b.add(first, b.i64(kWarpWidth))}, b.extract(side_by_side, width - 1));
   EXPECT_EQ(bench.run(), "");
 }
+/// The same of loads from buffers, by offsets of either width.
+TEST_P(LlvmShared, LanesLoadFromTheirOwnPlaces) {
+  constexpr std::int64_t kBlocks = 3;
+  const DType type = GetParam();
+  Bench bench(kBlocks);
+  const int in = bench.buffer(type, BufferRole::input, kBlocks * 2 * kWarpWidth);
+  const int out = bench.buffer(type, BufferRole::output, kBlocks * 2 * kWarpWidth);
+  Builder b(bench.program);
+  const ValueId first = b.mul(b.block(), b.i64(2 * kWarpWidth));
+  const ValueId place = b.rem(b.mul(b.lane(), b.i32(7)), b.i32(kWarpWidth));
+  const ValueId mask = b.compute(Op::ne, {b.rem(b.lane(), b.i32(5)), b.i32(2)});
+  b.store(out, {first},
+          b.load(in, {.base = first, .group = 1, .stride = 0, .offset = place}, 1, mask));
+  // Four lanes side by side, from where their first one says.
+  const ValueId quad = b.mul(b.compute(Op::div, {b.lane(), b.i32(4)}), b.i32(4));
+  const ValueId far = b.convert(b.sub(b.i32(kWarpWidth - 4), quad), DType::i64);
+  const ValueId behind = b.add(first, b.i64(kWarpWidth));
+  b.store(out, {behind}, b.load(in, {.base = behind, .group = 4, .stride = 0, .offset = far}));
+  EXPECT_EQ(bench.run(), "");
+}
 INSTANTIATE_TEST_SUITE_P(Types, LlvmShared, testing::ValuesIn(all_types()),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 

@@ -237,8 +237,9 @@ std::string BodyEmitter::own_pointers(int memory, const Address& at) {
     const std::int64_t place = l / at.group * at.stride + l % at.group;
     lanes += fmt::format("{}i64 {}", l == 0 ? "" : ", ", place);
   }
-  const std::string own = out_.let(
-      fmt::format("sext {} {} to {}", vector_of("i32", kWarpWidth), name(at.offset), indices));
+  std::string own = name(at.offset);
+  if (type(at.offset).elem == DType::i32)
+    own = out_.let(fmt::format("sext {} {} to {}", vector_of("i32", kWarpWidth), own, indices));
   const std::string base = out_.splat("i64", name(at.base), kWarpWidth);
   const std::string from_base = out_.let(fmt::format("add {} {}, {}", indices, base, own));
   const std::string index = out_.let(fmt::format("add {} {}, <{}>", indices, from_base, lanes));

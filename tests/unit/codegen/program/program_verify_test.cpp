@@ -222,6 +222,8 @@ const Broken kBroken[] = {
      [](Program& p) { op<SharedLoad>(p).array = -1; }},
     {"offset_of_buffer", "are for shared arrays",
      [](Program& p) { op<Load>(p).at.offset = first<Special>(p).results[0]; }},
+    {"offset_type", "a lane i32 or i64",
+     [](Program& p) { op<SharedLoad>(p).at.offset = first<Special>(p).results[0]; }},
     {"ring_range", "ring is out of range", [](Program& p) { op<CopyWait>(p).ring = 1; }},
     {"ring_slots", "a ring needs slots", [](Program& p) { p.launches[0].rings[0].slots = 0; }},
     {"copy_of_output", "only inputs are copied", [](Program& p) { op<CopyAsync>(p).buffer = 1; }},
