@@ -31,6 +31,8 @@ LOWERED = ["codegen/base", "codegen/target", "codegen/graph", "codegen/plan", "c
 SEES["codegen/lower/tile"] = LOWERED
 for family in ("fold", "scan", "published"):
     SEES[f"codegen/lower/{family}"] = [*LOWERED, "codegen/lower/tile"]
+# But offsets are checked and read in one way, whoever folds their segments.
+SEES["codegen/lower/published"] += ["codegen/lower/fold/path_bounds.hpp", "codegen/lower/fold/segment_bounds.hpp"]
 SEES["codegen/lower"] = [*LOWERED, *(room for room in SEES if room.startswith("codegen/lower/"))]
 SEES["codegen"] = [room for room in SEES if room.startswith("codegen/")]
 

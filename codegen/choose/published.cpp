@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/published.hpp"
@@ -18,7 +19,8 @@ std::vector<PlanChoice> published_choices(const Graph& graph, const Target& targ
   if (published_mma_row(graph, target) < 0 || !request.allow_mma) return choices;
   const bool loose = request.accuracy == Accuracy::as_published;
   auto add = [&](Strategy strategy, PlanChoice choice) {
-    if (!serves_published(strategy, s)) return;
+    if (!serves_published(strategy, s) || (strategy == Strategy::padded) != has_offsets(graph))
+      return;
     choice.strategy = strategy;
     if (choice.warps == 1) choice.warps = 8;
     choices.push_back(choice);
@@ -37,6 +39,7 @@ std::vector<PlanChoice> published_choices(const Graph& graph, const Target& targ
   add(Strategy::grid256n, {.warps = 16, .depth = 4, .occupancy = 4, .chain = 1});
   add(Strategy::single_pass, {.warps = 4, .occupancy = 8, .chain = loose ? 4 : 1});
   add(Strategy::split, {.warps = 8, .depth = 4, .occupancy = 4, .fraction = 50});
+  for (const int depth : {1, 2, 4}) add(Strategy::padded, {.depth = depth, .chain = 1});
   if (!loose) return choices;
   if (s > kSquareRow && s <= 1024) add(Strategy::strided16n, {.depth = 4, .chain = 0});
   add(Strategy::reduction256, {.rows = 4, .product = 1});
@@ -45,6 +48,7 @@ std::vector<PlanChoice> published_choices(const Graph& graph, const Target& targ
   if (s > kSquare) add(Strategy::block256n, {.warps = 4, .depth = 4, .chain = 0, .product = 1});
   add(Strategy::recurrence, {.warps = 2, .chain = 5});
   add(Strategy::single_pass, {.warps = 4, .occupancy = 8, .chain = 4, .product = 1});
+  add(Strategy::padded, {.depth = 4, .chain = 0});
   return choices;
 }
 

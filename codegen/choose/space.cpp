@@ -453,6 +453,7 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   space.add(best_guess);
   if (best_guess.strategy == Strategy::merge_path) {
     add_merge_paths(space, best_guess);
+    for (const PlanChoice& choice : published_choices(graph, target, request)) space.add(choice);
     return space.take();
   }
   if (has_scans(graph)) {

@@ -12,6 +12,7 @@
 #include "chainfold/codegen/lower/fold/rows.hpp"
 #include "chainfold/codegen/lower/fold/staged.hpp"
 #include "chainfold/codegen/lower/published/columns.hpp"
+#include "chainfold/codegen/lower/published/padded.hpp"
 #include "chainfold/codegen/lower/published/recurrence.hpp"
 #include "chainfold/codegen/lower/published/scan.hpp"
 #include "chainfold/codegen/lower/published/squares.hpp"
@@ -54,6 +55,7 @@ constexpr Lowering kLowerings[] = {
     {Strategy::recurrence, lower_published_recurrence},
     {Strategy::single_pass, lower_published_whole},
     {Strategy::split, lower_published_whole},
+    {Strategy::padded, lower_published_padded},
     {Strategy::scan16, lower_published_scan},
     {Strategy::scan16n, lower_published_scan},
     {Strategy::scan256, lower_published_scan},

@@ -60,7 +60,8 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   const bool columns = choice.strategy == Strategy::columns;
   const bool scan = is_scan(choice.strategy);
   const bool path = choice.strategy == Strategy::merge_path;
-  if (path != is_ragged(graph) || (path && request.strided)) return std::nullopt;
+  const bool by_bounds = path || choice.strategy == Strategy::padded;
+  if (by_bounds != is_ragged(graph) || (by_bounds && request.strided)) return std::nullopt;
   if (columns != has_columns(graph) || (staged && request.strided)) return std::nullopt;
   const bool scan_of_papers = is_published_scan(choice.strategy);
   if (!path && (scan || scan_of_papers) != has_scans(graph)) return std::nullopt;

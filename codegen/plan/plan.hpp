@@ -26,7 +26,7 @@ namespace chainfold::codegen {
 /// - `scan_tile`, `scan_run`, `scan_block`, `look_back`, `look_ahead`, `propagate`: of scans
 ///   (scan.hpp).
 /// - The others are the algorithms of the papers on sums by tensor cores, under their names
-///   (published.hpp).
+///   (published.hpp). `padded` has no name there.
 enum class Strategy : std::uint8_t {
   rows,
   elements,
@@ -51,6 +51,7 @@ enum class Strategy : std::uint8_t {
   recurrence,
   single_pass,
   split,
+  padded,
   scan16,
   scan16n,
   scan256,
@@ -64,7 +65,7 @@ constexpr bool is_scan(Strategy strategy) {
   return strategy >= Strategy::scan_tile && strategy <= Strategy::propagate;
 }
 constexpr bool is_published(Strategy strategy) {
-  return strategy >= Strategy::reduction16 && strategy <= Strategy::split;
+  return strategy >= Strategy::reduction16 && strategy <= Strategy::padded;
 }
 constexpr bool is_published_scan(Strategy strategy) {
   return strategy >= Strategy::scan16 && strategy <= Strategy::scan_grid256n;

@@ -9,6 +9,7 @@
 
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/bound.hpp"
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
@@ -48,6 +49,8 @@ constexpr PlanField kMultiple256[] = {{"warps", &PlanChoice::warps},
                                       {"chain", &PlanChoice::chain},
                                       {"product", &PlanChoice::product},
                                       {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kPadded[] = {
+    {"warps", &PlanChoice::warps}, {"depth", &PlanChoice::depth}, {"chain", &PlanChoice::chain}};
 constexpr PlanField kGrid[] = {
     {"warps", &PlanChoice::warps},     {"depth", &PlanChoice::depth},
     {"chain", &PlanChoice::chain},     {"blocks", &PlanChoice::occupancy},
@@ -83,6 +86,8 @@ constexpr Published kTable[] = {
      kRecurrence},
     {Strategy::single_pass, "single_pass", "[N] 5.2, single pass", "the whole input", kSinglePass},
     {Strategy::split, "split", "[N] 5.3, split in two", "the whole input", kSplit},
+    {Strategy::padded, "padded", "[D] footnote 4, irregular segments by padding",
+     "segments of any lengths that cf::offsets tells", kPadded},
 };
 
 /// Whether the computation's one output is the sum itself, so that blocks can add to it.
@@ -91,7 +96,14 @@ bool is_plain_sum(const Graph& graph) {
 }
 
 bool is_square(Strategy s) {
-  return s != Strategy::reduction16 && s != Strategy::strided16n && s != Strategy::coalesced16n;
+  return s != Strategy::reduction16 && s != Strategy::strided16n && s != Strategy::coalesced16n &&
+         s != Strategy::padded;
+}
+
+/// Elements that a lane loads at once, at most. Padded segments begin anywhere.
+int most_of_load(Strategy s) {
+  if (s == Strategy::padded) return 1;
+  return is_square(s) ? 8 : 4;
 }
 
 /// Products in a row that a warp has for one accumulator, before `chain` cuts them.
@@ -100,6 +112,7 @@ std::int64_t links_in_a_row(const Plan& plan) {
   switch (plan.strategy) {
     case Strategy::strided16n: return plan.segment / kSquareRow;
     case Strategy::coalesced16n: return std::max(squares, plan.segment % kSquare / kSquareRow);
+    case Strategy::padded: return kMostOfSegment / kSquareRow;  // no plan knows how many
     case Strategy::efficient256n: return squares;
     case Strategy::block256n: return (squares + plan.warps - 1) / plan.warps;
     case Strategy::grid256n:
@@ -122,7 +135,8 @@ double bound_of(const Plan& plan, const Target& target) {
   const std::int64_t in_a_row = links_in_a_row(plan);
   const auto links = static_cast<double>(chain_of(plan, std::max<std::int64_t>(1, in_a_row)));
   const bool states = plan.combine_states;
-  if (plan.strategy == Strategy::reduction16 || plan.strategy == Strategy::strided16n)
+  if (plan.strategy == Strategy::reduction16 || plan.strategy == Strategy::strided16n ||
+      plan.strategy == Strategy::padded)
     return links * link + (states ? 2 : 0);
   if (!rounds_sums(plan)) {
     // Across lanes a state's merges are compensated, a single value's are not.
@@ -186,6 +200,13 @@ int tensor_warps(const Plan& plan) {
                     std::max(1, plan.warps - 1));
 }
 
+double padded_bound_u(const Plan& plan, std::int64_t elements) {
+  const double all = plan.folds[0].error_bound_u;
+  if (plan.published.chain > 0) return all;
+  const std::int64_t links = (elements + kSquareRow - 1) / kSquareRow;
+  return all * static_cast<double>(links) / static_cast<double>(kMostOfSegment / kSquareRow);
+}
+
 int recurrence_launches(int chain) {
   int launches = 0;
   for (double left = 0x1p40; left > 1; left /= static_cast<double>(kSquare) * chain) ++launches;
@@ -197,10 +218,11 @@ bool derive_published(Plan& plan, const PlanChoice& choice, const Graph& graph,
   const Strategy strategy = choice.strategy;
   const int row = published_mma_row(graph, target);
   if (row < 0 || !serves_published(strategy, plan.segment)) return false;
+  if ((strategy == Strategy::padded) != has_offsets(graph)) return false;
   plan.strategy = strategy;
   plan.folds[0] = {.unit = Unit::mma_ones, .mma_row = row};
-  plan.load_width = std::min(widest, is_square(strategy) ? 8 : 4);
-  plan.edges = plan.is_whole();
+  plan.load_width = std::min(widest, most_of_load(strategy));
+  plan.edges = plan.is_whole() && strategy != Strategy::padded;
   plan.rows =
       strategy == Strategy::reduction16 || strategy == Strategy::reduction256 ? choice.rows : 1;
   if (plan.rows > 8) return false;
@@ -231,7 +253,7 @@ bool derive_published(Plan& plan, const PlanChoice& choice, const Graph& graph,
     if (plan.published.chain > plan.depth) return false;
   }
   if (plan.depth > kMostDepth) return false;
-  plan.launches = 1;
+  plan.launches = strategy == Strategy::padded ? 2 : 1;
   const bool blocks_meet = strategy == Strategy::grid256n || strategy == Strategy::single_pass ||
                            strategy == Strategy::split;
   if (blocks_meet) {
@@ -248,13 +270,13 @@ bool derive_published(Plan& plan, const PlanChoice& choice, const Graph& graph,
   }
   if (strategy == Strategy::recurrence) plan.launches = recurrence_launches(plan.published.chain);
   const std::int64_t links = links_in_a_row(plan);
-  const bool one_value =
-      strategy == Strategy::reduction16 || strategy == Strategy::reduction256 ||
-      strategy == Strategy::recurrence ||
-      (strategy == Strategy::inefficient256n &&
-       (plan.published.product || squares_of(plan.segment) == 1)) ||
-      ((strategy == Strategy::strided16n || strategy == Strategy::efficient256n) &&
-       chain_of(plan, links) == links);
+  const bool one_value = strategy == Strategy::reduction16 || strategy == Strategy::reduction256 ||
+                         strategy == Strategy::recurrence ||
+                         (strategy == Strategy::inefficient256n &&
+                          (plan.published.product || squares_of(plan.segment) == 1)) ||
+                         ((strategy == Strategy::strided16n ||
+                           strategy == Strategy::efficient256n || strategy == Strategy::padded) &&
+                          chain_of(plan, links) == links);
   plan.combine_states = !one_value;
   plan.folds[0].error_bound_u = bound_of(plan, target);
   return true;
@@ -279,13 +301,15 @@ std::string print_published(const Plan& plan) {
 void verify_published(const Plan& plan, const Graph& graph, const Target& target,
                       const RequireRule& require) {
   require(serves_published(plan.strategy, plan.segment), "the strategy serves the segment size");
+  require((plan.strategy == Strategy::padded) == has_offsets(graph),
+          "segments that offsets tell are padded, and no others");
   const int row = plan.folds[0].mma_row;
   require(published_mma_row(graph, target) >= 0 && row >= 0, "the strategy serves the graph");
   require(target.arch >= mma_table()[static_cast<std::size_t>(row)].first_arch,
           "the architecture has the matrix instruction");
   require(is_power_of_two(plan.rows) && plan.depth <= kMostDepth && plan.published.chain >= 0,
           "rows, depth and chain");
-  require(plan.load_width <= (is_square(plan.strategy) ? 8 : 4), "loads fit the square");
+  require(plan.load_width <= most_of_load(plan.strategy), "loads fit the square");
   require(!rounds_sums(plan) || plan.promises.accuracy == Accuracy::as_published,
           "sums are rounded to the inputs' type under as_published alone");
   require(!plan.published.atomics || plan.promises.determinism == Determinism::not_guaranteed,

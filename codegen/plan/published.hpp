@@ -13,6 +13,9 @@
 // `product`, lanes add the columns. Long chains of products in one accumulator have a bound of
 // their own, and are legal where it is within the policy's. Shorter ones are added to a compensated
 // state in f32.
+//
+// [D] has one sentence on irregular segments (footnote 4): they are padded and are regular then.
+// `padded` pads sixteen at a time, to the longest of them, in registers.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +55,10 @@ int tensor_warps(const Plan& plan);
 inline std::int64_t chain_of(const Plan& plan, std::int64_t links) {
   return plan.published.chain == 0 || plan.published.chain > links ? links : plan.published.chain;
 }
+/// Elements of a segment that offsets tell, at most, as bounds have them.
+inline constexpr std::int64_t kMostOfSegment = std::int64_t{1} << 40;
+/// What a padded plan's sum of a segment of so many elements errs, as FoldPlan has it for any.
+double padded_bound_u(const Plan& plan, std::int64_t elements);
 /// Launches of a recurrence that leave one value of 2^40 elements.
 int recurrence_launches(int chain);
 /// For print and verify of plans.

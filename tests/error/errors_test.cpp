@@ -422,7 +422,8 @@ TEST_F(Errors, PublishedStrategiesWhereTheyDoNotServe) {
            {"grid256n warps=8", "over the whole input; with"},
            {"recurrence warps=8 chain=4", "over the whole input; with"},
            {"single_pass warps=8", "over the whole input; with"},
-           {"split warps=8", "over the whole input; with"}}) {
+           {"split warps=8", "over the whole input; with"},
+           {"padded warps=8", "over segments of any lengths that cf::offsets tells; with"}}) {
     Options pinned = options_;
     pinned.plan = plan;
     const std::string text(plan);
@@ -432,6 +433,29 @@ TEST_F(Errors, PublishedStrategiesWhereTheyDoNotServe) {
             ErrorCode::unsupported, "plan",
             {plan, "not legal for segments of 4", serves.c_str(), words,
              "Accuracy::as_published alone; leave Options::plan empty"});
+  }
+}
+
+TEST_F(Errors, PaddedSegmentsWhereTheyDoNotServe) {
+  const auto half = cf::input<cf::f16>("half");
+  const auto told = cf::offsets("offsets");
+  Options pinned = options_;
+  pinned.plan = "padded warps=8 depth=4 chain=1";
+  for (const char* target : {"sm_90", "cpu"}) {
+    pinned.target = cf::target(target);
+    std::vector<Computation> refused_ones = {
+        cf::over(cf::heads(cf::input<bool>("begins")), cf::sum(half)),
+        cf::over(told, cf::sum(x_)),
+        cf::over(told, cf::sum(half), cf::max(half)),
+        cf::over(told, cf::sum(half, cf::where(half == half))),
+        cf::over(told, cf::inclusive(cf::sum(half))),
+    };
+    if (pinned.target->is_cpu()) refused_ones.push_back(cf::over(told, cf::sum(half)));
+    for (const Computation& computation : refused_ones) {
+      refused([&] { cf::explain(computation, pinned); }, ErrorCode::unsupported, "plan",
+              {"not legal for segments that data tell",
+               "padded serves one sum of one cf::f16 input", "leave Options::plan empty"});
+    }
   }
 }
 

@@ -165,6 +165,18 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {"sum_f16", 0, "sm_90", "recurrence warps=1 chain=5", Accuracy::as_published},
     {"sum_f16", 0, "sm_80", "single_pass warps=4 chain=4 blocks=8 product=1",
      Accuracy::as_published, Determinism::not_guaranteed},
+    // Segments that offsets tell, padded.
+    {.program = "sum_f16",
+     .segment = 0,
+     .target = "sm_90",
+     .plan = "padded warps=8 depth=4 chain=1",
+     .ragged = "offsets"},
+    {.program = "sum_bf16",
+     .segment = 0,
+     .target = "sm_80",
+     .plan = "padded warps=8 depth=4 chain=0",
+     .accuracy = Accuracy::as_published,
+     .ragged = "pairs"},
     // Columns: whole bands, ragged ones, few columns whose rows share a load, in order, one part.
     {.program = "sum_f16", .segment = 1024, .target = "sm_90", .columns = true},
     {.program = "argmax_f16", .segment = 1000, .target = "sm_80", .columns = true},

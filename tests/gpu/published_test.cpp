@@ -10,6 +10,7 @@
 #include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/on_device.hpp"
 #include "chainfold/tests/support/published.hpp"
+#include "chainfold/tests/support/ragged.hpp"
 
 namespace chainfold::test {
 namespace {
@@ -79,8 +80,36 @@ void check(const PublishedCase& row, const char* name, Determinism determinism) 
   }
 }
 
+/// The same of segments that offsets tell, of lengths of every kind.
+void check_offsets(const PublishedCase& row, const char* name) {
+  std::vector<std::int64_t> counts = row.counts;
+  counts.push_back((1 << 18) + 777);
+  std::uint64_t seed = 0;
+  for (const std::int64_t count : counts) {
+    for (const Lengths lengths : kAllLengths) {
+      ++seed;
+      const Fill fill = seed % 3 == 0   ? Fill::uniform
+                        : seed % 3 == 1 ? Fill::whole
+                                        : Fill::nonfinite;
+      SCOPED_TRACE(
+          fmt::format("{}, {} elements of {}: {}", name, count, test::name_of(fill), row.plan));
+      const Ragged ragged =
+          make_ragged(lengths, count, seed, seed % 2 == 1, seed % 5 == 2 ? DType::i32 : DType::i64);
+      const Verdict verdict =
+          check_ragged_on_device(program(name), ragged, fill, seed, static_cast<int>(seed % 3),
+                                 row.plan, row.loose ? Accuracy::as_published : Accuracy::accurate);
+      EXPECT_EQ(verdict.problems, "");
+    }
+  }
+}
+
 TEST_P(GpuPublished, AgreesWithTheReference) {
   const PublishedCase& row = published_cases()[GetParam()];
+  if (row.offsets) {
+    check_offsets(row, "sum_f16");
+    check_offsets(row, "sum_bf16");
+    return;
+  }
   check(row, "sum_f16", Determinism::run_to_run);
   check(row, "sum_bf16", Determinism::run_to_run);
   if (row.segment == 0) check(row, "sum_f16", Determinism::not_guaranteed);

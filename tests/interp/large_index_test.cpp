@@ -237,6 +237,56 @@ TEST_P(LargeIndex, IsMissedWithoutItsUpperHalf) {
   }
 }
 
+/// Padded segments at both ends, of one group: lanes' own offsets are further apart than 2^32.
+TEST(LargeOffsets, KeepTheirUpperHalves) {
+  const codegen::Graph graph =
+      cf::over(cf::offsets("from", "to"), cf::sum(cf::input<f16>("x"))).graph();
+  const codegen::Target target = codegen::gpu_target(90);
+  const codegen::Compiled compiled = codegen::compile_plan(
+      graph, target,
+      make_plan(graph, target, {}, codegen::parse_choice("padded warps=1 depth=2 chain=1"))
+          .value());
+  constexpr std::int64_t kElements = kBeyond + 77;
+  constexpr std::int64_t kBegins[3] = {5, 25, kBeyond + 3}, kEnds[3] = {25, 25, kBeyond + 70};
+  runtime::Arguments arguments = runtime::dense_arguments(graph, kElements, 0);
+  arguments.bound = true;
+  arguments.segments = 3;
+  runtime::Slots slots(graph, compiled.program, arguments,
+                       runtime::range_of(compiled.plan, arguments));
+  slots.set_carry(nullptr, nullptr);
+  const std::size_t pointers = compiled.program.buffers.size();
+  const auto params = std::span(slots.data(), slots.size()).subspan(pointers);
+  std::vector<std::unique_ptr<ZeroPages>> memory;
+  std::vector<codegen::InterpBuffer> buffers;
+  const float* sums = nullptr;
+  for (const codegen::Buffer& buffer : compiled.program.buffers) {
+    const bool input = buffer.role == codegen::BufferRole::input;
+    const std::int64_t count = input && buffer.index == 0 ? kElements
+                               : buffer.role == codegen::BufferRole::scratch
+                                   ? buffer.elements.evaluate(params)
+                                   : 3;
+    memory.push_back(std::make_unique<ZeroPages>(count * size_of(buffer.type)));
+    void* const data = memory.back()->data();
+    if (buffer.role == codegen::BufferRole::output) sums = static_cast<const float*>(data);
+    if (input && buffer.index > 0)
+      std::copy_n(buffer.index == 1 ? kBegins : kEnds, 3, static_cast<std::int64_t*>(data));
+    if (input && buffer.index == 0) {
+      for (std::int64_t i = 0; i < 77; ++i)
+        for (const std::int64_t first : {std::int64_t{0}, kBeyond})
+          static_cast<std::uint16_t*>(data)[first + i] = static_cast<std::uint16_t>(
+              codegen::bits_of_double(DType::f16, static_cast<double>(first > 0 ? i : -i)));
+    }
+    buffers.push_back({data, count});
+  }
+  codegen::interpret(compiled.program, buffers, params, {});
+  const auto sum_of = [](std::int64_t begin, std::int64_t end) {
+    return static_cast<float>((end - begin) * (begin + end - 1)) / 2;
+  };
+  EXPECT_EQ(sums[0], -sum_of(5, 25));
+  EXPECT_EQ(sums[1], 0);
+  EXPECT_EQ(sums[2], sum_of(3, 70));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LargeIndex, testing::Range(std::size_t{0}, std::size(kCases)),
                          [](const auto& info) { return std::string(kCases[info.param].name); });
 

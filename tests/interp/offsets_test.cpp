@@ -13,6 +13,7 @@
 #include "chainfold/codegen/choose/space.hpp"
 #include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/text.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/ragged.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -147,6 +148,8 @@ TEST(OffsetsPlans, AgreeWithTheReference) {
         InterpCase c = case_of(turn, tested);
         c.base_alignment = 16;
         c.choice = choice;
+        // Plans that pad are of segments that offsets tell, not heads.
+        if (c.ragged->heads && choice.strategy == codegen::Strategy::padded) continue;
         expect_right(tested, target, c);
         ++plans;
       }
@@ -185,11 +188,24 @@ struct Wrong {
   std::int64_t value = 0, told = 0;
 };
 
-class WrongOffsets : public testing::TestWithParam<const char*> {};
+/// Folds on a target: by the default plan, or sums of halves by a plan.
+struct WrongOn {
+  const char* name;
+  const char* target;
+  const char* plan = "";
+};
+void PrintTo(const WrongOn& on, std::ostream* out) { *out << on.name; }
+constexpr WrongOn kWrongOn[] = {{"sm_75", "sm_75"},
+                                {"sm_90", "sm_90"},
+                                {"cpu", "cpu"},
+                                {"padded", "sm_90", "padded warps=2 depth=2 chain=1"}};
+
+class WrongOffsets : public testing::TestWithParam<WrongOn> {};
 
 /// Nothing is written, memory is kept to, and the first wrong offset is told.
 TEST_P(WrongOffsets, WriteNothing) {
-  const codegen::Target target = codegen::parse_target(GetParam());
+  const codegen::Target target = codegen::parse_target(GetParam().target);
+  const bool pinned = *GetParam().plan != '\0';
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const bool pairs : {false, true}) {
@@ -209,16 +225,19 @@ TEST_P(WrongOffsets, WriteNothing) {
       if (pairs) all.push_back({1, place, ragged.segments[place].first - 1, at});
       if (pairs) all.push_back({1, place, n, at});
     }
-    const codegen::Graph graph = codegen::legalize(
-        over(ragged.partition(), sum(input<float>("x")), argmin(input<float>("x"))).graph(),
-        target);
-    const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+    const Computation halves = over(ragged.partition(), sum(input<f16>("x")));
+    const Computation floats =
+        over(ragged.partition(), sum(input<float>("x")), argmin(input<float>("x")));
+    const codegen::Graph graph = codegen::legalize((pinned ? halves : floats).graph(), target);
+    const auto plan = make_plan(graph, target, {},
+                                pinned ? codegen::parse_choice(GetParam().plan)
+                                       : codegen::default_choice(graph, target, {}));
     const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
     const auto inputs = make_inputs(graph, n, Fill::normal, 3);
     std::size_t turn = 0;
     for (const Wrong& wrong : all) {
-      SCOPED_TRACE(fmt::format("{} array {}, place {}: {}", GetParam(), wrong.array, wrong.place,
-                               wrong.value));
+      SCOPED_TRACE(fmt::format("{} array {}, place {}: {}", GetParam().name, wrong.array,
+                               wrong.place, wrong.value));
       InterpCase c;
       c.ragged = ragged;
       c.elements = n;
@@ -250,8 +269,8 @@ TEST_P(WrongOffsets, WriteNothing) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, WrongOffsets, testing::ValuesIn(kTargets),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, WrongOffsets, testing::ValuesIn(kWrongOn),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 /// Of segments that heads tell no more is written than there is room for, and all are told.
 TEST(Heads, KeepToTheRoomOfOutputs) {

@@ -315,11 +315,13 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
 }
 
 Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged, Fill fill,
-                               std::uint64_t seed, int shift, const std::string& plan) {
+                               std::uint64_t seed, int shift, const std::string& plan,
+                               Accuracy accuracy) {
   const Computation computation = program.over(ragged.partition());
   const codegen::Graph& graph = computation.graph();
   Options options;
   options.target = target("gpu");
+  options.accuracy = accuracy;
   options.plan = plan;
   const Kernel kernel = compile(computation, options);
   auto inputs = make_inputs(graph, ragged.elements, fill, seed);
@@ -331,8 +333,10 @@ Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged,
   ReferenceRequest request{.params = params};
   request.ragged = ragged.segments;
   const codegen::Plan chosen =
-      plan.empty() ? plan_on_device(kernel, made, 0, ragged.elements)
-                   : make_plan(made, kernel.target(), {}, codegen::parse_choice(plan)).value();
+      plan.empty()
+          ? plan_on_device(kernel, made, 0, ragged.elements)
+          : make_plan(made, kernel.target(), {.accuracy = accuracy}, codegen::parse_choice(plan))
+                .value();
   request.plan = as_written(chosen, made, graph);
   if (program.transcendental) request.transcendental_ulp = 3;
   const auto expected = reference(graph, inputs, ragged.elements, request);

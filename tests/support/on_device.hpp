@@ -105,9 +105,10 @@ Verdict check_on_device(const Computation& computation, const std::vector<Bits>&
                         bool transcendental = false);
 
 /// The same of segments that offsets tell: by run() and by launch(), what that tells included.
-/// `shift` as in DeviceCase, `plan` its choice's text or none.
+/// `shift` and `accuracy` as in DeviceCase, `plan` its choice's text or none.
 Verdict check_ragged_on_device(const TestProgram& program, const Ragged& ragged, Fill fill,
-                               std::uint64_t seed, int shift = 0, const std::string& plan = {});
+                               std::uint64_t seed, int shift = 0, const std::string& plan = {},
+                               Accuracy accuracy = Accuracy::accurate);
 
 /// The plan that launch() of so many elements on memory of this alignment goes by.
 codegen::Plan plan_on_device(const Kernel& kernel, const codegen::Graph& graph,

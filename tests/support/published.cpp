@@ -2,6 +2,11 @@
 
 namespace chainfold::test {
 
+dsl::Partition PublishedCase::partition() const {
+  if (offsets) return chainfold::offsets("offsets");
+  return segment > 0 ? segments(segment) : whole();
+}
+
 /// Counts at and around what warps and blocks take at once.
 const std::vector<PublishedCase>& published_cases() {
   static const std::vector<PublishedCase> all = {
@@ -48,6 +53,10 @@ const std::vector<PublishedCase>& published_cases() {
       {"split warps=8 depth=2 blocks=1 fraction=25 bytes=4", 0, {4095, 70001}},
       {"split warps=4 depth=2 blocks=1 fraction=99 bytes=2", 0, {1, 30000}},
       {"split warps=4 blocks=1 fraction=1 product=1", 0, {600, 30000}, true},
+      {"padded warps=1 depth=1 chain=1", 0, {0, 1, 17, 300, 1500}, false, true},
+      {"padded warps=2 depth=4 chain=1", 0, {40, 700, 2000, 5000}, false, true},
+      {"padded warps=8 depth=2 chain=2", 0, {33, 3000}, true, true},
+      {"padded warps=4 depth=4 chain=0", 0, {0, 100, 4000}, true, true},
   };
   return all;
 }

@@ -15,6 +15,7 @@
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
+#include "chainfold/codegen/plan/published.hpp"
 #include "chainfold/tests/support/reference_fold.hpp"
 
 namespace chainfold::test {
@@ -145,7 +146,9 @@ class Evaluator {
                    const codegen::Plan& plan) const {
     const Node& node = graph_.nodes[id];
     const codegen::FoldPlan& how = plan.folds[static_cast<std::size_t>(node.index)];
-    double bound = how.error_bound_u;
+    double bound = plan.strategy == codegen::Strategy::padded
+                       ? codegen::padded_bound_u(plan, extent)
+                       : how.error_bound_u;
     // The reference rounds products that this unit does not.
     const DType in = graph_.folds[static_cast<std::size_t>(node.index)].operands[0];
     if (how.unit == codegen::Unit::mma_diagonal && in == DType::f64) bound += 1;

@@ -30,10 +30,14 @@ using codegen::PlanRequest;
 using codegen::Strategy;
 
 std::optional<Plan> plan_of(const char* graph, const char* target, const PlanRequest& request,
-                            const std::string& text) {
-  const Computation computation =
-      program(graph).over(request.segment > 0 ? segments(request.segment) : whole());
+                            const std::string& text, const dsl::Partition& partition) {
+  const Computation computation = program(graph).over(partition);
   return make_plan(computation.graph(), codegen::parse_target(target), request, parse_choice(text));
+}
+std::optional<Plan> plan_of(const char* graph, const char* target, const PlanRequest& request,
+                            const std::string& text) {
+  return plan_of(graph, target, request, text,
+                 request.segment > 0 ? segments(request.segment) : whole());
 }
 
 /// Of every case in the table the first part of the text, for requests of our own.
@@ -44,18 +48,24 @@ class PublishedCases : public testing::TestWithParam<std::size_t> {
     return {.accuracy = row().loose ? Accuracy::as_published : Accuracy::accurate,
             .segment = row().segment};
   }
+  /// For the case's own segments.
+  std::optional<Plan> own_plan(const char* graph, const char* target, const PlanRequest& asked,
+                               const std::string& text) const {
+    return plan_of(graph, target, asked, text, row().partition());
+  }
 };
 
 TEST_P(PublishedCases, AreLegalForSumsOfSixteenBitFloatsAlone) {
   const std::string plan = row().plan;
   for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_120"})
-    EXPECT_TRUE(plan_of("sum_f16", target, request(), plan)) << plan << " on " << target;
-  EXPECT_TRUE(plan_of("sum_bf16", "sm_80", request(), plan)) << plan;
-  EXPECT_FALSE(plan_of("sum_bf16", "sm_75", request(), plan)) << "no instruction takes bf16 there";
-  EXPECT_FALSE(plan_of("sum_f16", "cpu", request(), plan)) << plan;
-  for (const char* graph : {"sum_f32", "sum_i8", "sum_f64", "dot_f16", "norm_f16", "filter_f16",
-                            "basics_f16", "two_sums_f16", "frames", "variance_f32", "sum_i32"})
-    EXPECT_FALSE(plan_of(graph, "sm_90", request(), plan)) << plan << " for " << graph;
+    EXPECT_TRUE(own_plan("sum_f16", target, request(), plan)) << plan << " on " << target;
+  EXPECT_TRUE(own_plan("sum_bf16", "sm_80", request(), plan)) << plan;
+  EXPECT_FALSE(own_plan("sum_bf16", "sm_75", request(), plan)) << "no instruction takes bf16 there";
+  EXPECT_FALSE(own_plan("sum_f16", "cpu", request(), plan)) << plan;
+  for (const char* graph :
+       {"sum_f32", "sum_i8", "sum_f64", "dot_f16", "norm_f16", "filter_f16", "basics_f16",
+        "two_sums_f16", "frames", "variance_f32", "sum_i32", "bitmap_where_f16", "scan_sum_f16"})
+    EXPECT_FALSE(own_plan(graph, "sm_90", request(), plan)) << plan << " for " << graph;
 }
 
 TEST_P(PublishedCases, AreLegalForTheirSegmentsAlone) {
@@ -67,6 +77,7 @@ TEST_P(PublishedCases, AreLegalForTheirSegmentsAlone) {
                         : strategy == Strategy::reduction256 ? s == 256
                         : strategy == Strategy::strided16n   ? sixteen
                         : strategy == Strategy::coalesced16n ? sixteen && s >= 256
+                        : row().offsets                      ? false
                         : row().segment > 0                  ? square
                                                              : s == 0;
     if (!serves) {
@@ -75,14 +86,23 @@ TEST_P(PublishedCases, AreLegalForTheirSegmentsAlone) {
           << plan << " for segments of " << s;
     }
   }
+  const bool by_offsets = strategy == Strategy::padded;
+  for (const dsl::Partition& told :
+       {offsets("o"), offsets("from", "to"), offsets<std::int32_t>("o")})
+    EXPECT_EQ(plan_of("sum_f16", "sm_90", request(), plan, told).has_value(), by_offsets) << plan;
+  for (const dsl::Partition& other :
+       {heads(input<bool>("b")), heads(input<f16>("x") == input<f16>("x"))})
+    EXPECT_FALSE(plan_of("sum_f16", "sm_90", request(), plan, other)) << plan;
+  EXPECT_FALSE(plan_of("sum_f16", "sm_90", {.accuracy = Accuracy::as_published, .segment = 64},
+                       plan, columns(64)))
+      << plan;
 }
 
 TEST_P(PublishedCases, KeepTheBoundOrPromiseNone) {
   const std::string plan = row().plan;
-  const auto made = plan_of("sum_f16", "sm_90", request(), plan);
+  const auto made = own_plan("sum_f16", "sm_90", request(), plan);
   ASSERT_TRUE(made);
-  const Computation computation =
-      program("sum_f16").over(row().segment > 0 ? segments(row().segment) : whole());
+  const Computation computation = program("sum_f16").over(row().partition());
   const std::string text = print(*made, computation.graph());
   EXPECT_EQ(text.find("none proven (as published)") != std::string::npos, rounds_sums(*made));
   EXPECT_NE(text.find(fmt::format("strategy {}", name_of(made->strategy))), std::string::npos)
@@ -90,9 +110,9 @@ TEST_P(PublishedCases, KeepTheBoundOrPromiseNone) {
   EXPECT_NE(text.find("source ["), std::string::npos);
   PlanRequest strict = request();
   strict.accuracy = Accuracy::accurate;
-  EXPECT_EQ(plan_of("sum_f16", "sm_90", strict, plan).has_value(), !row().loose) << plan;
+  EXPECT_EQ(own_plan("sum_f16", "sm_90", strict, plan).has_value(), !row().loose) << plan;
   strict.accuracy = Accuracy::fast;
-  EXPECT_EQ(plan_of("sum_f16", "sm_90", strict, plan).has_value(),
+  EXPECT_EQ(own_plan("sum_f16", "sm_90", strict, plan).has_value(),
             !rounds_sums(*made) && made->folds[0].error_bound_u <= 64)
       << plan << ": " << made->folds[0].error_bound_u;
   EXPECT_GT(made->folds[0].error_bound_u, 10);
@@ -102,7 +122,7 @@ TEST_P(PublishedCases, TextsReadBack) {
   const PlanChoice choice = parse_choice(row().plan);
   EXPECT_EQ(parse_choice(to_text(choice)), choice);
   EXPECT_EQ(to_text(choice).substr(0, to_text(choice).find(' ')), name_of(choice.strategy));
-  EXPECT_FALSE(plan_of("sum_f16", "sm_90", request(), std::string(row().plan) + " simt"));
+  EXPECT_FALSE(own_plan("sum_f16", "sm_90", request(), std::string(row().plan) + " simt"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedCases,
@@ -179,7 +199,22 @@ TEST(PublishedPlans, AreInTheSpaceBehindOurs) {
       EXPECT_TRUE(behind) << s;
     }
   }
-  EXPECT_EQ(found.size(), 11U);
+  EXPECT_EQ(found.size(), 11U);  // one more serves segments that offsets tell alone
+}
+
+TEST(PublishedPlans, ThoseOfIrregularSegmentsAreBehindOurs) {
+  const Computation computation = program("sum_f16").over(offsets("offsets"));
+  const codegen::Target target = codegen::gpu_target(90);
+  for (const Accuracy accuracy : {Accuracy::accurate, Accuracy::fast, Accuracy::as_published}) {
+    const PlanRequest request{.accuracy = accuracy};
+    EXPECT_EQ(choose_plan(computation.graph(), target, request).strategy, Strategy::merge_path);
+    const std::vector<PlanChoice> space = plan_space(computation.graph(), target, request);
+    EXPECT_EQ(space.front().strategy, Strategy::merge_path);
+    EXPECT_EQ(space.back().strategy, Strategy::padded);
+    for (const PlanChoice& choice : space) {
+      EXPECT_TRUE(choice.strategy == Strategy::merge_path || choice.strategy == Strategy::padded);
+    }
+  }
 }
 
 TEST(PublishedPlans, LaunchesOfARecurrence) {
