@@ -123,6 +123,11 @@ std::vector<LazyCase> ragged_cases(std::int64_t bytes) {
         of_mean("geometric", mean));
   add("ragged_scan/geometric/f16/16", Op::inclusive_sum, DType::f16, of_mean("geometric", 16));
   for (const DType type : {DType::f64, DType::i32}) add_sums(type);
+  // Lengths whose sums f16 holds.
+  for (const char* lengths : {"geometric", "constant"})
+    for (const std::int64_t mean : {8, 64, 1000})
+      add(fmt::format("ragged/{}/f16/{}", lengths, mean), Op::sum, DType::f16,
+          of_mean(lengths, mean));
   return cases;
 }
 
