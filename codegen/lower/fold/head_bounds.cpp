@@ -49,7 +49,7 @@ class HeadBounds final : public PathBounds {
   }
   ValueId segments(Builder& b) override { return b.load_uniform(total_, b.i64(0)); }
   ValueId are_right(Builder& b) override { return b.boolean(true); }
-  void tell(Builder& b, int status) override {
+  void write_status(Builder& b, int status) override {
     const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
     b.store(status, {b.i64(0)}, b.i64(-1), first_lane);
     b.store(status, {b.i64(1)}, segments(b), first_lane);

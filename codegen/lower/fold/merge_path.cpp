@@ -334,7 +334,7 @@ class MergePathLowering {
   void lower_merge() {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    tell(b);
+    bounds_->tell(b, has_status_, status_, plan_.warps);
     const ValueId exists = b.lt(b.block(), b.param(stretches_));
     b.branch(
         exists,
@@ -371,18 +371,6 @@ class MergePathLowering {
       PathOutputs outputs(b, tile, graph_, plan_, *bounds_, segments, mirrored_);
       outputs.put_one(segment, folded, b.sub(end, begin));
     });
-  }
-
-  /// Block 0 writes the launch's status.
-  void tell(Builder& b) {
-    const ValueId first_block = b.compute(Op::eq, {b.block(), b.i64(0)});
-    b.branch(
-        b.both(first_block, b.compute(Op::ne, {b.param(has_status_), b.i64(0)})),
-        [&] {
-          on_first_warp(b, plan_.warps, [&] { bounds_->tell(b, status_); });
-          return Builder::Values{};
-        },
-        [] { return Builder::Values{}; });
   }
 
   static StateArrays states(int first) { return {StateArrays::Memory::global, first}; }

@@ -41,7 +41,7 @@ class OffsetBounds final : public PathBounds {
   ValueId are_right(Builder& b) override {
     return b.all(b.compute(Op::eq, {first_wrong(b), b.i64(kNothing)}));
   }
-  void tell(Builder& b, int status) override {
+  void write_status(Builder& b, int status) override {
     const ValueId wrong = first_wrong(b);
     const ValueId none = b.compute(Op::eq, {wrong, b.i64(kNothing)});
     const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});

@@ -1,8 +1,20 @@
 #include "chainfold/codegen/lower/fold/path_bounds.hpp"
 
 #include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/lower/tile/tile.hpp"
 
 namespace chainfold::codegen {
+
+void PathBounds::tell(Builder& b, int has_status, int status, int warps) {
+  const ValueId first_block = b.compute(Op::eq, {b.block(), b.i64(0)});
+  b.branch(
+      b.both(first_block, b.compute(Op::ne, {b.param(has_status), b.i64(0)})),
+      [&] {
+        on_first_warp(b, warps, [&] { write_status(b, status); });
+        return Builder::Values{};
+      },
+      [] { return Builder::Values{}; });
+}
 
 std::unique_ptr<PathBounds> declare_path_bounds(Program& program, const Graph& graph,
                                                 const Plan& plan, int elements) {

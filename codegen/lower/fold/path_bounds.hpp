@@ -29,10 +29,14 @@ class PathBounds {
   virtual ValueId segments(Builder& b) = 0;
   /// Whether bounds are as they have to be, uniform boolean.
   virtual ValueId are_right(Builder& b) = 0;
-  /// Writes LaunchStatus, by one warp.
-  virtual void tell(Builder& b, int status) = 0;
+  /// Writes LaunchStatus, by the first of block 0's `warps` warps, where parameter `has_status` is
+  /// not zero.
+  void tell(Builder& b, int has_status, int status, int warps);
   /// Values that output `o` has room for, uniform i64; kNoValue: as many as there are segments.
   virtual ValueId room(Builder& b, std::size_t o) = 0;
+
+ protected:
+  virtual void write_status(Builder& b, int status) = 0;
 };
 
 /// Declares buffers, parameters and scratch behind the program's others. `elements` is a parameter.

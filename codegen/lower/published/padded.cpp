@@ -62,7 +62,7 @@ class PaddedLowering {
   void lower_fold() {
     Builder b(program_);
     SquareLowering squares(b, graph_, plan_);
-    tell(b);
+    bounds_->tell(b, has_status_, status_, plan_.warps);
     const ValueId first = b.mul(warp_of_grid(b, plan_.warps), b.i64(kRun));
     const ValueId right = bounds_->are_right(b);
     b.branch(
@@ -120,18 +120,6 @@ class PaddedLowering {
                               b.lt(within, b.sub(column.length, at))));
     }
     return b.concat(std::move(pieces));
-  }
-
-  /// Block 0 writes the launch's status.
-  void tell(Builder& b) {
-    const ValueId first_block = b.compute(Op::eq, {b.block(), b.i64(0)});
-    b.branch(
-        b.both(first_block, b.compute(Op::ne, {b.param(has_status_), b.i64(0)})),
-        [&] {
-          on_first_warp(b, plan_.warps, [&] { bounds_->tell(b, status_); });
-          return Builder::Values{};
-        },
-        [] { return Builder::Values{}; });
   }
 
   const Graph& graph_;
