@@ -178,6 +178,7 @@ int published_mma_row(const Graph& graph, const Target& target) {
   if (!target.has_mma || graph.folds.size() != 1 || graph.inputs.size() != 1) return -1;
   const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
                                  [](const Node& n) { return n.kind == NodeKind::fold; });
+  if (node == graph.nodes.end()) return -1;  // its fold is a scan's
   const MmaOperands data = mma_operands(graph, *node);
   if (data.a == kNoNode || data.b != kNoNode || !graph.folds[0].tile) return -1;
   const DType type = graph.node(data.a).type;
