@@ -80,7 +80,6 @@ with_sanitizers() {
   # libraries need no such guess. Few frames of who allocated: a test that fails can be run with more.
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
   export ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=5
-  export LSAN_OPTIONS=suppressions=$ROOT/tests/lsan.supp:print_suppressions=0
   export UBSAN_OPTIONS=print_stacktrace=1
   export TSAN_OPTIONS="halt_on_error=1:suppressions=$ROOT/tests/tsan.supp"
   mapfile -t targets < <(test_binaries '^TEST' unit interp error)

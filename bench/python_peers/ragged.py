@@ -8,7 +8,7 @@ from .numpy_peer import Numpy
 from .torch_peer import Torch
 
 HEADS = "heads_"
-EMPTY = 1_000_000  # empty segments beside one of all
+EMPTY = 1_000_000  # segments, of which one has all elements
 
 
 class RaggedCase:

@@ -51,7 +51,7 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   // As long as the blocks that a multiprocessor is to hold have room for it.
   const Plan turned = tile(true);
   choice.turn = !cpu && may_turn(turned, graph) &&
-                blocks * merge_path_bytes(turned, graph) <= target.shared_bytes;
+                target.fits_shared(merge_path_bytes(turned, graph), blocks);
   return choice;
 }
 

@@ -19,6 +19,9 @@ namespace {
 
 /// A lane loads its flags at once.
 constexpr int kMostElements = 16;
+/// Elements that may be added one behind the other as they are: n of f64 have a bound of 4 log2(n)
+/// u (docs/numerics.md), and take n - 1 roundings.
+constexpr int kMostInARow = 17;
 /// Blocks of one warp that a multiprocessor holds.
 constexpr int kMostBlocks = 32;
 
@@ -58,8 +61,9 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   // What goes on behind a stretch of a scan begins and ends anywhere.
   plan.edges = has_scans(site.graph) && plan.load_width > 1;
   plan.occupancy = choice.occupancy;
-  // Tiles and scans merge states; the others may do with values.
-  plan.combine_states = choice.apart == 0 || has_scans(site.graph);
+  // Tiles and scans merge states; the others may do with values, as long as few are added in a row.
+  plan.combine_states =
+      choice.apart == 0 || choice.apart > kMostInARow + 1 || has_scans(site.graph);
   plan.launches = launches_of(site.graph);
   if (elements_a_lane(plan) > kMostElements || choice.occupancy < 0 ||
       choice.occupancy > kMostBlocks)
@@ -91,6 +95,8 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
           "tiles fit the target's shared memory");
   require(plan.combine_states || (plan.path.apart > 0 && !has_scans(graph)),
           "tiles and scans merge states");
+  require(plan.combine_states || plan.path.apart <= kMostInARow + 1,
+          "few elements are added one behind the other");
   require(fits_rows(plan, graph), "elements that ask for their segment's end are of one row");
   require(!plan.path.turn || may_turn(plan, graph),
           "several loads of folds in any order are turned");
@@ -101,6 +107,7 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
 }  // namespace
 
 std::int64_t merge_path_bytes(const Plan& plan, const Graph& graph) {
+  if (plan.path.apart > 0) return 0;  // there are no tiles
   const std::int64_t elements = std::int64_t{elements_a_row(plan)} * plan.rows;
   std::int64_t turned = 0;  // units
   for (const GraphInput& input : graph.inputs)

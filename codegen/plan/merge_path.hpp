@@ -31,7 +31,7 @@ inline std::int64_t tile_items(const Plan& plan) {
 bool asks_before(const Graph& graph);
 bool asks_behind(const Graph& graph);
 /// Bytes of shared memory of a tile: a state an element and a state a lane, where heads are, and
-/// elements that are turned.
+/// elements that are turned. None of a walk.
 std::int64_t merge_path_bytes(const Plan& plan, const Graph& graph);
 /// Whether a tile's loads may lie side by side: they are several, of one row, and of folds that
 /// take elements in any order.

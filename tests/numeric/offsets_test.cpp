@@ -4,12 +4,15 @@
 #include <pthread.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -209,6 +212,41 @@ TEST_F(CpuOffsetsErrors, BindingsAreChecked) {
                                        {"to", std::vector<std::int32_t>{1, 2}}}));
       },
       ErrorCode::length_mismatch, "to", {"2 ends 'to' but 1 begins 'from'"});
+}
+
+/// Folds whose states no tile has room for, whatever its size.
+TEST_F(CpuOffsetsErrors, ManyWideFoldsOfOneKernel) {
+  const auto x = input<double>("x");
+  const auto all = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return over(offsets("o"), kurtosis(x + static_cast<double>(I * I))...);
+  }(std::make_index_sequence<24>());
+  const auto kernel = compile(all, {.target = target("cpu")});
+  const std::vector<double> values = {1, 2, 3, 4, 10};
+  const std::vector<std::int64_t> ends = {0, 5};
+  const auto results = kernel.run({{"x", values}, {"o", ends}});
+  EXPECT_NEAR(std::get<0>(results)[0], 278.8 / 100 - 3, 0x1p-44);
+  EXPECT_NEAR(std::get<23>(results)[0], 278.8 / 100 - 3, 0x1p-34);
+}
+
+/// What is pinned keeps the bound as well: 1 and many halves of its unit of rounding.
+TEST_F(CpuOffsetsErrors, FewElementsKeepTheBound) {
+  const auto x = input<double>("x");
+  for (const int apart : {1, 4, 12, 18, 19, 64, 500}) {
+    const Kernel kernel =
+        compile(over(offsets("o"), sum(x)),
+                {.target = target("cpu"),
+                 .plan = fmt::format(
+                     "merge_path warps=1 depth=1 rows=8 parts=256 apart={} bytes=0 simt", apart)});
+    for (const std::int64_t n : {2, 3, 11, 16, 17, 18, 31, 63, 300}) {
+      std::vector<double> values(static_cast<std::size_t>(n), 0x1p-53);
+      values[0] = 1;
+      const auto [sums] =
+          kernel.run<double>({{"x", values}, {"o", std::vector<std::int64_t>{0, n}}});
+      const double exact = static_cast<double>(n - 1) * 0x1p-53;  // beside the 1
+      EXPECT_LE(std::abs((sums[0] - 1) - exact), 4 * std::log2(n) * 0x1p-53 * (1 + exact))
+          << apart << ", " << n;
+    }
+  }
 }
 
 TEST_F(CpuOffsetsErrors, OffsetsAreNoOutputs) {
