@@ -22,37 +22,39 @@ class Missing:
         return [(impl, "", fail) for impl in self.names(case)]
 
 
+def import_torch(gpu):
+    """torch; ImportError where it is not there, or sees no GPU that is asked for."""
+    import torch
+
+    if gpu and not torch.cuda.is_available():
+        raise ImportError("torch sees no GPU")
+    return torch
+
+
 def ragged_backends(target, elements_bytes, mode):
     """Those of the suite ragged, whose segments numpy draws."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the cores of the next one
     gpu = target == "gpu"
     import numpy
 
-    from .ragged import RaggedNumpy
+    from .ragged import RaggedNumpy, RaggedTorch
 
     backends = [] if gpu else [RaggedNumpy(numpy, elements_bytes)]
     try:
-        import torch
-
-        from .ragged import RaggedTorch
-
-        if gpu and not torch.cuda.is_available():
-            raise ImportError("torch sees no GPU")
-        return [RaggedTorch(numpy, torch, "cuda" if gpu else "cpu", elements_bytes, mode), *backends]
+        torch = import_torch(gpu)
     except ImportError as problem:
         return [Missing(lambda case: ["torch.index_add", "torch.segment_reduce"], str(problem)), *backends]
+    return [RaggedTorch(numpy, torch, "cuda" if gpu else "cpu", elements_bytes, mode), *backends]
 
 
 def backends_for(target, elements_bytes, mode):
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the cores of the next one
     gpu = target == "gpu"
     try:
-        import torch
+        torch = import_torch(gpu)
 
         from .torch_peer import Torch
 
-        if gpu and not torch.cuda.is_available():
-            raise ImportError("torch sees no GPU")
         backends = [Torch(torch, "cuda" if gpu else "cpu", elements_bytes, mode)]
     except ImportError as problem:
         backends = [Missing(lambda case: torch_ways.names(case, gpu), str(problem))]

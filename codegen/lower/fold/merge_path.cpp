@@ -176,6 +176,7 @@ class MergePathLowering {
         b.both(b.lt(stretch.begun, parts.segments), b.lt(begin, b.min(end, stretch.first)));
     if (pass == Pass::folds)
       cut = b.both(cut, b.lt(parts.bounds.place(end, known), stretch.behind));
+    // By one lane: a uniform store waits for the warp, and costs registers on sm_120.
     b.store(cut_, {b.block()}, b.select(cut, stretch.begun, b.i64(-1)),
             b.compute(Op::eq, {b.lane(), b.i32(0)}));
   }
@@ -198,7 +199,8 @@ class MergePathLowering {
     Builder& b = parts.b;
     PathWalk walk = walk_of(parts);
     Partials start;
-    if (pass == Pass::scans) start = carried_into(parts);
+    if (pass == Pass::scans)
+      start = states(begun_).load_uniform(b, parts.tile, b.block(), is_carried(b));
     walk.each_piece(
         stretch.begun, stretch.ended, stretch.first, stretch.last,
         [&](const PathWalk::Piece& piece) {
@@ -231,12 +233,10 @@ class MergePathLowering {
         });
   }
 
-  /// Of scans, what the stretch's first segment has from the stretches before; uniform.
-  Partials carried_into(const Parts& parts) {
-    Builder& b = parts.b;
+  /// Of scans, whether the stretch's first segment has something from the stretches before.
+  ValueId is_carried(Builder& b) {
     const ValueId cut = b.load_uniform(cut_, b.block());
-    return states(begun_).load_uniform(b, parts.tile, b.block(),
-                                       b.compute(Op::ge, {cut, b.i64(0)}));
+    return b.compute(Op::ge, {cut, b.i64(0)});
   }
 
   /// A segment that ends in the stretch.
@@ -268,8 +268,7 @@ class MergePathLowering {
     const ValueId behind = stretch.behind;
     Partials start = tile.identities();
     if (pass == Pass::scans) {
-      const ValueId cut = b.load_uniform(cut_, b.block());
-      const ValueId carried = b.splat(b.compute(Op::ge, {cut, b.i64(0)}));
+      const ValueId carried = b.splat(is_carried(b));
       start = states(begun_).load_one(b, tile, b.block(), carried);
     }
     const std::int64_t items = tile_items(plan_);

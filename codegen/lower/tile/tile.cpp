@@ -45,8 +45,8 @@ TileLowering::TileLowering(Builder& builder, const Graph& graph, const Plan& pla
     const Node& node = graph.nodes[i];
     if (node.kind == NodeKind::fold || node.kind == NodeKind::scan)
       fold_nodes_[static_cast<std::size_t>(node.index)] = static_cast<NodeId>(i);
-    uses_index_ = uses_index_ || node.kind == NodeKind::index;
   }
+  uses_index_ = reads_index(graph);
   ordered_ = needs_order(graph);
   guarded_ = guarded_folds(graph);
   for (std::size_t f = 0; f < graph.folds.size(); ++f)
