@@ -67,6 +67,7 @@ constexpr const char* kAbout =
 struct Arguments {
   std::string suite = "first", target = "gpu", only, impl, plans;
   std::optional<std::string> out, energy;
+  std::vector<std::string> also;
   std::int64_t elements = 0;
   std::optional<double> seconds, void_above;
   double budget = 0;
@@ -112,6 +113,9 @@ void add_options(CLI::App& app, Arguments& a) {
                   "of the suite plans: a file with a line 'OP IN OUT SEGMENT ELEMENTS [WAY]' for "
                   "each row, such as 'sum f16 f16 64 0 rows warps=8 depth=8'")
       ->check(CLI::ExistingFile);
+  reduce.add_option("--also", a.also,
+                    "a plan to measure beside the others in every row, such as 'merge_path depth=4 "
+                    "rows=1 parts=4096'; may be given several times");
   reduce.add_option("--energy", a.energy,
                     "regular expression: measure energy, too, where it is found in case and way, "
                     "such as 'sum/f16/64 (cub$|chainfold chosen)'; 2 s a row");
@@ -238,15 +242,22 @@ int run_contests(const Arguments& a) {
   ResultsFile file(path, head, a.resume_dirty);
   if (!file.note().empty()) print(file.note());
   ReduceSummary summary;
+  const auto made = [&](const LazyCase& one) {
+    NamedCase named = one.make();
+    if (a.also.empty()) return named;
+    if (named.ways.empty()) named.ways = machine->ways(named.test);
+    for (const std::string& plan : a.also) named.ways.push_back(pinned_way(plan));
+    return named;
+  };
   if (a.suite == "ragged") {
     for (const LazyCase& one : lazy) {
-      const std::vector<NamedCase> cases = {one.make()};
+      const std::vector<NamedCase> cases = {made(one)};
       if (&one == &lazy.front()) check_impl(a, options.impl, cases, *machine);
       summary.add(run_reduce(*machine, cases, options, file, print));
     }
   } else {
     std::vector<NamedCase> cases;
-    for (const LazyCase& one : lazy) cases.push_back(one.make());
+    for (const LazyCase& one : lazy) cases.push_back(made(one));
     check_impl(a, options.impl, cases, *machine);
     summary = run_reduce(*machine, cases, options, file, print);
   }

@@ -13,6 +13,12 @@
 #include <string_view>
 
 namespace chainfold::bench {
+
+Way pinned_way(const std::string& plan) {
+  static_cast<void>(codegen::parse_choice(plan));  // throws what is wrong with it
+  return {.impl = "chainfold", .kind = "pinned", .strategy = plan};
+}
+
 namespace {
 
 Op op_of(const std::string& word) {
@@ -63,8 +69,7 @@ Way way_of(const std::string& text, bool gpu, bool scan) {
                                      : scan ? Peers{"std-par"}
                                             : Peers{"openmp-simd"})
     if (text == peer) return {.impl = text, .kind = {}, .strategy = {}};
-  static_cast<void>(codegen::parse_choice(text));  // throws what is wrong with it
-  return {.impl = "chainfold", .kind = "pinned", .strategy = text};
+  return pinned_way(text);
 }
 
 NamedCase case_of(const std::string& op, const std::string& in, const std::string& out,

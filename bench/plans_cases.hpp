@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "chainfold/bench/suite_reduce.hpp"
 
 namespace chainfold::bench {
+
+/// The way that a plan's text pins; throws what is wrong with the text.
+Way pinned_way(const std::string& plan);
 
 /// The cases of a list with a line for each way to compute one:
 ///

@@ -83,12 +83,18 @@ bool broadcasts(const Graph& graph) {
   return std::find(asked.begin(), asked.end(), true) != asked.end();
 }
 
-bool elements_read_extent(const Graph& graph) {
+namespace {
+bool level_reads_extent(const Graph& graph, Level level) {
   const std::vector<bool> extents = depending_on(graph, NodeKind::extent);
   return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](NodeId output) {
-    return graph.node(output).level == Level::element && extents[static_cast<std::size_t>(output)];
+    return graph.node(output).level == level && extents[static_cast<std::size_t>(output)];
   });
 }
+}  // namespace
+
+bool elements_read_extent(const Graph& graph) { return level_reads_extent(graph, Level::element); }
+
+bool segments_read_extent(const Graph& graph) { return level_reads_extent(graph, Level::segment); }
 
 bool reads_index(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),

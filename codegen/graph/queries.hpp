@@ -30,6 +30,8 @@ std::vector<bool> broadcast_folds(const Graph& graph);
 bool broadcasts(const Graph& graph);
 /// Whether elements read how many their segment has.
 bool elements_read_extent(const Graph& graph);
+/// Whether values of segments do.
+bool segments_read_extent(const Graph& graph);
 /// Whether some fold or element asks where in its segment it is.
 bool reads_index(const Graph& graph);
 /// Whether some scan runs backward.

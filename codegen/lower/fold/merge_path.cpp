@@ -55,7 +55,8 @@ class MergePathLowering {
     // Stretches are whole tiles, and as many as there are blocks for.
     const SizeExpr most = bounds_->most_segments();
     const SizeExpr tiles = ceil_div(param(elements_) + most, tile_items(plan)) * min(most, 1);
-    const SizeExpr each = max(ceil_div(tiles, plan.parts.wanted), 1);
+    const SizeExpr each =
+        min(max(ceil_div(tiles, plan.parts.wanted), 1), PathTile::kMostItems / tile_items(plan));
     length_ = add_size(program_, "stretch", each * tile_items(plan));
     stretches_ =
         add_size(program_, "stretches", ceil_div(tiles * tile_items(plan), param(length_)));
@@ -265,41 +266,43 @@ class MergePathLowering {
   void fold_tiles(const Parts& parts, PathTile& path, const Stretch& stretch, Pass pass) {
     Builder& b = parts.b;
     TileLowering& tile = parts.tile;
-    const ValueId behind = stretch.behind;
     Partials start = tile.identities();
     if (pass == Pass::scans) {
       const ValueId carried = b.splat(is_carried(b));
       start = states(begun_).load_one(b, tile, b.block(), carried);
     }
-    const std::int64_t items = tile_items(plan_);
-    const auto items_from = [&](ValueId at) { return b.min(b.i64(items), b.sub(behind, at)); };
+    path.begin(stretch.begun, stretch.first);
+    const ValueId items = b.i32(static_cast<std::int32_t>(tile_items(plan_)));
+    const ValueId all = b.convert(b.sub(stretch.behind, stretch.diagonal), DType::i32);
+    const auto items_from = [&](ValueId at) { return b.min(items, b.sub(all, at)); };
     // The next tile's loads are under way while a tile is folded.
-    Builder::Values init = {stretch.begun, stretch.first};
+    Builder::Values init = {b.i32(0), path.first_element()};
     const Builder::Values fields = path.flatten(path.going_from(std::move(start)));
     const Builder::Values early =
-        path.load_early(stretch.begun, stretch.first, items_from(stretch.diagonal));
+        path.load_early(b.i32(0), path.first_element(), items_from(b.i32(0)));
     init.insert(init.end(), fields.begin(), fields.end());
     init.insert(init.end(), early.begin(), early.end());
     const PathTile::Sink ended = [&](const PathTile::Ended& some) {
-      put_segments(parts, some, stretch.first, pass);
+      put_segments(parts, some, pass);
     };
     PathTile::ElementSink scanned;
     if (pass == Pass::scans)
       scanned = [&](const PathTile::Scanned& some) { parts.outputs.put_elements(path, some); };
     const auto states_behind = static_cast<std::ptrdiff_t>(2 + fields.size());
-    const Builder::Values last = b.loop(
-        stretch.diagonal, behind, b.i64(items), init,
-        [&](ValueId at, const Builder::Values& carried) {
+    const Builder::Values last =
+        b.loop(b.i32(0), all, items, init, [&](ValueId at, const Builder::Values& carried) {
           const ValueId next = b.add(at, items_from(at));
           const ValueId segment = carried[0];
           const Builder::Values own(carried.begin() + states_behind, carried.end());
-          const ValueId next_segment = path.next_segment(segment, at, next, own);
-          const ValueId next_element = b.add(parts.bounds.first(), b.sub(next, next_segment));
+          const Builder::Values near = path.near_early(own);
+          const ValueId next_segment = path.next_segment(segment, at, next, near);
+          const ValueId next_element = b.add(path.first_element(), b.sub(next, next_segment));
           const PathTile::Span tile_span{.segment = segment,
                                          .element = carried[1],
                                          .next_segment = next_segment,
                                          .next_element = next_element,
-                                         .early = own};
+                                         .early = own,
+                                         .near = near};
           const Builder::Values following =
               path.load_early(next_segment, tile_span.next_element, items_from(next));
           const PathTile::Going going = path.unflatten_going(
@@ -318,16 +321,13 @@ class MergePathLowering {
   }
 
   /// Segments of a tile that end in it. Those that began before the stretch wait for others.
-  void put_segments(const Parts& parts, const PathTile::Ended& ended, ValueId stretch_begin,
-                    Pass pass) {
+  void put_segments(const Parts& parts, const PathTile::Ended& ended, Pass pass) {
     Builder& b = parts.b;
     if (pass == Pass::scans) return parts.outputs.put(ended, ended.real);
-    const ValueId has_elements = b.lt(b.i64(0), ended.extent);
-    const ValueId cut = b.both(b.both(ended.real, has_elements), b.lt(ended.begin, stretch_begin));
-    parts.outputs.put(ended, b.both(ended.real, b.compute(Op::bit_not, {cut})));
+    parts.outputs.put(ended, b.both(ended.real, b.compute(Op::bit_not, {ended.cut})));
     // At most one segment of a stretch, the first of its tile.
     states(begun_).store(b, parts.tile, {b.block()}, ended.states,
-                         b.both(cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));
+                         b.both(ended.cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));
   }
 
   void lower_merge() {

@@ -34,7 +34,8 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
       turns_(plan.path.turn),
       asks_before_(asks_before(graph)),
       asks_behind_(asks_behind(graph)),
-      asks_extent_(elements_read_extent(graph)) {
+      asks_extent_(elements_read_extent(graph)),
+      asks_lengths_(segments_read_extent(graph)) {
   const int all = elements_a_row(plan) * plan.rows;
   auto& shared = program.launches.back().shared;
   flags_ = static_cast<int>(shared.size());
@@ -94,17 +95,18 @@ PathTile::Going PathTile::fold(const Span& span, const Going& going, const Sink&
                                const ElementSink& scanned) {
   scanned_ = scanned ? &scanned : nullptr;
   base_ = base_of(span.element);
-  first_ = i32_of(b_.sub(span.element, base_));
-  behind_ = i32_of(b_.sub(span.next_element, base_));
-  const ValueId begin = span.early[0], end = span.early[1];
+  first_ = b_.sub(span.element, base_);
+  behind_ = b_.sub(span.next_element, base_);
+  const ValueId begin = span.near[0], end = span.near[1];
   const ValueId first_lane =
-      b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.lt(span.segment, segments_));
+      b_.both(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.lt(span.segment, near_segments_));
   goes_on_ =
       b_.any(b_.both(first_lane, b_.both(b_.lt(begin, span.element), b_.lt(span.element, end))));
   find_ahead(span);
   if (!early_elements_) return {.open = fold_ends(span, going.open, ended)};
   const ValueId is_full =
-      b_.compute(Op::eq, {b_.sub(span.next_element, span.element), b_.i64(tile_items(plan_))});
+      b_.compute(Op::eq, {b_.sub(span.next_element, span.element),
+                          b_.i32(static_cast<std::int32_t>(tile_items(plan_)))});
   const ValueId same = b_.compute(Op::eq, {span.segment, span.next_segment});
   return unflatten_going(b_.branch_as_is(
       b_.both(goes_on_, b_.both(is_full, same)), [&] { return flatten(fold_quiet(span, going)); },
@@ -206,21 +208,20 @@ void PathTile::mark_heads(const Span& span) {
   b_.barrier();
   const ValueId first_lane = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
   const auto cut = [&](ValueId element, ValueId mask) {
-    b_.shared_store(flags_, {b_.sub(element, base_)}, gap, mask);
+    b_.shared_store(flags_, {i64_of(b_.sub(element, base_))}, gap, mask);
   };
   cut(span.element, b_.both(first_lane, b_.compute(Op::bit_not, {goes_on_})));
   cut(span.next_element, first_lane);
   b_.barrier();  // one byte may be set by several lanes, and the last one counts
-  const ValueId behind = b_.min(b_.add(span.next_segment, b_.i64(1)), segments_);
+  const ValueId behind = b_.min(b_.add(span.next_segment, b_.i32(1)), near_segments_);
   const auto set = [&](ValueId place, ValueId mask, ValueId flag) {
     const ValueId offset = b_.select(mask, place, b_.i32(0));
     b_.shared_store(flags_, {.base = b_.i64(0), .group = 1, .offset = offset}, flag, mask);
   };
-  b_.loop(span.segment, behind, b_.i64(kWarpWidth), {},
+  b_.loop(span.segment, behind, b_.i32(kWarpWidth), {},
           [&](ValueId first, const Builder::Values&) -> Builder::Values {
-            const ValueId segment = b_.add(first, i64_of(b_.lane()));
-            const ValueId exists = b_.lt(segment, behind);
-            const Builder::Values bounds = bounds_at(first, span);
+            const ValueId exists = b_.lt(b_.add(first, b_.lane()), behind);
+            const Builder::Values bounds = near_at(first, span);
             const ValueId begin = place_of(bounds[0], span), end = place_of(bounds[1], span);
             // Two segments with elements do not begin at the same place.
             const ValueId has = b_.both(exists, b_.lt(begin, end));
@@ -253,8 +254,8 @@ void PathTile::fold_rows(const Span& span) {
     return;
   }
   const std::int64_t row_elements = elements_a_row(plan_);
-  const ValueId rows = b_.div(b_.add(b_.sub(span.next_element, base_), b_.i64(row_elements - 1)),
-                              b_.i64(row_elements));
+  const ValueId rows =
+      b_.div(b_.add(i64_of(behind_), b_.i64(row_elements - 1)), b_.i64(row_elements));
   b_.loop(b_.i64(0), rows, b_.i64(1), flatten(carry),
           [&](ValueId row, const Builder::Values& values) {
             Carry next = unflatten(values);
@@ -455,7 +456,7 @@ void PathTile::hand_over_elements(ValueId row, const Row& loaded,
                                   const std::vector<std::vector<Partial>>& states,
                                   const Partials& before, const std::vector<ValueId>& gaps) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const ValueId first = b_.add(in_all(base_), b_.mul(row, b_.i64(elements_a_row(plan_))));
   const ValueId place = first_of_lane(row);
   const ValueId behind = behind_;
   const std::vector<std::optional<ScanForm>> forms = scan_forms(graph_);
@@ -491,12 +492,12 @@ void PathTile::hand_over_elements(ValueId row, const Row& loaded,
 
 Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink& ended) {
   const int each = elements_a_lane(plan_);
-  const ValueId behind = b_.add(span.next_segment, b_.i64(1));
+  const ValueId behind = b_.add(span.next_segment, b_.i32(1));
   const ValueId lane = b_.lane();
   const auto take = [&](ValueId first, const Builder::Values&) {
-    const ValueId segment = b_.add(first, i64_of(lane));
-    const ValueId exists = b_.lt(segment, b_.min(behind, segments_));
-    const Builder::Values bounds = bounds_at(first, span);
+    const ValueId segment = b_.add(first, lane);
+    const ValueId exists = b_.lt(segment, b_.min(behind, near_segments_));
+    const Builder::Values bounds = near_at(first, span);
     const ValueId begin = bounds[0], end = bounds[1];
     const ValueId real = b_.both(exists, b_.lt(segment, span.next_segment));
     // The segment that goes on behind the tile ends there, so far.
@@ -524,20 +525,20 @@ Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink&
     const ValueId only_before = b_.both(goes_on, b_.compute(Op::bit_not, {inside}));
     for (std::size_t f = 0; f < states.size(); ++f)
       states[f] = choose(only_before, open[f], states[f]);
-    ended({.first = first,
+    const ValueId before = b_.lt(begin, b_.min(end, stretch_first_));
+    ended({.first = of_all(first),
            .real = real,
-           .begin = begin,
-           .extent = b_.sub(end, begin),
+           .cut = b_.both(real, before),
+           .extent = asks_lengths_ ? extents_at(first, span) : kNoValue,
            .states = states});
     const ValueId last_one = b_.compute(
-        Op::max, {b_.i64(0), b_.min(b_.sub(span.next_segment, first), b_.i64(kWarpWidth - 1))});
+        Op::max, {b_.i32(0), b_.min(b_.sub(span.next_segment, first), b_.i32(kWarpWidth - 1))});
     Partials taken;
-    for (const Partial& state : states)
-      taken.push_back(from_lane(state, b_.splat(i32_of(last_one))));
+    for (const Partial& state : states) taken.push_back(from_lane(state, b_.splat(last_one)));
     return tile_.flatten(taken);
   };
   const Builder::Values none = tile_.flatten(tile_.identities());
-  const Builder::Values next = b_.loop(span.segment, behind, b_.i64(kWarpWidth), none, take);
+  const Builder::Values next = b_.loop(span.segment, behind, b_.i32(kWarpWidth), none, take);
   b_.barrier();
   return tile_.unflatten(next);
 }

@@ -25,6 +25,11 @@ namespace chainfold::codegen {
 /// are in their segments (path_tile_places.cpp).
 class PathTile {
  public:
+  /// Items of a stretch, at most: places of it and of what a lane looks at beyond fit into 32 bits.
+  static constexpr std::int64_t kMostItems = std::int64_t{1} << 29;
+  /// Further off than any place of a stretch.
+  static constexpr std::int64_t kFar = std::int64_t{1} << 30;
+
   /// Declares the shared arrays of the program's last launch. `elements`: of the inputs, uniform.
   /// `scans`: elements have results. `mirrored`: elements and segments are counted from the other
   /// end, as `bounds` does.
@@ -37,24 +42,34 @@ class PathTile {
   /// A lane's elements in the other order where they are counted from the other end.
   ValueId in_memory_order(ValueId value);
 
-  /// Ends and elements on the path, all uniform i64: the tile has ends [segment, next_segment) and
+  /// Begins a stretch at this segment and element (uniform i64). Places and segments of what
+  /// follows count from there, in 32 bits: 64 take twice as many instructions.
+  void begin(ValueId segment, ValueId element);
+  /// The place of the stretch's first element.
+  [[nodiscard]] ValueId first_element() const { return stretch_first_; }
+
+  /// Ends and elements on the path, all uniform i32: the tile has ends [segment, next_segment) and
   /// elements [element, next_element).
   struct Span {
     ValueId segment = kNoValue, element = kNoValue;
     ValueId next_segment = kNoValue, next_element = kNoValue;
     Builder::Values early{};  ///< what load_early() gave
+    Builder::Values near{};   ///< begins and ends of its first segments, as places
   };
-  /// Loads of a tile of `items` items (uniform i64) that need not wait for where it ends: bounds of
+  /// Loads of a tile of `items` items (uniform i32) that need not wait for where it ends: bounds of
   /// its first segments, a lane each, and its elements where no other warp may store them. To be
   /// issued while the tile in front of it is folded. Lane-shaped, so that loops carry them.
   Builder::Values load_early(ValueId segment, ValueId element, ValueId items);
-  /// Ends before item `diagonal` of a tile that begins at item `at` and segment `segment`.
-  ValueId next_segment(ValueId segment, ValueId at, ValueId diagonal, const Builder::Values& early);
+  /// Begins and ends of the tile's first segments as places, of what load_early() gave.
+  Builder::Values near_early(const Builder::Values& early);
+  /// Ends before item `diagonal` of a tile that begins at item `at` and segment `segment`: uniform
+  /// i32, items of the stretch.
+  ValueId next_segment(ValueId segment, ValueId at, ValueId diagonal, const Builder::Values& near);
   /// What becomes of 32 segments from `first` (uniform i64) on: lanes where `real` have one that
-  /// ends in the tile, of `begin` (lane i64) and `extent` (lane i64). All other lanes' states are
-  /// not for anyone.
+  /// ends in the tile, of `extent` (lane i64, where asked for), `cut` where it began before the
+  /// stretch. All other lanes' states are not for anyone.
   struct Ended {
-    ValueId first = kNoValue, real = kNoValue, begin = kNoValue, extent = kNoValue;
+    ValueId first = kNoValue, real = kNoValue, cut = kNoValue, extent = kNoValue;
     Partials states{};
   };
   using Sink = std::function<void(const Ended&)>;
@@ -140,9 +155,16 @@ class PathTile {
   [[nodiscard]] LoadPlace place_of_load(int element) const;
   /// Loads that lie side by side as loads of elements that follow each other in each lane.
   Builder::Values turn(const Builder::Values& loads);
-  ValueId place_of(ValueId offset, const Span& span);
-  /// Bounds of 32 segments from `first` on: begins and ends, a lane each.
-  Builder::Values bounds_at(ValueId first, const Span& span);
+  /// An offset as a place of the stretch: one before it, or kFar, for what lies further off.
+  ValueId near_of(ValueId offset);
+  ValueId place_of(ValueId near, const Span& span);
+  /// Begins and ends of 32 segments from `first` on, a lane each: as places.
+  Builder::Values near_at(ValueId first, const Span& span);
+  Builder::Values bounds_from(ValueId segment);
+  ValueId extents_at(ValueId first, const Span& span);
+  /// An element and a segment of the stretch as what they are of all, i64.
+  ValueId in_all(ValueId element) { return b_.add(origin_, i64_of(element)); }
+  ValueId of_all(ValueId segment) { return b_.add(origin_segment_, i64_of(segment)); }
   Builder::Values load_own(ValueId row, const std::vector<std::size_t>& used);
   /// The place in the tile of a lane's first element in a row, i32.
   ValueId first_of_lane(ValueId row);
@@ -184,6 +206,10 @@ class PathTile {
   bool pairs_, mirrored_;
   bool early_elements_;  // rows of their own, of a tile that is one row
   ValueId elements_, segments_;
+  ValueId origin_ = kNoValue, origin_segment_ = kNoValue;  // what places are counted from, i64
+  ValueId stretch_first_ = kNoValue;                       // the place of its first element, i32
+  // Elements and segments from there on, as far as 32 bits reach.
+  ValueId near_elements_ = kNoValue, near_segments_ = kNoValue;
   bool turns_;                  // loads lie side by side until turned
   int turned_ = 0;              // arrays of elements, one an input that is used
   int flags_ = 0;               // an array of bytes, one an element and one behind them
@@ -193,6 +219,7 @@ class PathTile {
   ValueId first_ = kNoValue;    // the place of that element in the tile, i32
   ValueId behind_ = kNoValue;   // that behind its last one
   bool asks_before_, asks_behind_, asks_extent_;  // how many elements of their segments are where
+  bool asks_lengths_;                             // how many segments have
   ValueId ahead_ = kNoValue;   // elements of the first one's segment before it, i64
   ValueId beyond_ = kNoValue;  // elements of the last one's segment behind the tile, i64
   const Partials* open_ = nullptr;

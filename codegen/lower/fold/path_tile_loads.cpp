@@ -21,11 +21,24 @@ ValueId PathTile::in_memory_order(ValueId value) {
   return b_.concat(std::move(elements));
 }
 
-ValueId PathTile::base_of(ValueId element) {
+void PathTile::begin(ValueId segment, ValueId element) {
   // Loads begin on their width in memory.
+  ValueId past = b_.i64(0);
+  if (plan_.load_width > 1) {
+    const ValueId from = mirrored_ ? b_.sub(element, elements_) : element;
+    past = b_.compute(Op::bit_and, {from, b_.i64(plan_.load_width - 1)});
+  }
+  origin_ = b_.sub(element, past);
+  origin_segment_ = segment;
+  stretch_first_ = i32_of(past);
+  const auto near = [&](ValueId count) { return i32_of(b_.min(count, b_.i64(kFar))); };
+  near_elements_ = near(b_.sub(elements_, origin_));
+  near_segments_ = near(b_.sub(segments_, segment));
+}
+
+ValueId PathTile::base_of(ValueId element) {
   if (plan_.load_width == 1) return element;
-  const ValueId past = mirrored_ ? b_.sub(element, elements_) : element;
-  return b_.sub(element, b_.compute(Op::bit_and, {past, b_.i64(plan_.load_width - 1)}));
+  return b_.compute(Op::bit_and, {element, b_.i32(-plan_.load_width)});
 }
 
 std::vector<std::size_t> PathTile::used_inputs() const {
@@ -35,48 +48,76 @@ std::vector<std::size_t> PathTile::used_inputs() const {
   return used;
 }
 
+Builder::Values PathTile::bounds_from(ValueId segment) {
+  const ValueId exists = b_.lt(b_.add(segment, b_.lane()), near_segments_);
+  const Address at{of_all(segment)};
+  Builder::Values bounds{bounds_.begins(at, exists), bounds_.ends(at, exists)};
+  for (ValueId& bound : bounds) bound = b_.splat(bound);
+  return bounds;
+}
+
 Builder::Values PathTile::load_early(ValueId segment, ValueId element, ValueId items) {
-  const ValueId exists = b_.lt(b_.add(segment, i64_of(b_.lane())), segments_);
-  Builder::Values early{bounds_.begins({segment}, exists), bounds_.ends({segment}, exists)};
-  for (ValueId& bound : early) bound = b_.splat(bound);
+  Builder::Values early = bounds_from(segment);
   if (!early_elements_) return early;
   const Builder::Values elements = load_anywhere(base_of(element), b_.add(element, items));
   for (const ValueId value : elements) early.push_back(b_.splat(value));
   return early;
 }
 
+ValueId PathTile::near_of(ValueId offset) {
+  const ValueId from = b_.sub(offset, origin_);
+  const ValueId near = i32_of(b_.min(from, b_.i64(kFar)));
+  return b_.select(b_.lt(from, b_.i64(0)), b_.i32(-1), near);
+}
+
+Builder::Values PathTile::near_early(const Builder::Values& early) {
+  return {near_of(early[0]), near_of(early[1])};
+}
+
 ValueId PathTile::next_segment(ValueId segment, ValueId at, ValueId diagonal,
-                               const Builder::Values& early) {
-  const ValueId own = b_.add(segment, i64_of(b_.lane()));
-  const ValueId before =
-      b_.both(b_.lt(own, segments_), b_.lt(bounds_.place(early[1], own), diagonal));
-  const ValueId near = b_.add(segment, i64_of(b_.count(before)));
-  const ValueId warp = b_.add(segment, b_.i64(kWarpWidth));
+                               const Builder::Values& near) {
+  const auto item = [&](ValueId end, ValueId own) {
+    return b_.add(b_.sub(end, stretch_first_), own);
+  };
+  const ValueId own = b_.add(segment, b_.lane());
+  const ValueId before = b_.both(b_.lt(own, near_segments_), b_.lt(item(near[1], own), diagonal));
+  const ValueId next = b_.add(segment, b_.count(before));
+  const ValueId warp = b_.add(segment, b_.i32(kWarpWidth));
   return b_.branch_uniform(
-      b_.lt(near, warp), [&] { return near; },
+      b_.lt(next, warp), [&] { return next; },
       [&] {
-        const ValueId least = b_.compute(Op::max, {warp, b_.sub(diagonal, bounds_.span())});
-        const ValueId most = b_.min(b_.add(segment, b_.sub(diagonal, at)), segments_);
-        return bounds_.search(diagonal, least, most, tile_items(plan_));
+        const ValueId most = b_.min(b_.add(segment, b_.sub(diagonal, at)), near_segments_);
+        const auto trips = static_cast<std::int32_t>(SegmentBounds::trips_of(tile_items(plan_)));
+        return bounds_.search(
+            diagonal, warp, most, b_.i32(trips), [&](ValueId first, ValueId step, ValueId there) {
+              const Address from{.base = of_all(first), .group = 1, .step = i64_of(step)};
+              const ValueId end = near_of(bounds_.ends(from, there));
+              return item(end, b_.add(first, b_.mul(b_.lane(), step)));
+            });
       });
 }
 
-/// An offset as a place in the tile, i32: one before the tile's first element, or behind its last,
-/// for what lies further off.
-ValueId PathTile::place_of(ValueId offset, const Span& span) {
-  const ValueId before = b_.sub(span.element, b_.i64(1));
-  const ValueId near = b_.compute(Op::max, {before, b_.min(offset, span.next_element)});
-  return i32_of(b_.sub(near, base_));
+/// A place in the tile, i32: one before the tile's first element, or behind its last, for what lies
+/// further off.
+ValueId PathTile::place_of(ValueId near, const Span& span) {
+  const ValueId before = b_.sub(span.element, b_.i32(1));
+  return b_.sub(b_.compute(Op::max, {before, b_.min(near, span.next_element)}), base_);
 }
 
-Builder::Values PathTile::bounds_at(ValueId first, const Span& span) {
+Builder::Values PathTile::near_at(ValueId first, const Span& span) {
+  return b_.branch(
+      b_.compute(Op::eq, {first, span.segment}), [&] { return span.near; },
+      [&] { return near_early(bounds_from(first)); });
+}
+
+ValueId PathTile::extents_at(ValueId first, const Span& span) {
   return b_.branch(
       b_.compute(Op::eq, {first, span.segment}),
-      [&] { return Builder::Values{span.early[0], span.early[1]}; },
+      [&] { return Builder::Values{b_.sub(span.early[1], span.early[0])}; },
       [&] {
-        const ValueId exists = b_.lt(b_.add(first, i64_of(b_.lane())), segments_);
-        return Builder::Values{bounds_.begins({first}, exists), bounds_.ends({first}, exists)};
-      });
+        const Builder::Values bounds = bounds_from(first);
+        return Builder::Values{b_.sub(bounds[1], bounds[0])};
+      })[0];
 }
 
 PathTile::LoadPlace PathTile::place_of_load(int element) const {
@@ -92,12 +133,13 @@ Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   const ValueId own = b_.mul(b_.lane(), b_.i32(place_of_load(0).each));
   // Lanes behind the tile load nothing, and what begins before its end may lie behind the input.
   const ValueId room =
-      i32_of(b_.min(b_.sub(b_.min(end, elements_), first), b_.i64(elements_a_row(plan_))));
+      b_.min(b_.sub(b_.min(end, near_elements_), first), b_.i32(elements_a_row(plan_)));
+  const ValueId begins = in_all(first);
   const auto load = [&](int i, int j, int count) {
     const LoadPlace lies = place_of_load(i);
     const std::int64_t base = lies.base + j;
     const ValueId mask = b_.lt(b_.add(own, b_.i32(static_cast<std::int32_t>(base))), room);
-    return tile_.load(address_of(b_.add(first, b_.i64(base)), count, lies.each), count, mask,
+    return tile_.load(address_of(b_.add(begins, b_.i64(base)), count, lies.each), count, mask,
                       kNoValue);
   };
   const auto vectors = [&] {
@@ -123,7 +165,7 @@ Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   if (width == 1) return vectors();
   // A load that begins in the tile may reach beyond the inputs' end.
   const ValueId inside =
-      b_.compute(Op::le, {b_.add(first, b_.i64(elements_a_row(plan_))), elements_});
+      b_.compute(Op::le, {b_.add(first, b_.i32(elements_a_row(plan_))), near_elements_});
   return b_.branch(inside, vectors, elements);
 }
 
@@ -166,7 +208,7 @@ Builder::Values PathTile::turn(const Builder::Values& loads) {
 /// The tile's elements and no others: those of another tile may be stored meanwhile.
 Builder::Values PathTile::load_own(ValueId row, const std::vector<std::size_t>& used) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const ValueId first = b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_))));
+  const ValueId first = b_.add(in_all(base_), b_.mul(row, b_.i64(elements_a_row(plan_))));
   const ValueId place = first_of_lane(row);
   const ValueId behind = behind_;
   const auto inside = [&](int i) {
@@ -229,8 +271,8 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
   } else if (scanned_ != nullptr || mirrored_) {
     values = load_own(row, used);
   } else {
-    values =
-        load_anywhere(b_.add(base_, b_.mul(row, b_.i64(elements_a_row(plan_)))), span.next_element);
+    values = load_anywhere(b_.add(base_, i32_of(b_.mul(row, b_.i64(elements_a_row(plan_))))),
+                           span.next_element);
   }
   find_places(row, loaded, head_at);
   std::size_t next = 0;

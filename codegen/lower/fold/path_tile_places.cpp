@@ -11,14 +11,15 @@ namespace chainfold::codegen {
 void PathTile::find_ahead(const Span& span) {
   if (asks_before_) {
     const ValueId of_first = b_.shuffle_from(span.early[0], b_.splat(b_.i32(0)));
-    ahead_ = b_.select(goes_on_, b_.sub(span.element, of_first), b_.i64(0));
+    ahead_ = b_.select(goes_on_, b_.sub(in_all(span.element), of_first), b_.i64(0));
   }
   if (!asks_behind_) return;
-  const ValueId known = b_.min(span.next_segment, b_.sub(segments_, b_.i64(1)));
+  const ValueId known = b_.min(of_all(span.next_segment), b_.sub(segments_, b_.i64(1)));
+  const ValueId next_element = in_all(span.next_element);
   const ValueId begin = bounds_.begin(known), end = bounds_.end(known);
   const ValueId goes_on =
-      b_.both(b_.lt(span.next_segment, segments_), b_.lt(begin, span.next_element));
-  const ValueId left = b_.compute(Op::max, {b_.i64(0), b_.sub(end, span.next_element)});
+      b_.both(b_.lt(span.next_segment, near_segments_), b_.lt(begin, next_element));
+  const ValueId left = b_.compute(Op::max, {b_.i64(0), b_.sub(end, next_element)});
   beyond_ = b_.select(goes_on, left, b_.i64(0));
 }
 

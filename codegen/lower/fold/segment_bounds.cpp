@@ -38,11 +38,11 @@ ValueId SegmentBounds::mirrored_segment(ValueId segment) {
 }
 
 ValueId SegmentBounds::begins(const Address& at, ValueId mask) {
-  return mirrored_ ? mirrored_offset(raw_ends(mirrored(at), mask)) : inside(raw_begins(at, mask));
+  return mirrored_ ? b_.sub(elements_, raw_ends(mirrored(at), mask)) : raw_begins(at, mask);
 }
 
 ValueId SegmentBounds::ends(const Address& at, ValueId mask) {
-  return mirrored_ ? mirrored_offset(raw_begins(mirrored(at), mask)) : inside(raw_ends(at, mask));
+  return mirrored_ ? b_.sub(elements_, raw_begins(mirrored(at), mask)) : raw_ends(at, mask);
 }
 
 ValueId SegmentBounds::load_begin(ValueId segment) {
@@ -91,33 +91,43 @@ ValueId SegmentBounds::trips(ValueId length) {
   return count;
 }
 
-ValueId SegmentBounds::search(ValueId diagonal, ValueId least, ValueId most, std::int64_t known) {
-  ValueId count = kNoValue;
-  if (known > 0) {
-    std::int64_t constant = 0;
-    for (std::int64_t power = 1; known >= power; power *= kWarpWidth) ++constant;
-    count = b_.i64(constant);
-  } else {
-    count = trips(b_.sub(most, least));
-  }
-  const ValueId one = b_.i64(1);
-  return b_.loop(
-      b_.i64(0), count, one, {least, most},
-      [&](ValueId, const Builder::Values& range) -> Builder::Values {
-        const ValueId low = range[0], high = range[1];
-        // Each lane looks at the last end of its share.
-        const ValueId share = b_.compute(
-            Op::max,
-            {one, b_.div(b_.add(b_.sub(high, low), b_.i64(kWarpWidth - 1)), b_.i64(kWarpWidth))});
-        const ValueId at = b_.sub(b_.add(low, share), one);
-        const ValueId segment = b_.add(at, b_.mul(b_.convert(b_.lane(), DType::i64), share));
-        const ValueId there = b_.lt(segment, high);
-        const ValueId end = ends({.base = at, .group = 1, .step = share}, there);
-        const ValueId before = b_.both(there, b_.lt(place(end, segment), diagonal));
-        const ValueId passed = b_.mul(b_.convert(b_.count(before), DType::i64), share);
-        const ValueId next = b_.add(low, passed);
-        return {next, b_.min(high, b_.sub(b_.add(next, share), one))};
-      })[0];
+std::int64_t SegmentBounds::trips_of(std::int64_t length) {
+  std::int64_t trips = 0;
+  for (std::int64_t power = 1; length >= power; power *= kWarpWidth) ++trips;
+  return trips;
+}
+
+ValueId SegmentBounds::search(ValueId diagonal, ValueId least, ValueId most) {
+  return search(diagonal, least, most, trips(b_.sub(most, least)),
+                [&](ValueId at, ValueId step, ValueId there) {
+                  const ValueId own = b_.mul(b_.convert(b_.lane(), DType::i64), step);
+                  const ValueId end = ends({.base = at, .group = 1, .step = step}, there);
+                  return place(inside(end), b_.add(at, own));
+                });
+}
+
+ValueId SegmentBounds::search(ValueId diagonal, ValueId least, ValueId most, ValueId trips,
+                              const Places& places) {
+  const DType type = b_.type(diagonal).elem;
+  const auto number = [&](std::int64_t value) {
+    return b_.constant(type, static_cast<std::uint64_t>(value));
+  };
+  const ValueId one = number(1);
+  return b_.loop(b_.convert(b_.i64(0), type), trips, one, {least, most},
+                 [&](ValueId, const Builder::Values& range) -> Builder::Values {
+                   const ValueId low = range[0], high = range[1];
+                   // Each lane looks at the last end of its share.
+                   const ValueId share = b_.compute(
+                       Op::max, {one, b_.div(b_.add(b_.sub(high, low), number(kWarpWidth - 1)),
+                                             number(kWarpWidth))});
+                   const ValueId at = b_.sub(b_.add(low, share), one);
+                   const ValueId segment = b_.add(at, b_.mul(b_.convert(b_.lane(), type), share));
+                   const ValueId there = b_.lt(segment, high);
+                   const ValueId before = b_.both(there, b_.lt(places(at, share, there), diagonal));
+                   const ValueId passed = b_.mul(b_.convert(b_.count(before), type), share);
+                   const ValueId next = b_.add(low, passed);
+                   return {next, b_.min(high, b_.sub(b_.add(next, share), one))};
+                 })[0];
 }
 
 }  // namespace chainfold::codegen

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/program/builder.hpp"
@@ -42,10 +43,10 @@ class SegmentBounds {
   /// A lane's segment is `at`'s; as they stand in memory, never mirrored.
   ValueId raw_begins(const Address& at, ValueId mask);
   ValueId raw_ends(const Address& at, ValueId mask);
-  /// The same, in [0, elements].
+  /// The same, mirrored, of offsets that have been checked.
   ValueId begins(const Address& at, ValueId mask);
   ValueId ends(const Address& at, ValueId mask);
-  /// Of one segment, uniform.
+  /// Of one segment, uniform, in [0, elements].
   ValueId begin(ValueId segment);
   ValueId end(ValueId segment);
   /// The same as they stand in memory, any number, but mirrored.
@@ -59,9 +60,15 @@ class SegmentBounds {
   [[nodiscard]] ValueId span() const { return span_; }  ///< elements of the path
   /// The place of an end among the items: `end` and its segment are of any one shape.
   ValueId place(ValueId end, ValueId segment) { return b_.add(b_.sub(end, first_), segment); }
-  /// Ends before item `diagonal`, of which `least` to `most` may be. Where these are as many as
-  /// `known` apart at most (0: any number), so many trips do.
-  ValueId search(ValueId diagonal, ValueId least, ValueId most, std::int64_t known = 0);
+  /// Ends before item `diagonal`, of which `least` to `most` may be.
+  ValueId search(ValueId diagonal, ValueId least, ValueId most);
+  /// The places of ends of lanes' segments, from `at` on and `step` apart, where `there`.
+  using Places = std::function<ValueId(ValueId at, ValueId step, ValueId there)>;
+  /// The same by `trips` trips, each of which leaves a 32nd. All numbers are of one type.
+  ValueId search(ValueId diagonal, ValueId least, ValueId most, ValueId trips,
+                 const Places& places);
+  /// Trips for a range of so many.
+  static std::int64_t trips_of(std::int64_t length);
 
  private:
   ValueId inside(ValueId offset);
