@@ -277,7 +277,7 @@ class MergePathLowering {
     const auto items_from = [&](ValueId at) { return b.min(items, b.sub(all, at)); };
     // The next tile's loads are under way while a tile is folded.
     Builder::Values init = {b.i32(0), path.first_element()};
-    const Builder::Values fields = path.flatten(path.going_from(std::move(start)));
+    const Builder::Values fields = path.going().flatten(path.going().from(std::move(start)));
     const Builder::Values early =
         path.load_early(b.i32(0), path.first_element(), items_from(b.i32(0)));
     init.insert(init.end(), fields.begin(), fields.end());
@@ -305,19 +305,19 @@ class MergePathLowering {
                                          .near = near};
           const Builder::Values following =
               path.load_early(next_segment, tile_span.next_element, items_from(next));
-          const PathTile::Going going = path.unflatten_going(
+          const PathTile::Going going = path.going().unflatten(
               Builder::Values(carried.begin() + 2, carried.begin() + states_behind));
           const PathTile::Going still = path.fold(tile_span, going, ended, scanned);
           Builder::Values yields = {next_segment, tile_span.next_element};
-          const Builder::Values next_fields = path.flatten(still);
+          const Builder::Values next_fields = path.going().flatten(still);
           yields.insert(yields.end(), next_fields.begin(), next_fields.end());
           yields.insert(yields.end(), following.begin(), following.end());
           return yields;
         });
     if (pass == Pass::scans) return;
     const PathTile::Going still =
-        path.unflatten_going(Builder::Values(last.begin() + 2, last.begin() + states_behind));
-    states(open_).store_one(b, tile, b.block(), path.settle(still));
+        path.going().unflatten(Builder::Values(last.begin() + 2, last.begin() + states_behind));
+    states(open_).store_one(b, tile, b.block(), path.going().settle(still));
   }
 
   /// Segments of a tile that end in it. Those that began before the stretch wait for others.

@@ -29,6 +29,7 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
       pairs_(pairs),
       mirrored_(mirrored),
       early_elements_(plan.rows == 1 && !scans && !mirrored),
+      going_(builder, tile, graph, early_elements_),
       elements_(elements),
       segments_(segments),
       turns_(plan.path.turn),
@@ -52,45 +53,6 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
   }
 }
 
-PathTile::Going PathTile::going_from(Partials open) {
-  Going going{.open = std::move(open)};
-  if (!early_elements_) return going;
-  going.quiet = tile_.identities();
-  going.is_quiet = b_.boolean(false);
-  return going;
-}
-
-Builder::Values PathTile::flatten(const Going& going) {
-  Builder::Values values = tile_.flatten(going.open);
-  if (going.is_quiet == kNoValue) return values;
-  const Builder::Values quiet = tile_.flatten(going.quiet);
-  values.insert(values.end(), quiet.begin(), quiet.end());
-  values.push_back(going.is_quiet);
-  return values;
-}
-
-PathTile::Going PathTile::unflatten_going(const Builder::Values& values) {
-  std::ptrdiff_t fields = 0;
-  for (const Fold& fold : graph_.folds) fields += std::ssize(fold.state);
-  const auto first = values.begin();
-  Going going{.open = tile_.unflatten(Builder::Values(first, first + fields))};
-  if (std::ssize(values) == fields) return going;
-  going.quiet = tile_.unflatten(Builder::Values(first + fields, first + 2 * fields));
-  going.is_quiet = values[static_cast<std::size_t>(2 * fields)];
-  return going;
-}
-
-Partials PathTile::settle(const Going& going) {
-  if (going.is_quiet == kNoValue) return going.open;
-  return tile_.unflatten(b_.branch(
-      going.is_quiet,
-      [&] {
-        const Partials all = tile_.reduce_lanes(going.quiet, 1, kWarpWidth);
-        return tile_.flatten(tile_.merge(going.open, all));
-      },
-      [&] { return tile_.flatten(going.open); }));
-}
-
 PathTile::Going PathTile::fold(const Span& span, const Going& going, const Sink& ended,
                                const ElementSink& scanned) {
   scanned_ = scanned ? &scanned : nullptr;
@@ -108,9 +70,10 @@ PathTile::Going PathTile::fold(const Span& span, const Going& going, const Sink&
       b_.compute(Op::eq, {b_.sub(span.next_element, span.element),
                           b_.i32(static_cast<std::int32_t>(tile_items(plan_)))});
   const ValueId same = b_.compute(Op::eq, {span.segment, span.next_segment});
-  return unflatten_going(b_.branch_as_is(
-      b_.both(goes_on_, b_.both(is_full, same)), [&] { return flatten(fold_quiet(span, going)); },
-      [&] { return flatten(going_from(fold_ends(span, settle(going), ended))); }));
+  return going_.unflatten(b_.branch_as_is(
+      b_.both(goes_on_, b_.both(is_full, same)),
+      [&] { return going_.flatten(fold_quiet(span, going)); },
+      [&] { return going_.flatten(going_.from(fold_ends(span, going_.settle(going), ended))); }));
 }
 
 Partials PathTile::fold_ends(const Span& span, const Partials& open, const Sink& ended) {
@@ -147,54 +110,8 @@ PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
     loads.push_back(std::move(load));
   }
   Going all = going;
-  const bool any = add_quiet(loads, all.open, all.quiet);
-  if (any) all.is_quiet = b_.boolean(true);
+  going_.add(loads, all);
   return all;
-}
-
-Partials PathTile::sums_of(const std::vector<Loaded>& loads) {
-  std::vector<Partials> parts;
-  for (const Loaded& load : loads) parts.push_back(tile_.fold_tile(load));
-  Partials sums;
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    std::vector<Partial> of_fold;
-    for (const Partials& part : parts) of_fold.push_back(part[f]);
-    sums.push_back(tile_.tree(f, std::move(of_fold)));
-  }
-  const ValueId bad = tile_.exceeds(sums);
-  if (bad == kNoValue) return sums;
-  const auto one_by_one = [&] {
-    TileByElements elements(b_, tile_);
-    Partials all;
-    for (const Loaded& load : loads) {
-      const Partials each = elements.tile().fold_elements(load);
-      for (int i = 0; i < load.width; ++i) {
-        Partials one;
-        for (const Partial& part : each) one.push_back(element_of(part, i));
-        all = elements.tile().lift(all.empty() ? one : elements.tile().merge(all, one));
-      }
-    }
-    return elements.tile().flatten(all);
-  };
-  const auto states =
-      b_.branch(b_.any(bad), one_by_one, [&] { return tile_.flatten(tile_.lift(sums)); });
-  return tile_.unflatten(states);
-}
-
-bool PathTile::add_quiet(const std::vector<Loaded>& loads, Partials& open, Partials& quiet) {
-  bool any = false;
-  Partials sums = sums_of(loads);
-  for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
-    Partial sum = std::move(sums[f]);
-    if (!graph_.folds[f].commutative) {
-      sum = tile_.of_warp(f, std::move(sum), 1);
-      open[f] = tile_.lift(f, tile_.merge(f, open[f], sum));
-    } else {
-      quiet[f] = tile_.lift(f, tile_.merge(f, quiet[f], sum));
-      any = true;
-    }
-  }
-  return any;
 }
 
 /// Flags are bytes of their own, so that lanes may set several at once.
@@ -265,7 +182,7 @@ void PathTile::fold_rows(const Span& span) {
 }
 
 Builder::Values PathTile::flatten(const Carry& carry) {
-  Builder::Values values = flatten(carry.going);
+  Builder::Values values = going_.flatten(carry.going);
   if (carry.head_at != kNoValue) values.push_back(carry.head_at);
   if (carry.gap != kNoValue) values.push_back(carry.gap);
   return values;
@@ -280,7 +197,7 @@ PathTile::Carry PathTile::unflatten(Builder::Values values) {
   };
   take(carry.gap, scanned_ != nullptr && pairs_);
   take(carry.head_at, asks_before_);
-  carry.going = unflatten_going(values);
+  carry.going = going_.unflatten(values);
   return carry;
 }
 
@@ -305,7 +222,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
       [&] {
         Carry next_carry = before;
         // What quiet rows have left comes before this one.
-        next_carry.going = {.open = settle(before.going),
+        next_carry.going = {.open = going_.settle(before.going),
                             .quiet = tile_.identities(),
                             .is_quiet = b_.boolean(false)};
         Row all = loaded;
@@ -318,8 +235,7 @@ void PathTile::fold_row(ValueId row, const Span& span, Carry& carry) {
         Carry next_carry = before;
         Row all_quiet = loaded;
         load_row(row, span, all_quiet, before.head_at);
-        add_quiet(all_quiet.loads, next_carry.going.open, next_carry.going.quiet);
-        next_carry.going.is_quiet = b_.boolean(true);
+        going_.add(all_quiet.loads, next_carry.going);
         return flatten(next_carry);
       }));
 }
@@ -342,12 +258,6 @@ Partial PathTile::choose(ValueId condition, const Partial& a, const Partial& b) 
   for (std::size_t i = 0; i < a.fields.size(); ++i)
     chosen.fields[i] = b_.select(condition, a.fields[i], b.fields[i]);
   return chosen;
-}
-
-Partial PathTile::element_of(Partial part, int element) {
-  for (ValueId& field : part.fields)
-    if (b_.type(field).width > 1) field = b_.extract(field, element);
-  return part;
 }
 
 Partial PathTile::shuffled_up(const Partial& part, int distance) {
@@ -384,7 +294,8 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
   for (std::size_t f = 0; f < graph_.folds.size(); ++f) {
     Partial state;
     for (int i = 0; i < each; ++i) {
-      const Partial element = element_of(loads[static_cast<std::size_t>(i / width)][f], i % width);
+      const Partial element =
+          PathGoing::element_of(b_, loads[static_cast<std::size_t>(i / width)][f], i % width);
       const Partial alone = tile_.lift(f, element);
       // Where sums of elements may leave their range only states are merged.
       const Partial& added = tile_.is_guarded(f) ? alone : element;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/fold/path_going.hpp"
 #include "chainfold/codegen/lower/fold/segment_bounds.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
@@ -85,18 +86,8 @@ class PathTile {
     ValueId extent = kNoValue;  ///< elements of their segments, where elements read that
   };
   using ElementSink = std::function<void(const Scanned&)>;
-  /// What a stretch has of the segment that goes on: a state that is the same in all lanes, and,
-  /// where rows are folded early, a state a lane of the tiles since then that it filled.
-  struct Going {
-    Partials open;
-    Partials quiet{};
-    ValueId is_quiet = kNoValue;  ///< whether there were such tiles, uniform boolean
-  };
-  Going going_from(Partials open);
-  Builder::Values flatten(const Going& going);
-  Going unflatten_going(const Builder::Values& values);
-  /// All of it as one state.
-  Partials settle(const Going& going);
+  using Going = PathGoing::Going;
+  PathGoing& going() { return going_; }
   /// Folds the tile and hands over what ends in it, and of scans what its elements have. `going` is
   /// of the segment that the tile's first element belongs to. Returns the same behind the tile.
   Going fold(const Span& span, const Going& going, const Sink& ended,
@@ -126,11 +117,6 @@ class PathTile {
   Partials fold_ends(const Span& span, const Partials& open, const Sink& ended);
   /// A tile that one segment fills.
   Going fold_quiet(const Span& span, const Going& going);
-  /// What each lane has of elements of one segment.
-  Partials sums_of(const std::vector<Loaded>& loads);
-  /// Adds elements of one segment: commutative folds lane by lane, the others in order to `open`.
-  /// Returns whether there were any of the former.
-  bool add_quiet(const std::vector<Loaded>& loads, Partials& open, Partials& quiet);
   void mark_heads(const Span& span);
   void fold_rows(const Span& span);
   void fold_row(ValueId row, const Span& span, Carry& carry);
@@ -189,8 +175,6 @@ class PathTile {
     return mirrored_ ? tile_.merge(fold, b, a) : tile_.merge(fold, a, b);
   }
   Partial choose(ValueId condition, const Partial& a, const Partial& b);
-  /// Of each of a load's elements the partial of one.
-  Partial element_of(Partial part, int element);
   Partial shuffled_up(const Partial& part, int distance);
   Partial from_lane(const Partial& part, ValueId lane);
   ValueId i32_of(ValueId value) { return b_.convert(value, DType::i32); }
@@ -205,6 +189,7 @@ class PathTile {
   SegmentBounds& bounds_;
   bool pairs_, mirrored_;
   bool early_elements_;  // rows of their own, of a tile that is one row
+  PathGoing going_;
   ValueId elements_, segments_;
   ValueId origin_ = kNoValue, origin_segment_ = kNoValue;  // what places are counted from, i64
   ValueId stretch_first_ = kNoValue;                       // the place of its first element, i32
