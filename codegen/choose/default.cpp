@@ -7,6 +7,7 @@
 #include "chainfold/codegen/base/error.hpp"
 #include "chainfold/codegen/choose/columns.hpp"
 #include "chainfold/codegen/choose/elements.hpp"
+#include "chainfold/codegen/choose/head_tiles.hpp"
 #include "chainfold/codegen/choose/merge_path.hpp"
 #include "chainfold/codegen/choose/parts.hpp"
 #include "chainfold/codegen/choose/rows.hpp"
@@ -24,7 +25,9 @@
 namespace chainfold::codegen {
 
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
-  if (is_ragged(graph)) return merge_path_choice(graph, target, request);
+  if (is_ragged(graph))
+    return head_tiles_choice(graph, target, request)
+        .value_or(merge_path_choice(graph, target, request));
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
   if (are_elements(target, request)) return elements_choice(target);

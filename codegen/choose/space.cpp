@@ -6,6 +6,7 @@
 #include "chainfold/codegen/choose/columns.hpp"
 #include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/choose/few.hpp"
+#include "chainfold/codegen/choose/merge_path.hpp"
 #include "chainfold/codegen/choose/parts.hpp"
 #include "chainfold/codegen/choose/published.hpp"
 #include "chainfold/codegen/choose/rows.hpp"
@@ -451,6 +452,12 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   const PlanChoice best_guess = default_choice(graph, target, request);
   Space space(graph, target, request);
   space.add(best_guess);
+  if (best_guess.strategy == Strategy::head_tiles) {
+    space.vary(best_guess, &PlanChoice::depth, {1, 2, 4, 8, 16});
+    space.vary(best_guess, &PlanChoice::parts, {best_guess.parts / 2, best_guess.parts * 2});
+    space.add(merge_path_choice(graph, target, request));
+    return space.take();
+  }
   if (best_guess.strategy == Strategy::merge_path) {
     add_merge_paths(space, best_guess);
     for (const PlanChoice& choice : published_choices(graph, target, request)) space.add(choice);

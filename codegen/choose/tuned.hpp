@@ -8,6 +8,7 @@
 
 #include "chainfold/codegen/choose/tuned/columns.hpp"
 #include "chainfold/codegen/choose/tuned/elements.hpp"
+#include "chainfold/codegen/choose/tuned/head_tiles.hpp"
 #include "chainfold/codegen/choose/tuned/merge_path.hpp"
 #include "chainfold/codegen/choose/tuned/moments.hpp"
 #include "chainfold/codegen/choose/tuned/parts.hpp"
@@ -29,6 +30,7 @@ struct Tuned {
   TunedStaged staged{};
   TunedColumns columns{};
   TunedMergePath merge_path{};
+  TunedHeadTiles head_tiles{};
   TunedScans scans{};
   TunedStagedScans staged_scans{};
   TunedSizeClasses size_classes{};

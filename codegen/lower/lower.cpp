@@ -7,6 +7,7 @@
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/fold/columns.hpp"
 #include "chainfold/codegen/lower/fold/elements.hpp"
+#include "chainfold/codegen/lower/fold/head_tiles.hpp"
 #include "chainfold/codegen/lower/fold/merge_path.hpp"
 #include "chainfold/codegen/lower/fold/parts.hpp"
 #include "chainfold/codegen/lower/fold/rows.hpp"
@@ -38,6 +39,7 @@ constexpr Lowering kLowerings[] = {
     {Strategy::staged, lower_staged},
     {Strategy::columns, lower_columns},
     {Strategy::merge_path, lower_merge_path},
+    {Strategy::head_tiles, lower_head_tiles},
     {Strategy::scan_tile, lower_scan_tile},
     {Strategy::scan_run, lower_scan_run},
     {Strategy::scan_block, lower_scan_block},

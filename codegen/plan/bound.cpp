@@ -14,7 +14,7 @@ namespace chainfold::codegen {
 
 bool asks_for_digits(const Graph& graph, const Plan& plan) {
   constexpr std::int64_t kKept = std::int64_t{1} << 13;
-  const bool any = plan.strategy == Strategy::parts || plan.strategy == Strategy::merge_path;
+  const bool any = plan.strategy == Strategy::parts || takes_stretches(plan.strategy);
   if (!any && plan.segment <= kKept) return false;
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.part != 0; });
@@ -27,7 +27,7 @@ double error_bound(const Graph& graph, const Plan& plan, const Target& target, s
     return 2 + (plan.load_rows_first ? ceil_log2(plan.depth) : plan.depth / 2);
   }
   if (plan.strategy == Strategy::elements) return 0;  // nothing is added
-  if (plan.strategy == Strategy::merge_path) {
+  if (takes_stretches(plan.strategy)) {
     // A lane's elements of a row without heads or of a batch, then states or the lanes' values. Few
     // elements are added one behind the other.
     const int lanes = 2 + ceil_log2(static_cast<std::int64_t>(plan.load_width) * plan.depth);

@@ -24,7 +24,7 @@ std::optional<Plan> finish_folds(Plan plan, const PlanChoice& choice, const Plan
   }
   const bool staged = plan.strategy == Strategy::staged,
              columns = plan.strategy == Strategy::columns;
-  const bool path = plan.strategy == Strategy::merge_path;
+  const bool path = takes_stretches(plan.strategy);
   const bool across = columns || path || plan.strategy == Strategy::elements;
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::fold || !choice.mma || !request.allow_mma || across) continue;

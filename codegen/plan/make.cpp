@@ -59,7 +59,7 @@ std::optional<Plan> make_plan(const Graph& graph, const Target& target, const Pl
   const bool staged = choice.strategy == Strategy::staged;
   const bool columns = choice.strategy == Strategy::columns;
   const bool scan = is_scan(choice.strategy);
-  const bool path = choice.strategy == Strategy::merge_path;
+  const bool path = takes_stretches(choice.strategy);
   const bool by_bounds = path || choice.strategy == Strategy::padded;
   if (by_bounds != is_ragged(graph) || (by_bounds && request.strided)) return std::nullopt;
   if (columns != has_columns(graph) || (staged && request.strided)) return std::nullopt;

@@ -18,6 +18,9 @@ inline constexpr int kMostHeadChunks = 4096;
 /// Stretches, at most: one may have to merge what all the others left.
 inline constexpr int kMostStretches = 1 << 16;
 
+/// Items of a stretch, at most: places of it, and of what lanes look at beyond, fit into 32 bits.
+inline constexpr std::int64_t kMostItems = std::int64_t{1} << 29;
+
 /// Elements that a lane takes one behind the other, and those of a row of lanes.
 inline int elements_a_lane(const Plan& plan) { return plan.load_width * plan.depth; }
 inline int elements_a_row(const Plan& plan) { return kWarpWidth * elements_a_lane(plan); }

@@ -21,8 +21,8 @@ namespace chainfold::codegen {
 /// - `columns`: lanes own adjacent columns of a matrix; a block's warps take different rows. Where
 ///   the columns are few, blocks take parts of the rows, whose states a second launch merges.
 /// - `merge_path`: of segments that data decide. Elements and ends of segments, merged, are cut
-/// into
-///   equal stretches, one a warp. A further launch finishes segments that lie in several.
+///   into equal stretches, one a warp. A further launch finishes segments that lie in several.
+/// - `head_tiles`: of segments that a condition begins. Elements are cut into such stretches.
 /// - `scan_tile`, `scan_run`, `scan_block`, `look_back`, `look_ahead`, `propagate`: of scans
 ///   (scan.hpp).
 /// - The others are the algorithms of the papers on sums by tensor cores, under their names
@@ -34,6 +34,7 @@ enum class Strategy : std::uint8_t {
   staged,
   columns,
   merge_path,
+  head_tiles,
   scan_tile,
   scan_run,
   scan_block,
@@ -63,6 +64,10 @@ enum class Strategy : std::uint8_t {
 /// folds, the papers' scans. A scan gives each element a value.
 constexpr bool is_scan(Strategy strategy) {
   return strategy >= Strategy::scan_tile && strategy <= Strategy::propagate;
+}
+/// Whether data tell the segments, and warps take stretches of them.
+constexpr bool takes_stretches(Strategy strategy) {
+  return strategy == Strategy::merge_path || strategy == Strategy::head_tiles;
 }
 constexpr bool is_published(Strategy strategy) {
   return strategy >= Strategy::reduction16 && strategy <= Strategy::padded;
@@ -152,7 +157,7 @@ struct ColumnsPlan {
 /// Of parts, and of columns whose rows have parts.
 struct PartsPlan {
   std::int64_t quantum = 0;  ///< a part's length is a multiple of this
-  /// As many parts of a segment fill the target; merge_path: stretches.
+  /// As many parts of a segment fill the target; merge_path, head_tiles: stretches.
   std::int64_t wanted = 0;
   /// As long as so many parts are left, each grows up to kMostQuanta quanta. 0: they do not.
   std::int64_t few = 0;

@@ -7,6 +7,7 @@
 
 #include "chainfold/codegen/plan/columns.hpp"
 #include "chainfold/codegen/plan/elements.hpp"
+#include "chainfold/codegen/plan/head_tiles.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/published.hpp"
@@ -20,8 +21,9 @@ namespace chainfold::codegen {
 namespace {
 
 std::vector<StrategyRow> all_rows() {
-  std::vector<StrategyRow> rows{rows_strategy(),   elements_strategy(), parts_strategy(),
-                                staged_strategy(), columns_strategy(),  merge_path_strategy()};
+  std::vector<StrategyRow> rows{rows_strategy(),      elements_strategy(), parts_strategy(),
+                                staged_strategy(),    columns_strategy(),  merge_path_strategy(),
+                                head_tiles_strategy()};
   for (const auto& family :
        {scan_strategies(), published_strategies(), published_scan_strategies()})
     rows.insert(rows.end(), family.begin(), family.end());

@@ -65,7 +65,7 @@ void verify(const Plan& plan, const Graph& graph, const Target& target) {
   const bool fits =
       plan.load_width == 1 || (plan.segment > 0 && plan.segment % plan.load_width == 0);
   const bool side_by_side = plan.columns.phases > 1 || plan.strategy == Strategy::elements ||
-                            plan.strategy == Strategy::merge_path;
+                            takes_stretches(plan.strategy);
   require(fits || plan.edges || plan.staged.straddle || side_by_side ||
               (plan.has_partial_loads() && target.accesses_anywhere),
           "segments begin and end on the load width, or edges are peeled or masked");

@@ -247,7 +247,7 @@ class Evaluator {
     const int halvings = 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) + 4;
     // Of scans, whose strategies differ: no lane merges more than its share of a warp's elements.
     if (codegen::has_scans(graph_)) return halvings + static_cast<int>(std::min(n, n / 32 + 64));
-    if (plan.strategy == codegen::Strategy::merge_path) {
+    if (codegen::takes_stretches(plan.strategy)) {
       // Elements of a lane, tiles of a stretch, and states of stretches, a lane of a block each.
       const std::int64_t tiles = n / codegen::tile_items(plan) + 1;
       return halvings + static_cast<int>(std::min(

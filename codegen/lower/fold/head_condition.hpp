@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/program/builder.hpp"
@@ -15,9 +16,26 @@ class HeadCondition {
   HeadCondition(Builder& builder, const Graph& graph) : b_(builder), graph_(graph) {}
   /// Of the elements `first` (uniform i64) + lane that exist: a boolean a lane. Element 0 begins a
   /// segment whatever the condition says.
-  ValueId heads(ValueId first, ValueId exists);
+  ValueId heads(ValueId first, ValueId exists) {
+    begin(first, exists);
+    load();
+    return heads();
+  }
+  /// The same in steps: which elements, what is loaded of them, and whether it makes heads.
+  void begin(ValueId first, ValueId exists);
+  Builder::Values load();
+  ValueId heads();
+  /// What the condition says, of the first element as well.
+  ValueId told();
+  /// Other values of the loads, in their order.
+  void take(const Builder::Values& loaded);
+  /// How many elements before its own the condition reads.
+  [[nodiscard]] std::int64_t farthest() const;
 
  private:
+  using Leaf = std::pair<NodeId, std::int64_t>;  ///< an input, so many elements before
+  void find_leaves(NodeId id, std::int64_t distance, std::vector<Leaf>& leaves) const;
+  [[nodiscard]] std::vector<Leaf> leaves() const;
   /// A node's value `distance` elements before.
   ValueId value(NodeId id, std::int64_t distance);
   ValueId computed(const Node& node, std::int64_t distance);
@@ -26,8 +44,8 @@ class HeadCondition {
 
   Builder& b_;
   const Graph& graph_;
-  ValueId first_ = kNoValue, place_ = kNoValue, exists_ = kNoValue;
-  std::map<std::pair<NodeId, std::int64_t>, ValueId> known_;
+  ValueId first_ = kNoValue, exists_ = kNoValue;
+  std::map<Leaf, ValueId> known_;
 };
 
 }  // namespace chainfold::codegen

@@ -56,7 +56,7 @@ class MergePathLowering {
     const SizeExpr most = bounds_->most_segments();
     const SizeExpr tiles = ceil_div(param(elements_) + most, tile_items(plan)) * min(most, 1);
     const SizeExpr each =
-        min(max(ceil_div(tiles, plan.parts.wanted), 1), PathTile::kMostItems / tile_items(plan));
+        min(max(ceil_div(tiles, plan.parts.wanted), 1), kMostItems / tile_items(plan));
     length_ = add_size(program_, "stretch", each * tile_items(plan));
     stretches_ =
         add_size(program_, "stretches", ceil_div(tiles * tile_items(plan), param(length_)));
@@ -323,8 +323,10 @@ class MergePathLowering {
   /// Segments of a tile that end in it. Those that began before the stretch wait for others.
   void put_segments(const Parts& parts, const PathTile::Ended& ended, Pass pass) {
     Builder& b = parts.b;
-    if (pass == Pass::scans) return parts.outputs.put(ended, ended.real);
-    parts.outputs.put(ended, b.both(ended.real, b.compute(Op::bit_not, {ended.cut})));
+    if (pass == Pass::scans)
+      return parts.outputs.put(ended.first, ended.states, ended.extent, ended.real);
+    parts.outputs.put(ended.first, ended.states, ended.extent,
+                      b.both(ended.real, b.compute(Op::bit_not, {ended.cut})));
     // At most one segment of a stretch, the first of its tile.
     states(begun_).store(b, parts.tile, {b.block()}, ended.states,
                          b.both(ended.cut, b.compute(Op::eq, {b.lane(), b.i32(0)})));

@@ -5,7 +5,7 @@
 
 namespace chainfold::codegen {
 
-void PathBounds::tell(Builder& b, int has_status, int status, int warps) {
+void PathRows::tell(Builder& b, int has_status, int status, int warps) {
   const ValueId first_block = b.compute(Op::eq, {b.block(), b.i64(0)});
   b.branch(
       b.both(first_block, b.compute(Op::ne, {b.param(has_status), b.i64(0)})),

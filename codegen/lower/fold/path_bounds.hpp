@@ -13,30 +13,35 @@
 
 namespace chainfold::codegen {
 
-class PathBounds {
+/// How many segments there are, and for how many of their values outputs have room.
+class PathRows {
  public:
-  PathBounds() = default;
-  PathBounds(const PathBounds&) = delete;
-  PathBounds& operator=(const PathBounds&) = delete;
-  virtual ~PathBounds() = default;
+  PathRows() = default;
+  PathRows(const PathRows&) = delete;
+  PathRows& operator=(const PathRows&) = delete;
+  virtual ~PathRows() = default;
 
+  /// How many segments there are, uniform i64. Read by launches behind those that find it out.
+  virtual ValueId segments(Builder& b) = 0;
+  /// Values that output `o` has room for, uniform i64; kNoValue: as many as there are segments.
+  virtual ValueId room(Builder& b, std::size_t o) = 0;
+  /// Writes LaunchStatus, by the first of block 0's `warps` warps, where parameter `has_status` is
+  /// not zero.
+  void tell(Builder& b, int has_status, int status, int warps);
+
+ protected:
+  virtual void write_status(Builder& b, int status) = 0;
+};
+
+class PathBounds : public PathRows {
+ public:
   [[nodiscard]] virtual BoundBuffers buffers() const = 0;
   /// Segments, at most: what is known before the launch.
   [[nodiscard]] virtual SizeExpr most_segments() const = 0;
   /// Appends the launches that come before those that fold.
   virtual void lower() = 0;
-  /// How many segments there are, uniform i64. Read by launches behind those.
-  virtual ValueId segments(Builder& b) = 0;
   /// Whether bounds are as they have to be, uniform boolean.
   virtual ValueId are_right(Builder& b) = 0;
-  /// Writes LaunchStatus, by the first of block 0's `warps` warps, where parameter `has_status` is
-  /// not zero.
-  void tell(Builder& b, int has_status, int status, int warps);
-  /// Values that output `o` has room for, uniform i64; kNoValue: as many as there are segments.
-  virtual ValueId room(Builder& b, std::size_t o) = 0;
-
- protected:
-  virtual void write_status(Builder& b, int status) = 0;
 };
 
 /// Declares buffers, parameters and scratch behind the program's others. `elements` is a parameter.

@@ -10,7 +10,7 @@ constexpr int kStoreBytes = 16;  // that a lane stores at once
 }  // namespace
 
 ValueId PathOutputs::has_room(std::size_t o, ValueId segment) {
-  const ValueId room = bounds_.room(b_, o);
+  const ValueId room = rows_.room(b_, o);
   return room == kNoValue ? kNoValue : b_.lt(segment, room);
 }
 
@@ -18,11 +18,11 @@ ValueId PathOutputs::in_memory(ValueId segment) {
   return mirrored_ ? b_.sub(b_.sub(segments_, b_.i64(1)), segment) : segment;
 }
 
-void PathOutputs::put(const PathTile::Ended& ended, ValueId mask) {
-  const std::vector<ValueId> outputs = tile_.finish(ended.states, ended.extent);
-  Address at{.base = in_memory(ended.first)};
+void PathOutputs::put(ValueId first, const Partials& states, ValueId extent, ValueId mask) {
+  const std::vector<ValueId> outputs = tile_.finish(states, extent);
+  Address at{.base = in_memory(first)};
   if (mirrored_) at = {.base = at.base, .group = 1, .stride = -1};
-  const ValueId row = in_memory(b_.add(ended.first, b_.convert(b_.lane(), DType::i64)));
+  const ValueId row = in_memory(b_.add(first, b_.convert(b_.lane(), DType::i64)));
   for (std::size_t o = 0; o < outputs.size(); ++o)
     if (outputs[o] != kNoValue)
       b_.store(buffer_of(o), at, outputs[o], b_.both(mask, has_room(o, row)));

@@ -17,17 +17,17 @@ class PathOutputs {
  public:
   /// `segments` is uniform. `mirrored`: segments are counted from the other end.
   PathOutputs(Builder& builder, TileLowering& tile, const Graph& graph, const Plan& plan,
-              PathBounds& bounds, ValueId segments, bool mirrored)
+              PathRows& rows, ValueId segments, bool mirrored)
       : b_(builder),
         tile_(tile),
         graph_(graph),
         plan_(plan),
-        bounds_(bounds),
+        rows_(rows),
         segments_(segments),
         mirrored_(mirrored) {}
 
-  /// Segments that end, those of lanes where `mask` is true.
-  void put(const PathTile::Ended& ended, ValueId mask);
+  /// Segments from `first` (uniform i64) on, a lane each where `mask` is true, of so many elements.
+  void put(ValueId first, const Partials& states, ValueId extent, ValueId mask);
   /// One segment of so many elements; all is uniform.
   void put_one(ValueId segment, const Partials& states, ValueId extent);
   /// Elements of a tile. Lanes whose elements all have results store them at once, others one by
@@ -49,7 +49,7 @@ class PathOutputs {
   TileLowering& tile_;
   const Graph& graph_;
   const Plan& plan_;
-  PathBounds& bounds_;
+  PathRows& rows_;
   ValueId segments_;
   bool mirrored_;
 };

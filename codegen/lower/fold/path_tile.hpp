@@ -26,8 +26,6 @@ namespace chainfold::codegen {
 /// are in their segments (path_tile_places.cpp).
 class PathTile {
  public:
-  /// Items of a stretch, at most: places of it and of what a lane looks at beyond fit into 32 bits.
-  static constexpr std::int64_t kMostItems = std::int64_t{1} << 29;
   /// Further off than any place of a stretch.
   static constexpr std::int64_t kFar = std::int64_t{1} << 30;
 

@@ -1,0 +1,38 @@
+#include "chainfold/codegen/choose/head_tiles.hpp"
+
+#include <algorithm>
+
+#include "chainfold/codegen/choose/tuned.hpp"
+#include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/plan/head_tiles.hpp"
+#include "chainfold/codegen/plan/loads.hpp"
+#include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
+#include "chainfold/codegen/plan/plan.hpp"
+#include "chainfold/codegen/plan/rows.hpp"
+
+namespace chainfold::codegen {
+
+std::optional<PlanChoice> head_tiles_choice(const Graph& graph, const Target& target,
+                                            const PlanRequest& request) {
+  if (!has_heads(graph) || has_scans(graph) || target.is_cpu()) return std::nullopt;
+  const TunedHeadTiles& tuned = tuned_for(target).head_tiles;
+  PlanChoice choice;
+  choice.strategy = Strategy::head_tiles;
+  choice.mma = false;
+  choice.warps = 8;
+  choice.bytes = load_bytes(graph, target);
+  choice.occupancy = tuned.blocks;
+  choice.parts = std::min(kMostStretches, tuned.waves * tuned.blocks * target.processors);
+  Plan plan;
+  plan.load_width = widest_of(graph, target, request, choice.bytes).aligned;
+  plan.depth = std::max(1, tuned.elements_a_lane / plan.load_width);
+  plan.state_bytes = state_bytes(graph);
+  // Of long states a tile has fewer.
+  while (plan.depth > 1 && head_tile_bytes(plan) > tuned.tile_bytes) plan.depth /= 2;
+  choice.depth = plan.depth;
+  if (!make_plan(graph, target, request, choice)) return std::nullopt;
+  return choice;
+}
+
+}  // namespace chainfold::codegen

@@ -1,0 +1,15 @@
+// Tuned values of head tiles.
+#pragma once
+
+namespace chainfold::codegen {
+
+struct TunedHeadTiles {
+  /// Elements that a lane takes, at most.
+  int elements_a_lane = 16;
+  /// Bytes of a tile in shared memory up to which enough blocks are at work at once.
+  int tile_bytes = 7 * 1024;
+  /// Blocks of one warp that a multiprocessor is to hold, and stretches: so many waves of those.
+  int blocks = 16, waves = 2;
+};
+
+}  // namespace chainfold::codegen

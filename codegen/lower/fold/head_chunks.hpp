@@ -1,0 +1,59 @@
+// HeadChunks: how many segments begin in each chunk of elements, where a condition tells.
+//
+// A first launch counts the heads of each chunk, and a second one says how many come before each.
+// Where asked for they tell as well where a chunk's first and last head is, and where the last one
+// before it is.
+#pragma once
+
+#include <vector>
+
+#include "chainfold/codegen/base/size_expr.hpp"
+#include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/lower/fold/path_bounds.hpp"
+#include "chainfold/codegen/program/builder.hpp"
+#include "chainfold/codegen/program/program.hpp"
+
+namespace chainfold::codegen {
+
+class HeadChunks final : public PathRows {
+ public:
+  /// Chunks of `length` elements, a parameter. `elements` is one, too.
+  HeadChunks(Program& program, const Graph& graph, int elements, int length, int chunks,
+             bool places);
+
+  /// Appends the two launches.
+  void lower();
+  ValueId segments(Builder& b) override { return b.load_uniform(total_, b.i64(0)); }
+  ValueId room(Builder& b, std::size_t o) override { return b.param(rooms_[o]); }
+  void write_status(Builder& b, int status) override;
+
+  struct Chunk {
+    ValueId begin = kNoValue, end = kNoValue;  ///< of its elements that exist, uniform i64
+  };
+  /// That of a launch's block.
+  Chunk chunk_of(Builder& b);
+  /// Heads before a chunk (uniform i64), and those of it.
+  ValueId heads_before(Builder& b, ValueId chunk) { return b.load_uniform(before_, chunk); }
+  ValueId heads_of(Builder& b, ValueId chunk) { return b.load_uniform(counts_, chunk); }
+  /// The place of a chunk's first head, and of the last one before the chunk; -1: there is none.
+  ValueId first_of(Builder& b, ValueId chunk) { return b.load_uniform(firsts_, chunk); }
+  ValueId last_before(Builder& b, ValueId chunk) { return b.load_uniform(last_before_, chunk); }
+
+ private:
+  void lower_count();
+  void lower_place();
+
+  Program& program_;
+  const Graph& graph_;
+  std::vector<int> rooms_;
+  int elements_, length_, chunks_;
+  int counts_ = 0, before_ = 0, total_ = 0;
+  bool places_;
+  int firsts_ = 0, lasts_ = 0, last_before_ = 0;
+};
+
+/// Of each lane the sum, or the largest, of all lanes up to it.
+ValueId sum_so_far(Builder& b, ValueId value);
+ValueId largest_so_far(Builder& b, ValueId value);
+
+}  // namespace chainfold::codegen
