@@ -20,7 +20,7 @@ std::optional<PlanChoice> head_tiles_choice(const Graph& graph, const Target& ta
   PlanChoice choice;
   choice.strategy = Strategy::head_tiles;
   choice.mma = false;
-  choice.warps = 8;
+  choice.warps = tuned.warps;
   choice.bytes = load_bytes(graph, target);
   choice.occupancy = tuned.blocks;
   choice.parts = std::min(kMostStretches, tuned.waves * tuned.blocks * target.processors);

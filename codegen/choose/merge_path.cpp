@@ -22,7 +22,7 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.mma = false;
   choice.bytes = load_bytes(graph, target);
   const bool cpu = target.is_cpu();
-  choice.warps = cpu ? 1 : 8;
+  choice.warps = cpu ? 1 : tuned.warps;
   const int blocks = has_scans(graph) ? tuned.scan_blocks : tuned.blocks;
   choice.occupancy = cpu ? 0 : blocks;
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
@@ -34,24 +34,19 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.apart = target.vector_lanes ? tuned.cpu_apart : 0;
   choice.depth = cpu ? 1 : std::max(1, tuned.elements_a_lane / width());
   // Of long states a tile has fewer.
-  const auto tile = [&](bool turned) {
+  const auto bytes = [&] {
     Plan plan;
     plan.load_width = width();
     plan.depth = choice.depth;
     plan.rows = choice.rows;
-    plan.path = {.apart = choice.apart, .turn = turned};
+    plan.path.apart = choice.apart;
     plan.state_bytes = state_bytes(graph);
-    return plan;
+    return merge_path_bytes(plan);
   };
-  const auto bytes = [&] { return merge_path_bytes(tile(false), graph); };
   const std::int64_t most = cpu ? tuned.cpu_tile_bytes : tuned.tile_bytes;
   while (choice.rows > 1 && bytes() > most) choice.rows /= 2;
   while (choice.depth > 1 && bytes() > most) choice.depth /= 2;
   while (choice.bytes > 1 && bytes() > target.shared_bytes) choice.bytes /= 2;
-  // As long as the blocks that a multiprocessor is to hold have room for it.
-  const Plan turned = tile(true);
-  choice.turn = !cpu && may_turn(turned, graph) &&
-                target.fits_shared(merge_path_bytes(turned, graph), blocks);
   return choice;
 }
 

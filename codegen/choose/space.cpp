@@ -49,7 +49,6 @@ class Space {
     seen_.push_back(std::move(text));
     choices_.push_back(choice);
   }
-  /// The choice with one decision taken differently, for each value in turn.
   void vary(const PlanChoice& around, int PlanChoice::* decision,
             std::initializer_list<int> values) {
     for (const int value : values) {
@@ -109,13 +108,11 @@ void add_merge_paths(Space& space, const PlanChoice& around) {
     choice.rows = rows;
     for (const int depth : {around.depth, 1, 2, 4, 8, 16}) {
       choice.depth = depth;
-      choice.turn = around.turn != 0 && rows == 1 && depth > 1 ? 1 : 0;
       space.vary(choice, &PlanChoice::parts,
                  {around.parts, std::max(1, around.parts / 2), std::max(1, around.parts / 4)});
     }
   }
   space.vary(around, &PlanChoice::bytes, {8, 4});
-  if (around.apart == 0) space.vary(around, &PlanChoice::turn, {0, 1});
   if (around.apart > 0) space.vary(around, &PlanChoice::apart, {0, 1, 4, 16, 64});
 }
 

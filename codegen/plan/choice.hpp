@@ -37,7 +37,6 @@ struct PlanChoice {
   int parts = 0;  ///< parts, columns: how many of them fill the target
   int apart = 0;  ///< merge_path on a CPU: segments one by one, of so many elements and more by all
                   ///< lanes; 0: by tiles
-  int turn = 0;   ///< merge_path, folds by tiles: 1: loads side by side, turned in shared memory
   int tile = 0;   ///< look_back, look_ahead, propagate: 1024 elements of a tile that is read twice
   int chain = 0;  ///< published: products that one accumulator takes; 0: as many as there are
   int product = 0;   ///< published: 1: a second product adds up the columns of a square

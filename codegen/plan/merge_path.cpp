@@ -25,14 +25,11 @@ constexpr int kMostInARow = 17;
 /// Blocks of one warp that a multiprocessor holds.
 constexpr int kMostBlocks = 32;
 
-constexpr PlanField kFields[] = {{"warps", &PlanChoice::warps},
-                                 {"depth", &PlanChoice::depth},
-                                 {"rows", &PlanChoice::rows},
-                                 {"parts", &PlanChoice::parts},
-                                 {"apart", &PlanChoice::apart, false},
-                                 {"turn", &PlanChoice::turn, false},
-                                 {"blocks", &PlanChoice::occupancy, false},
-                                 {"bytes", &PlanChoice::bytes}};
+constexpr PlanField kFields[] = {
+    {"warps", &PlanChoice::warps},        {"depth", &PlanChoice::depth},
+    {"rows", &PlanChoice::rows},          {"parts", &PlanChoice::parts},
+    {"apart", &PlanChoice::apart, false}, {"blocks", &PlanChoice::occupancy, false},
+    {"bytes", &PlanChoice::bytes}};
 
 /// What a tile of several rows does not know of its later ones.
 bool fits_rows(const Plan& plan, const Graph& graph) {
@@ -55,8 +52,6 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.vector_lanes = site.target.vector_lanes;
   plan.parts.wanted = choice.parts;
   plan.path.apart = choice.apart;
-  plan.path.turn = choice.turn != 0;
-  if (plan.path.turn && !may_turn(plan, site.graph)) return std::nullopt;
   if (choice.apart > 0 && !site.target.vector_lanes) return std::nullopt;
   // What goes on behind a stretch of a scan begins and ends anywhere.
   plan.edges = has_scans(site.graph) && plan.load_width > 1;
@@ -69,7 +64,7 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
       choice.occupancy > kMostBlocks)
     return std::nullopt;
   if (!fits_rows(plan, site.graph)) return std::nullopt;
-  if (merge_path_bytes(plan, site.graph) > site.target.shared_bytes) return std::nullopt;
+  if (merge_path_bytes(plan) > site.target.shared_bytes) return std::nullopt;
   return finish_folds(plan, choice, site);
 }
 
@@ -77,7 +72,6 @@ std::string print_own(const Plan& plan, const Graph& graph) {
   std::string text =
       fmt::format("  rows {} of {} elements, tiles of {} items, stretches_wanted {}\n", plan.rows,
                   elements_a_row(plan), tile_items(plan), plan.parts.wanted);
-  if (plan.path.turn) text += "  loads side by side, turned where segments begin\n";
   if (plan.path.apart > 0)
     text += fmt::format("  segments one by one, {}\n",
                         has_scans(graph)
@@ -91,34 +85,23 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
   require(is_ragged(graph), "a merge path needs segments that data decide");
   require(elements_a_lane(plan) <= kMostElements, "a lane loads its flags at once");
   require(tile_items(plan) > 0 && plan.parts.wanted > 0, "tiles have items, and stretches tiles");
-  require(merge_path_bytes(plan, graph) <= target.shared_bytes,
-          "tiles fit the target's shared memory");
+  require(merge_path_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");
   require(plan.combine_states || (plan.path.apart > 0 && !has_scans(graph)),
           "tiles and scans merge states");
   require(plan.combine_states || plan.path.apart <= kMostInARow + 1,
           "few elements are added one behind the other");
   require(fits_rows(plan, graph), "elements that ask for their segment's end are of one row");
-  require(!plan.path.turn || may_turn(plan, graph),
-          "several loads of folds in any order are turned");
   require(plan.path.apart == 0 || target.vector_lanes, "vectors take segments one by one");
   require(plan.launches == launches_of(graph), "launches find the segments, and fold or scan them");
 }
 
 }  // namespace
 
-std::int64_t merge_path_bytes(const Plan& plan, const Graph& graph) {
+std::int64_t merge_path_bytes(const Plan& plan) {
   if (plan.path.apart > 0) return 0;  // there are no tiles
   const std::int64_t elements = std::int64_t{elements_a_row(plan)} * plan.rows;
-  std::int64_t turned = 0;  // units
-  for (const GraphInput& input : graph.inputs)
-    if (plan.path.turn) turned += (elements * size_of(input.type) + kTurnUnit - 1) / kTurnUnit;
   return (elements + std::int64_t{kWarpWidth} * plan.rows) * plan.state_bytes + elements +
-         2 * kMostElements * kWarpWidth + turned * (kTurnUnit + kTurnGap);
-}
-
-bool may_turn(const Plan& plan, const Graph& graph) {
-  return plan.rows == 1 && plan.depth > 1 && plan.path.apart == 0 && !has_scans(graph) &&
-         !needs_order(graph);
+         2 * kMostElements * kWarpWidth;
 }
 
 bool asks_before(const Graph& graph) {
@@ -130,24 +113,22 @@ bool asks_behind(const Graph& graph) {
 }
 
 StrategyRow merge_path_strategy() {
-  return {
-      .id = Strategy::merge_path,
-      .name = "merge_path",
-      .serves =
-          "folds and scans over segments that offsets or heads tell, of any types and "
-          "alignment, on every target: depth is loads of a lane that follow each other, of 16 "
-          "elements in all at most, rows is those of a warp's tile, as far as shared memory "
-          "holds a state for each element, parts is stretches of elements and ends of segments "
-          "together, one a warp, as far as there are tiles for them, apart (0: by "
-          "tiles; on a CPU alone) takes segments one by one, those with so many elements or "
-          "more by all lanes at once and others element by element, turn (0 or 1) loads a tile's "
-          "elements side by side, and turns them in shared memory where segments begin, "
-          "blocks (0: any) is how many of a warp a multiprocessor is to hold, and warps is "
-          "those of a block that checks offsets or merges what stretches left",
-      .fields = kFields,
-      .make = make,
-      .print = print_own,
-      .verify = verify_own};
+  return {.id = Strategy::merge_path,
+          .name = "merge_path",
+          .serves =
+              "folds and scans over segments that offsets or heads tell, of any types and "
+              "alignment, on every target: depth is loads of a lane that follow each other, of 16 "
+              "elements in all at most, rows is those of a warp's tile, as far as shared memory "
+              "holds a state for each element, parts is stretches of elements and ends of segments "
+              "together, one a warp, as far as there are tiles for them, apart (0: by "
+              "tiles; on a CPU alone) takes segments one by one, those with so many elements or "
+              "more by all lanes at once and others element by element, "
+              "blocks (0: any) is how many of a warp a multiprocessor is to hold, and warps is "
+              "those of a block that merges what stretches left",
+          .fields = kFields,
+          .make = make,
+          .print = print_own,
+          .verify = verify_own};
 }
 
 }  // namespace chainfold::codegen

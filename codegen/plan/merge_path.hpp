@@ -10,7 +10,7 @@
 namespace chainfold::codegen {
 
 /// Words in which the first launch says which offset is wrong, at most: one a block of it.
-inline constexpr int kMostCheckWords = 128;
+inline constexpr int kMostCheckWords = 256;
 
 /// Chunks of elements whose heads are counted, at most: one warp goes over all counts.
 inline constexpr int kMostHeadChunks = 4096;
@@ -33,15 +33,9 @@ inline std::int64_t tile_items(const Plan& plan) {
 /// counted, from the other end where scans run backward.
 bool asks_before(const Graph& graph);
 bool asks_behind(const Graph& graph);
-/// Bytes of shared memory of a tile: a state an element and a state a lane, where heads are, and
-/// elements that are turned. None of a walk.
-std::int64_t merge_path_bytes(const Plan& plan, const Graph& graph);
-/// Whether a tile's loads may lie side by side: they are several, of one row, and of folds that
-/// take elements in any order.
-bool may_turn(const Plan& plan, const Graph& graph);
-/// Turned elements lie in units of so many bytes, with a gap behind each, so that lanes that read
-/// elements far apart do not wait for each other's banks.
-inline constexpr int kTurnUnit = 128, kTurnGap = 16;
+/// Bytes of shared memory of a tile: a state an element, and a state a lane, where heads are. None
+/// of a walk.
+std::int64_t merge_path_bytes(const Plan& plan);
 
 /// Its row of the table of strategies.
 StrategyRow merge_path_strategy();

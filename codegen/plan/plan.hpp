@@ -138,10 +138,6 @@ struct PathPlan {
   /// lanes, the others and scans one element behind the other. 0: it is cut into tiles. For lanes
   /// in vectors, which exchange nothing cheaply.
   int apart = 0;
-  /// A tile's loads lie side by side, as a segment that fills it wants them. Where segments begin
-  /// in it, its elements pass through shared memory, so that each lane has those that follow each
-  /// other.
-  bool turn = false;
 };
 
 /// Of columns.

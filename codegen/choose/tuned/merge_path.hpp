@@ -16,7 +16,9 @@ struct TunedMergePath {
   int cpu_tile_bytes = 24 * 1024;
   /// Blocks of one warp that a multiprocessor is to hold, of folds and of scans, and stretches: so
   /// many waves of those.
-  int blocks = 20, scan_blocks = 16, waves = 4;
+  int blocks = 24, scan_blocks = 16, waves = 4;
+  /// Warps of a block that merges what stretches left.
+  int warps = 2;
 };
 
 }  // namespace chainfold::codegen

@@ -1,6 +1,5 @@
 #include "chainfold/codegen/lower/fold/head_chunks.hpp"
 
-#include <array>
 #include <cstdint>
 
 #include "chainfold/codegen/lower/fold/head_condition.hpp"
@@ -10,8 +9,10 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rows of elements, and of counts, that a warp has under way.
-constexpr int kRows = 4;
+/// Rows of elements that a warp has under way: of bytes, fewer leave memory idle.
+constexpr int kRows = 16;
+/// Chunks of a lane, one behind the other: trips wait for memory, and lanes for each other.
+constexpr int kCounts = 8;
 
 ValueId is_first_lane(Builder& b) { return b.compute(Op::eq, {b.lane(), b.i32(0)}); }
 
@@ -57,10 +58,10 @@ HeadChunks::HeadChunks(Program& program, const Graph& graph, int elements, int l
   counts_ = of_chunks("heads_of");
   before_ = of_chunks("heads_before");
   total_ = declare_scratch(program, "segments", DType::i64, 1);
+  begun_in_ = of_chunks("begun_in");
   if (!places) return;
   firsts_ = of_chunks("first_head");
   lasts_ = of_chunks("last_head");
-  last_before_ = of_chunks("last_head_before");
 }
 
 void HeadChunks::lower() {
@@ -84,73 +85,94 @@ HeadChunks::Chunk HeadChunks::chunk_of(Builder& b) {
 void HeadChunks::lower_count() {
   Builder b(program_);
   const Chunk chunk = chunk_of(b);
-  const ValueId lane = b.convert(b.lane(), DType::i64), none = b.splat(b.i64(-1));
-  Builder::Values start = {b.i64(0)};
+  const ValueId size = b.convert(b.sub(chunk.end, chunk.begin), DType::i32);
+  const ValueId none = b.splat(b.i32(-1)), zero = b.splat(b.i32(0));
+  Builder::Values start = {zero};
   if (places_) start.insert(start.end(), 2, none);
   const Builder::Values found =
-      b.loop(chunk.begin, chunk.end, b.i64(kWarpWidth * kRows), start,
+      b.loop(b.i32(0), size, b.i32(kWarpWidth * kRows), start,
              [&](ValueId at, const Builder::Values& carried) -> Builder::Values {
                Builder::Values next = carried;
-               std::array<HeadCondition, kRows> rows = {
-                   HeadCondition(b, graph_), HeadCondition(b, graph_), HeadCondition(b, graph_),
-                   HeadCondition(b, graph_)};
-               const auto place = [&](std::size_t row) {
-                 return b.add(at, b.i64(static_cast<std::int64_t>(row) * kWarpWidth));
-               };
-               for (std::size_t i = 0; i < rows.size(); ++i) {
-                 rows[i].begin(place(i), b.lt(b.add(place(i), lane), chunk.end));
-                 rows[i].load();
+               std::vector<HeadCondition> rows(kRows, HeadCondition(b, graph_));
+               const ValueId first = b.add(chunk.begin, b.convert(at, DType::i64));
+               const ValueId left = b.sub(size, at);
+               for (int i = 0; i < kRows; ++i) {
+                 HeadCondition& row = rows[static_cast<std::size_t>(i)];
+                 row.begin(b.add(first, b.i64(std::int64_t{i} * kWarpWidth)),
+                           b.lt(b.lane(), b.sub(left, b.i32(i * kWarpWidth))));
+                 row.load();
                }
-               for (std::size_t i = 0; i < rows.size(); ++i) {
-                 const ValueId heads = rows[i].heads();
-                 next[0] = b.add(next[0], b.convert(b.count(heads), DType::i64));
+               for (int i = 0; i < kRows; ++i) {
+                 // The first element of all is one of the first row.
+                 HeadCondition& row = rows[static_cast<std::size_t>(i)];
+                 const ValueId heads = i == 0 ? row.heads() : row.told();
+                 next[0] = b.add(next[0], b.select(heads, b.i32(1), b.i32(0)));
                  if (!places_) continue;
-                 const ValueId own = b.add(place(i), lane);
-                 const ValueId is_first = b.both(heads, b.lt(next[1], b.i64(0)));
-                 next[1] = b.select(is_first, own, next[1]);
+                 const ValueId own = b.add(b.add(at, b.lane()), b.i32(i * kWarpWidth));
+                 next[1] = b.select(b.both(heads, b.lt(next[1], b.i32(0))), own, next[1]);
                  next[2] = b.select(heads, own, next[2]);
                }
                return next;
              });
-  b.store(counts_, {b.block()}, found[0], is_first_lane(b));
+  const ValueId count = over_lanes(b, Op::add, found[0]);
+  b.store(counts_, {b.block()}, b.convert(count, DType::i64), is_first_lane(b));
   if (!places_) return;
-  const ValueId far = b.param(elements_);
-  const ValueId first = b.select(b.lt(found[1], b.i64(0)), far, found[1]);
+  const auto tell = [&](int buffer, ValueId place) {
+    const ValueId there = b.add(chunk.begin, b.convert(place, DType::i64));
+    b.store(buffer, {b.block()}, b.select(b.lt(place, b.i32(0)), b.i64(-1), there),
+            is_first_lane(b));
+  };
+  // Lanes without a head say that theirs is behind all.
+  const ValueId first = b.select(b.lt(found[1], b.i32(0)), size, found[1]);
   const ValueId least = over_lanes(b, Op::min, first);
-  b.store(firsts_, {b.block()}, b.select(b.lt(least, far), least, b.i64(-1)), is_first_lane(b));
-  b.store(lasts_, {b.block()}, over_lanes(b, Op::max, found[2]), is_first_lane(b));
+  tell(firsts_, b.select(b.lt(least, size), least, none));
+  tell(lasts_, over_lanes(b, Op::max, found[2]));
 }
 
 void HeadChunks::lower_place() {
   Builder b(program_);
-  const ValueId chunks = b.param(chunks_), lane = b.convert(b.lane(), DType::i64);
-  const ValueId last = b.splat(b.i32(kWarpWidth - 1));
-  Builder::Values start = {b.splat(b.i64(0))};
-  if (places_) start.push_back(b.splat(b.i64(-1)));
-  const ValueId total = b.loop(
-      b.i64(0), chunks, b.i64(kWarpWidth * kRows), start,
-      [&](ValueId first, const Builder::Values& carried) -> Builder::Values {
-        Builder::Values next = carried, at, exists, counts, lasts;
-        for (int i = 0; i < kRows; ++i) {
-          at.push_back(b.add(first, b.i64(std::int64_t{i} * kWarpWidth)));
-          exists.push_back(b.lt(lane, b.sub(chunks, at.back())));
-          counts.push_back(b.load(counts_, {at.back()}, 1, exists.back()));
-          if (places_) lasts.push_back(b.load(lasts_, {at.back()}, 1, exists.back()));
-        }
-        for (std::size_t i = 0; i < kRows; ++i) {
-          const ValueId sum = sum_so_far(b, counts[i]);
-          b.store(before_, {at[i]}, b.add(next[0], b.sub(sum, counts[i])), exists[i]);
-          next[0] = b.add(next[0], b.shuffle_from(sum, last));
-          if (!places_) continue;
-          const ValueId place = b.select(exists[i], lasts[i], b.i64(-1));
-          const ValueId largest = largest_so_far(b, place);
-          const ValueId others = b.select(is_first_lane(b), b.i64(-1), b.shuffle_up(largest, 1));
-          b.store(last_before_, {at[i]}, b.compute(Op::max, {next[1], others}), exists[i]);
-          next[1] = b.compute(Op::max, {next[1], b.shuffle_from(largest, last)});
-        }
-        return next;
-      })[0];
+  const ValueId chunks = b.param(chunks_), last_lane = b.splat(b.i32(kWarpWidth - 1));
+  const ValueId own = b.mul(b.convert(b.lane(), DType::i64), b.i64(kCounts));
+  const auto at_lane = [&](ValueId first, int i) {
+    return Address{.base = b.add(first, b.i64(i)), .group = 1, .stride = kCounts};
+  };
+  const ValueId none = b.splat(b.i64(-1));
+  const ValueId total =
+      b.loop(b.i64(0), chunks, b.i64(kWarpWidth * kCounts), {b.splat(b.i64(0)), none},
+             [&](ValueId first, const Builder::Values& carried) -> Builder::Values {
+               Builder::Values exists, counts, numbers;
+               for (int i = 0; i < kCounts; ++i) {
+                 numbers.push_back(b.add(b.add(first, own), b.i64(i)));
+                 exists.push_back(b.lt(numbers.back(), chunks));
+                 counts.push_back(b.load(counts_, at_lane(first, i), 1, exists.back()));
+               }
+               ValueId sum = b.i64(0), last = none;
+               for (std::size_t i = 0; i < kCounts; ++i) {
+                 sum = b.add(sum, counts[i]);
+                 last = b.select(b.lt(b.i64(0), counts[i]), numbers[i], last);
+               }
+               const ValueId sums = sum_so_far(b, sum), lasts = largest_so_far(b, last);
+               const ValueId others = b.select(is_first_lane(b), none, b.shuffle_up(lasts, 1));
+               ValueId before = b.add(carried[0], b.sub(sums, sum));
+               ValueId begun = b.compute(Op::max, {carried[1], others});
+               for (std::size_t i = 0; i < kCounts; ++i) {
+                 const Address at = at_lane(first, static_cast<int>(i));
+                 b.store(before_, at, before, exists[i]);
+                 b.store(begun_in_, at, begun, exists[i]);
+                 before = b.add(before, counts[i]);
+                 begun = b.select(b.lt(b.i64(0), counts[i]), numbers[i], begun);
+               }
+               return {b.add(carried[0], b.shuffle_from(sums, last_lane)),
+                       b.compute(Op::max, {carried[1], b.shuffle_from(lasts, last_lane)})};
+             })[0];
   b.store(total_, {b.i64(0)}, total, is_first_lane(b));
+}
+
+ValueId HeadChunks::last_before(Builder& b, ValueId chunk) {
+  const ValueId begun = begun_in(b, chunk);
+  return b.branch_uniform(
+      b.compute(Op::ge, {begun, b.i64(0)}), [&] { return b.load_uniform(lasts_, begun); },
+      [&] { return b.i64(-1); });
 }
 
 }  // namespace chainfold::codegen

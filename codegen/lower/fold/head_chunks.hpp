@@ -1,8 +1,8 @@
 // HeadChunks: how many segments begin in each chunk of elements, where a condition tells.
 //
-// A first launch counts the heads of each chunk, and a second one says how many come before each.
-// Where asked for they tell as well where a chunk's first and last head is, and where the last one
-// before it is.
+// A first launch counts the heads of each chunk. A second one says how many come before each chunk,
+// and in which one the last of those is. Where asked for, the first tells as well where a chunk's
+// first and last head is.
 #pragma once
 
 #include <vector>
@@ -35,9 +35,12 @@ class HeadChunks final : public PathRows {
   /// Heads before a chunk (uniform i64), and those of it.
   ValueId heads_before(Builder& b, ValueId chunk) { return b.load_uniform(before_, chunk); }
   ValueId heads_of(Builder& b, ValueId chunk) { return b.load_uniform(counts_, chunk); }
-  /// The place of a chunk's first head, and of the last one before the chunk; -1: there is none.
+  /// The last chunk before this one that has heads; -1: there is none.
+  ValueId begun_in(Builder& b, ValueId chunk) { return b.load_uniform(begun_in_, chunk); }
+  /// Where places are told: that of a chunk's first head, and of the last one before the chunk; -1:
+  /// there is none.
   ValueId first_of(Builder& b, ValueId chunk) { return b.load_uniform(firsts_, chunk); }
-  ValueId last_before(Builder& b, ValueId chunk) { return b.load_uniform(last_before_, chunk); }
+  ValueId last_before(Builder& b, ValueId chunk);
 
  private:
   void lower_count();
@@ -47,9 +50,8 @@ class HeadChunks final : public PathRows {
   const Graph& graph_;
   std::vector<int> rooms_;
   int elements_, length_, chunks_;
-  int counts_ = 0, before_ = 0, total_ = 0;
   bool places_;
-  int firsts_ = 0, lasts_ = 0, last_before_ = 0;
+  int counts_ = 0, before_ = 0, total_ = 0, begun_in_ = 0, firsts_ = 0, lasts_ = 0;
 };
 
 /// Of each lane the sum, or the largest, of all lanes up to it.

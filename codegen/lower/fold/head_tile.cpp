@@ -17,7 +17,7 @@ HeadTile::HeadTile(Builder& builder, Program& program, TileLowering& tile, const
       going_(builder, tile, graph, true),
       elements_(elements),
       each_(elements_a_lane(plan)),
-      asks_places_(tile.uses_index()),
+      asks_places_(reads_index(graph)),
       asks_extent_(segments_read_extent(graph)) {
   auto& shared = program.launches.back().shared;
   flags_ = static_cast<int>(shared.size());

@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/fold/head_chunks.hpp"
 #include "chainfold/codegen/lower/fold/head_tile.hpp"
 #include "chainfold/codegen/lower/fold/path_outputs.hpp"
@@ -44,7 +45,8 @@ class HeadTilesLowering {
         min(max(ceil_div(tiles, plan.parts.wanted), 1), kMostItems / elements_a_row(plan));
     length_ = add_size(program_, "stretch", each * elements_a_row(plan));
     stretches_ = add_size(program_, "stretches", ceil_div(places, param_size(program_, length_)));
-    chunks_ = std::make_unique<HeadChunks>(program_, graph, elements_, length_, stretches_, true);
+    chunks_ = std::make_unique<HeadChunks>(program_, graph, elements_, length_, stretches_,
+                                           asks_places());
     open_ = static_cast<int>(program_.buffers.size());
     declare_states(program_, graph, param_size(program_, stretches_), 1, "open");
     begun_ = static_cast<int>(program_.buffers.size());
@@ -65,6 +67,17 @@ class HeadTilesLowering {
   }
 
  private:
+  /// Whether outputs or elements ask for places in segments.
+  [[nodiscard]] bool asks_places() const {
+    return reads_index(graph_) || segments_read_extent(graph_);
+  }
+  /// How many elements the segment has that a stretch's first head ends.
+  ValueId extent_of(Builder& b, ValueId stretch) {
+    if (!asks_places()) return kNoValue;
+    const ValueId head = chunks_->first_of(b, stretch);
+    const ValueId end = b.select(b.lt(head, b.i64(0)), b.param(elements_), head);
+    return b.sub(end, chunks_->last_before(b, stretch));
+  }
   static StateArrays states(int first) { return {StateArrays::Memory::global, first}; }
 
   void lower_fold() {
@@ -88,7 +101,8 @@ class HeadTilesLowering {
     };
     // The next tile's loads are under way while a tile is folded.
     const ValueId yes = b.boolean(true);
-    Builder::Values init = heads.flatten(heads.begin(chunks_->last_before(b, b.block())));
+    const ValueId head_at = asks_places() ? chunks_->last_before(b, b.block()) : kNoValue;
+    Builder::Values init = heads.flatten(heads.begin(head_at));
     const auto fields = static_cast<std::ptrdiff_t>(init.size());
     const Builder::Values elements = heads.load_elements(begin, yes);
     init.insert(init.end(), elements.begin(), elements.end());
@@ -126,16 +140,13 @@ class HeadTilesLowering {
     b.branch(
         b.both(begun, b.compute(Op::bit_or, {is_last, has_heads})),
         [&] {
-          const ValueId begin = chunks_->last_before(b, stretch);
-          const ValueId head = chunks_->first_of(b, stretch);
-          const ValueId end = b.select(b.lt(head, b.i64(0)), b.param(elements_), head);
-          const ValueId first = b.div(begin, b.param(length_));
+          const ValueId first = chunks_->begun_in(b, stretch);
           const Partials all = merge_states(b, program_, tile, states(open_), first,
                                             b.sub(stretch, first), tile.identities());
           on_first_warp(b, plan_.warps, [&] {
             const Partials folded = tile.merge(all, states(begun_).load_one(b, tile, stretch));
             PathOutputs outputs(b, tile, graph_, plan_, *chunks_, kNoValue, false);
-            outputs.put_one(segment, folded, b.sub(end, begin));
+            outputs.put_one(segment, folded, extent_of(b, stretch));
           });
           return Builder::Values{};
         },

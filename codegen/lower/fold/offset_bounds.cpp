@@ -14,17 +14,20 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Offsets that a lane has under way.
-constexpr int kCheckLoads = 4;
+/// Offsets that a lane has under way, and warps of a block: enough for memory to be busy.
+constexpr int kCheckLoads = 8, kCheckWarps = 8;
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
 class OffsetBounds final : public PathBounds {
  public:
   OffsetBounds(Program& program, const Graph& graph, const Plan& plan, int elements)
-      : program_(program), plan_(plan), elements_(elements) {
+      : program_(program),
+        // Blocks whose lanes are elements of vectors are one warp.
+        warps_(plan.vector_lanes ? 1 : kCheckWarps),
+        elements_(elements) {
     bounds_ = declare_bounds(program, graph);
     segments_ = add_param(program, "segments", DType::i64, ParamRole::segments);
-    const int per_block = kWarpWidth * kCheckLoads * plan.warps;
+    const int per_block = kWarpWidth * kCheckLoads * warps_;
     checks_ = add_size(program, "checks",
                        min(max(ceil_div(most_segments(), per_block), 1), kMostCheckWords));
     checked_ = declare_scratch(program, "wrong", DType::i64, param_size(program, checks_));
@@ -34,7 +37,7 @@ class OffsetBounds final : public PathBounds {
   [[nodiscard]] SizeExpr most_segments() const override { return param_size(program_, segments_); }
   void lower() override {
     program_.launches.push_back(
-        {.name = "check_bounds", .grid = param_size(program_, checks_), .warps = plan_.warps});
+        {.name = "check_bounds", .grid = param_size(program_, checks_), .warps = warps_});
     lower_check();
   }
   ValueId segments(Builder& b) override { return b.param(segments_); }
@@ -56,10 +59,9 @@ class OffsetBounds final : public PathBounds {
     SegmentBounds bounds(b, bounds_, b.param(elements_), b.param(segments_));
     const ValueId segments = b.param(segments_), elements = b.param(elements_);
     const ValueId zero = b.i64(0), nothing = b.i64(kNothing);
-    const ValueId warp =
-        b.add(b.mul(b.block(), b.i64(plan_.warps)), b.convert(b.warp(), DType::i64));
+    const ValueId warp = b.add(b.mul(b.block(), b.i64(warps_)), b.convert(b.warp(), DType::i64));
     constexpr int kTrip = kWarpWidth * kCheckLoads;
-    const ValueId stride = b.mul(b.param(checks_), b.i64(std::int64_t{kTrip} * plan_.warps));
+    const ValueId stride = b.mul(b.param(checks_), b.i64(std::int64_t{kTrip} * warps_));
     const auto either = [&](ValueId x, ValueId y) { return b.compute(Op::bit_or, {x, y}); };
     ValueId wrong = b.loop(b.mul(warp, b.i64(kTrip)), segments, stride, {b.splat(nothing)},
                            [&](ValueId at, const Builder::Values& carried) -> Builder::Values {
@@ -93,16 +95,16 @@ class OffsetBounds final : public PathBounds {
       wrong = b.select(b.both(none, bad), zero, wrong);
     }
     wrong = first_of_lanes(b, b.splat(wrong));
-    if (plan_.warps > 1) {
+    if (warps_ > 1) {
       auto& shared = b.shared();
-      shared.push_back({"wrong", DType::i64, plan_.warps});
+      shared.push_back({"wrong", DType::i64, warps_});
       const ValueId first_lane = b.compute(Op::eq, {b.lane(), b.i32(0)});
       b.shared_store(0, {b.convert(b.warp(), DType::i64)}, wrong, first_lane);
       b.barrier();
-      const ValueId there = b.compute(Op::lt, {b.lane(), b.i32(plan_.warps)});
+      const ValueId there = b.compute(Op::lt, {b.lane(), b.i32(warps_)});
       wrong = first_of_lanes(b, b.select(there, b.shared_load(0, {zero}, 1, there), nothing));
     }
-    on_first_warp(b, plan_.warps, [&] {
+    on_first_warp(b, warps_, [&] {
       b.store(checked_, {b.block()}, wrong, b.compute(Op::eq, {b.lane(), b.i32(0)}));
     });
   }
@@ -126,7 +128,7 @@ class OffsetBounds final : public PathBounds {
   }
 
   Program& program_;
-  const Plan& plan_;
+  int warps_;
   BoundBuffers bounds_;
   int elements_, segments_ = 0, checks_ = 0, checked_ = 0;
 };

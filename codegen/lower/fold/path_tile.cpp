@@ -32,7 +32,6 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
       going_(builder, tile, graph, early_elements_),
       elements_(elements),
       segments_(segments),
-      turns_(plan.path.turn),
       asks_before_(asks_before(graph)),
       asks_behind_(asks_behind(graph)),
       asks_extent_(elements_read_extent(graph)),
@@ -44,13 +43,6 @@ PathTile::PathTile(Builder& builder, Program& program, TileLowering& tile, const
   shared.push_back({"heads", DType::u8, (all / kStep + 1) * kStep});
   own_ = StateArrays::in_shared(program, graph, "own", all);
   before_ = StateArrays::in_shared(program, graph, "before", kWarpWidth * plan.rows);
-  turned_ = static_cast<int>(shared.size());
-  if (!turns_) return;
-  for (const std::size_t input : used_inputs()) {
-    const GraphInput& from = graph.inputs[input];
-    const int size = size_of(from.type), units = (all * size + kTurnUnit - 1) / kTurnUnit;
-    shared.push_back({"turned_" + from.name, from.type, units * (kTurnUnit + kTurnGap) / size});
-  }
 }
 
 PathTile::Going PathTile::fold(const Span& span, const Going& going, const Sink& ended,
@@ -89,14 +81,13 @@ PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
   const std::vector<std::size_t> used = used_inputs();
   std::size_t next = 2;
   std::vector<Loaded> loads;
+  const ValueId place = b_.mul(b_.lane(), b_.i32(each));
   for (int i = 0; i < each; i += width) {
     Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue), .width = width};
     for (const std::size_t input : used) load.inputs[input] = span.early[next++];
     Builder::Values counts, positions;
-    const LoadPlace lies = place_of_load(i);
-    const ValueId place = b_.mul(b_.lane(), b_.i32(lies.each));
     for (int j = 0; j < width; ++j) {
-      const ValueId at = b_.add(place, b_.i32(static_cast<std::int32_t>(lies.base) + j));
+      const ValueId at = b_.add(place, b_.i32(i + j));
       positions.push_back(
           b_.add(i64_of(b_.sub(at, first_)), ahead_ == kNoValue ? b_.i64(0) : ahead_));
       // The tile begins in some lane's first load, and ends in some lane's last one.

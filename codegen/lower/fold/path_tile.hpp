@@ -130,15 +130,6 @@ class PathTile {
   ValueId base_of(ValueId element);
   std::vector<std::size_t> used_inputs() const;
   Builder::Values load_anywhere(ValueId first, ValueId end);
-  /// Where in a row a lane's load that begins with its element `element` lies: behind the row's
-  /// first element by `base`, and by `each` from lane to lane.
-  struct LoadPlace {
-    std::int64_t base = 0;
-    int each = 1;
-  };
-  [[nodiscard]] LoadPlace place_of_load(int element) const;
-  /// Loads that lie side by side as loads of elements that follow each other in each lane.
-  Builder::Values turn(const Builder::Values& loads);
   /// An offset as a place of the stretch: one before it, or kFar, for what lies further off.
   ValueId near_of(ValueId offset);
   ValueId place_of(ValueId near, const Span& span);
@@ -193,8 +184,6 @@ class PathTile {
   ValueId stretch_first_ = kNoValue;                       // the place of its first element, i32
   // Elements and segments from there on, as far as 32 bits reach.
   ValueId near_elements_ = kNoValue, near_segments_ = kNoValue;
-  bool turns_;                  // loads lie side by side until turned
-  int turned_ = 0;              // arrays of elements, one an input that is used
   int flags_ = 0;               // an array of bytes, one an element and one behind them
   StateArrays own_, before_;    // a state an element, and one a lane
   ValueId base_ = kNoValue;     // the tile's first element, on a load's boundary

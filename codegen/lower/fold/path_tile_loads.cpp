@@ -120,32 +120,24 @@ ValueId PathTile::extents_at(ValueId first, const Span& span) {
       })[0];
 }
 
-PathTile::LoadPlace PathTile::place_of_load(int element) const {
-  const int width = plan_.load_width;
-  if (!turns_) return {.base = element, .each = elements_a_lane(plan_)};
-  return {.base = std::int64_t{element / width} * kWarpWidth * width, .each = width};
-}
-
 /// Vectors from `first` on that lie anywhere in the input, as far as they begin before `end`.
 Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
   const std::vector<std::size_t> used = used_inputs();
-  const ValueId own = b_.mul(b_.lane(), b_.i32(place_of_load(0).each));
+  const ValueId own = b_.mul(b_.lane(), b_.i32(each));
   // Lanes behind the tile load nothing, and what begins before its end may lie behind the input.
   const ValueId room =
       b_.min(b_.sub(b_.min(end, near_elements_), first), b_.i32(elements_a_row(plan_)));
   const ValueId begins = in_all(first);
-  const auto load = [&](int i, int j, int count) {
-    const LoadPlace lies = place_of_load(i);
-    const std::int64_t base = lies.base + j;
-    const ValueId mask = b_.lt(b_.add(own, b_.i32(static_cast<std::int32_t>(base))), room);
-    return tile_.load(address_of(b_.add(begins, b_.i64(base)), count, lies.each), count, mask,
+  const auto load = [&](int element, int count) {
+    const ValueId mask = b_.lt(b_.add(own, b_.i32(element)), room);
+    return tile_.load(address_of(b_.add(begins, b_.i64(element)), count, each), count, mask,
                       kNoValue);
   };
   const auto vectors = [&] {
     Builder::Values values;
     for (int i = 0; i < each; i += width) {
-      const Loaded some = load(i, 0, width);
+      const Loaded some = load(i, width);
       for (const std::size_t input : used) values.push_back(some.inputs[input]);
     }
     return values;
@@ -155,7 +147,7 @@ Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
     for (int i = 0; i < each; i += width) {
       std::vector<Builder::Values> pieces(used.size());
       for (int j = 0; j < width; ++j) {
-        const Loaded some = load(i, j, 1);
+        const Loaded some = load(i + j, 1);
         for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(some.inputs[used[u]]);
       }
       for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
@@ -167,42 +159,6 @@ Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   const ValueId inside =
       b_.compute(Op::le, {b_.add(first, b_.i32(elements_a_row(plan_))), near_elements_});
   return b_.branch(inside, vectors, elements);
-}
-
-Builder::Values PathTile::turn(const Builder::Values& loads) {
-  const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const std::vector<std::size_t> used = used_inputs();
-  const auto count = static_cast<int>(used.size());
-  const auto size = [&](int u) {
-    return size_of(graph_.inputs[used[static_cast<std::size_t>(u)]].type);
-  };
-  const auto cell = [&](int u, std::int64_t place) {
-    const int unit = kTurnUnit / size(u), gap = kTurnGap / size(u);
-    return place + place / unit * gap;
-  };
-  for (int i = 0; i < each; i += width) {
-    for (int u = 0; u < count; ++u) {
-      const int unit = kTurnUnit / size(u), gap = kTurnGap / size(u);
-      Address at{.base = b_.i64(cell(u, place_of_load(i).base))};
-      if (unit < kWarpWidth * width) at = {at.base, unit / width, unit + gap};
-      b_.shared_store(turned_ + u, at, loads[static_cast<std::size_t>(i / width * count + u)]);
-    }
-  }
-  b_.barrier();
-  std::vector<ValueId> first(used.size());  // the cells of lanes' first elements
-  for (int u = 0; u < count; ++u) {
-    const int lanes = kTurnUnit / size(u) / each;  // whose elements a unit has
-    const ValueId units = b_.compute(Op::shr, {b_.lane(), b_.i32(ceil_log2(lanes))});
-    first[static_cast<std::size_t>(u)] =
-        b_.add(b_.mul(b_.lane(), b_.i32(each)), b_.mul(units, b_.i32(kTurnGap / size(u))));
-  }
-  Builder::Values turned;
-  for (int i = 0; i < each; i += width)
-    for (int u = 0; u < count; ++u)
-      turned.push_back(b_.shared_load(
-          turned_ + u,
-          {.base = b_.i64(i), .group = 1, .offset = first[static_cast<std::size_t>(u)]}, width));
-  return turned;
 }
 
 /// The tile's elements and no others: those of another tile may be stored meanwhile.
@@ -267,7 +223,6 @@ void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head
   Builder::Values values;
   if (early_elements_) {
     values.assign(span.early.begin() + 2, span.early.end());
-    if (turns_) values = turn(values);
   } else if (scanned_ != nullptr || mirrored_) {
     values = load_own(row, used);
   } else {
