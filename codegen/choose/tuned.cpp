@@ -20,6 +20,9 @@ constexpr std::array kDevices{
                 tuned.parts.from_bytes = 128 * 1024;
                 tuned.parts.moments_from = 1;
               }},
+    // Their code takes more registers, and spills where a multiprocessor is to hold more.
+    DeviceRow{[](const Target& target) { return target.arch >= 100; },
+              [](Tuned& tuned) { tuned.head_tiles.blocks = 16; }},
 };
 
 }  // namespace

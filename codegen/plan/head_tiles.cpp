@@ -69,8 +69,8 @@ StrategyRow head_tiles_strategy() {
   return {.id = Strategy::head_tiles,
           .name = "head_tiles",
           .serves =
-              "folds over segments that heads begin, of any types and alignment, where lanes are "
-              "threads: depth is loads of a lane that follow each other, of 16 elements in all at "
+              "folds over segments that heads begin, of any types and alignment, on "
+              "GPUs: depth is loads of a lane that follow each other, of 16 elements in all at "
               "most, as far as shared memory holds a state for each element of a tile, parts is "
               "stretches of elements, one a warp, as far as there are tiles for them, blocks (0: "
               "any) is how many of a warp a multiprocessor is to hold, and warps is those of a "

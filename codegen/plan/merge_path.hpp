@@ -18,7 +18,7 @@ inline constexpr int kMostHeadChunks = 4096;
 /// Stretches, at most: one may have to merge what all the others left.
 inline constexpr int kMostStretches = 1 << 16;
 
-/// Items of a stretch, at most: places of it, and of what lanes look at beyond, fit into 32 bits.
+/// Items of a stretch, at most: its places, and those that lanes look at beyond, fit 32 bits.
 inline constexpr std::int64_t kMostItems = std::int64_t{1} << 29;
 
 /// Elements that a lane takes one behind the other, and those of a row of lanes.

@@ -262,6 +262,9 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {.program = "sum_f32", .segment = 0, .target = "cpu", .ragged = "offsets"},
     {.program = "argmax_f16", .segment = 0, .target = "sm_75", .ragged = "pairs"},
     {.program = "longest_run_f32", .segment = 0, .target = "sm_80", .ragged = "heads"},
+    {.program = "sum_f32", .segment = 0, .target = "sm_90", .ragged = "heads"},
+    {.program = "argmax_f16", .segment = 0, .target = "sm_120", .ragged = "heads"},
+    {.program = "sum_f32", .segment = 0, .target = "cpu", .ragged = "heads"},
     {.program = "scan_sum_f32", .segment = 0, .target = "sm_90", .ragged = "pairs"},
     {.program = "scan_backward_f16", .segment = 0, .target = "sm_90", .ragged = "heads"},
     // Bitmaps.

@@ -9,7 +9,7 @@ struct TunedHeadTiles {
   /// Bytes of a tile in shared memory up to which enough blocks are at work at once.
   int tile_bytes = 7 * 1024;
   /// Blocks of one warp that a multiprocessor is to hold, and stretches: so many waves of those.
-  int blocks = 16, waves = 1;
+  int blocks = 20, waves = 1;
   /// Warps of a block that merges what stretches left.
   int warps = 2;
 };

@@ -35,6 +35,7 @@
 #include "chainfold/codegen/plan/choice.hpp"
 #include "chainfold/codegen/plan/hints.hpp"
 #include "chainfold/codegen/plan/make.hpp"
+#include "chainfold/codegen/plan/merge_path.hpp"
 #include "chainfold/codegen/plan/parts.hpp"
 #include "chainfold/codegen/plan/plan.hpp"
 #include "chainfold/codegen/plan/print.hpp"
@@ -1820,7 +1821,7 @@ TEST(ChoosePlan, SeveralFoldsOfShortSegments) {
   const auto strategy = [&](const Computation& computation, std::int64_t segment) {
     return codegen::default_choice(computation.graph(), gpu, {.segment = segment}).strategy;
   };
-  using codegen::Strategy;
+
   for (const std::int64_t segment : {16, 32, 48, 64, 100, 128}) {
     const Computation extremes = over(segments(segment), min(x), max(x));
     const Computation filtered =
@@ -1880,6 +1881,30 @@ TEST(ChoosePlan, TakesASegmentOfTwoInputsInOneBatchRatherThanTwo) {
     // A merge of pairs an element holds more.
     EXPECT_EQ(choice_of(over(whole(), argmax(x * y)), 4096, arch).depth, 8);
   }
+}
+
+/// Heads are found as they are folded on GPUs; scans and CPUs want offsets.
+TEST(ChoosePlan, SegmentsThatDataTell) {
+  const auto x = input<float>("x");
+  const auto begins = heads(input<bool>("begins"));
+  const auto strategy = [](const Computation& computation, const codegen::Target& target) {
+    const auto plan = codegen::choose_plan(computation.graph(), target, {});
+    verify(plan, computation.graph(), target);
+    return plan.strategy;
+  };
+  for (const int arch : {75, 90, 120}) {
+    const codegen::Target gpu = codegen::gpu_target(arch);
+    EXPECT_EQ(strategy(over(begins, sum(x), count()), gpu), Strategy::head_tiles);
+    EXPECT_EQ(strategy(over(begins, inclusive(sum(x))), gpu), Strategy::merge_path);
+    EXPECT_EQ(strategy(over(offsets("o"), sum(x)), gpu), Strategy::merge_path);
+  }
+  EXPECT_EQ(strategy(over(begins, sum(x)), codegen::cpu_target(2, "znver4")), Strategy::merge_path);
+  // Of 300 bytes a state, as many elements a tile as shared memory holds.
+  const auto plan =
+      codegen::choose_plan(over(begins, sum(x), mean(x * x), variance(x), stddev(x + 1)).graph(),
+                           codegen::gpu_target(90), {});
+  EXPECT_EQ(plan.strategy, Strategy::head_tiles);
+  EXPECT_LT(codegen::elements_a_lane(plan), 16);
 }
 
 }  // namespace
