@@ -22,15 +22,18 @@ std::optional<PlanChoice> head_tiles_choice(const Graph& graph, const Target& ta
   choice.mma = false;
   choice.warps = tuned.warps;
   choice.bytes = load_bytes(graph, target);
-  choice.occupancy = tuned.blocks;
-  choice.parts = std::min(kMostStretches, tuned.waves * tuned.blocks * target.processors);
   Plan plan;
   plan.load_width = widest_of(graph, target, request, choice.bytes).aligned;
   plan.depth = std::max(1, tuned.elements_a_lane / plan.load_width);
   plan.state_bytes = state_bytes(graph);
   // Of long states a tile has fewer.
-  while (plan.depth > 1 && head_tile_bytes(plan) > tuned.tile_bytes) plan.depth /= 2;
+  while (plan.depth > 1 && head_tile_bytes(plan, graph) > tuned.tile_bytes) plan.depth /= 2;
   choice.depth = plan.depth;
+  // As many as a multiprocessor holds, since stretches are one wave of them.
+  choice.occupancy = std::min(tuned.blocks, target.resident_warps / 2);
+  while (choice.occupancy > 1 && !target.fits_shared(head_tile_bytes(plan, graph), choice.occupancy))
+    --choice.occupancy;
+  choice.parts = std::min(kMostStretches, tuned.waves * choice.occupancy * target.processors);
   if (!make_plan(graph, target, request, choice)) return std::nullopt;
   return choice;
 }

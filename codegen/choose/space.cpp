@@ -49,6 +49,7 @@ class Space {
     seen_.push_back(std::move(text));
     choices_.push_back(choice);
   }
+  /// The choice with one decision taken differently, for each value after the other.
   void vary(const PlanChoice& around, int PlanChoice::* decision,
             std::initializer_list<int> values) {
     for (const int value : values) {
@@ -452,7 +453,8 @@ std::vector<PlanChoice> plan_space(const Graph& graph, const Target& target,
   if (best_guess.strategy == Strategy::head_tiles) {
     space.vary(best_guess, &PlanChoice::depth, {1, 2, 4, 8, 16});
     space.vary(best_guess, &PlanChoice::parts, {best_guess.parts / 2, best_guess.parts * 2});
-    space.add(merge_path_choice(graph, target, request));
+    space.vary(best_guess, &PlanChoice::bytes, {8, 4});
+    add_merge_paths(space, merge_path_choice(graph, target, request));
     return space.take();
   }
   if (best_guess.strategy == Strategy::merge_path) {

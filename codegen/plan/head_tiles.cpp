@@ -12,10 +12,6 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// A lane loads its flags at once.
-constexpr int kMostElements = 16;
-/// Blocks of one warp that a multiprocessor holds.
-constexpr int kMostBlocks = 32;
 /// Launches: heads are counted and placed, stretches are folded, and what lies in several merged.
 constexpr int kLaunches = 4;
 
@@ -37,8 +33,9 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.occupancy = choice.occupancy;
   plan.combine_states = true;
   plan.launches = kLaunches;
-  if (elements_a_lane(plan) > kMostElements || choice.occupancy < 0 ||
-      choice.occupancy > kMostBlocks || head_tile_bytes(plan) > site.target.shared_bytes)
+  if (elements_a_lane(plan) > kMostLaneElements || choice.occupancy < 0 ||
+      choice.occupancy > kMostPathBlocks ||
+      head_tile_bytes(plan, site.graph) > site.target.shared_bytes)
     return std::nullopt;
   return finish_folds(plan, choice, site);
 }
@@ -52,17 +49,21 @@ void verify_own(const Plan& plan, const Graph& graph, const Target& target,
                 const RequireRule& require) {
   require(has_heads(graph) && !has_scans(graph), "head tiles are of folds of what heads begin");
   require(!target.vector_lanes, "lanes vote and exchange");
-  require(elements_a_lane(plan) <= kMostElements, "a lane loads its flags at once");
+  require(elements_a_lane(plan) <= kMostLaneElements, "a lane loads its flags at once");
   require(plan.parts.wanted > 0, "stretches have tiles");
-  require(head_tile_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");
+  require(head_tile_bytes(plan, graph) <= target.shared_bytes,
+          "tiles fit the target's shared memory");
   require(plan.combine_states, "tiles merge states");
   require(plan.launches == kLaunches, "launches find heads, fold, and merge");
 }
 
 }  // namespace
 
-std::int64_t head_tile_bytes(const Plan& plan) {
-  return elements_a_row(plan) * (plan.state_bytes + size_of(DType::u8) + size_of(DType::i32));
+bool asks_heads(const Graph& graph) { return reads_index(graph) || segments_read_extent(graph); }
+
+std::int64_t head_tile_bytes(const Plan& plan, const Graph& graph) {
+  const int place = asks_heads(graph) ? size_of(DType::i32) : 0;
+  return elements_a_row(plan) * (plan.state_bytes + size_of(DType::u8) + place);
 }
 
 StrategyRow head_tiles_strategy() {

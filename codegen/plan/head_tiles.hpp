@@ -9,8 +9,11 @@
 
 namespace chainfold::codegen {
 
-/// Bytes of shared memory of a tile: a state and a flag an element, and the place of a head.
-std::int64_t head_tile_bytes(const Plan& plan);
+/// Whether it has to be known where heads are: elements ask for their index, or values of segments
+/// for their length.
+bool asks_heads(const Graph& graph);
+/// Bytes of shared memory of a tile: a state and a flag an element, and where asked for a place.
+std::int64_t head_tile_bytes(const Plan& plan, const Graph& graph);
 
 /// Its row of the table of strategies.
 StrategyRow head_tiles_strategy();

@@ -17,13 +17,9 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// A lane loads its flags at once.
-constexpr int kMostElements = 16;
 /// Elements that may be added one behind the other as they are: n of f64 have a bound of 4 log2(n)
 /// u (docs/numerics.md), and take n - 1 roundings.
 constexpr int kMostInARow = 17;
-/// Blocks of one warp that a multiprocessor holds.
-constexpr int kMostBlocks = 32;
 
 constexpr PlanField kFields[] = {
     {"warps", &PlanChoice::warps},        {"depth", &PlanChoice::depth},
@@ -60,8 +56,8 @@ std::optional<Plan> make(const Plan& begun, const PlanChoice& choice, const Plan
   plan.combine_states =
       choice.apart == 0 || choice.apart > kMostInARow + 1 || has_scans(site.graph);
   plan.launches = launches_of(site.graph);
-  if (elements_a_lane(plan) > kMostElements || choice.occupancy < 0 ||
-      choice.occupancy > kMostBlocks)
+  if (elements_a_lane(plan) > kMostLaneElements || choice.occupancy < 0 ||
+      choice.occupancy > kMostPathBlocks)
     return std::nullopt;
   if (!fits_rows(plan, site.graph)) return std::nullopt;
   if (merge_path_bytes(plan) > site.target.shared_bytes) return std::nullopt;
@@ -83,7 +79,7 @@ std::string print_own(const Plan& plan, const Graph& graph) {
 void verify_own(const Plan& plan, const Graph& graph, const Target& target,
                 const RequireRule& require) {
   require(is_ragged(graph), "a merge path needs segments that data decide");
-  require(elements_a_lane(plan) <= kMostElements, "a lane loads its flags at once");
+  require(elements_a_lane(plan) <= kMostLaneElements, "a lane loads its flags at once");
   require(tile_items(plan) > 0 && plan.parts.wanted > 0, "tiles have items, and stretches tiles");
   require(merge_path_bytes(plan) <= target.shared_bytes, "tiles fit the target's shared memory");
   require(plan.combine_states || (plan.path.apart > 0 && !has_scans(graph)),
@@ -101,7 +97,7 @@ std::int64_t merge_path_bytes(const Plan& plan) {
   if (plan.path.apart > 0) return 0;  // there are no tiles
   const std::int64_t elements = std::int64_t{elements_a_row(plan)} * plan.rows;
   return (elements + std::int64_t{kWarpWidth} * plan.rows) * plan.state_bytes + elements +
-         2 * kMostElements * kWarpWidth;
+         2 * kMostLaneElements * kWarpWidth;
 }
 
 bool asks_before(const Graph& graph) {

@@ -21,6 +21,11 @@ inline constexpr int kMostStretches = 1 << 16;
 /// Items of a stretch, at most: its places, and those that lanes look at beyond, fit 32 bits.
 inline constexpr std::int64_t kMostItems = std::int64_t{1} << 29;
 
+/// Elements of a lane, at most: it loads their flags at once.
+inline constexpr int kMostLaneElements = 16;
+/// Blocks of one warp that a multiprocessor holds, at most.
+inline constexpr int kMostPathBlocks = 32;
+
 /// Elements that a lane takes one behind the other, and those of a row of lanes.
 inline int elements_a_lane(const Plan& plan) { return plan.load_width * plan.depth; }
 inline int elements_a_row(const Plan& plan) { return kWarpWidth * elements_a_lane(plan); }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "chainfold/codegen/legalize.hpp"
 #include "chainfold/codegen/plan/make.hpp"
 #include "chainfold/codegen/plan/text.hpp"
+#include "chainfold/codegen/program/print.hpp"
 #include "chainfold/tests/support/expect_scan.hpp"
 #include "chainfold/tests/support/ragged.hpp"
 #include "chainfold/tests/support/thin.hpp"
@@ -117,6 +120,110 @@ TEST(HeadTilesBits, AreTheSameEveryTime) {
           ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
     }
   }
+}
+
+/// A condition, and what it says of element i of inputs whose values are `at(input, i)`.
+struct Condition {
+  const char* name;
+  dsl::Partition partition;
+  std::function<bool(const std::function<std::int64_t(std::size_t, std::int64_t)>& at,
+                     std::int64_t i)>
+      begins;
+};
+
+/// Conditions of every kind of input, of elements far before, and of more values than registers
+/// hold beside a tile.
+TEST(HeadTilesConditions, AreLookedAtOneByOne) {
+  const auto t = input<std::int32_t>("t");
+  const auto a = input<std::int64_t>("a"), b = input<std::int64_t>("b");
+  const auto before = [](const auto& at, std::size_t of, std::int64_t i, std::int64_t far) {
+    return i >= far ? at(of, i - far) : 7;
+  };
+  const Condition conditions[] = {
+      {"lag over tiles", heads(t > lag(t, 1000, 7)),
+       [&](const auto& at, std::int64_t i) { return at(0, i) > before(at, 0, i, 1000); }},
+      {"two lags", heads(lag(t, 600, 7) == lag(t, 1201, 7)),
+       [&](const auto& at, std::int64_t i) {
+         return before(at, 0, i, 600) == before(at, 0, i, 1201);
+       }},
+      {"keys", heads(a != lag(a, 1, 7) || b != lag(b, 2, 7)),
+       [&](const auto& at, std::int64_t i) {
+         return at(0, i) != before(at, 0, i, 1) || at(1, i) != before(at, 1, i, 2);
+       }},
+      {"bits", heads(input<bool>("bits", as_bits) && t > 2),
+       [](const auto& at, std::int64_t i) { return at(0, i) != 0 && at(1, i) > 2; }},
+  };
+  const auto x = input<std::int8_t>("x");
+  for (const char* on : kTargets) {
+    const codegen::Target target = codegen::parse_target(on);
+    for (const Condition& condition : conditions) {
+      const codegen::Graph graph =
+          codegen::legalize(over(condition.partition, count(), sum(x), argmax(x)).graph(), target);
+      const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+      ASSERT_EQ(plan->strategy, codegen::Strategy::head_tiles);
+      const codegen::Compiled compiled = codegen::compile_plan(graph, target, *plan);
+      const auto number_of = [&](std::string_view name) {
+        for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+          if (graph.inputs[i].name == name) return i;
+        return graph.inputs.size();
+      };
+      for (const std::int64_t n : {1, 700, 1024, 5000}) {
+        SCOPED_TRACE(fmt::format("{} on {}, n {}", condition.name, on, n));
+        const auto inputs = make_inputs(graph, n, Fill::whole, 11);
+        // The condition's inputs come in the order of its nodes.
+        std::vector<std::size_t> read;
+        for (const char* name : {"bits", "t", "a", "b"})
+          if (number_of(name) < graph.inputs.size()) read.push_back(number_of(name));
+        const std::function<std::int64_t(std::size_t, std::int64_t)> at = [&](std::size_t input,
+                                                                              std::int64_t i) {
+          const Column& column = inputs[read[input]];
+          return graph.inputs[read[input]].access == codegen::InputAccess::bits
+                     ? static_cast<std::int64_t>(column.get(i) & 1)
+                     : static_cast<std::int64_t>(
+                           codegen::double_of_bits(column.type(), column.get(i)));
+        };
+        InterpCase c;
+        c.elements = n;
+        c.ragged = Ragged{};
+        c.ragged->heads = true;
+        auto& segments = c.ragged->segments;
+        for (std::int64_t i = 0; i < n; ++i) {
+          if (i > 0 && !condition.begins(at, i)) {
+            ++segments.back().second;
+          } else {
+            segments.emplace_back(i, i + 1);
+          }
+        }
+        const std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, {}, c);
+        ASSERT_EQ(outputs[0].count(), static_cast<std::int64_t>(segments.size()));
+        const Column& values = inputs[number_of("x")];
+        for (std::size_t s = 0; s < segments.size(); ++s) {
+          const auto [begin, end] = segments[s];
+          std::int64_t sum = 0, best = begin;
+          for (std::int64_t i = begin; i < end; ++i) {
+            const auto value = static_cast<std::int8_t>(values.get(i));
+            sum += value;
+            if (value > static_cast<std::int8_t>(values.get(best))) best = i;
+          }
+          const auto row = static_cast<std::int64_t>(s);
+          ASSERT_EQ(outputs[0].get(row), static_cast<Bits>(end - begin)) << row;
+          ASSERT_EQ(static_cast<std::int64_t>(outputs[1].get(row)), sum) << row;
+          ASSERT_EQ(outputs[2].get(row), static_cast<Bits>(best - begin)) << row;
+        }
+      }
+    }
+  }
+}
+
+/// A condition's nodes are looked at once, however many others read them.
+TEST(HeadTilesConditions, OfSharedNodesAreShort) {
+  auto h = let(input<std::int32_t>("t"));
+  for (int i = 0; i < 40; ++i) h = let(h ^ (h >> 1));
+  const codegen::Target target = codegen::parse_target("sm_90");
+  const codegen::Graph graph =
+      codegen::legalize(over(heads((h & 1) == 0), count()).graph(), target);
+  const auto plan = make_plan(graph, target, {}, codegen::default_choice(graph, target, {}));
+  EXPECT_LT(print(codegen::compile_plan(graph, target, *plan).program).size(), 1'000'000U);
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Elements of a chunk are a multiple of so many.
-constexpr int kChunk = kWarpWidth * 4;
+/// Elements of a chunk are a multiple of what a trip counts.
+constexpr int kChunk = kWarpWidth * HeadChunks::kRows;
 
 class HeadBounds final : public PathBounds {
  public:
@@ -25,7 +25,7 @@ class HeadBounds final : public PathBounds {
     const int length =
         add_size(program, "chunk", max(ceil_div(n, kMostHeadChunks * kChunk), 1) * kChunk);
     count_ = add_size(program, "chunks", ceil_div(n, param_size(program, length)));
-    chunks_ = std::make_unique<HeadChunks>(program, graph, elements, length, count_, false);
+    chunks_ = std::make_unique<HeadChunks>(program, graph, elements, length, count_, false, false);
     offsets_ = declare_scratch(program, "offsets", DType::i64, n + 1);
   }
 

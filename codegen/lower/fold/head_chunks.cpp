@@ -9,8 +9,6 @@ namespace chainfold::codegen {
 
 namespace {
 
-/// Rows of elements that a warp has under way: of bytes, fewer leave memory idle.
-constexpr int kRows = 16;
 /// Chunks of a lane, one behind the other: trips wait for memory, and lanes for each other.
 constexpr int kCounts = 8;
 
@@ -42,12 +40,13 @@ ValueId largest_so_far(Builder& b, ValueId value) {
 }
 
 HeadChunks::HeadChunks(Program& program, const Graph& graph, int elements, int length, int chunks,
-                       bool places)
+                       bool begun, bool places)
     : program_(program),
       graph_(graph),
       elements_(elements),
       length_(length),
       chunks_(chunks),
+      begun_(begun),
       places_(places) {
   for (std::size_t o = 0; o < graph.outputs.size(); ++o)
     rooms_.push_back(add_param(program, "room_" + std::to_string(o), DType::i64, ParamRole::room,
@@ -58,7 +57,7 @@ HeadChunks::HeadChunks(Program& program, const Graph& graph, int elements, int l
   counts_ = of_chunks("heads_of");
   before_ = of_chunks("heads_before");
   total_ = declare_scratch(program, "segments", DType::i64, 1);
-  begun_in_ = of_chunks("begun_in");
+  if (begun) begun_in_ = of_chunks("begun_in");
   if (!places) return;
   firsts_ = of_chunks("first_head");
   lasts_ = of_chunks("last_head");
@@ -137,33 +136,41 @@ void HeadChunks::lower_place() {
     return Address{.base = b.add(first, b.i64(i)), .group = 1, .stride = kCounts};
   };
   const ValueId none = b.splat(b.i64(-1));
+  Builder::Values start = {b.splat(b.i64(0))};
+  if (begun_) start.push_back(none);
   const ValueId total =
-      b.loop(b.i64(0), chunks, b.i64(kWarpWidth * kCounts), {b.splat(b.i64(0)), none},
+      b.loop(b.i64(0), chunks, b.i64(kWarpWidth * kCounts), start,
              [&](ValueId first, const Builder::Values& carried) -> Builder::Values {
-               Builder::Values exists, counts, numbers;
+               Builder::Values exists, counts, numbers, next;
                for (int i = 0; i < kCounts; ++i) {
                  numbers.push_back(b.add(b.add(first, own), b.i64(i)));
                  exists.push_back(b.lt(numbers.back(), chunks));
                  counts.push_back(b.load(counts_, at_lane(first, i), 1, exists.back()));
                }
-               ValueId sum = b.i64(0), last = none;
-               for (std::size_t i = 0; i < kCounts; ++i) {
-                 sum = b.add(sum, counts[i]);
-                 last = b.select(b.lt(b.i64(0), counts[i]), numbers[i], last);
-               }
-               const ValueId sums = sum_so_far(b, sum), lasts = largest_so_far(b, last);
-               const ValueId others = b.select(is_first_lane(b), none, b.shuffle_up(lasts, 1));
+               ValueId sum = b.i64(0);
+               for (const ValueId count : counts) sum = b.add(sum, count);
+               const ValueId sums = sum_so_far(b, sum);
                ValueId before = b.add(carried[0], b.sub(sums, sum));
+               for (std::size_t i = 0; i < kCounts; ++i) {
+                 b.store(before_, at_lane(first, static_cast<int>(i)), before, exists[i]);
+                 before = b.add(before, counts[i]);
+               }
+               next.push_back(b.add(carried[0], b.shuffle_from(sums, last_lane)));
+               if (!begun_) return next;
+               const auto after = [&](std::size_t i, ValueId last) {
+                 return b.select(b.lt(b.i64(0), counts[i]), numbers[i], last);
+               };
+               ValueId last = none;
+               for (std::size_t i = 0; i < kCounts; ++i) last = after(i, last);
+               const ValueId lasts = largest_so_far(b, last);
+               const ValueId others = b.select(is_first_lane(b), none, b.shuffle_up(lasts, 1));
                ValueId begun = b.compute(Op::max, {carried[1], others});
                for (std::size_t i = 0; i < kCounts; ++i) {
-                 const Address at = at_lane(first, static_cast<int>(i));
-                 b.store(before_, at, before, exists[i]);
-                 b.store(begun_in_, at, begun, exists[i]);
-                 before = b.add(before, counts[i]);
-                 begun = b.select(b.lt(b.i64(0), counts[i]), numbers[i], begun);
+                 b.store(begun_in_, at_lane(first, static_cast<int>(i)), begun, exists[i]);
+                 begun = after(i, begun);
                }
-               return {b.add(carried[0], b.shuffle_from(sums, last_lane)),
-                       b.compute(Op::max, {carried[1], b.shuffle_from(lasts, last_lane)})};
+               next.push_back(b.compute(Op::max, {carried[1], b.shuffle_from(lasts, last_lane)}));
+               return next;
              })[0];
   b.store(total_, {b.i64(0)}, total, is_first_lane(b));
 }

@@ -1,8 +1,8 @@
 // HeadChunks: how many segments begin in each chunk of elements, where a condition tells.
 //
-// A first launch counts the heads of each chunk. A second one says how many come before each chunk,
-// and in which one the last of those is. Where asked for, the first tells as well where a chunk's
-// first and last head is.
+// A first launch counts the heads of each chunk, and a second one says how many come before each.
+// Where asked for, they tell as well in which chunk the last of those is (`begun`), and where a
+// chunk's first and last head is (`places`).
 #pragma once
 
 #include <vector>
@@ -17,8 +17,12 @@ namespace chainfold::codegen {
 
 class HeadChunks final : public PathRows {
  public:
-  /// Chunks of `length` elements, a parameter. `elements` is one, too.
-  HeadChunks(Program& program, const Graph& graph, int elements, int length, int chunks,
+  /// Rows of elements that a warp has under way: of bytes, fewer leave memory idle.
+  static constexpr int kRows = 16;
+
+  /// Chunks of `length` elements, a parameter. `elements` and `chunks` are such, too. `begun`,
+  /// `places`: what is told beside counts.
+  HeadChunks(Program& program, const Graph& graph, int elements, int length, int chunks, bool begun,
              bool places);
 
   /// Appends the two launches.
@@ -35,9 +39,9 @@ class HeadChunks final : public PathRows {
   /// Heads before a chunk (uniform i64), and those of it.
   ValueId heads_before(Builder& b, ValueId chunk) { return b.load_uniform(before_, chunk); }
   ValueId heads_of(Builder& b, ValueId chunk) { return b.load_uniform(counts_, chunk); }
-  /// The last chunk before this one that has heads; -1: there is none.
+  /// Where told, the last chunk before this one that has heads; -1: there is none.
   ValueId begun_in(Builder& b, ValueId chunk) { return b.load_uniform(begun_in_, chunk); }
-  /// Where places are told: that of a chunk's first head, and of the last one before the chunk; -1:
+  /// Where told, the place of a chunk's first head, and that of the last one before the chunk; -1:
   /// there is none.
   ValueId first_of(Builder& b, ValueId chunk) { return b.load_uniform(firsts_, chunk); }
   ValueId last_before(Builder& b, ValueId chunk);
@@ -50,7 +54,7 @@ class HeadChunks final : public PathRows {
   const Graph& graph_;
   std::vector<int> rooms_;
   int elements_, length_, chunks_;
-  bool places_;
+  bool begun_, places_;
   int counts_ = 0, before_ = 0, total_ = 0, begun_in_ = 0, firsts_ = 0, lasts_ = 0;
 };
 

@@ -6,46 +6,51 @@
 
 namespace chainfold::codegen {
 
+HeadCondition::HeadCondition(Builder& builder, const Graph& graph) : b_(builder), graph_(graph) {
+  std::set<Before> seen;
+  find_leaves({static_cast<NodeId>(graph.partition.heads.size()) - 1, 0}, seen);
+}
+
+void HeadCondition::find_leaves(const Before& at, std::set<Before>& seen) {
+  if (!seen.insert(at).second) return;
+  const auto& [id, distance] = at;
+  const Node& node = graph_.partition.heads[static_cast<std::size_t>(id)];
+  if (node.kind == NodeKind::input) leaves_.push_back(at);
+  const bool lags = node.kind == NodeKind::lag;
+  for (std::size_t i = 0; i < node.operands.size(); ++i)
+    find_leaves({node.operands[i], !lags ? distance : i == 0 ? node.index : 0}, seen);
+}
+
 void HeadCondition::begin(ValueId first, ValueId exists) {
   known_.clear();
   first_ = first;
   exists_ = exists;
 }
 
-void HeadCondition::find_leaves(NodeId id, std::int64_t distance, std::vector<Leaf>& leaves) const {
-  const Node& node = graph_.partition.heads[static_cast<std::size_t>(id)];
-  if (node.kind == NodeKind::input) {
-    const Leaf leaf{id, distance};
-    if (std::find(leaves.begin(), leaves.end(), leaf) == leaves.end()) leaves.push_back(leaf);
-  } else if (node.kind == NodeKind::lag) {
-    find_leaves(node.operands[0], node.index, leaves);
-    find_leaves(node.operands[1], 0, leaves);
-  } else {
-    for (const NodeId operand : node.operands) find_leaves(operand, distance, leaves);
-  }
-}
-
-std::vector<HeadCondition::Leaf> HeadCondition::leaves() const {
-  std::vector<Leaf> leaves;
-  find_leaves(static_cast<NodeId>(graph_.partition.heads.size()) - 1, 0, leaves);
-  return leaves;
-}
-
 std::int64_t HeadCondition::farthest() const {
   std::int64_t distance = 0;
-  for (const Leaf& leaf : leaves()) distance = std::max(distance, leaf.second);
+  for (const Before& leaf : leaves_) distance = std::max(distance, leaf.second);
   return distance;
+}
+
+int HeadCondition::words() const {
+  constexpr int kWord = 4;
+  int words = 0;
+  for (const auto& [id, distance] : leaves_) {
+    const Node& node = graph_.partition.heads[static_cast<std::size_t>(id)];
+    words += std::max(1, size_of(node.type) / kWord);
+  }
+  return words;
 }
 
 Builder::Values HeadCondition::load() {
   Builder::Values loaded;
-  for (const auto& [id, distance] : leaves()) loaded.push_back(value(id, distance));
+  for (const auto& [id, distance] : leaves_) loaded.push_back(value(id, distance));
   return loaded;
 }
 
 void HeadCondition::take(const Builder::Values& loaded) {
-  std::size_t next = 0;
-  for (const Leaf& leaf : leaves()) known_[leaf] = loaded[next++];
+  for (std::size_t i = 0; i < leaves_.size(); ++i) known_[leaves_[i]] = loaded[i];
 }
 
 ValueId HeadCondition::told() {

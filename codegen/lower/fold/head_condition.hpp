@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace chainfold::codegen {
 
 class HeadCondition {
  public:
-  HeadCondition(Builder& builder, const Graph& graph) : b_(builder), graph_(graph) {}
+  HeadCondition(Builder& builder, const Graph& graph);
   /// Of the elements `first` (uniform i64) + lane that exist: a boolean a lane. Element 0 begins a
   /// segment whatever the condition says.
   ValueId heads(ValueId first, ValueId exists) {
@@ -31,11 +32,12 @@ class HeadCondition {
   void take(const Builder::Values& loaded);
   /// How many elements before its own the condition reads.
   [[nodiscard]] std::int64_t farthest() const;
+  /// Words of a lane that hold what is loaded.
+  [[nodiscard]] int words() const;
 
  private:
-  using Leaf = std::pair<NodeId, std::int64_t>;  ///< an input, so many elements before
-  void find_leaves(NodeId id, std::int64_t distance, std::vector<Leaf>& leaves) const;
-  [[nodiscard]] std::vector<Leaf> leaves() const;
+  using Before = std::pair<NodeId, std::int64_t>;  ///< a node, so many elements before
+  void find_leaves(const Before& at, std::set<Before>& seen);
   /// A node's value `distance` elements before.
   ValueId value(NodeId id, std::int64_t distance);
   ValueId computed(const Node& node, std::int64_t distance);
@@ -45,7 +47,8 @@ class HeadCondition {
   Builder& b_;
   const Graph& graph_;
   ValueId first_ = kNoValue, exists_ = kNoValue;
-  std::map<Leaf, ValueId> known_;
+  std::vector<Before> leaves_;  // inputs, in the order of their loads
+  std::map<Before, ValueId> known_;
 };
 
 }  // namespace chainfold::codegen

@@ -4,9 +4,16 @@
 
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/fold/head_chunks.hpp"
+#include "chainfold/codegen/plan/head_tiles.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
 namespace chainfold::codegen {
+
+namespace {
+/// Words of a lane for what the condition reads of the next tile, as far as registers hold them
+/// beside a tile that is folded.
+constexpr int kMostWords = 32;
+}  // namespace
 
 HeadTile::HeadTile(Builder& builder, Program& program, TileLowering& tile, const Graph& graph,
                    const Plan& plan, ValueId elements)
@@ -17,19 +24,21 @@ HeadTile::HeadTile(Builder& builder, Program& program, TileLowering& tile, const
       going_(builder, tile, graph, true),
       elements_(elements),
       each_(elements_a_lane(plan)),
+      early_(HeadCondition(builder, graph).words() * each_ <= kMostWords),
       asks_places_(reads_index(graph)),
-      asks_extent_(segments_read_extent(graph)) {
+      asks_extent_(segments_read_extent(graph)),
+      asks_heads_(asks_heads(graph)) {
   auto& shared = program.launches.back().shared;
   flags_ = static_cast<int>(shared.size());
   shared.push_back({"heads", DType::u8, kWarpWidth * each_});
   slots_ = StateArrays::in_shared(program, graph, "slot", kWarpWidth * each_);
   heads_at_ = static_cast<int>(shared.size());
-  if (asks_places_ || asks_extent_) shared.push_back({"head_at", DType::i32, kWarpWidth * each_});
+  if (asks_heads_) shared.push_back({"head_at", DType::i32, kWarpWidth * each_});
 }
 
 HeadTile::Carry HeadTile::begin(ValueId head_at) {
   Carry carry{.going = going_.from(tile_.identities()), .heads = b_.i32(0)};
-  if (asks_places_ || asks_extent_) carry.head_at = b_.splat(head_at);
+  if (asks_heads_) carry.head_at = b_.splat(head_at);
   return carry;
 }
 
@@ -42,7 +51,7 @@ Builder::Values HeadTile::flatten(const Carry& carry) {
 
 HeadTile::Carry HeadTile::unflatten(Builder::Values values) {
   Carry carry;
-  if (asks_places_ || asks_extent_) {
+  if (asks_heads_) {
     carry.head_at = values.back();
     values.pop_back();
   }
@@ -52,59 +61,60 @@ HeadTile::Carry HeadTile::unflatten(Builder::Values values) {
   return carry;
 }
 
-std::vector<std::size_t> HeadTile::used_inputs() const {
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-    if (tile_.uses_input(i)) used.push_back(i);
-  return used;
-}
-
 ValueId HeadTile::place_of(int element) {
   return b_.add(b_.mul(b_.lane(), b_.i32(each_)), b_.i32(element));
 }
 
 Builder::Values HeadTile::load_elements(ValueId at, ValueId there) {
   const int width = plan_.load_width;
-  const std::vector<std::size_t> used = used_inputs();
+  const std::vector<std::size_t> used = going_.used_inputs();
   const std::int64_t row = elements_a_row(plan_);
   const ValueId left = b_.min(b_.sub(elements_, at), b_.i64(row));
   const ValueId room = b_.convert(b_.select(there, left, b_.i64(0)), DType::i32);
-  const auto load = [&](int element, int count) {
-    const ValueId exist = b_.lt(place_of(element), room);
+  const auto load = [&](int element, int count, bool all) {
+    const ValueId exist = all ? kNoValue : b_.lt(place_of(element), room);
     const Address from{.base = b_.add(at, b_.i64(element)), .group = 1, .stride = each_};
     return tile_.load(from, count, exist, kNoValue);
   };
-  const auto vectors = [&] {
+  const auto vectors = [&](bool all) {
     Builder::Values values;
     for (int i = 0; i < each_; i += width) {
-      const Loaded some = load(i, width);
+      const Loaded some = load(i, width, all);
       for (const std::size_t input : used) values.push_back(b_.splat(some.inputs[input]));
     }
     return values;
   };
-  if (width == 1) return vectors();
+  if (width == 1) return vectors(false);
   // The last load may reach beyond the inputs' end.
   const ValueId whole = b_.both(there, b_.compute(Op::ge, {left, b_.i64(row)}));
-  return b_.branch(whole, vectors, [&] {
-    Builder::Values values;
-    for (int i = 0; i < each_; i += width) {
-      std::vector<Builder::Values> pieces(used.size());
-      for (int j = i; j < i + width; ++j) {
-        const Loaded some = load(j, 1);
-        for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(some.inputs[used[u]]);
-      }
-      for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
-    }
-    return values;
-  });
+  return b_.branch(
+      whole, [&] { return vectors(true); },
+      [&] {
+        Builder::Values values;
+        for (int i = 0; i < each_; i += width) {
+          std::vector<Builder::Values> pieces(used.size());
+          for (int j = i; j < i + width; ++j) {
+            const Loaded some = load(j, 1, false);
+            for (std::size_t u = 0; u < used.size(); ++u) pieces[u].push_back(some.inputs[used[u]]);
+          }
+          for (Builder::Values& piece : pieces) values.push_back(b_.concat(std::move(piece)));
+        }
+        return values;
+      });
 }
 
-void HeadTile::load_condition(ValueId at, ValueId there) {
+void HeadTile::expect(ValueId at, ValueId there) {
+  marked_ = at;
+  there_ = there;
+  if (early_) load_condition();
+}
+
+void HeadTile::load_condition() {
+  const ValueId at = marked_, there = there_;
   const std::int64_t row = elements_a_row(plan_);
   const ValueId left = b_.select(there, b_.sub(elements_, at), b_.i64(row));
   end_ = b_.convert(b_.min(left, b_.i64(row)), DType::i32);
   const ValueId room = b_.select(there, end_, b_.i32(0));
-  marked_ = at;
   HeadCondition condition(b_, graph_);
   const auto load = [&](bool masked) {
     Builder::Values values;
@@ -134,6 +144,7 @@ ValueId HeadTile::exists_in(int row, ValueId room) {
 }
 
 void HeadTile::mark_heads() {
+  if (!early_) load_condition();
   b_.barrier();
   const ValueId one = b_.splat(b_.constant(DType::u8, 1)), zero = b_.constant(DType::u8, 0);
   for (int i = 0; i < each_; ++i)
@@ -155,7 +166,7 @@ std::vector<Loaded> HeadTile::loads_of(const Builder::Values& elements) {
   for (int i = 0; i < each_; i += plan_.load_width) {
     Loaded load{.inputs = Builder::Values(graph_.inputs.size(), kNoValue),
                 .width = plan_.load_width};
-    for (const std::size_t input : used_inputs()) load.inputs[input] = elements[next++];
+    for (const std::size_t input : going_.used_inputs()) load.inputs[input] = elements[next++];
     loads.push_back(std::move(load));
   }
   return loads;
@@ -284,17 +295,19 @@ void HeadTile::fold_one(std::size_t fold, const std::vector<Partials>& loads, co
     const Partial ends = i == 0 ? tile_.identity(fold) : state;
     slots_.store(b_, tile_, fold, slot(b_, rank), ends, head);
     rank = b_.add(rank, flags.ones[static_cast<std::size_t>(i)]);
-    state = i == 0 ? alone : choose(head, alone, tile_.merge(fold, state, added));
+    state = i == 0 ? alone : going_.choose(head, alone, tile_.merge(fold, state, added));
   }
   for (int distance = 1; distance < kWarpWidth; distance *= 2) {
     const ValueId reaches =
         b_.compute(Op::ge, {b_.sub(b_.lane(), b_.i32(distance)), lanes.nearest});
-    state = choose(reaches, tile_.merge(fold, shuffled_up(state, distance), state), state);
+    state = going_.choose(reaches, tile_.merge(fold, going_.shuffled_up(state, distance), state),
+                          state);
   }
   const ValueId is_first = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
-  Partial before = shuffled_up(state, 1);
-  before = choose(lanes.open_here,
-                  choose(is_first, open[fold], tile_.merge(fold, open[fold], before)), before);
+  Partial before = going_.shuffled_up(state, 1);
+  before = going_.choose(lanes.open_here,
+                         going_.choose(is_first, open[fold], tile_.merge(fold, open[fold], before)),
+                         before);
   // What lanes before have of the segment that a lane's first head ends.
   const Partial own = slots_.load(b_, tile_, fold, slot(b_, lanes.rank), lanes.has_head);
   slots_.store(b_, tile_, fold, slot(b_, lanes.rank), tile_.merge(fold, before, own),
@@ -327,19 +340,6 @@ void HeadTile::hand_over(ValueId at, ValueId count, const Carry& before, const S
             ended(some);
             return {};
           });
-}
-
-Partial HeadTile::choose(ValueId condition, const Partial& a, const Partial& b) {
-  Partial chosen = a;
-  for (std::size_t i = 0; i < a.fields.size(); ++i)
-    chosen.fields[i] = b_.select(condition, a.fields[i], b.fields[i]);
-  return chosen;
-}
-
-Partial HeadTile::shuffled_up(const Partial& part, int distance) {
-  Partial shuffled = part;
-  for (ValueId& field : shuffled.fields) field = b_.shuffle_up(b_.splat(field), distance);
-  return shuffled;
 }
 
 }  // namespace chainfold::codegen

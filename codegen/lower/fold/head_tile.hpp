@@ -53,9 +53,9 @@ class HeadTile {
   /// A tile's elements, to be loaded while the one in front of it is folded. Lane-shaped. `at` is
   /// the tile's first element (uniform i64) and `there` whether there is such a tile.
   Builder::Values load_elements(ValueId at, ValueId there);
-  /// Loads what the condition reads of a tile.
-  void load_condition(ValueId at, ValueId there);
-  /// Writes its heads, for the next fold().
+  /// Which tile is the next one: loads what the condition reads of it, if registers hold that.
+  void expect(ValueId at, ValueId there);
+  /// Writes that tile's heads, for the next fold().
   void mark_heads();
   /// Folds the tile that begins at `at`, of these elements, and hands over what ends in it.
   Carry fold(ValueId at, const Builder::Values& elements, const Carry& before, const Sink& ended);
@@ -69,6 +69,7 @@ class HeadTile {
     std::vector<ValueId> heads, ones;
   };
   Flags load_flags();
+  void load_condition();
   ValueId exists_in(int row, ValueId room);
   Carry fold_heads(ValueId at, const Builder::Values& elements, ValueId has_head,
                    const Carry& before, const Sink& ended);
@@ -82,9 +83,6 @@ class HeadTile {
   void fold_one(std::size_t fold, const std::vector<Partials>& loads, const Lanes& lanes,
                 Partials& open);
   void hand_over(ValueId at, ValueId count, const Carry& before, const Sink& ended);
-  Partial choose(ValueId condition, const Partial& a, const Partial& b);
-  Partial shuffled_up(const Partial& part, int distance);
-  std::vector<std::size_t> used_inputs() const;
   [[nodiscard]] ValueId place_of(int element);  ///< in the tile, i32
 
   Builder& b_;
@@ -97,7 +95,9 @@ class HeadTile {
   std::vector<HeadCondition> rows_;
   ValueId marked_ = kNoValue;  // the first element of the tile whose heads come next, i64
   ValueId end_ = kNoValue;     // the place behind all elements in it, i32
-  bool asks_places_, asks_extent_;
+  ValueId there_ = kNoValue;   // whether there is such a tile, uniform boolean
+  bool early_;                 // what the condition reads is loaded before a tile is folded
+  bool asks_places_, asks_extent_, asks_heads_;
   int flags_ = 0, heads_at_ = 0;  // shared arrays
   StateArrays slots_;
 };

@@ -12,7 +12,6 @@
 #include <memory>
 #include <utility>
 
-#include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/lower/fold/head_chunks.hpp"
 #include "chainfold/codegen/lower/fold/head_tile.hpp"
 #include "chainfold/codegen/lower/fold/path_outputs.hpp"
@@ -21,6 +20,7 @@
 #include "chainfold/codegen/lower/tile/merge_states.hpp"
 #include "chainfold/codegen/lower/tile/states.hpp"
 #include "chainfold/codegen/lower/tile/tile.hpp"
+#include "chainfold/codegen/plan/head_tiles.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
 namespace chainfold::codegen {
@@ -45,8 +45,8 @@ class HeadTilesLowering {
         min(max(ceil_div(tiles, plan.parts.wanted), 1), kMostItems / elements_a_row(plan));
     length_ = add_size(program_, "stretch", each * elements_a_row(plan));
     stretches_ = add_size(program_, "stretches", ceil_div(places, param_size(program_, length_)));
-    chunks_ = std::make_unique<HeadChunks>(program_, graph, elements_, length_, stretches_,
-                                           asks_places());
+    chunks_ = std::make_unique<HeadChunks>(program_, graph, elements_, length_, stretches_, true,
+                                           asks_heads(graph_));
     open_ = static_cast<int>(program_.buffers.size());
     declare_states(program_, graph, param_size(program_, stretches_), 1, "open");
     begun_ = static_cast<int>(program_.buffers.size());
@@ -67,13 +67,9 @@ class HeadTilesLowering {
   }
 
  private:
-  /// Whether outputs or elements ask for places in segments.
-  [[nodiscard]] bool asks_places() const {
-    return reads_index(graph_) || segments_read_extent(graph_);
-  }
   /// How many elements the segment has that a stretch's first head ends.
   ValueId extent_of(Builder& b, ValueId stretch) {
-    if (!asks_places()) return kNoValue;
+    if (!asks_heads(graph_)) return kNoValue;
     const ValueId head = chunks_->first_of(b, stretch);
     const ValueId end = b.select(b.lt(head, b.i64(0)), b.param(elements_), head);
     return b.sub(end, chunks_->last_before(b, stretch));
@@ -101,12 +97,12 @@ class HeadTilesLowering {
     };
     // The next tile's loads are under way while a tile is folded.
     const ValueId yes = b.boolean(true);
-    const ValueId head_at = asks_places() ? chunks_->last_before(b, b.block()) : kNoValue;
+    const ValueId head_at = asks_heads(graph_) ? chunks_->last_before(b, b.block()) : kNoValue;
     Builder::Values init = heads.flatten(heads.begin(head_at));
     const auto fields = static_cast<std::ptrdiff_t>(init.size());
     const Builder::Values elements = heads.load_elements(begin, yes);
     init.insert(init.end(), elements.begin(), elements.end());
-    heads.load_condition(begin, yes);
+    heads.expect(begin, yes);
     heads.mark_heads();
     const ValueId row = b.i32(elements_a_row(plan_));
     const Builder::Values last =
@@ -114,7 +110,7 @@ class HeadTilesLowering {
           const ValueId next = b.add(at, row), there = b.lt(next, places);
           const ValueId next_tile = b.add(begin, b.convert(next, DType::i64));
           const Builder::Values following = heads.load_elements(next_tile, there);
-          heads.load_condition(next_tile, there);
+          heads.expect(next_tile, there);
           const HeadTile::Carry carry =
               heads.fold(b.add(begin, b.convert(at, DType::i64)),
                          Builder::Values(carried.begin() + fields, carried.end()),

@@ -1,5 +1,6 @@
 // PathBounds: where the segments of a merge path come from, offsets that a launch is given or heads
-// that it finds. Either way an array of offsets is there before the first launch that folds.
+// that it finds. Either way an array of offsets is there before the first launch that folds. Head
+// tiles do without, and have PathRows alone.
 #pragma once
 
 #include <memory>

@@ -89,6 +89,26 @@ void PathGoing::add(const std::vector<Loaded>& loads, Going& going) {
   }
 }
 
+std::vector<std::size_t> PathGoing::used_inputs() const {
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (tile_.uses_input(i)) used.push_back(i);
+  return used;
+}
+
+Partial PathGoing::choose(ValueId condition, const Partial& a, const Partial& b) {
+  Partial chosen = a;
+  for (std::size_t i = 0; i < a.fields.size(); ++i)
+    chosen.fields[i] = b_.select(condition, a.fields[i], b.fields[i]);
+  return chosen;
+}
+
+Partial PathGoing::shuffled_up(const Partial& part, int distance) {
+  Partial shuffled = part;
+  for (ValueId& field : shuffled.fields) field = b_.shuffle_up(b_.splat(field), distance);
+  return shuffled;
+}
+
 Partial PathGoing::element_of(Builder& b, Partial part, int element) {
   for (ValueId& field : part.fields)
     if (b.type(field).width > 1) field = b.extract(field, element);

@@ -5,6 +5,7 @@
 // across lanes tile by tile.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
@@ -33,6 +34,12 @@ class PathGoing {
   /// Adds a quiet tile: of each lane, loads of elements that follow each other.
   void add(const std::vector<Loaded>& loads, Going& going);
 
+  /// The inputs that folds read.
+  [[nodiscard]] std::vector<std::size_t> used_inputs() const;
+  /// `a` where a condition is true, a lane or all of them.
+  Partial choose(ValueId condition, const Partial& a, const Partial& b);
+  /// Of each lane what a lane so many below it has.
+  Partial shuffled_up(const Partial& part, int distance);
   /// Of each of a load's elements the partial of one.
   static Partial element_of(Builder& b, Partial part, int element);
 

@@ -78,7 +78,7 @@ Partials PathTile::fold_ends(const Span& span, const Partials& open, const Sink&
 
 PathTile::Going PathTile::fold_quiet(const Span& span, const Going& going) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const std::vector<std::size_t> used = used_inputs();
+  const std::vector<std::size_t> used = going_.used_inputs();
   std::size_t next = 2;
   std::vector<Loaded> loads;
   const ValueId place = b_.mul(b_.lane(), b_.i32(each));
@@ -153,7 +153,7 @@ void PathTile::fold_rows(const Span& span) {
   Carry carry{.going = {.open = tile_.identities(), .quiet = tile_.identities()}};
   Partials& open = carry.going.open;
   for (std::size_t f = 0; f < open.size(); ++f)
-    open[f] = choose(b_.splat(goes_on_), (*open_)[f], open[f]);
+    open[f] = going_.choose(b_.splat(goes_on_), (*open_)[f], open[f]);
   carry.going.is_quiet = b_.boolean(false);
   if (asks_before_) carry.head_at = b_.splat(b_.i32(-1));
   if (scanned_ != nullptr && pairs_) carry.gap = b_.splat(b_.boolean(false));
@@ -244,19 +244,6 @@ void PathTile::find_heads(ValueId row, Row& loaded) {
   }
 }
 
-Partial PathTile::choose(ValueId condition, const Partial& a, const Partial& b) {
-  Partial chosen = a;
-  for (std::size_t i = 0; i < a.fields.size(); ++i)
-    chosen.fields[i] = b_.select(condition, a.fields[i], b.fields[i]);
-  return chosen;
-}
-
-Partial PathTile::shuffled_up(const Partial& part, int distance) {
-  Partial shuffled = part;
-  for (ValueId& field : shuffled.fields) field = b_.shuffle_up(b_.splat(field), distance);
-  return shuffled;
-}
-
 Partial PathTile::from_lane(const Partial& part, ValueId lane) {
   Partial taken = part;
   for (ValueId& field : taken.fields) field = b_.shuffle_from(b_.splat(field), lane);
@@ -290,9 +277,9 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
       const Partial alone = tile_.lift(f, element);
       // Where sums of elements may leave their range only states are merged.
       const Partial& added = tile_.is_guarded(f) ? alone : element;
-      state =
-          i == 0 ? alone
-                 : choose(loaded.heads[static_cast<std::size_t>(i)], alone, merge(f, state, added));
+      state = i == 0 ? alone
+                     : going_.choose(loaded.heads[static_cast<std::size_t>(i)], alone,
+                                     merge(f, state, added));
       if (scanned_ != nullptr) {
         all[f].push_back(state);
       } else {
@@ -302,11 +289,12 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
     }
     for (int distance = 1; distance < kWarpWidth; distance *= 2) {
       const ValueId reaches = b_.compute(Op::ge, {b_.sub(lane, b_.i32(distance)), nearest});
-      state = choose(reaches, merge(f, shuffled_up(state, distance), state), state);
+      state = going_.choose(reaches, merge(f, going_.shuffled_up(state, distance), state), state);
     }
     Partial& open = carry.going.open[f];
-    Partial before = shuffled_up(state, 1);
-    before = choose(open_here, choose(is_first, open, merge(f, open, before)), before);
+    Partial before = going_.shuffled_up(state, 1);
+    before =
+        going_.choose(open_here, going_.choose(is_first, open, merge(f, open, before)), before);
     before_.store(b_, tile_, f, {b_.mul(row, b_.i64(kWarpWidth))}, before, kNoValue);
     if (scanned_ != nullptr) {
       ValueId begun = kNoValue;  // whether a segment has begun among the lane's elements
@@ -314,14 +302,14 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
         const ValueId begins = loaded.heads[static_cast<std::size_t>(i)];
         begun = i == 0 ? begins : b_.compute(Op::bit_or, {begun, begins});
         Partial& one = all[f][static_cast<std::size_t>(i)];
-        one = choose(begun, one, merge(f, before, one));
+        one = going_.choose(begun, one, merge(f, before, one));
         own_.store(b_, tile_, f, {b_.add(at, b_.i64(std::int64_t{i} * kWarpWidth))}, one, kNoValue);
       }
     }
     all_before.push_back(before);
     if (plan_.rows == 1) continue;
     const Partial end = from_lane(state, last_lane);
-    open = choose(all_open, merge(f, open, end), end);
+    open = going_.choose(all_open, merge(f, open, end), end);
   }
   if (scanned_ == nullptr) return;
   hand_over_elements(row, loaded, all, all_before, gaps_of(loaded, earlier, last_head, carry));
@@ -382,7 +370,7 @@ void PathTile::hand_over_elements(ValueId row, const Row& loaded,
         Partial state = states[f][static_cast<std::size_t>(j)];
         if (forms[f]->exclusive) {
           const Partial& last = j == 0 ? before[f] : states[f][static_cast<std::size_t>(j - 1)];
-          state = choose(loaded.heads[static_cast<std::size_t>(j)], tile_.identity(f), last);
+          state = going_.choose(loaded.heads[static_cast<std::size_t>(j)], tile_.identity(f), last);
         }
         values.push_back(b_.splat(tile_.finalize(f, state)));
       }
@@ -422,11 +410,11 @@ Partials PathTile::hand_over(const Span& span, const Partials& open, const Sink&
       const Partials before =
           before_.load(b_, tile_, {.base = b_.i64(0), .group = 1, .offset = owner}, reaches);
       for (std::size_t f = 0; f < states.size(); ++f)
-        states[f] = choose(reaches, merge(f, before[f], states[f]), states[f]);
+        states[f] = going_.choose(reaches, merge(f, before[f], states[f]), states[f]);
     }
     const ValueId only_before = b_.both(goes_on, b_.compute(Op::bit_not, {inside}));
     for (std::size_t f = 0; f < states.size(); ++f)
-      states[f] = choose(only_before, open[f], states[f]);
+      states[f] = going_.choose(only_before, open[f], states[f]);
     const ValueId before = b_.lt(begin, b_.min(end, stretch_first_));
     ended({.first = of_all(first),
            .real = real,

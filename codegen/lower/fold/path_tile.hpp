@@ -128,7 +128,6 @@ class PathTile {
   void load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at);
   /// Where the loads of a tile that has this element first begin.
   ValueId base_of(ValueId element);
-  std::vector<std::size_t> used_inputs() const;
   Builder::Values load_anywhere(ValueId first, ValueId end);
   /// An offset as a place of the stretch: one before it, or kFar, for what lies further off.
   ValueId near_of(ValueId offset);
@@ -163,8 +162,6 @@ class PathTile {
   Partial merge(std::size_t fold, const Partial& a, const Partial& b) {
     return mirrored_ ? tile_.merge(fold, b, a) : tile_.merge(fold, a, b);
   }
-  Partial choose(ValueId condition, const Partial& a, const Partial& b);
-  Partial shuffled_up(const Partial& part, int distance);
   Partial from_lane(const Partial& part, ValueId lane);
   ValueId i32_of(ValueId value) { return b_.convert(value, DType::i32); }
   ValueId i64_of(ValueId value) { return b_.convert(value, DType::i64); }

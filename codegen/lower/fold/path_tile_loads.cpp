@@ -41,13 +41,6 @@ ValueId PathTile::base_of(ValueId element) {
   return b_.compute(Op::bit_and, {element, b_.i32(-plan_.load_width)});
 }
 
-std::vector<std::size_t> PathTile::used_inputs() const {
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-    if (tile_.uses_input(i)) used.push_back(i);
-  return used;
-}
-
 Builder::Values PathTile::bounds_from(ValueId segment) {
   const ValueId exists = b_.lt(b_.add(segment, b_.lane()), near_segments_);
   const Address at{of_all(segment)};
@@ -123,7 +116,7 @@ ValueId PathTile::extents_at(ValueId first, const Span& span) {
 /// Vectors from `first` on that lie anywhere in the input, as far as they begin before `end`.
 Builder::Values PathTile::load_anywhere(ValueId first, ValueId end) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const std::vector<std::size_t> used = used_inputs();
+  const std::vector<std::size_t> used = going_.used_inputs();
   const ValueId own = b_.mul(b_.lane(), b_.i32(each));
   // Lanes behind the tile load nothing, and what begins before its end may lie behind the input.
   const ValueId room =
@@ -219,7 +212,7 @@ Builder::Values PathTile::load_own(ValueId row, const std::vector<std::size_t>& 
 
 void PathTile::load_row(ValueId row, const Span& span, Row& loaded, ValueId head_at) {
   const int width = plan_.load_width, each = elements_a_lane(plan_);
-  const std::vector<std::size_t> used = used_inputs();
+  const std::vector<std::size_t> used = going_.used_inputs();
   Builder::Values values;
   if (early_elements_) {
     values.assign(span.early.begin() + 2, span.early.end());
