@@ -30,8 +30,10 @@ std::optional<PlanChoice> head_tiles_choice(const Graph& graph, const Target& ta
   while (plan.depth > 1 && head_tile_bytes(plan, graph) > tuned.tile_bytes) plan.depth /= 2;
   choice.depth = plan.depth;
   // As many as a multiprocessor holds, since stretches are one wave of them.
-  choice.occupancy = std::min(tuned.blocks, target.resident_warps / 2);
-  while (choice.occupancy > 1 && !target.fits_shared(head_tile_bytes(plan, graph), choice.occupancy))
+  const int blocks = has_long_states(graph) ? tuned.few_blocks : tuned.blocks;
+  choice.occupancy = std::min(blocks, target.resident_warps / 2);
+  while (choice.occupancy > 1 &&
+         !target.fits_shared(head_tile_bytes(plan, graph), choice.occupancy))
     --choice.occupancy;
   choice.parts = std::min(kMostStretches, tuned.waves * choice.occupancy * target.processors);
   if (!make_plan(graph, target, request, choice)) return std::nullopt;

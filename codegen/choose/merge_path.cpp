@@ -23,7 +23,8 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
   choice.bytes = load_bytes(graph, target);
   const bool cpu = target.is_cpu();
   choice.warps = cpu ? 1 : tuned.warps;
-  const int blocks = has_scans(graph) ? tuned.scan_blocks : tuned.blocks;
+  const bool few = has_scans(graph) || has_long_states(graph);
+  const int blocks = few ? tuned.few_blocks : tuned.blocks;
   choice.occupancy = cpu ? 0 : blocks;
   choice.rows = cpu ? tuned.cpu_rows : tuned.rows;
   choice.parts = cpu ? tuned.cpu_stretches

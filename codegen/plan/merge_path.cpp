@@ -100,6 +100,8 @@ std::int64_t merge_path_bytes(const Plan& plan) {
          2 * kMostLaneElements * kWarpWidth;
 }
 
+bool has_long_states(const Graph& graph) { return state_bytes(graph) > size_of(DType::f64); }
+
 bool asks_before(const Graph& graph) {
   return (reads_index(graph) && !scans_backward(graph)) || elements_read_extent(graph);
 }

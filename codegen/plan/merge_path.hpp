@@ -34,6 +34,8 @@ inline int elements_a_row(const Plan& plan) { return kWarpWidth * elements_a_lan
 inline std::int64_t tile_items(const Plan& plan) {
   return std::int64_t{elements_a_row(plan)} * plan.rows - (plan.load_width - 1);
 }
+/// Whether the states of a segment take more registers than one number.
+bool has_long_states(const Graph& graph);
 /// Whether elements ask how many of their segment come before them, or behind them. As elements are
 /// counted, from the other end where scans run backward.
 bool asks_before(const Graph& graph);

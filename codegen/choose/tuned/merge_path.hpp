@@ -14,9 +14,9 @@ struct TunedMergePath {
   int cpu_apart = 12;
   /// Bytes of it, which stay in a core's first-level cache.
   int cpu_tile_bytes = 24 * 1024;
-  /// Blocks of one warp that a multiprocessor is to hold, of folds and of scans, and stretches: so
-  /// many waves of those.
-  int blocks = 24, scan_blocks = 16, waves = 4;
+  /// Blocks of one warp that a multiprocessor is to hold, and fewer of scans and of long states,
+  /// whose lanes take more registers; and stretches: so many waves of those.
+  int blocks = 24, few_blocks = 16, waves = 4;
   /// Warps of a block that merges what stretches left.
   int warps = 2;
 };
