@@ -44,7 +44,9 @@ PlanChoice merge_path_choice(const Graph& graph, const Target& target, const Pla
     plan.state_bytes = state_bytes(graph);
     return merge_path_bytes(plan);
   };
-  const std::int64_t most = cpu ? tuned.cpu_tile_bytes : tuned.tile_bytes;
+  const std::int64_t most = cpu                ? tuned.cpu_tile_bytes
+                            : has_scans(graph) ? tuned.scan_tile_bytes
+                                               : tuned.tile_bytes;
   while (choice.rows > 1 && bytes() > most) choice.rows /= 2;
   while (choice.depth > 1 && bytes() > most) choice.depth /= 2;
   while (choice.bytes > 1 && bytes() > target.shared_bytes) choice.bytes /= 2;

@@ -22,7 +22,10 @@ constexpr std::array kDevices{
               }},
     // Their code takes more registers, and spills where a multiprocessor is to hold more.
     DeviceRow{[](const Target& target) { return target.arch >= 100; },
-              [](Tuned& tuned) { tuned.head_tiles.blocks = 16; }},
+              [](Tuned& tuned) {
+                tuned.head_tiles.blocks = 16;
+                tuned.merge_path.few_blocks = 12;
+              }},
 };
 
 }  // namespace

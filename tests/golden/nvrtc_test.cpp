@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "chainfold/codegen/base/error.hpp"
+#include "chainfold/codegen/choose/default.hpp"
 #include "chainfold/codegen/choose/size_classes.hpp"
-#include "chainfold/codegen/choose/tuned.hpp"
 #include "chainfold/codegen/compile.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
 #include "chainfold/codegen/plan/print.hpp"
@@ -46,8 +46,8 @@ int most_spilled(const codegen::Graph& graph, const Compiled& compiled, int arch
   if (scans_tiles && has_quick_folds(graph)) return kBytes;
   constexpr int kFewBytes = 32;
   // Plans of other architectures hold more blocks than this one has registers for.
-  if (plan.strategy == codegen::Strategy::head_tiles &&
-      plan.occupancy > codegen::tuned_for(codegen::gpu_target(arch)).head_tiles.blocks)
+  if (takes_stretches(plan.strategy) &&
+      plan.occupancy > codegen::default_choice(graph, codegen::gpu_target(arch), {}).occupancy)
     return kFewBytes;
   // Parts of relative sums are all at work at once, which leaves a lane 128 registers.
   const bool terms =
