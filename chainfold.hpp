@@ -18,5 +18,6 @@
 #include "chainfold/dsl/statistics.hpp"
 #include "chainfold/runtime/explain.hpp"
 #include "chainfold/runtime/kernel.hpp"
+#include "chainfold/runtime/states.hpp"
 #include "chainfold/runtime/tuning/progress.hpp"
 #include "chainfold/runtime/typed_kernel.hpp"
