@@ -53,9 +53,16 @@ void check_memory(const void* states, std::int64_t count, const char* name) {
 struct States::Shared {
   codegen::Graph graph;
   codegen::StateLayout layout;
+  codegen::StateMerge merge;
   Options options;
   std::vector<std::string> names{};  ///< of the fields, as inputs
   std::vector<bool> read{};          ///< which of them the outputs read
+
+  Shared(codegen::Graph of, codegen::StateLayout lies, codegen::StateMerge merges, Options with)
+      : graph(std::move(of)),
+        layout(std::move(lies)),
+        merge(std::move(merges)),
+        options(std::move(with)) {}
 
   /// A kernel that is compiled when it is first asked for.
   struct Lazy {
@@ -86,10 +93,9 @@ States::States(const Computation& computation, const Options& options) {
                     "a pinned plan serves one kernel, and partial states have three; leave "
                     "Options::plan empty",
                     "plan");
-  auto shared = std::make_shared<Shared>();
-  shared->graph = computation.graph();
-  shared->layout = codegen::state_layout(shared->graph);
-  shared->options = options;
+  const codegen::Graph& graph = computation.graph();
+  auto shared = std::make_shared<Shared>(graph, codegen::state_layout(graph),
+                                         codegen::StateMerge(graph), options);
   const codegen::Graph from = codegen::from_states(shared->graph);
   for (std::size_t f = 0; f < shared->layout.fields.size(); ++f) {
     const std::string& name = shared->names.emplace_back(fmt::format("state_{}", f));
@@ -197,34 +203,39 @@ void States::update(void* state, const CallBindings& batch) const {
     throw UserError(ErrorCode::unsupported,
                     "update folds a batch into one state, so the computation is over cf::whole(); "
                     "States::fold gives a state for each segment");
+  // Each field is an output of one value.
+  const codegen::StateLayout& layout = shared_->layout;
   std::vector<std::uint64_t> one(static_cast<std::size_t>(bytes()) / sizeof(std::uint64_t));
-  fold(one.data(), 1, batch);
-  merge(state, one.data());
+  Outputs fields;
+  for (const auto& field : layout.fields)
+    fields.push_back(OutputBinding(reinterpret_cast<std::byte*>(one.data()) + field.offset,
+                                   field.type, Count(1)));
+  shared_->fold_kernel().run_into(batch, fields);
+  merge_one(state, one.data());
+}
+
+void States::merge_one(void* into, const void* later) const {
+  const codegen::StateLayout& layout = shared_->layout;
+  const auto read = [&](const void* state) {
+    std::vector<codegen::Bits> values(layout.fields.size());
+    for (std::size_t f = 0; f < values.size(); ++f)
+      std::memcpy(&values[f], static_cast<const std::byte*>(state) + layout.fields[f].offset,
+                  static_cast<std::size_t>(size_of(layout.fields[f].type)));
+    return values;
+  };
+  std::vector<codegen::Bits> values = read(into);
+  shared_->merge(values, read(later));
+  for (std::size_t f = 0; f < values.size(); ++f)
+    std::memcpy(static_cast<std::byte*>(into) + layout.fields[f].offset, &values[f],
+                static_cast<std::size_t>(size_of(layout.fields[f].type)));
 }
 
 void States::merge(void* into, const void* later, std::int64_t count) const {
   check_memory(into, count, "into");
   check_memory(later, count, "later");
   if (count == 0) return;
+  if (count == 1) return merge_one(into, later);
   const codegen::StateLayout& layout = shared_->layout;
-  if (count == 1) {
-    const auto read = [&](const void* state) {
-      std::vector<codegen::Bits> values;
-      for (const auto& field : layout.fields) {
-        codegen::Bits bits = 0;
-        std::memcpy(&bits, static_cast<const std::byte*>(state) + field.offset,
-                    static_cast<std::size_t>(size_of(field.type)));
-        values.push_back(bits);
-      }
-      return values;
-    };
-    const std::vector<codegen::Bits> values =
-        codegen::merged(shared_->graph, read(into), read(later));
-    for (std::size_t f = 0; f < layout.fields.size(); ++f)
-      std::memcpy(static_cast<std::byte*>(into) + layout.fields[f].offset, &values[f],
-                  static_cast<std::size_t>(size_of(layout.fields[f].type)));
-    return;
-  }
   // Pairs side by side.
   Columns both(*this, nullptr, 2 * count), merged(*this, nullptr, count);
   const Columns first(*this, into, count), second(*this, later, count);

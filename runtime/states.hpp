@@ -87,6 +87,7 @@ class States {
     std::vector<std::vector<std::byte>> columns_;
     std::int64_t count_ = 0;
   };
+  void merge_one(void* into, const void* later) const;
   [[nodiscard]] const Kernel& finishing() const;
   [[nodiscard]] Bindings bindings(const Columns& columns, const Bindings& parameters) const;
   void write(const Columns& columns, void* states) const;

@@ -319,27 +319,34 @@ Graph from_states(const Graph& graph) {
   return b.finish(std::move(outputs), {.kind = Partition::Kind::segments, .size = 1});
 }
 
-std::vector<Bits> merged(const Graph& graph, std::span<const Bits> a, std::span<const Bits> b) {
+StateMerge::StateMerge(const Graph& graph) {
   check(graph);
-  std::vector<Bits> result = {evaluate(Op::add, DType::i64, DType::i64, a[0], b[0])};
   const std::vector<const Node*> nodes = nodes_of_folds(graph);
-  std::size_t at = 1;
   for (std::size_t f = 0; f < graph.folds.size(); ++f) {
     const Fold& fold = graph.folds[f];
-    const std::size_t size = fold.state.size();
     const bool indexed = has_index(graph, fold, *nodes[f]);
-    std::vector<Bits> arguments;
-    for (const std::span<const Bits> state : {a, b}) {
-      if (indexed) arguments.push_back(state[0]);
-      const auto own = state.subspan(at, size);
+    folds_.push_back({.merge = indexed ? of_states_with_index(fold).merge : fold.merge,
+                      .fields = fold.state.size(),
+                      .indexed = indexed});
+  }
+}
+
+void StateMerge::operator()(std::span<Bits> into, std::span<const Bits> later) const {
+  std::size_t at = 1;
+  std::vector<Bits> arguments;
+  for (const OfFold& fold : folds_) {
+    arguments.clear();
+    for (const std::span<const Bits> state : {std::span<const Bits>(into), later}) {
+      if (fold.indexed) arguments.push_back(state[0]);
+      const auto own = state.subspan(at, fold.fields);
       arguments.insert(arguments.end(), own.begin(), own.end());
     }
-    const std::vector<Bits> of_fold =
-        evaluate(indexed ? of_states_with_index(fold).merge : fold.merge, arguments);
-    result.insert(result.end(), of_fold.begin() + (indexed ? 1 : 0), of_fold.end());
-    at += size;
+    const std::vector<Bits> results = evaluate(fold.merge, arguments);
+    std::copy(results.begin() + (fold.indexed ? 1 : 0), results.end(),
+              into.begin() + static_cast<std::ptrdiff_t>(at));
+    at += fold.fields;
   }
-  return result;
+  into[0] = evaluate(Op::add, DType::i64, DType::i64, into[0], later[0]);
 }
 
 }  // namespace chainfold::codegen

@@ -23,6 +23,7 @@
 #include "chainfold/codegen/base/ops.hpp"
 #include "chainfold/codegen/base/types.hpp"
 #include "chainfold/codegen/graph/graph.hpp"
+#include "chainfold/codegen/graph/lambda.hpp"
 
 namespace chainfold::codegen {
 
@@ -53,8 +54,22 @@ Graph to_states(const Graph& graph);
 Graph merge_states(const Graph& graph, const Partition& partition);
 Graph from_states(const Graph& graph);
 
-/// The merge of two states, b behind a, by the definition of the operations: what merge_states()
-/// computes of two rows. Slow, and for one or few. A number a field.
-std::vector<Bits> merged(const Graph& graph, std::span<const Bits> a, std::span<const Bits> b);
+/// Merges two states by the definition of the operations, as merge_states() does two rows: for one
+/// or few, where a launch takes longer.
+class StateMerge {
+ public:
+  /// Throws as state_layout() does.
+  explicit StateMerge(const Graph& graph);
+  /// `later` behind `into`; a number a field, in the order of StateLayout::fields.
+  void operator()(std::span<Bits> into, std::span<const Bits> later) const;
+
+ private:
+  struct OfFold {
+    Lambda merge;
+    std::size_t fields = 0;
+    bool indexed = false;  ///< the rows of both come before their fields
+  };
+  std::vector<OfFold> folds_;
+};
 
 }  // namespace chainfold::codegen

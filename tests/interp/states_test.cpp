@@ -98,6 +98,7 @@ TEST_P(States, OfBatchesAreThoseOfAll) {
     GTEST_SKIP() << error.what();
   }
   const codegen::Graph to = codegen::to_states(graph), from = codegen::from_states(graph);
+  const codegen::StateMerge merge_one(graph);
   const codegen::Graph merge =
       codegen::merge_states(graph, {.kind = codegen::Partition::Kind::whole});
   ASSERT_EQ(to.outputs.size(), layout.fields.size());
@@ -122,7 +123,7 @@ TEST_P(States, OfBatchesAreThoseOfAll) {
       states.push_back(
           state_of(run(to, tested, targets(turn), graph, inputs, begin, end, 0, turn)));
       ASSERT_EQ(states.back()[0], static_cast<Bits>(end - begin));
-      all = codegen::merged(graph, all, states.back());
+      merge_one(all, states.back());
       begin = end;
     }
     ASSERT_EQ(all[0], static_cast<Bits>(n));
