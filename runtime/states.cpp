@@ -131,6 +131,7 @@ States::Columns::Columns(const States& of, const void* states, std::int64_t coun
 
 void States::write(const Columns& columns, void* states) const {
   const codegen::StateLayout& layout = shared_->layout;
+  if (columns.count() == 0) return;
   auto* const to = static_cast<std::byte*>(states);
   std::memset(to, 0, static_cast<std::size_t>(columns.count() * layout.bytes));
   for (std::size_t f = 0; f < layout.fields.size(); ++f) {
@@ -188,6 +189,7 @@ std::int64_t States::fold(void* states, std::int64_t capacity, const CallBinding
     write(columns, states);
     return count;
   }
+  if (count == 0) return count;
   // Data told that there are fewer.
   Columns found(*this, nullptr, count);
   for (std::size_t f = 0; f < shared_->layout.fields.size(); ++f)

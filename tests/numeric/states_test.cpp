@@ -138,6 +138,7 @@ TEST_F(StatesOfBatches, OfSegmentsThatDataTell) {
   const std::int64_t count =
       states.fold(all.data(), static_cast<std::int64_t>(x.size()), {{"x", x}});
   ASSERT_EQ(count, static_cast<std::int64_t>(expected.size()));
+  EXPECT_EQ(states.fold(nullptr, 0, {{"x", std::vector<std::int32_t>()}}), 0);
   const auto [means, counts] =
       states.finalize<double, std::int64_t>(all.data(), count, {{"limit", 10.0}});
   for (std::size_t s = 0; s < expected.size(); ++s) {
