@@ -185,17 +185,8 @@ std::int64_t States::fold(void* states, std::int64_t capacity, const CallBinding
         ErrorCode::too_small,
         fmt::format("'states' has room for {} states, and there are {} segments", capacity, count),
         "states");
-  if (count == columns.count()) {
-    write(columns, states);
-    return count;
-  }
-  if (count == 0) return count;
-  // Data told that there are fewer.
-  Columns found(*this, nullptr, count);
-  for (std::size_t f = 0; f < shared_->layout.fields.size(); ++f)
-    std::memcpy(found.data(f), columns.data(f),
-                static_cast<std::size_t>(count * size_of(shared_->layout.fields[f].type)));
-  write(found, states);
+  columns.keep(count);  // data may tell that there are fewer
+  write(columns, states);
   return count;
 }
 

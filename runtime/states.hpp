@@ -82,6 +82,8 @@ class States {
     [[nodiscard]] const void* data(std::size_t field) const { return columns_[field].data(); }
     void* data(std::size_t field) { return columns_[field].data(); }
     [[nodiscard]] std::int64_t count() const { return count_; }
+    /// From now on there are the first `count` of them.
+    void keep(std::int64_t count) { count_ = count; }
 
    private:
     std::vector<std::vector<std::byte>> columns_;

@@ -25,9 +25,10 @@
 namespace chainfold::codegen {
 
 PlanChoice default_choice(const Graph& graph, const Target& target, const PlanRequest& request) {
-  if (is_ragged(graph))
-    return head_tiles_choice(graph, target, request)
-        .value_or(merge_path_choice(graph, target, request));
+  if (is_ragged(graph)) {
+    const std::optional<PlanChoice> heads = head_tiles_choice(graph, target, request);
+    return heads ? *heads : merge_path_choice(graph, target, request);
+  }
   if (has_scans(graph)) return scan_choice(graph, target, request);
   if (has_columns(graph)) return columns_choice(graph, target, request);
   if (are_elements(target, request)) return elements_choice(target);

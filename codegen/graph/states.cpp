@@ -137,9 +137,13 @@ class Copy {
   Copy(const Graph& graph, GraphBuilder& builder)
       : graph_(graph), b_(builder), now_(graph.nodes.size(), kNoNode) {}
 
-  /// A node whose operands are there already; kNoNode where one is not.
-  NodeId node(NodeId id) {
-    const Node& node = graph_.node(id);
+  /// A node, its operands as `now` has them; kNoNode where one is not there.
+  NodeId node(const Node& node, const std::vector<NodeId>& now) {
+    std::vector<NodeId> operands;
+    for (const NodeId operand : node.operands) {
+      operands.push_back(now[static_cast<std::size_t>(operand)]);
+      if (operands.back() == kNoNode) return kNoNode;
+    }
     const auto i = static_cast<std::size_t>(node.index);
     switch (node.kind) {
       case NodeKind::input:
@@ -148,22 +152,16 @@ class Copy {
       case NodeKind::literal: return b_.literal(node.type, graph_.literals[i].bits);
       case NodeKind::constant: return b_.constant(node.type, node.bits);
       case NodeKind::index: return b_.index();
-      case NodeKind::compute: return computed(node, now_);
+      case NodeKind::lag: return b_.lag(operands[0], node.index, operands[1]);
+      case NodeKind::compute:
+        return node.op == Op::convert ? b_.convert(operands[0], node.type)
+                                      : b_.compute(node.op, std::move(operands));
       default: return kNoNode;
     }
   }
-  NodeId computed(const Node& node, const std::vector<NodeId>& now) {
-    std::vector<NodeId> operands;
-    for (const NodeId operand : node.operands) {
-      operands.push_back(now[static_cast<std::size_t>(operand)]);
-      if (operands.back() == kNoNode) return kNoNode;
-    }
-    if (node.op == Op::convert) return b_.convert(operands[0], node.type);
-    return b_.compute(node.op, std::move(operands));
-  }
   void all() {
-    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
-      now_[static_cast<std::size_t>(id)] = node(id);
+    for (std::size_t id = 0; id < graph_.nodes.size(); ++id)
+      now_[id] = node(graph_.nodes[id], now_);
   }
   [[nodiscard]] NodeId now(NodeId id) const { return now_[static_cast<std::size_t>(id)]; }
   std::vector<NodeId>& now() { return now_; }
@@ -176,27 +174,12 @@ class Copy {
       partition.size_param = b_.param_index(b_.param(size.name, size.type));
     }
     std::vector<NodeId> heads;
-    for (const Node& node : partition.heads) heads.push_back(of_condition(node, heads));
+    for (const Node& node : partition.heads) heads.push_back(this->node(node, heads));
     partition.heads.clear();
     return {std::move(partition), heads.empty() ? kNoNode : heads.back()};
   }
 
  private:
-  NodeId of_condition(const Node& node, const std::vector<NodeId>& heads) {
-    const auto i = static_cast<std::size_t>(node.index);
-    switch (node.kind) {
-      case NodeKind::input:
-        return b_.input(graph_.inputs[i].name, node.type, graph_.inputs[i].access);
-      case NodeKind::param: return b_.param(graph_.params[i].name, node.type);
-      case NodeKind::literal: return b_.literal(node.type, graph_.literals[i].bits);
-      case NodeKind::constant: return b_.constant(node.type, node.bits);
-      case NodeKind::lag:
-        return b_.lag(heads[static_cast<std::size_t>(node.operands[0])], node.index,
-                      heads[static_cast<std::size_t>(node.operands[1])]);
-      default: return computed(node, heads);
-    }
-  }
-
   const Graph& graph_;
   GraphBuilder& b_;
   std::vector<NodeId> now_;
@@ -311,7 +294,7 @@ Graph from_states(const Graph& graph) {
         operands.push_back(now[static_cast<std::size_t>(node.operands[i])]);
       to = b.fold(finishing, std::move(operands), kNoNode, node.part);
     } else if (node.level != Level::element) {
-      to = copy.node(id);
+      to = copy.node(node, now);
     }
   }
   std::vector<NodeId> outputs;

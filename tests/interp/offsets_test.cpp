@@ -170,15 +170,7 @@ TEST(OffsetsBits, AreTheSameEveryTime) {
     c.ragged = make_ragged(Lengths::giant, 4000, 3);
     c.elements = c.ragged->elements;
     const auto inputs = make_inputs(graph, c.elements, Fill::normal, 3);
-    std::vector<Column> first;
-    for (std::size_t turn = 0; turn < 4; ++turn) {
-      c.options = options_of(turn);
-      std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, {}, c);
-      if (first.empty()) first = std::move(outputs);
-      for (std::size_t o = 0; o < outputs.size(); ++o)
-        for (std::int64_t i = 0; i < outputs[o].count(); ++i)
-          ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
-    }
+    expect_same_bits(graph, compiled, inputs, c);
   }
 }
 

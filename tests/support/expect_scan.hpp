@@ -57,6 +57,20 @@ inline Verdict expect_right(const TestProgram& tested, const codegen::Target& ta
   }
 }
 
+/// The outputs are the same bits under every schedule.
+inline void expect_same_bits(const codegen::Graph& graph, const codegen::Compiled& compiled,
+                             const std::vector<Column>& inputs, InterpCase c) {
+  std::vector<Column> first;
+  for (std::size_t turn = 0; turn < 4; ++turn) {
+    c.options = options_of(turn);
+    std::vector<Column> outputs = interpret_graph(graph, compiled, inputs, {}, c);
+    if (first.empty()) first = std::move(outputs);
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      for (std::int64_t i = 0; i < outputs[o].count(); ++i)
+        ASSERT_EQ(outputs[o].get(i), first[o].get(i)) << "value " << i << ", turn " << turn;
+  }
+}
+
 /// Runs a scan of normal data under `turns` schedules, the plan of each as `plan_of` says: every
 /// value has the bits of the first run.
 template <class PlanOf>

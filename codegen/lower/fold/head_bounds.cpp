@@ -8,6 +8,7 @@
 #include "chainfold/codegen/lower/fold/head_condition.hpp"
 #include "chainfold/codegen/lower/fold/path_bounds.hpp"
 #include "chainfold/codegen/lower/tile/declare.hpp"
+#include "chainfold/codegen/lower/tile/lane_scans.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
 namespace chainfold::codegen {

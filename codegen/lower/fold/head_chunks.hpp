@@ -58,8 +58,4 @@ class HeadChunks final : public PathRows {
   int counts_ = 0, before_ = 0, total_ = 0, begun_in_ = 0, firsts_ = 0, lasts_ = 0;
 };
 
-/// Of each lane the sum, or the largest, of all lanes up to it.
-ValueId sum_so_far(Builder& b, ValueId value);
-ValueId largest_so_far(Builder& b, ValueId value);
-
 }  // namespace chainfold::codegen

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "chainfold/codegen/graph/queries.hpp"
-#include "chainfold/codegen/lower/fold/head_chunks.hpp"
+#include "chainfold/codegen/lower/tile/lane_scans.hpp"
 #include "chainfold/codegen/plan/head_tiles.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
@@ -297,17 +297,10 @@ void HeadTile::fold_one(std::size_t fold, const std::vector<Partials>& loads, co
     rank = b_.add(rank, flags.ones[static_cast<std::size_t>(i)]);
     state = i == 0 ? alone : going_.choose(head, alone, tile_.merge(fold, state, added));
   }
-  for (int distance = 1; distance < kWarpWidth; distance *= 2) {
-    const ValueId reaches =
-        b_.compute(Op::ge, {b_.sub(b_.lane(), b_.i32(distance)), lanes.nearest});
-    state = going_.choose(reaches, tile_.merge(fold, going_.shuffled_up(state, distance), state),
-                          state);
-  }
+  const auto merge = [&](const Partial& x, const Partial& y) { return tile_.merge(fold, x, y); };
+  state = going_.since_heads(std::move(state), lanes.nearest, merge);
   const ValueId is_first = b_.compute(Op::eq, {b_.lane(), b_.i32(0)});
-  Partial before = going_.shuffled_up(state, 1);
-  before = going_.choose(lanes.open_here,
-                         going_.choose(is_first, open[fold], tile_.merge(fold, open[fold], before)),
-                         before);
+  const Partial before = going_.before_lanes(state, open[fold], is_first, lanes.open_here, merge);
   // What lanes before have of the segment that a lane's first head ends.
   const Partial own = slots_.load(b_, tile_, fold, slot(b_, lanes.rank), lanes.has_head);
   slots_.store(b_, tile_, fold, slot(b_, lanes.rank), tile_.merge(fold, before, own),

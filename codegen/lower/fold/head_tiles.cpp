@@ -33,11 +33,8 @@ class HeadTilesLowering {
       : graph_(graph), plan_(plan) {
     program_.name = "head_tiles";
     declare_graph(program_, graph, plan, target);
-    program_.buffers.push_back(
-        {"status", DType::i64, BufferRole::status, 0, size_of(DType::i64), 0});
-    status_ = static_cast<int>(program_.buffers.size()) - 1;
     elements_ = add_param(program_, "elements", DType::i64, ParamRole::elements);
-    has_status_ = add_param(program_, "has_status", DType::i64, ParamRole::has_status);
+    status_ = declare_status(program_);
     // The place behind all elements lies in a stretch as well.
     const SizeExpr places = param_size(program_, elements_) + 1;
     const SizeExpr tiles = ceil_div(places, elements_a_row(plan));
@@ -127,7 +124,7 @@ class HeadTilesLowering {
   void lower_merge() {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    chunks_->tell(b, has_status_, status_, plan_.warps);
+    chunks_->tell(b, status_, plan_.warps);
     const ValueId stretch = b.block();
     const ValueId is_last = b.compute(Op::eq, {stretch, b.sub(b.param(stretches_), b.i64(1))});
     const ValueId has_heads = b.lt(b.i64(0), chunks_->heads_of(b, stretch));
@@ -153,9 +150,10 @@ class HeadTilesLowering {
   const Graph& graph_;
   const Plan& plan_;
   std::unique_ptr<HeadChunks> chunks_;
-  int elements_ = 0, has_status_ = 0;      // parameters
-  int length_ = 0, stretches_ = 0;         // sizes
-  int status_ = 0, open_ = 0, begun_ = 0;  // buffers
+  int elements_ = 0;  // a parameter
+  StatusParams status_{};
+  int length_ = 0, stretches_ = 0;  // sizes
+  int open_ = 0, begun_ = 0;        // buffers
 };
 
 }  // namespace

@@ -45,11 +45,8 @@ class MergePathLowering {
     mirrored_ = scans_backward(graph);
     program_.name = "merge_path";
     declare_graph(program_, graph, plan, target);
-    program_.buffers.push_back(
-        {"status", DType::i64, BufferRole::status, 0, size_of(DType::i64), 0});
-    status_ = static_cast<int>(program_.buffers.size()) - 1;
     elements_ = add_param(program_, "elements", DType::i64, ParamRole::elements);
-    has_status_ = add_param(program_, "has_status", DType::i64, ParamRole::has_status);
+    status_ = declare_status(program_);
     bounds_ = declare_path_bounds(program_, graph, plan, elements_);
     const auto param = [&](int index) { return param_size(program_, index); };
     // Stretches are whole tiles, and as many as there are blocks for.
@@ -335,7 +332,7 @@ class MergePathLowering {
   void lower_merge() {
     Builder b(program_);
     TileLowering tile(b, graph_, plan_);
-    bounds_->tell(b, has_status_, status_, plan_.warps);
+    bounds_->tell(b, status_, plan_.warps);
     const ValueId exists = b.lt(b.block(), b.param(stretches_));
     b.branch(
         exists,
@@ -381,9 +378,10 @@ class MergePathLowering {
   const Plan& plan_;
   bool scans_, mirrored_ = false;
   std::unique_ptr<PathBounds> bounds_;
-  int elements_ = 0, has_status_ = 0;                // parameters
-  int length_ = 0, stretches_ = 0;                   // sizes
-  int status_ = 0, cut_ = 0, open_ = 0, begun_ = 0;  // buffers
+  int elements_ = 0;  // a parameter
+  StatusParams status_{};
+  int length_ = 0, stretches_ = 0;      // sizes
+  int cut_ = 0, open_ = 0, begun_ = 0;  // buffers
 };
 
 }  // namespace

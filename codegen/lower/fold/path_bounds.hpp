@@ -14,6 +14,12 @@
 
 namespace chainfold::codegen {
 
+/// The buffer of LaunchStatus, and the parameter of whether it is asked for.
+struct StatusParams {
+  int status = 0, has_status = 0;
+};
+StatusParams declare_status(Program& program);
+
 /// How many segments there are, and for how many of their values outputs have room.
 class PathRows {
  public:
@@ -26,9 +32,8 @@ class PathRows {
   virtual ValueId segments(Builder& b) = 0;
   /// Values that output `o` has room for, uniform i64; kNoValue: as many as there are segments.
   virtual ValueId room(Builder& b, std::size_t o) = 0;
-  /// Writes LaunchStatus, by the first of block 0's `warps` warps, where parameter `has_status` is
-  /// not zero.
-  void tell(Builder& b, int has_status, int status, int warps);
+  /// Writes LaunchStatus where it is asked for, by the first of block 0's `warps` warps.
+  void tell(Builder& b, const StatusParams& status, int warps);
 
  protected:
   virtual void write_status(Builder& b, int status) = 0;

@@ -109,6 +109,20 @@ Partial PathGoing::shuffled_up(const Partial& part, int distance) {
   return shuffled;
 }
 
+Partial PathGoing::since_heads(Partial state, ValueId nearest, const Merge& merge) {
+  for (int distance = 1; distance < kWarpWidth; distance *= 2) {
+    const ValueId reaches = b_.compute(Op::ge, {b_.sub(b_.lane(), b_.i32(distance)), nearest});
+    state = choose(reaches, merge(shuffled_up(state, distance), state), state);
+  }
+  return state;
+}
+
+Partial PathGoing::before_lanes(const Partial& since, const Partial& open, ValueId is_first,
+                                ValueId open_here, const Merge& merge) {
+  const Partial before = shuffled_up(since, 1);
+  return choose(open_here, choose(is_first, open, merge(open, before)), before);
+}
+
 Partial PathGoing::element_of(Builder& b, Partial part, int element) {
   for (ValueId& field : part.fields)
     if (b.type(field).width > 1) field = b.extract(field, element);

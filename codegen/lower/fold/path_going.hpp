@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "chainfold/codegen/graph/graph.hpp"
@@ -40,6 +41,14 @@ class PathGoing {
   Partial choose(ValueId condition, const Partial& a, const Partial& b);
   /// Of each lane what a lane so many below it has.
   Partial shuffled_up(const Partial& part, int distance);
+  using Merge = std::function<Partial(const Partial& earlier, const Partial& later)>;
+  /// Of each lane's state since its last head, that since the last head up to it: `nearest` is the
+  /// last lane up to each one that has a head, 0 where there is none.
+  Partial since_heads(Partial state, ValueId nearest, const Merge& merge);
+  /// What comes before each lane's elements since the last head. Where there is none
+  /// (`open_here`), `open` comes before that.
+  Partial before_lanes(const Partial& since, const Partial& open, ValueId is_first,
+                       ValueId open_here, const Merge& merge);
   /// Of each of a load's elements the partial of one.
   static Partial element_of(Builder& b, Partial part, int element);
 

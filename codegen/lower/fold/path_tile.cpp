@@ -8,6 +8,7 @@
 #include "chainfold/codegen/base/integer_math.hpp"
 #include "chainfold/codegen/graph/fold.hpp"
 #include "chainfold/codegen/graph/queries.hpp"
+#include "chainfold/codegen/lower/tile/lane_scans.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
 namespace chainfold::codegen {
@@ -255,9 +256,7 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
   const ValueId at = b_.mul(row, b_.i64(elements_a_row(plan_)));
   const ValueId lane = b_.lane(), none = b_.i32(-1);
   // The last lane up to each one that has a head, and up to the one before it.
-  ValueId head = b_.select(loaded.has_head, lane, none);
-  for (int distance = 1; distance < kWarpWidth; distance *= 2)
-    head = b_.compute(Op::max, {head, b_.shuffle_up(head, distance)});
+  const ValueId head = largest_so_far(b_, b_.select(loaded.has_head, lane, none));
   const ValueId is_first = b_.compute(Op::eq, {lane, b_.i32(0)});
   const ValueId earlier = b_.select(is_first, none, b_.shuffle_up(head, 1));
   const ValueId open_here = b_.lt(earlier, b_.i32(0));
@@ -287,14 +286,10 @@ void PathTile::scan_row(ValueId row, Row& loaded, Carry& carry) {
                    kNoValue);
       }
     }
-    for (int distance = 1; distance < kWarpWidth; distance *= 2) {
-      const ValueId reaches = b_.compute(Op::ge, {b_.sub(lane, b_.i32(distance)), nearest});
-      state = going_.choose(reaches, merge(f, going_.shuffled_up(state, distance), state), state);
-    }
+    const auto merging = [&](const Partial& x, const Partial& y) { return merge(f, x, y); };
+    state = going_.since_heads(std::move(state), nearest, merging);
     Partial& open = carry.going.open[f];
-    Partial before = going_.shuffled_up(state, 1);
-    before =
-        going_.choose(open_here, going_.choose(is_first, open, merge(f, open, before)), before);
+    const Partial before = going_.before_lanes(state, open, is_first, open_here, merging);
     before_.store(b_, tile_, f, {b_.mul(row, b_.i64(kWarpWidth))}, before, kNoValue);
     if (scanned_ != nullptr) {
       ValueId begun = kNoValue;  // whether a segment has begun among the lane's elements

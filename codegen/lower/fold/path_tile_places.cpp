@@ -4,6 +4,7 @@
 
 #include "chainfold/codegen/graph/graph.hpp"
 #include "chainfold/codegen/lower/fold/path_tile.hpp"
+#include "chainfold/codegen/lower/tile/lane_scans.hpp"
 #include "chainfold/codegen/plan/merge_path.hpp"
 
 namespace chainfold::codegen {
@@ -33,9 +34,7 @@ void PathTile::find_last(ValueId row, Row& loaded, ValueId head_at) {
   ValueId last = b_.i32(-1);
   for (int i = 0; i < elements_a_lane(plan_); ++i)
     last = b_.select(loaded.heads[static_cast<std::size_t>(i)], b_.add(first, b_.i32(i)), last);
-  ValueId reached = b_.splat(last);
-  for (int distance = 1; distance < kWarpWidth; distance *= 2)
-    reached = b_.compute(Op::max, {reached, b_.shuffle_up(reached, distance)});
+  const ValueId reached = largest_so_far(b_, b_.splat(last));
   const ValueId others =
       b_.select(b_.compute(Op::eq, {b_.lane(), b_.i32(0)}), b_.i32(-1), b_.shuffle_up(reached, 1));
   loaded.place_before = b_.compute(Op::max, {others, head_at});

@@ -32,10 +32,7 @@ class PaddedLowering {
       : graph_(graph),
         plan_(plan),
         program_(start_program(graph, plan, target, ParamRole::elements, elements_)) {
-    program_.buffers.push_back(
-        {"status", DType::i64, BufferRole::status, 0, size_of(DType::i64), 0});
-    status_ = static_cast<int>(program_.buffers.size()) - 1;
-    has_status_ = add_param(program_, "has_status", DType::i64, ParamRole::has_status);
+    status_ = declare_status(program_);
     bounds_ = declare_path_bounds(program_, graph, plan, elements_);
   }
 
@@ -62,7 +59,7 @@ class PaddedLowering {
   void lower_fold() {
     Builder b(program_);
     SquareLowering squares(b, graph_, plan_);
-    bounds_->tell(b, has_status_, status_, plan_.warps);
+    bounds_->tell(b, status_, plan_.warps);
     const ValueId first = b.mul(warp_of_grid(b, plan_.warps), b.i64(kRun));
     const ValueId right = bounds_->are_right(b);
     b.branch(
@@ -124,8 +121,8 @@ class PaddedLowering {
 
   const Graph& graph_;
   const Plan& plan_;
-  int elements_ = 0, has_status_ = 0;  // parameters
-  int status_ = 0;                     // a buffer
+  int elements_ = 0;  // a parameter
+  StatusParams status_{};
   Program program_;
   std::unique_ptr<PathBounds> bounds_;
 };
